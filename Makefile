@@ -1,0 +1,75 @@
+# The targets that a newcomer needs; `make help` lists them. Each sets up what it uses, from a clean clone.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash -o pipefail
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+UV = $(shell command -v uv || echo $(BIN)/uv)
+WORKERS ?= 2
+
+.PHONY: help
+help: ## List the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(BIN)/python:
+	@tools/need $(PYTHON):$(PYTHON)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Headgate needs Python 3.11 or later; set PYTHON=…"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || tools/need :python3-venv
+	$(PYTHON) -m venv .venv
+
+$(READY): requirements.lock pyproject.toml | $(BIN)/python
+	@command -v uv >/dev/null || test -x $(BIN)/uv || $(BIN)/pip install --quiet --disable-pip-version-check uv
+	VIRTUAL_ENV=.venv $(UV) pip install --quiet --require-hashes -r requirements.lock
+	VIRTUAL_ENV=.venv $(UV) pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+.PHONY: venv
+venv: $(READY) ## Make .venv with all that is locked
+
+.PHONY: demo
+demo: $(READY) ## Start a small company and questions to ask it
+	$(BIN)/headgate demo
+
+.PHONY: test
+test: $(READY) postgres ## Run all tests, on SQLite and PostgreSQL
+	$(BIN)/pytest -n $(WORKERS) --dist loadgroup
+
+.PHONY: lint
+lint: $(READY) ## Check format, lint, types, and that generated pages are fresh
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python tools/lint_access.py
+	$(BIN)/python tools/reference.py --check
+
+.PHONY: docs
+docs: $(READY) ## Write the generated reference pages anew
+	$(BIN)/python tools/reference.py
+
+.PHONY: worlds
+worlds: $(READY) postgres ## Compare 10,000 random worlds with the oracle
+	HEADGATE_WORLDS=10000 $(BIN)/pytest -n $(WORKERS) tests/access/test_properties.py
+
+.PHONY: mutants
+mutants: $(READY) ## Break each rule in turn; the tests must notice every one
+	$(BIN)/python tools/mutants.py
+
+.PHONY: bench
+bench: $(READY) postgres ## Measure, side by side with peers
+	VIRTUAL_ENV=.venv $(UV) pip install --quiet --require-hashes -r benchmarks/requirements.lock
+	$(BIN)/python -m benchmarks
+
+.PHONY: lock
+lock: $(READY) ## Resolve the locks anew
+	$(UV) pip compile --quiet --universal --generate-hashes --all-extras --no-emit-index-url pyproject.toml -o requirements.lock
+	$(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url -c requirements.lock benchmarks/requirements.in -o benchmarks/requirements.lock
+
+.PHONY: postgres
+postgres:
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || tools/need :postgresql
+
+.PHONY: clean
+clean: ## Remove what the other targets made
+	rm -rf .venv .headgate .mypy_cache .ruff_cache .hypothesis .cache dist build
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
