@@ -1,0 +1,1 @@
+"""Contexts, which narrow what a selected scope reaches."""

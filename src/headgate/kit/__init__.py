@@ -1,0 +1,1 @@
+"""What any slice uses and what knows no slice."""

@@ -1,0 +1,176 @@
+"""The database: SQLite on one host by default, PostgreSQL by URL.
+
+A read is one snapshot. A write holds the only writer's place (SQLite) or is serializable and repeated when it met
+another one (PostgreSQL), so that work which decides and then changes never acts on what has gone stale.
+"""
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import QueuePool, StaticPool
+
+T = TypeVar("T")
+
+MAX_ATTEMPTS = 8
+BUSY_TIMEOUT = 10.0
+_WRITE = "headgate_write"
+_RETRYABLE = frozenset({"40001", "40P01"})
+_PARAMETER = re.compile(r"(?<![:\w]):([a-z_][a-z0-9_]*)")
+
+
+class Busy(Exception):
+    """The database could not serve a write in time; the same request may succeed later."""
+
+
+class Database:
+    """Connections and transactions on one database."""
+
+    def __init__(self, url: str, *, pool_size: int = 20) -> None:
+        parsed = make_url(url)
+        self.dialect = parsed.get_backend_name()
+        if self.dialect == "sqlite":
+            self._engine = _sqlite(parsed.database, url, pool_size)
+            self._reader = self._engine
+            self._writer = self._engine.execution_options(**{_WRITE: True})
+        elif self.dialect == "postgresql":
+            self._engine = create_engine(
+                parsed.set(drivername="postgresql+psycopg"),
+                pool_size=pool_size,
+                max_overflow=0,
+                pool_pre_ping=True,
+            )
+            self._reader = self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+            self._writer = self._engine.execution_options(isolation_level="SERIALIZABLE")
+        else:
+            raise ValueError(f"{self.dialect} is not supported; use an sqlite:// or postgresql:// URL")
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """One snapshot; nothing is written."""
+        with self._reader.connect() as connection:
+            connection.begin()
+            try:
+                yield connection
+            finally:
+                connection.rollback()
+
+    def write(self, work: Callable[[Connection], T]) -> T:
+        """Do the work in one transaction and commit it; it is repeated whole if it met another write."""
+        for attempt in range(MAX_ATTEMPTS):
+            try:
+                with self._writer.connect() as connection, connection.begin():
+                    return work(connection)
+            except DBAPIError as error:
+                if not _is_conflict(error) or attempt == MAX_ATTEMPTS - 1:
+                    if _is_conflict(error):
+                        raise Busy from error
+                    raise
+                time.sleep(0.005 * 2**attempt)
+        raise Busy
+
+    @property
+    def engine(self) -> Engine:
+        """The engine itself, for migrations."""
+        return self._engine
+
+    def close(self) -> None:
+        """Let go of every connection."""
+        self._engine.dispose()
+
+
+def _sqlite(path: str | None, url: str, pool_size: int) -> Engine:
+    in_memory = not path or path == ":memory:"
+    if path and not in_memory:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+    arguments = {"check_same_thread": False, "timeout": BUSY_TIMEOUT, "cached_statements": 512}
+    engine = (
+        create_engine(url, connect_args=arguments, poolclass=StaticPool)
+        if in_memory
+        else create_engine(
+            url, connect_args=arguments, poolclass=QueuePool, pool_size=pool_size, max_overflow=pool_size
+        )
+    )
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, _: Any) -> None:
+        connection.isolation_level = None
+        for pragma in (
+            "journal_mode = WAL",
+            "foreign_keys = ON",
+            "synchronous = FULL",
+            "cache_size = -65536",
+        ):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        write = connection.get_execution_options().get(_WRITE)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+    return engine
+
+
+def _is_conflict(error: DBAPIError) -> bool:
+    code = getattr(error.orig, "sqlstate", None)
+    return code in _RETRYABLE or "database is locked" in str(error.orig)
+
+
+@cache
+def _for_psycopg(text: str) -> str:
+    return _PARAMETER.sub(r"%(\1)s", text.replace("%", "%%"))
+
+
+def fetch(connection: Connection, text: str, parameters: Mapping[str, Any]) -> Sequence[Any]:
+    """Rows of a statement with `:name` parameters, straight from the driver: for the paths that must be fast."""
+    raw: Any = connection.connection.driver_connection
+    if connection.dialect.name == "sqlite":
+        return raw.execute(text, parameters).fetchall()  # type: ignore[no-any-return]
+    return raw.execute(_for_psycopg(text), parameters).fetchall()  # type: ignore[no-any-return]
+
+
+def execute(connection: Connection, text: str, parameters: Mapping[str, Any]) -> int:
+    """Run a statement with `:name` parameters straight on the driver; how many rows it changed."""
+    raw: Any = connection.connection.driver_connection
+    statement = text if connection.dialect.name == "sqlite" else _for_psycopg(text)
+    return raw.execute(statement, parameters).rowcount  # type: ignore[no-any-return]
+
+
+def bound(connection: Connection, instant: datetime) -> Any:
+    """An instant as the driver compares it."""
+    return stored(instant) if connection.dialect.name == "sqlite" else instant
+
+
+def stored(instant: datetime) -> str:
+    """An instant as SQLite stores it."""
+    return instant.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
+
+
+def instant(value: Any) -> datetime:
+    """An instant as either driver gives it."""
+    if isinstance(value, str):
+        return datetime.fromisoformat(value).replace(tzinfo=UTC)
+    return value.astimezone(UTC)  # type: ignore[no-any-return]
+
+
+def among(connection: Connection, column: str, name: str) -> str:
+    """SQL: the column is one of the values bound as `:name` (see `many`)."""
+    if connection.dialect.name == "sqlite":
+        return f"{column} IN (SELECT je.value FROM json_each(:{name}) je)"
+    return f"{column} = ANY(:{name})"
+
+
+def many(connection: Connection, values: Sequence[str]) -> Any:
+    """Values as `among` binds them."""
+    if connection.dialect.name == "sqlite":
+        return json.dumps(list(values))
+    return list(values)

@@ -1,0 +1,51 @@
+"""What every database model builds on: the declarative base, and column types that mean the same on both databases."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import DateTime, Dialect, MetaData, String
+from sqlalchemy.orm import DeclarativeBase
+from sqlalchemy.types import TypeDecorator
+
+NAMING = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "ck": "ck_%(table_name)s_%(constraint_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_name)s",
+    "pk": "pk_%(table_name)s",
+}
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """An aware instant in UTC: timestamptz on PostgreSQL, sortable text on SQLite."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError("a time without a zone cannot be stored")
+        utc = value.astimezone(UTC)
+        return utc.replace(tzinfo=None) if dialect.name == "sqlite" else utc
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        return value.replace(tzinfo=UTC) if value is not None and value.tzinfo is None else value
+
+
+def text_type(length: int) -> Any:
+    """Text that both databases sort and compare by code point."""
+    return String(length).with_variant(String(length, collation="C"), "postgresql")
+
+
+Id = text_type(32)
+Name = text_type(200)
+NameKey = text_type(800)
+Word = text_type(40)
+
+
+class Base(DeclarativeBase):
+    """The base of every model."""
+
+    metadata = MetaData(naming_convention=NAMING)

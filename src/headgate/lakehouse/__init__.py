@@ -1,0 +1,1 @@
+"""Layers, tables, volumes, grants, and what reads them."""

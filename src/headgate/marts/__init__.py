@@ -1,0 +1,1 @@
+"""Storages, data marts, destinations and reports."""

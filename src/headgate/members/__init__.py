@@ -1,0 +1,1 @@
+"""Members of the organization and the organization itself."""

@@ -1,0 +1,1 @@
+"""Pipelines, in a data project or without one."""

@@ -1,0 +1,1 @@
+"""What all kinds of resources share: names, owners, lists."""

@@ -1,0 +1,1 @@
+"""Triggers and runs."""
