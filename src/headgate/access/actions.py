@@ -1,0 +1,79 @@
+"""The words of the access model: roles, levels, plans, and what each action means."""
+
+ROLES = ("owner", "admin", "technical", "business")
+ADMINS = ("owner", "admin")
+SECURITY_ROLES = ("tenant_admin", "data_admin", "space_creator")
+SPACE_ROLES = ("can_view", "can_view_data", "can_consume_data", "can_manage", "can_operate", "can_edit")
+SCOPES = ("entire", "selected")
+PLANS = ("starter", "growth", "custom")
+INVITES = ("by-role", "admins-only")
+PIPELINE_KINDS = ("source", "query", "notebook", "history", "delivery")
+LEVELS = {"viewer": 1, "editor": 2, "manager": 3}
+LEVEL_NAMES = {number: name for name, number in LEVELS.items()}
+
+READ_ONLY = frozenset({"see", "list", "open", "see_runs", "execute", "view_data", "consume_data"})
+"""What a read-only token can do."""
+
+CREDENTIAL_ACTIONS = frozenset({"reset_password", "make_magic_link", "manage_tokens"})
+"""What no narrowed token can do: it makes or changes no token, password or session."""
+
+DATA_READING = frozenset({"execute", "view_data", "consume_data"})
+"""Actions that give rows of data to someone; each decision about them is an audit event."""
+
+DRAFT_ACTIONS = frozenset({"create", "add"})
+"""Actions about something that does not exist yet: they are asked of a draft."""
+
+DESCRIPTIONS = {
+    "activate": "Turn the pipeline on or off",
+    "add": "Add one here",
+    "ask_about_members": "Ask what another member can do, and why",
+    "change_owner": "Make another member its owner",
+    "change_role": "Give the member another role",
+    "change_space": "Move it to another space",
+    "configure_sharing": "Change the sharing toggles",
+    "consume_data": "Use the rows of the task's output tables elsewhere",
+    "control": "Run, stop, resume, reload: the caller's right alone",
+    "copy_credentials": "Read the connection credentials",
+    "create": "Create one here",
+    "create_group": "Create a group",
+    "create_layer": "Create a layer",
+    "create_space": "Create a data space and own it",
+    "delete": "Delete it",
+    "describe": "Change titles and descriptions, of fields too",
+    "edit": "Change it; on a table, write and alter; on a layer, create in it",
+    "edit_attributes": "Change name and description, activate, schedule, validate",
+    "execute": "Query its rows",
+    "fire": "Start by schedule: its author's right and that of everyone it is judged for",
+    "grant": "Grant, change and revoke Viewer and Editor",
+    "grant_manager": "Grant, change and revoke Manager",
+    "invite_admin": "Invite an admin",
+    "invite_business": "Invite a business member",
+    "invite_owner": "Invite an owner",
+    "invite_technical": "Invite a technical member",
+    "list": "See it in lists, with what is known about it",
+    "make_magic_link": "Make a link that signs the member in",
+    "manage": "Create, change and delete the trigger",
+    "manage_billing": "Manage billing and change the plan",
+    "manage_contexts": "Create, rename and delete contexts",
+    "manage_groups": "Change who is in a group; rename and delete groups",
+    "manage_members": "Change members and their roles",
+    "manage_owners": "Assign and revoke ownership",
+    "manage_settings": "Change settings of the organization",
+    "manage_triggers": "Create, change and delete its triggers",
+    "open": "Open it",
+    "operate": "Operate the project's tasks",
+    "read_audit": "Read the audit log",
+    "remove": "Remove the member",
+    "reset_password": "Reset the member's password",
+    "restore": "Bring back a deleted one",
+    "run": "Run it by hand: the caller's right alone",
+    "see": "See it in lists and open it",
+    "see_access": "Ask who can do what on it",
+    "see_runs": "See its runs",
+    "see_settings": "See settings of the organization",
+    "start": "Start it now: the caller's right and that of everyone it is judged for",
+    "trigger": "Start it by hand: the caller's right alone",
+    "update": "Change it; of a task, its definition",
+    "use": "Link it to other things",
+    "view_data": "Preview rows of the task's output tables",
+}

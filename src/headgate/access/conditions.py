@@ -1,0 +1,295 @@
+"""The language of conditions. Each can be checked in memory, written as SQL, and put in words.
+
+A rule table is made of these and nothing else, so what `decide` says of one resource and what a list shows are two
+readings of one text.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from headgate.access.facts import Subject
+from headgate.access.kinds import COLLECTIONS, KINDS, PERSONS, RELATIONS
+
+if TYPE_CHECKING:
+    from headgate.access.book import Book
+
+Check = Callable[[Subject, Any], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """Where SQL is being written: the names of the member's row and of the resource's, and what kind that is."""
+
+    book: "Book"
+    kind: str
+    thing: str = "r"
+    member: str = "m"
+    depth: int = 0
+
+    def below(self, kind: str) -> "At":
+        """The same member, with a related row of another kind."""
+        return replace(self, kind=kind, thing=f"t{self.depth + 1}", depth=self.depth + 1)
+
+    def as_person(self) -> "At":
+        """The same resource, with another member."""
+        return replace(self, member=f"m{self.depth + 1}", depth=self.depth + 1)
+
+
+class Condition:
+    """Something that holds, or not, between a member and a resource."""
+
+    def check(self, book: "Book", kind: str) -> Check:
+        """A function that tells whether it holds, for resources of this kind."""
+        raise TypeError(f"{type(self).__name__} has no check")
+
+    def sql(self, at: At) -> str:
+        """The same as SQL."""
+        raise TypeError(f"{type(self).__name__} has no SQL")
+
+    def words(self, kind: str) -> str:
+        """The same for a reader."""
+        raise TypeError(f"{type(self).__name__} has no words")
+
+
+@dataclass(frozen=True, slots=True)
+class Atom(Condition):
+    """A condition that is not made of others. `about` says on which side its facts are."""
+
+    name: str
+    text: str
+    about: str
+    holds: Check
+    write: Callable[[At], str]
+
+    def check(self, book: "Book", kind: str) -> Check:
+        return self.holds
+
+    def sql(self, at: At) -> str:
+        return self.write(at)
+
+    def words(self, kind: str) -> str:
+        return self.text
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Atom) and other.name == self.name
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf(Condition):
+    """Every part holds."""
+
+    parts: tuple[Condition, ...]
+
+    def check(self, book: "Book", kind: str) -> Check:
+        checks = [part.check(book, kind) for part in self.parts]
+        if len(checks) == 2:
+            first, second = checks
+            return lambda s, r: first(s, r) and second(s, r)
+        if len(checks) == 3:
+            first, second, third = checks
+            return lambda s, r: first(s, r) and second(s, r) and third(s, r)
+        return lambda s, r: all(check(s, r) for check in checks)
+
+    def sql(self, at: At) -> str:
+        return "(" + " AND ".join(part.sql(at) for part in self.parts) + ")"
+
+    def words(self, kind: str) -> str:
+        return "; ".join(part.words(kind) for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf(Condition):
+    """At least one part holds."""
+
+    parts: tuple[Condition, ...]
+
+    def check(self, book: "Book", kind: str) -> Check:
+        checks = [part.check(book, kind) for part in self.parts]
+        if len(checks) == 2:
+            first, second = checks
+            return lambda s, r: first(s, r) or second(s, r)
+        return lambda s, r: any(check(s, r) for check in checks)
+
+    def sql(self, at: At) -> str:
+        return "(" + " OR ".join(part.sql(at) for part in self.parts) + ")"
+
+    def words(self, kind: str) -> str:
+        return "either " + ", or ".join(part.words(kind) for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Can(Condition):
+    """The member has an action on the resource, by whatever path of its table."""
+
+    action: str
+
+    def check(self, book: "Book", kind: str) -> Check:
+        action = self.action
+        return lambda s, r: book.allows(r.kind, action)(s, r)
+
+    def sql(self, at: At) -> str:
+        return book_sql(at, self.action)
+
+    def words(self, kind: str) -> str:
+        return self.action
+
+
+def book_sql(at: At, action: str) -> str:
+    """That some path of the table at hand grants this action."""
+    parts = [path.condition.sql(at) for path in at.book.granting(at.kind, action)]
+    return "(" + " OR ".join(parts) + ")" if parts else "FALSE"
+
+
+@dataclass(frozen=True, slots=True)
+class On(Condition):
+    """A condition about the one resource that this one hangs on; false if there is none."""
+
+    relation: str
+    inner: Condition
+
+    def check(self, book: "Book", kind: str) -> Check:
+        relation = RELATIONS[kind, self.relation]
+        get, inner = relation.get, self.inner.check(book, relation.kind)
+
+        def holds(s: Subject, r: Any) -> bool:
+            other = get(r)
+            return other is not None and inner(s, other)
+
+        return holds
+
+    def sql(self, at: At) -> str:
+        relation = RELATIONS[at.kind, self.relation]
+        below, kind = at.below(relation.kind), KINDS[relation.kind]
+        link = relation.link.format(x=below.thing, t=at.thing)
+        where = kind.where.format(t=below.thing)
+        return f"EXISTS (SELECT 1 FROM {kind.table} {below.thing} WHERE {link} AND {where} AND {self.inner.sql(below)})"
+
+    def words(self, kind: str) -> str:
+        relation = RELATIONS[kind, self.relation]
+        return f"{self.inner.words(relation.kind)} on {relation.words}"
+
+
+@dataclass(frozen=True, slots=True)
+class Every(Condition):
+    """A condition about each of the resources that this one names; true if it names none."""
+
+    collection: str
+    inner: Condition
+
+    def check(self, book: "Book", kind: str) -> Check:
+        collection = COLLECTIONS[kind, self.collection]
+        get, inner = collection.get, self.inner.check(book, collection.kind)
+        return lambda s, r: all(x is not None and inner(s, x) for x in get(r))
+
+    def sql(self, at: At) -> str:
+        collection = COLLECTIONS[at.kind, self.collection]
+        below = at.below(collection.kind)
+        rows = collection.rows.format(x=below.thing, t=at.thing)
+        return f"NOT EXISTS (SELECT 1 FROM {rows} AND {self.inner.sql(below)} IS NOT TRUE)"
+
+    def words(self, kind: str) -> str:
+        collection = COLLECTIONS[kind, self.collection]
+        return f"{self.inner.words(collection.kind)} on every {collection.words}"
+
+
+@dataclass(frozen=True, slots=True)
+class Some(Condition):
+    """A condition about at least one of the resources that this one names."""
+
+    collection: str
+    inner: Condition
+
+    def check(self, book: "Book", kind: str) -> Check:
+        collection = COLLECTIONS[kind, self.collection]
+        get, inner = collection.get, self.inner.check(book, collection.kind)
+        return lambda s, r: any(x is not None and inner(s, x) for x in get(r))
+
+    def sql(self, at: At) -> str:
+        collection = COLLECTIONS[at.kind, self.collection]
+        below = at.below(collection.kind)
+        rows = collection.rows.format(x=below.thing, t=at.thing)
+        return f"EXISTS (SELECT 1 FROM {rows} AND {self.inner.sql(below)})"
+
+    def words(self, kind: str) -> str:
+        collection = COLLECTIONS[kind, self.collection]
+        return f"{self.inner.words(collection.kind)} on at least one {collection.words}"
+
+
+@dataclass(frozen=True, slots=True)
+class NoneOf(Condition):
+    """The resource names none of these. A state, not a right."""
+
+    collection: str
+
+    def check(self, book: "Book", kind: str) -> Check:
+        get = COLLECTIONS[kind, self.collection].get
+        return lambda s, r: not get(r)
+
+    def sql(self, at: At) -> str:
+        below = at.below(COLLECTIONS[at.kind, self.collection].kind)
+        rows = COLLECTIONS[at.kind, self.collection].rows.format(x=below.thing, t=at.thing)
+        return f"NOT EXISTS (SELECT 1 FROM {rows})"
+
+    def words(self, kind: str) -> str:
+        return f"there is no {COLLECTIONS[kind, self.collection].words}"
+
+
+@dataclass(frozen=True, slots=True)
+class As(Condition):
+    """A condition about another member, whom the resource names, in place of the caller; false if there is none."""
+
+    person: str
+    inner: Condition
+
+    def check(self, book: "Book", kind: str) -> Check:
+        get, inner = PERSONS[kind, self.person].get, self.inner.check(book, kind)
+
+        def holds(s: Subject, r: Any) -> bool:
+            person = get(r)
+            return person is not None and inner(person, r)
+
+        return holds
+
+    def sql(self, at: At) -> str:
+        there = at.as_person()
+        person = PERSONS[at.kind, self.person].id_sql.format(t=at.thing)
+        return (
+            f"EXISTS (SELECT 1 FROM members {there.member} WHERE {there.member}.id = {person} "
+            f"AND {there.member}.removed_at IS NULL AND {self.inner.sql(there)})"
+        )
+
+    def words(self, kind: str) -> str:
+        return f"{PERSONS[kind, self.person].words} has {self.inner.words(kind)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Named(Condition):
+    """A condition with a name of its own, by which an index can know it; `detail` is what the name leaves open."""
+
+    name: str
+    detail: int
+    text: str
+    inner: Condition
+
+    def check(self, book: "Book", kind: str) -> Check:
+        return self.inner.check(book, kind)
+
+    def sql(self, at: At) -> str:
+        return self.inner.sql(at)
+
+    def words(self, kind: str) -> str:
+        return self.text
+
+
+def all_of(*parts: Condition) -> AllOf:
+    """Every part holds."""
+    return AllOf(parts)
+
+
+def any_of(*parts: Condition) -> AnyOf:
+    """At least one part holds."""
+    return AnyOf(parts)

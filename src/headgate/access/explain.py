@@ -1,0 +1,129 @@
+"""Why: what each path of a table asks for, what of it is met, and what is missing, in words."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from headgate.access.book import BOOK, Book
+from headgate.access.conditions import AllOf, AnyOf, As, Can, Condition, Every, Named, On, Some
+from headgate.access.facts import Subject, Thing
+from headgate.access.kinds import COLLECTIONS, PERSONS, RELATIONS
+from headgate.access.rules import Remedy
+
+Known = Callable[[Thing], bool]
+"""Whether whoever reads the explanation may know of a resource; what they may not know of is not named."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathReason:
+    """One path: what it asks for, what of that is missing, how it could be had, and what that would be about."""
+
+    name: str
+    asks: str
+    missing: tuple[str, ...]
+    remedy: Remedy | None
+    about: tuple[Thing, ...] = ()
+
+    @property
+    def is_open(self) -> bool:
+        return not self.missing
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A part of a condition that does not hold."""
+
+    text: str
+    about: Thing | None = None
+
+
+def reasons(subject: Subject | None, action: str, thing: Thing, known: Known, book: Book = BOOK) -> list[PathReason]:
+    """Each path that grants the action: those that are open first, then those that lack least."""
+    found = []
+    for path in book.granting(thing.kind, action):
+        gaps = _Gaps(book, known).of(path.condition, subject, thing)
+        about = tuple(dict.fromkeys(gap.about for gap in gaps if gap.about is not None and known(gap.about)))
+        texts = tuple(dict.fromkeys(gap.text for gap in gaps))
+        found.append(PathReason(path.name, path.condition.words(thing.kind), texts, path.remedy, about))
+    return sorted(found, key=lambda reason: len(reason.missing))
+
+
+class _Gaps:
+    def __init__(self, book: Book, known: Known) -> None:
+        self.book, self.known = book, known
+
+    def of(self, condition: Condition, s: Subject | None, r: Any) -> list[Gap]:
+        """What does not hold; nothing if the condition does."""
+        if condition.check(self.book, r.kind)(s, r):  # type: ignore[arg-type]
+            return []
+        match condition:
+            case AllOf():
+                return [gap for part in condition.parts for gap in self.of(part, s, r)]
+            case AnyOf():
+                return self._least([self.of(part, s, r) for part in condition.parts])
+            case Named():
+                return self.of(condition.inner, s, r)
+            case Can():
+                return self._can(condition, s, r)
+            case On():
+                return self._on(condition, s, r)
+            case Every():
+                return self._every(condition, s, r)
+            case Some():
+                words = COLLECTIONS[r.kind, condition.collection].words
+                return [Gap(f"there is no {words} with {condition.inner.words('ref')}")]
+            case As():
+                return self._as(condition, r)
+        return [Gap(condition.words(r.kind))]
+
+    @staticmethod
+    def _least(alternatives: list[list[Gap]]) -> list[Gap]:
+        return min(alternatives, key=len)
+
+    def _can(self, condition: Can, s: Subject | None, r: Any) -> list[Gap]:
+        paths = self.book.granting(r.kind, condition.action)
+        alternatives = [self.of(path.condition, s, r) for path in paths]
+        if len(paths) == 1:
+            return alternatives[0]
+        return [Gap(f"{condition.action} on {self._name(r)}", r)]
+
+    def _on(self, condition: On, s: Subject | None, r: Any) -> list[Gap]:
+        relation = RELATIONS[r.kind, condition.relation]
+        other = relation.get(r)
+        if other is None:
+            return [Gap(f"it has no {relation.words.removeprefix('its ')}")]
+        if isinstance(condition.inner, Can | On):
+            return self.of(condition.inner, s, other)
+        return [
+            Gap(f"{gap.text}, of {self._name(other)}", gap.about or other) for gap in self.of(condition.inner, s, other)
+        ]
+
+    def _every(self, condition: Every, s: Subject | None, r: Any) -> list[Gap]:
+        collection = COLLECTIONS[r.kind, condition.collection]
+        check = condition.inner.check(self.book, collection.kind)
+        failing = [x for x in collection.get(r) if x is None or not check(s, x)]  # type: ignore[arg-type]
+        words = _short(condition.inner, collection.kind)
+        return [Gap(f"{words} on {self._name(x)}", x) for x in failing]
+
+    def _as(self, condition: As, r: Any) -> list[Gap]:
+        person = PERSONS[r.kind, condition.person]
+        who = person.get(r)
+        if who is None:
+            return [Gap(f"{person.words} is no longer a member")]
+        named = f"{person.words} ({who.name})" if who.name else person.words
+        return [Gap(f"{named} lacks {gap.text}", gap.about) for gap in self.of(condition.inner, who, r)]
+
+    def _name(self, thing: Any) -> str:
+        if thing is None:
+            return "something that does not exist"
+        kind = "table" if thing.kind == "ref" else thing.kind.replace("_", " ")
+        if thing.id is None or not self.known(thing):
+            return f"a {kind} that you may not see"
+        return f"{kind} {thing.name}"
+
+
+def _short(condition: Condition, kind: str) -> str:
+    """A level by its name: that admins have it without a grant need not be said each time."""
+    if isinstance(condition, AnyOf):
+        return condition.parts[-1].words(kind)
+    return condition.words(kind)

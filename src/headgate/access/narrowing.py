@@ -1,0 +1,53 @@
+"""Narrowed tokens: what a token may at most do, whatever its creator can."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from headgate.access.actions import CREDENTIAL_ACTIONS, READ_ONLY
+from headgate.access.facts import Item, Layer, Thing
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """The limits of a token. `only` are ids of layers, tables and volumes; `layers` those of what it lists."""
+
+    read_only: bool = False
+    only: frozenset[str] | None = None
+    layers: frozenset[str] = frozenset()
+    expires: datetime | None = None
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether there is any limit at all."""
+        return self.read_only or self.only is not None or self.expires is not None
+
+    def permits_action(self, action: str, now: datetime) -> bool:
+        """Whether the action is within the limits, of whatever it is asked."""
+        if self.expires is not None and self.expires <= now:
+            return False
+        if self.read_only and action not in READ_ONLY:
+            return False
+        return not (self.is_narrowed and action in CREDENTIAL_ACTIONS)
+
+    def reaches(self, action: str, thing: Thing) -> bool:
+        """Whether the resource is within the limits, for this action."""
+        if self.only is None:
+            return True
+        if isinstance(thing, Layer):
+            return thing.id in self.only or (action == "see" and thing.id in self.layers)
+        if isinstance(thing, Item):
+            return thing.id in self.only or (thing.layer is not None and thing.layer.id in self.only)
+        return False
+
+    def condition(self, action: str, kind: str) -> str:
+        """SQL over `r` for what `reaches` says; binds `:only` and `:layers` through {only} and {layers}."""
+        if self.only is None:
+            return "TRUE"
+        if kind == "layer":
+            return "({only:r.id} OR {layers:r.id})" if action == "see" else "{only:r.id}"
+        if kind in {"table", "volume"}:
+            return "({only:r.id} OR {only:r.layer_id})"
+        return "FALSE"
+
+
+UNLIMITED = Narrowing()

@@ -1,0 +1,14 @@
+"""The rule tables, one a kind, by area."""
+
+from headgate.access.rules import lakehouse, marts, people, runs, spaces
+from headgate.access.rules.paths import Path, Remedy, Rules
+
+ALL_TABLES: tuple[Rules, ...] = (
+    *marts.TABLES,
+    *lakehouse.TABLES,
+    *spaces.TABLES,
+    *runs.TABLES,
+    *people.TABLES,
+)
+
+__all__ = ["ALL_TABLES", "Path", "Remedy", "Rules"]

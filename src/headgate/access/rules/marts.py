@@ -1,0 +1,187 @@
+"""Rule tables of the marts area: ACCESS.md section 3, with the data rules of section 6."""
+
+from headgate.access.atoms import (
+    ADMIN,
+    ANYONE,
+    DELETED,
+    IN_SCOPE,
+    LIVE,
+    PUBLISHED,
+    SHARED_FOR_MAINTENANCE,
+    SHARED_FOR_REPORTING,
+    SHARED_FOR_USE,
+    held,
+    owns,
+    role_is,
+)
+from headgate.access.conditions import As, Can, Every, NoneOf, On, all_of, any_of
+from headgate.access.rules.paths import Path, Remedy, Rules
+
+TECHNICAL = role_is("technical")
+ANY_USER = role_is("technical", "business")
+
+SHARE = Remedy("turn the sharing toggle on", "configure_sharing")
+MAKE_OWNER = Remedy("make you an owner", "manage_owners")
+
+_RESOURCE = (
+    "see",
+    "use",
+    "edit",
+    "delete",
+    "copy_credentials",
+    "configure_sharing",
+    "manage_owners",
+    "see_access",
+)
+_MAINTAIN = ("see", "use", "copy_credentials", "edit", "delete")
+_DATA_MART = (
+    "see",
+    "use",
+    "edit",
+    "delete",
+    "configure_sharing",
+    "manage_owners",
+    "manage_triggers",
+    "see_access",
+)
+_REPORT = ("see", "edit", "delete", "run", "manage_owners", "manage_triggers", "see_access")
+
+STORAGE = Rules(
+    "storage",
+    "Storage",
+    "see",
+    (
+        Path("admin", ADMIN, (*_RESOURCE, "create")),
+        Path("technical", TECHNICAL, ("create",)),
+        Path("owner", all_of(owns("owner"), TECHNICAL), _RESOURCE, MAKE_OWNER),
+        Path("shared for use", all_of(SHARED_FOR_USE, TECHNICAL, IN_SCOPE), ("see", "use"), SHARE),
+        Path("shared for maintenance", all_of(SHARED_FOR_MAINTENANCE, TECHNICAL, IN_SCOPE), _MAINTAIN, SHARE),
+    ),
+)
+
+_MAY_BUILD_ON_STORAGE = On("storage", Can("use"))
+
+DATA_MART = Rules(
+    "data_mart",
+    "Data mart",
+    "see",
+    (
+        Path("admin", ADMIN, _DATA_MART),
+        Path("technical owner", all_of(owns("technical"), TECHNICAL), _DATA_MART, MAKE_OWNER),
+        Path("ownership floor", owns("technical", "business"), ("see", "use"), MAKE_OWNER),
+        Path("shared for reporting", all_of(SHARED_FOR_REPORTING, ANY_USER, IN_SCOPE), ("see", "use"), SHARE),
+        Path(
+            "shared for maintenance",
+            all_of(SHARED_FOR_MAINTENANCE, TECHNICAL, IN_SCOPE),
+            ("see", "use", "edit", "delete", "manage_triggers"),
+            SHARE,
+        ),
+        Path(
+            "creator",
+            all_of(role_is("owner", "admin", "technical"), _MAY_BUILD_ON_STORAGE, Every("reads", held(1))),
+            ("create",),
+        ),
+        Path("new storage", Every("new_storage", Can("use")), ("retarget",)),
+        Path("own tables", Every("reads", held(1)), ("save",)),
+        Path("ready", any_of(NoneOf("reads"), As("acts_for", Every("reads", held(1)))), ("ready",)),
+    ),
+    internal=frozenset({"retarget", "save", "ready"}),
+)
+
+DESTINATION = Rules(
+    "destination",
+    "Destination",
+    "see",
+    (
+        Path("admin", all_of(ADMIN, LIVE), _RESOURCE),
+        Path("any member", ANYONE, ("create",)),
+        Path("owner", all_of(owns("owner"), LIVE), _RESOURCE, MAKE_OWNER),
+        Path("shared for use", all_of(SHARED_FOR_USE, IN_SCOPE, LIVE), ("see", "use"), SHARE),
+        Path("shared for maintenance", all_of(SHARED_FOR_MAINTENANCE, IN_SCOPE, LIVE), _MAINTAIN, SHARE),
+        Path("restore by admin", all_of(ADMIN, DELETED), ("restore",)),
+        Path("restore by owner", all_of(owns("owner"), DELETED), ("restore",)),
+        Path("restore by maintenance", all_of(SHARED_FOR_MAINTENANCE, IN_SCOPE, DELETED), ("restore",)),
+    ),
+)
+
+_MART_DATA = any_of(
+    NoneOf("mart_reads"),
+    all_of(
+        As("mart_acts_for", Every("mart_reads", held(1))),
+        any_of(
+            As("mart_acts_for", Every("mart_reads", held(3))),
+            all_of(Every("mart_reads", held(1)), As("acts_for", Every("mart_reads", held(1)))),
+        ),
+    ),
+)
+
+REPORT = Rules(
+    "report",
+    "Report",
+    "see",
+    (
+        Path("admin", ADMIN, _REPORT),
+        Path(
+            "by the mart",
+            On("data_mart", Can("see")),
+            ("see",),
+            Remedy("share the data mart", "configure_sharing", "data_mart"),
+        ),
+        Path(
+            "maintenance",
+            On("data_mart", Can("edit")),
+            _REPORT,
+            Remedy("share the data mart for maintenance", "configure_sharing", "data_mart"),
+        ),
+        Path(
+            "owner",
+            all_of(owns("owner"), On("data_mart", Can("see")), On("destination", LIVE)),
+            _REPORT,
+            MAKE_OWNER,
+        ),
+        Path(
+            "creator",
+            all_of(On("data_mart", Can("use")), On("data_mart", PUBLISHED), On("destination", Can("use"))),
+            ("create",),
+        ),
+        Path(
+            "new places",
+            all_of(Every("new_data_mart", Can("use")), Every("new_destination", Can("use"))),
+            ("retarget",),
+        ),
+        Path("start", all_of(Can("run"), On("destination", LIVE), _MART_DATA), ("start",)),
+    ),
+    internal=frozenset({"retarget"}),
+)
+
+
+def _trigger(parent: str, title: str, fire: Path) -> Rules:
+    return Rules(
+        f"{parent}_trigger",
+        title,
+        "see",
+        (
+            Path("admin", ADMIN, ("see", "manage", "see_access")),
+            Path("seen with its parent", On(parent, Can("see")), ("see",)),
+            Path("managed with its parent", On(parent, Can("manage_triggers")), ("manage",)),
+            Path("asked with its parent", On(parent, Can("see_access")), ("see_access",)),
+            Path("creator", On(parent, Can("manage_triggers")), ("create",)),
+            fire,
+        ),
+    )
+
+
+DATA_MART_TRIGGER = _trigger(
+    "data_mart",
+    "Data mart trigger",
+    Path(
+        "author",
+        all_of(As("author", On("data_mart", Can("manage_triggers"))), On("data_mart", Can("ready"))),
+        ("fire",),
+    ),
+)
+REPORT_TRIGGER = _trigger(
+    "report", "Report trigger", Path("author", As("author", On("report", Can("start"))), ("fire",))
+)
+
+TABLES = (STORAGE, DATA_MART, DESTINATION, REPORT, DATA_MART_TRIGGER, REPORT_TRIGGER)

@@ -1,0 +1,465 @@
+"""Worlds: access cases as files. This reads and checks one; it knows no database.
+
+The result holds names only; every reference has been found to exist, but for what `with` names, and for tables in
+`reads`, `writes`, `disabled` and `only`, which need not.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, cast
+
+from headgate.access.actions import (
+    DESCRIPTIONS,
+    DRAFT_ACTIONS,
+    INVITES,
+    LEVELS,
+    PLANS,
+    ROLES,
+    SCOPES,
+    SECURITY_ROLES,
+    SPACE_ROLES,
+)
+from headgate.access.world_fields import FIELDS, GRANT_STATE, ONE_OF, STATE, Field
+from headgate.access.yaml_nodes import Node, WorldError, parse
+from headgate.kit.names import BadName, check_name, check_sql_name, name_key
+
+ALL = "All"
+GROUP = "group:"
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A name in a `with` that nothing in the world has: asking for it is denied, like asking for what is hidden."""
+
+    name: str
+
+
+@dataclass(slots=True)
+class MemberSpec:
+    """A member of a world."""
+
+    name: str
+    role: str
+    scope: str = "entire"
+    contexts: list[str] = field(default_factory=list)
+    security_roles: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ResourceSpec:
+    """A resource of a world; fields hold names."""
+
+    kind: str
+    name: str
+    fields: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class GrantSpec:
+    """A grant; `to` is a member's name or group:NAME."""
+
+    to: str
+    kind: str
+    name: str
+    level: int
+    expires: datetime | None = None
+
+
+@dataclass(slots=True)
+class TokenSpec:
+    """How a token is narrowed."""
+
+    read_only: bool = False
+    only: list[str] | None = None
+    expires: datetime | None = None
+
+
+@dataclass(slots=True)
+class Check:
+    """What one member can or cannot do."""
+
+    member: str | None
+    actions: dict[str, bool]
+    kind: str
+    name: str | None
+    state: dict[str, Any] | None
+    token: TokenSpec | None
+    line: int
+
+
+@dataclass(slots=True)
+class ListCheck:
+    """Which resources of a kind a member has an action on."""
+
+    member: str
+    action: str
+    kind: str
+    expect: list[str]
+    token: TokenSpec | None
+    line: int
+
+
+@dataclass(slots=True)
+class WhoCheck:
+    """Who has an action on a resource."""
+
+    action: str
+    kind: str
+    name: str | None
+    expect: list[str]
+    line: int
+
+
+@dataclass(slots=True)
+class World:
+    """An organization, and assertions about it."""
+
+    file: str
+    now: datetime | None = None
+    plan: str = "growth"
+    invites: str = "by-role"
+    contexts: list[str] = field(default_factory=list)
+    groups: dict[str, list[str]] = field(default_factory=dict)
+    members: dict[str, MemberSpec] = field(default_factory=dict)
+    resources: list[ResourceSpec] = field(default_factory=list)
+    grants: list[GrantSpec] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
+    lists: list[ListCheck] = field(default_factory=list)
+    who_can: list[WhoCheck] = field(default_factory=list)
+
+
+def read_world(text: str, file: str, *, need_assertions: bool = True) -> World:
+    """A world from its text, or WorldError."""
+    return _Reader(parse(text, file)).read(need_assertions=need_assertions)
+
+
+class _Reader:
+    """Reads one document, in the order in which its parts refer to each other."""
+
+    def __init__(self, root: Node) -> None:
+        self.root = root
+        self.world = World(root.file)
+        self.sections: dict[str, Node] = {}
+        self.lenient = False
+        self.names: dict[str, dict[str, str]] = {"context": {}, "group": {name_key(ALL): ALL}, "member": {}}
+
+    def read(self, *, need_assertions: bool) -> World:
+        known = (
+            "now organization contexts groups members resources grants checks lists who_can".split()  # noqa: SIM905
+        )
+        for name, node in self.root.items():
+            if name not in known:
+                node.fail(f"{name!r} is not a part of a world; the parts are {', '.join(known)}")
+            self.sections[name] = node
+        for name in ("members", "resources"):
+            if name not in self.sections:
+                self.root.fail(f"a world needs {name!r}")
+        if need_assertions and not {"checks", "lists", "who_can"} & set(self.sections):
+            self.root.fail("a world needs at least one of checks, lists, who_can")
+        self._people()
+        self._resources()
+        self._assertions()
+        return self.world
+
+    def _section(self, name: str) -> Node | None:
+        node = self.sections.get(name)
+        return None if node is None or node.is_null else node
+
+    def _elements(self, name: str) -> Iterator[Node]:
+        node = self._section(name)
+        return iter(()) if node is None else node.elements()
+
+    # People
+
+    def _people(self) -> None:
+        world = self.world
+        if node := self._section("now"):
+            world.now = node.instant()
+        if node := self._section("organization"):
+            found = _fields(node, {"plan": PLANS, "invites": INVITES})
+            world.plan = found["plan"].word(PLANS) if "plan" in found else world.plan
+            world.invites = found["invites"].word(INVITES) if "invites" in found else world.invites
+        if node := self._section("contexts"):
+            world.contexts = [self._declare("context", element, element.text()) for element in node.elements()]
+        if node := self._section("members"):
+            for name, value in node.items():
+                self._member(self._declare("member", value, name), value)
+        if node := self._section("groups"):
+            for name, value in node.items():
+                if name_key(name) == name_key(ALL):
+                    value.fail("the group All exists by itself: every member is in it")
+                group = self._declare("group", value, name)
+                world.groups[group] = self._names(value, self._find_member)
+
+    def _declare(self, kind: str, node: Node, name: str) -> str:
+        try:
+            checked = check_name(name)
+        except BadName as error:
+            node.fail(str(error))
+        known = self.names.setdefault(kind, {})
+        if name_key(checked) in known:
+            node.fail(f"there is already a {kind} called {known[name_key(checked)]!r}; names differ by more than case")
+        known[name_key(checked)] = checked
+        return checked
+
+    def _member(self, name: str, node: Node) -> None:
+        found = _fields(node, {"role", "scope", "contexts", "security_roles"})
+        if "role" not in found:
+            node.fail("a member needs a role: owner, admin, technical or business")
+        spec = MemberSpec(name, found["role"].word(ROLES))
+        if "scope" in found:
+            spec.scope = found["scope"].word(SCOPES)
+        if "contexts" in found:
+            spec.contexts = self._names(found["contexts"], self._find_context)
+        if "security_roles" in found:
+            spec.security_roles = _unique([e.word(SECURITY_ROLES) for e in found["security_roles"].elements()])
+        self.world.members[name] = spec
+
+    def _names(self, node: Node, find: Callable[[Node], str]) -> list[str]:
+        return _unique([find(element) for element in node.elements()])
+
+    def _find(self, kind: str, node: Node, name: str) -> str:
+        found = self.names.get(kind, {}).get(name_key(name))
+        if found is None:
+            if self.lenient:
+                return cast("str", Unknown(name))
+            node.fail(f"there is no {kind} called {name!r} in this world")
+        return found
+
+    def _find_member(self, node: Node) -> str:
+        return self._find("member", node, node.text())
+
+    def _find_context(self, node: Node) -> str:
+        return self._find("context", node, node.text())
+
+    def _find_principal(self, node: Node) -> str:
+        text = node.text()
+        if text.startswith(GROUP):
+            return GROUP + self._find("group", node, text.removeprefix(GROUP).strip())
+        return self._find("member", node, text)
+
+    # Resources and grants
+
+    def _resources(self) -> None:
+        declared = [self._resource(node) for node in self._elements("resources")]
+        for spec, node, found in declared:
+            spec.fields = {name: self._value(found[name], FIELDS[spec.kind][name]) for name in found}
+            _check_complete(spec, node)
+        for node in self._elements("grants"):
+            self.world.grants.append(self._grant(node))
+
+    def _resource(self, node: Node) -> tuple[ResourceSpec, Node, dict[str, Node]]:
+        found = dict(node.items())
+        if "kind" not in found or "name" not in found:
+            node.fail("a resource needs a kind and a name")
+        kind = found.pop("kind").word(tuple(FIELDS))
+        name_node = found.pop("name")
+        for field_name, value in found.items():
+            if field_name not in FIELDS[kind]:
+                known = ", ".join(("kind", "name", *FIELDS[kind]))
+                value.fail(f"a {kind} has no {field_name!r}; it has {known}")
+        spec = ResourceSpec(kind, self._declare_resource(kind, name_node))
+        self.world.resources.append(spec)
+        return spec, node, {name: value for name, value in found.items() if not value.is_null}
+
+    def _declare_resource(self, kind: str, node: Node) -> str:
+        name = node.text()
+        if kind == "layer":
+            return self._declare("layer", node, _sql_name(node, name))
+        if kind in {"table", "volume"}:
+            name = _table_name(node, name)
+            other = "volume" if kind == "table" else "table"
+            if name_key(name) in self.names.get(other, {}):
+                node.fail(f"there is already a {other} called {name!r}; tables and volumes share names")
+        return self._declare(kind, node, name)
+
+    def _value(self, node: Node, spec: Field) -> Any:
+        readers: dict[str, Callable[[], Any]] = {
+            "flag": node.flag,
+            "text": node.text,
+            "instant": node.instant,
+            "word": lambda: node.word(spec.words),
+            "member": lambda: self._find_member(node),
+            "members": lambda: self._names(node, self._find_member),
+            "contexts": lambda: self._names(node, self._find_context),
+            "principal": lambda: self._find_principal(node),
+            "ref": lambda: self._find(spec.of, node, node.text()),
+            "refs": lambda: self._names(node, lambda n: self._find(spec.of, n, n.text())),
+            "tables": lambda: self._names(node, table_ref),
+            "roles": lambda: {
+                self._find_principal_key(name, value): _unique([e.word(SPACE_ROLES) for e in value.elements()])
+                for name, value in node.items()
+            },
+        }
+        return readers[spec.holds]()
+
+    def _find_principal_key(self, name: str, node: Node) -> str:
+        if name.startswith(GROUP):
+            return GROUP + self._find("group", node, name.removeprefix(GROUP).strip())
+        return self._find("member", node, name)
+
+    def _grant(self, node: Node) -> GrantSpec:
+        found = _fields(node, {"to", "resource", "level", "expires"})
+        for name in ("to", "resource", "level"):
+            if name not in found:
+                node.fail(f"a grant needs {name!r}")
+        kind, resource = self._target(found["resource"])
+        if kind not in {"layer", "table", "volume"} or resource is None:
+            found["resource"].fail("a grant is on a layer, a table or a volume")
+        level = LEVELS[found["level"].word(tuple(LEVELS))]
+        expires = found["expires"].instant() if "expires" in found else None
+        to = self._find_principal(found["to"])
+        if any((g.to, g.kind, g.name, g.level) == (to, kind, resource, level) for g in self.world.grants):
+            node.fail(f"{to} has this level on {kind}:{resource} already; there is one grant for each level")
+        return GrantSpec(to, kind, resource, level, expires)
+
+    # Assertions
+
+    def _assertions(self) -> None:
+        for name, read in (("checks", self._check), ("lists", self._list), ("who_can", self._who)):
+            for node in self._elements(name):
+                getattr(self.world, name).append(read(node))
+
+    def _target(self, node: Node) -> tuple[str, str | None]:
+        text = node.text()
+        if text == "organization":
+            return "organization", None
+        kind, colon, name = text.partition(":")
+        if not colon or (kind not in FIELDS and kind != "member"):
+            node.fail(f"{text!r} is not a resource; write kind:name, organization, or member:NAME")
+        return kind, self._find(kind, node, name.strip())
+
+    def _check(self, node: Node) -> Check:
+        found = _fields(node, {"member", "action", "can", "cannot", "resource", "kind", "with", "token", "allowed"})
+        actions = _asked(node, found)
+        if ("resource" in found) == ("kind" in found):
+            node.fail("a check names either a resource, or, to create or add one, a kind")
+        kind, name = self._target(found["resource"]) if "resource" in found else (_kind(found["kind"]), None)
+        _check_draft(node, found, actions)
+        member = self._find_member(found["member"]) if "member" in found else None
+        if ("fire" in actions) != (member is None):
+            node.fail("a check names a member; only fire leaves it out, and it is asked alone")
+        return Check(member, actions, kind, name, self._state(found, kind, actions), self._token(found), node.line)
+
+    def _state(self, found: dict[str, Node], kind: str, actions: dict[str, bool]) -> dict[str, Any] | None:
+        if "with" not in found:
+            return None
+        is_grant = {"grant", "grant_manager"} & set(actions)
+        fields = GRANT_STATE if is_grant else STATE.get(kind, {})
+        state: dict[str, Any] = {}
+        for name, node in found["with"].items():
+            if name not in fields:
+                node.fail(f"`with` of a {kind} has no {name!r}; it has {', '.join(fields) or 'nothing'}")
+            self.lenient = True
+            state[name] = None if node.is_null else self._value(node, fields[name])
+            self.lenient = False
+        return state
+
+    def _token(self, found: dict[str, Node]) -> TokenSpec | None:
+        if "token" not in found:
+            return None
+        given = _fields(found["token"], {"read_only", "only", "expires"})
+        return TokenSpec(
+            given["read_only"].flag() if "read_only" in given else False,
+            self._names(given["only"], table_ref) if "only" in given else None,
+            given["expires"].instant() if "expires" in given else None,
+        )
+
+    def _list(self, node: Node) -> ListCheck:
+        found = _fields(node, {"member", "action", "kind", "expect", "token"})
+        for name in ("member", "action", "kind", "expect"):
+            if name not in found:
+                node.fail(f"a list needs {name!r}")
+        kind = _kind(found["kind"])
+        stored = "pipeline" if kind == "task" else kind
+        expect = self._names(found["expect"], lambda n: self._find(stored, n, n.text()))
+        action = _action(found["action"])
+        return ListCheck(self._find_member(found["member"]), action, kind, expect, self._token(found), node.line)
+
+    def _who(self, node: Node) -> WhoCheck:
+        found = _fields(node, {"action", "resource", "expect"})
+        for name in ("action", "resource", "expect"):
+            if name not in found:
+                node.fail(f"a who_can needs {name!r}")
+        kind, resource = self._target(found["resource"])
+        expect = self._names(found["expect"], self._find_member)
+        return WhoCheck(_action(found["action"]), kind, resource, expect, node.line)
+
+
+def _fields(node: Node, known: Any) -> dict[str, Node]:
+    found = dict(node.items())
+    for name, value in found.items():
+        if name not in known:
+            value.fail(f"{name!r} is not known here; the keys are {', '.join(sorted(known))}")
+    return {name: value for name, value in found.items() if not value.is_null}
+
+
+def _unique(values: list[str]) -> list[str]:
+    return list(dict.fromkeys(values))
+
+
+def _sql_name(node: Node, name: str) -> str:
+    try:
+        return check_sql_name(name)
+    except BadName as error:
+        node.fail(str(error))
+
+
+def _table_name(node: Node, name: str) -> str:
+    layer, dot, table = name.partition(".")
+    if not dot:
+        node.fail(f"{name!r} has no layer; a table or volume is called layer.name")
+    return f"{_sql_name(node, layer)}.{_sql_name(node, table)}"
+
+
+def table_ref(node: Node) -> str:
+    """A table, volume or layer by name, whether it exists or not."""
+    name = node.text()
+    return _table_name(node, name) if "." in name else _sql_name(node, name)
+
+
+def _check_complete(spec: ResourceSpec, node: Node) -> None:
+    for name, wanted in FIELDS[spec.kind].items():
+        if wanted.required and name not in spec.fields:
+            node.fail(f"a {spec.kind} needs {name!r}")
+    one_of = ONE_OF.get(spec.kind)
+    if one_of and len(set(one_of) & set(spec.fields)) != 1:
+        node.fail(f"a {spec.kind} needs exactly one of {', '.join(one_of)}")
+
+
+def _kind(node: Node) -> str:
+    return node.word((*FIELDS, "task", "member"))
+
+
+def _action(node: Node) -> str:
+    return node.word(tuple(sorted(DESCRIPTIONS)))
+
+
+def _asked(node: Node, found: dict[str, Node]) -> dict[str, bool]:
+    """The actions that a check asks about, with what it expects."""
+    if "action" in found:
+        if "allowed" not in found:
+            node.fail("a check of one action needs 'allowed: true' or 'allowed: false'")
+        if "can" in found or "cannot" in found:
+            node.fail("a check has either action and allowed, or can and cannot")
+        return {_action(found["action"]): found["allowed"].flag()}
+    if "allowed" in found:
+        node.fail("'allowed' goes with 'action'; can and cannot say it themselves")
+    actions = {_action(e): True for e in (found["can"].elements() if "can" in found else ())}
+    for element in found["cannot"].elements() if "cannot" in found else ():
+        action = _action(element)
+        if action in actions:
+            element.fail(f"{action!r} is expected both to be allowed and not")
+        actions[action] = False
+    if not actions:
+        node.fail("a check needs action and allowed, or can, or cannot")
+    return actions
+
+
+def _check_draft(node: Node, found: dict[str, Node], actions: dict[str, bool]) -> None:
+    if "kind" in found and not set(actions) <= DRAFT_ACTIONS:
+        node.fail("only create and add are asked of a kind; other actions need a resource")
+
+
+__all__ = ["World", "WorldError", "read_world", "table_ref"]
