@@ -1,0 +1,121 @@
+"""Questions to the rule tables about the stored organization, and their answers."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from sqlalchemy import Connection
+
+from headgate.access.actions import DRAFT_ACTIONS
+from headgate.access.book import BOOK
+from headgate.access.decision import DENIED, Decision
+from headgate.access.facts import MemberThing, Thing
+from headgate.access.kinds import KINDS, rule_kinds
+from headgate.access.narrowing import UNLIMITED, Narrowing
+from headgate.access.saving import SAVES, decide_save
+from headgate.access.sql import decider
+from headgate.governance.drafts import Drafts, NotThere
+from headgate.governance.facts import Facts
+from headgate.kit.db import bound, fetch
+from headgate.kit.ids import kind_of
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """May this member do this, to this resource, or to one of this kind in this state?"""
+
+    member: str | None
+    action: str
+    kind: str
+    resource: str | None = None
+    state: dict[str, Any] | None = None
+    narrowing: Narrowing = UNLIMITED
+
+
+def decide(connection: Connection, question: Question, now: datetime) -> Decision:
+    """Answer a question from the database, as it is in this transaction."""
+    if not question.narrowing.permits_action(question.action, now):
+        return DENIED
+    in_memory = (
+        question.state is not None
+        or question.resource in {None, "organization"}
+        or question.action == "fire"
+        or question.action in DRAFT_ACTIONS
+        or question.narrowing.only is not None
+    )
+    if in_memory:
+        return decide_in_memory(Facts(connection, now), question)
+    return check(connection, question.member, question.action, question.resource, now)
+
+
+@cache
+def _statements(stored: str, action: str) -> tuple[tuple[str, str], ...]:
+    return tuple((kind, decider(kind, action).text) for kind in rule_kinds(stored) if action in BOOK.actions(kind))
+
+
+def check(connection: Connection, member: str | None, action: str, resource: str | None, now: datetime) -> Decision:
+    """Whether a member has an action on a stored resource: one statement, straight to the driver."""
+    stored = kind_of(resource) if resource else None
+    if member is None or stored is None or stored not in KINDS:
+        return DENIED
+    parameters = {"member": member, "id": resource, "now": bound(connection, now)}
+    for kind, text in _statements(stored, action):
+        rows = fetch(connection, text, parameters)
+        if rows:
+            return BOOK.decision(kind, action, rows[0][0])
+    return DENIED
+
+
+def decide_in_memory(facts: Facts, question: Question) -> Decision:
+    """Answer a question from facts in memory: the way for drafts, states after, and explanations."""
+    thing = facts.thing(question.resource)
+    subject = facts.subject(question.member)
+    if question.action == "fire":
+        reached = thing is not None and question.narrowing.reaches("fire", thing)
+        return BOOK.decide(None, "fire", thing) if reached else DENIED
+    if subject is None:
+        return DENIED
+    try:
+        about, decision = _decide_thing(facts, question, subject, thing)
+    except NotThere:
+        return DENIED
+    if about is None or not question.narrowing.reaches(question.action, about):
+        return DENIED
+    return decision
+
+
+def _decide_thing(facts: Facts, question: Question, subject: Any, thing: Any) -> tuple[Thing | None, Decision]:
+    """What the question is about, for the limits of a token, and what the rule tables say."""
+    action, drafts = question.action, Drafts(facts)
+    if action in DRAFT_ACTIONS:
+        if thing is not None:
+            return thing, DENIED
+        draft = drafts.new(question.kind, question.state or {}, subject)
+        place = getattr(draft, "layer", None) if question.kind in {"table", "volume"} else None
+        return place or draft, BOOK.decide(subject, action, draft)
+    if thing is None:
+        return None, DENIED
+    if question.state is None:
+        return thing, BOOK.decide(subject, action, thing)
+    return thing, _decide_state(drafts, question, subject, thing)
+
+
+def _decide_state(drafts: Drafts, question: Question, subject: Any, thing: Any) -> Decision:
+    action, state = question.action, question.state or {}
+    save = SAVES.get(thing.kind)
+    if save and action == save.asked:
+        after, changed = drafts.after(thing, state)
+        return decide_save(subject, thing, after, changed, state.keys())
+    if action == "change_role" and isinstance(thing, MemberThing):
+        role = state.get("role")
+        return BOOK.decide(subject, action, replace(thing, new_role=role)) if role else DENIED
+    if action in {"grant", "grant_manager"}:
+        draft = drafts.grant(thing, state)
+        allowed = draft and BOOK.decide(subject, "create", draft)
+        return BOOK.decide(subject, action, thing) if allowed else DENIED
+    if action == "change_space":
+        after, _ = drafts.after(thing, state)
+        return BOOK.decide(subject, action, after)
+    drafts.values("pipeline" if thing.kind == "task" else thing.kind, state)
+    return BOOK.decide(subject, action, thing)

@@ -1,0 +1,106 @@
+"""Explanations about the stored organization, written for a reader who may not see all of it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from headgate.access.book import BOOK
+from headgate.access.decision import Decision
+from headgate.access.explain import PathReason, reasons
+from headgate.access.facts import Subject, Thing
+from headgate.access.rules import Remedy
+from headgate.governance.facts import Facts
+from headgate.governance.people import who_can
+from headgate.governance.questions import Question, decide_in_memory
+
+MAX_NAMED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way to get an action: the path, what is missing, what someone could do about it, and who."""
+
+    path: str
+    missing: tuple[str, ...]
+    how: str | None = None
+    who: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A decision, and why."""
+
+    allowed: bool
+    via: tuple[str, ...]
+    because: tuple[str, ...]
+    ways: tuple[Way, ...]
+
+
+class Reader:
+    """Who reads an explanation: they learn the names of what they may see, and of nothing else."""
+
+    def __init__(self, facts: Facts, subject: Subject | None) -> None:
+        self.facts, self.subject = facts, subject
+
+    def knows(self, thing: Thing) -> bool:
+        """Whether the reader may know of this resource; None as the subject reads everything."""
+        if self.subject is None:
+            return True
+        stored: Any = self.facts.thing(thing.id)
+        if stored is None:
+            return False
+        listed_by = BOOK.tables[stored.kind].listed_by
+        return not listed_by or bool(BOOK.decide(self.subject, listed_by, stored))
+
+
+def explain(facts: Facts, question: Question, reader: Subject | None) -> Explanation:
+    """Why a question about a stored resource is answered as it is, for this reader."""
+    decision = decide_in_memory(facts, question)
+    thing = facts.thing(question.resource)
+    if thing is None or question.action not in BOOK.actions(thing.kind):
+        return _bare(decision, f"there is no action {question.action!r} on a {question.kind}")
+    knows = Reader(facts, reader).knows
+    found = reasons(facts.subject(question.member), question.action, thing, knows)
+    because = tuple(reason.asks for reason in found if reason.is_open)
+    if decision.allowed or question.narrowing.is_narrowed:
+        return Explanation(decision.allowed, decision.via, because, ())
+    ways = tuple(_way(facts, thing, reason) for reason in found)
+    return Explanation(allowed=False, via=(), because=because, ways=ways)
+
+
+def _bare(decision: Decision, text: str) -> Explanation:
+    return Explanation(decision.allowed, decision.via, (), () if decision.allowed else (Way("none", (text,)),))
+
+
+def _way(facts: Facts, thing: Thing, reason: PathReason) -> Way:
+    if reason.remedy is None:
+        return Way(reason.name, reason.missing)
+    names: dict[str, None] = {}
+    for target in _targets(reason.remedy, reason, thing):
+        if target.id:
+            people = who_can(facts.connection, reason.remedy.action, target.id, facts.now, limit=MAX_NAMED)
+            names.update(dict.fromkeys(person.name for person in people))
+    return Way(reason.name, reason.missing, reason.remedy.how, tuple(names)[:MAX_NAMED])
+
+
+def _targets(remedy: Remedy, reason: PathReason, thing: Any) -> list[Any]:
+    """What a remedy is done to: the resource, one it hangs on, or the tables that lack a level."""
+    if remedy.relation:
+        target = thing
+        for name in remedy.relation.split("."):
+            target = getattr(target, name, None)
+        return [target] if target is not None else []
+    if remedy.action in BOOK.actions(thing.kind):
+        return [thing]
+    return [one for one in reason.about if remedy.action in BOOK.actions(one.kind)]
+
+
+def explain_in_words(facts: Facts, question: Question) -> list[str]:
+    """An explanation as lines of text, for a reader who may see everything."""
+    found = explain(facts, question, None)
+    if question.narrowing.is_narrowed and not found.allowed:
+        return ["denied: the token does not reach this, or its creator does not"]
+    if question.state is not None:
+        return [f"{'allowed' if found.allowed else 'denied'} in the state after, `with` included"]
+    if found.allowed:
+        return [f"allowed by {', '.join(found.via)}", *(f"because: {text}" for text in found.because)]
+    return [f"not by {way.path}: missing {', '.join(way.missing)}" for way in found.ways] or ["no path grants it"]

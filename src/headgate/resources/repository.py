@@ -1,0 +1,264 @@
+"""Lists of resources: one sorted stream for each key that the member holds, merged; the same cost at any size."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from functools import cache
+from typing import Any
+
+from sqlalchemy import Connection
+
+from headgate.access.audience import keys as keys_statement
+from headgate.access.book import BOOK
+from headgate.access.kinds import KINDS, rule_kinds
+from headgate.access.narrowing import UNLIMITED, Narrowing
+from headgate.access.sql import condition, mask, rows, where
+from headgate.kit.db import among, bound, fetch, instant, many
+from headgate.kit.ids import kind_of
+from headgate.kit.names import name_key
+from headgate.kit.paging import MAX_TOTAL, BadCursor, Cursor
+
+MAX_STREAMS = 200
+"""How many streams one statement merges; SQLite allows 500 parts in a compound SELECT."""
+
+
+class ResourceSort(StrEnum):
+    """The orders that a list has; a leading minus turns one around."""
+
+    name = "name"
+    created = "created"
+    updated = "updated"
+    created_by = "created_by"
+    name_desc = "-name"
+    created_desc = "-created"
+    updated_desc = "-updated"
+    created_by_desc = "-created_by"
+
+    @property
+    def descending(self) -> bool:
+        return self.value.startswith("-")
+
+    @property
+    def column(self) -> str:
+        """The column of the audience index."""
+        columns = {"name": "name_key", "created": "created_at", "updated": "updated_at", "created_by": "creator_key"}
+        return columns[self.value.removeprefix("-")]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What a list is to show, and from where."""
+
+    member: str
+    kind: str
+    now: datetime
+    sort: ResourceSort = ResourceSort.name
+    prefix: str = ""
+    limit: int = 50
+    after: Cursor | None = None
+    action: str | None = None
+    narrowing: Narrowing = UNLIMITED
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The rule kinds that can be on the list: those that have the action."""
+        kinds = rule_kinds(self.kind)
+        return kinds if self.action is None else tuple(one for one in kinds if self.action in BOOK.actions(one))
+
+    @property
+    def uses_index(self) -> bool:
+        """Whether the audience index holds this list; other actions are asked of the rule tables row by row."""
+        by_default = all(self.action in {None, BOOK.tables[one].listed_by} for one in self.kinds)
+        return by_default and self.narrowing.only is None
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A resource on a list, with what the member can do with it."""
+
+    id: str
+    kind: str
+    name: str
+    created_at: datetime
+    updated_at: datetime
+    created_by_id: str | None
+    created_by: str | None
+    allowed: tuple[str, ...]
+
+
+def held_keys(connection: Connection, query: Query) -> list[str]:
+    """The keys by which resources are on the member's list."""
+    parameters = {"member": query.member, "now": bound(connection, query.now)}
+    return [row[0] for one in query.kinds for row in fetch(connection, _keys_statement(one), parameters)]
+
+
+@cache
+def _keys_statement(kind: str) -> str:
+    return keys_statement(kind)
+
+
+def page(connection: Connection, query: Query) -> tuple[list[Listed], Cursor | None]:
+    """One page, and where the next begins."""
+    found = _from_index(connection, query) if query.uses_index else _from_rules(connection, query)
+    more = len(found) > query.limit
+    ids = [row[0] for row in found[: query.limit]]
+    last = found[query.limit - 1] if more else None
+    next_page = Cursor(_text(last[1]), last[0]) if last else None
+    return details(connection, query.member, ids, query.now), next_page
+
+
+def total(connection: Connection, query: Query) -> int:
+    """How many there are in all, exact up to MAX_TOTAL; one more than that means there are more."""
+    if not query.uses_index:
+        return _count_from_rules(connection, query)
+    keys = held_keys(connection, query)
+    if not keys:
+        return 0
+    what = "resource_id" if len(keys) == 1 else "DISTINCT resource_id"
+    text = (
+        f"SELECT COUNT(*) FROM (SELECT {what} FROM audience WHERE {among(connection, 'key', 'keys')} "
+        f"AND {_ALIVE} AND {_prefixed(query)} LIMIT {MAX_TOTAL + 1}) counted"
+    )
+    return int(fetch(connection, text, {**_common(connection, query), "keys": many(connection, keys)})[0][0])
+
+
+_ALIVE = "(expires_at IS NULL OR expires_at > :now)"
+
+
+def _prefixed(query: Query, column: str = "name_key") -> str:
+    return f"{column} >= :prefix AND {column} < :prefix_end" if query.prefix else "TRUE"
+
+
+def _common(connection: Connection, query: Query) -> dict[str, Any]:
+    parameters: dict[str, Any] = {"now": bound(connection, query.now), "limit": query.limit + 1}
+    if query.prefix:
+        key = name_key(query.prefix)
+        parameters |= {"prefix": key, "prefix_end": key + "\U0010ffff"}
+    if query.after:
+        parameters |= {"after_value": _after_value(connection, query.sort, query.after), "after_id": query.after.id}
+    return parameters
+
+
+def _after_value(connection: Connection, sort: ResourceSort, after: Cursor) -> Any:
+    if sort.column not in {"created_at", "updated_at"}:
+        return after.value
+    try:
+        moment = datetime.fromisoformat(after.value)
+        return bound(connection, moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+    except (ValueError, OverflowError):
+        raise BadCursor("not a cursor; leave it out to start from the first page") from None
+
+
+def _order(query: Query, column: str, identifier: str) -> tuple[str, str]:
+    """SQL for what comes after the cursor, and for the order."""
+    direction, compare = ("DESC", "<") if query.sort.descending else ("ASC", ">")
+    after = f"({column}, {identifier}) {compare} (:after_value, :after_id)" if query.after else "TRUE"
+    return after, f"{column} {direction}, {identifier} {direction}"
+
+
+def _from_index(connection: Connection, query: Query) -> list[Any]:
+    keys = held_keys(connection, query)
+    found: dict[str, Any] = {}
+    for start in range(0, len(keys), MAX_STREAMS):
+        for row in _merge(connection, query, keys[start : start + MAX_STREAMS]):
+            found[row[0]] = row
+    ordered = sorted(found.values(), key=lambda row: (row[1], row[0]), reverse=query.sort.descending)
+    return ordered[: query.limit + 1]
+
+
+def _merge(connection: Connection, query: Query, keys: Sequence[str]) -> Sequence[Any]:
+    column = query.sort.column
+    after, order = _order(query, column, "resource_id")
+    one = (
+        f"SELECT resource_id, {column} AS v FROM audience WHERE key = {{key}} AND {after} AND {_ALIVE} "
+        f"AND {_prefixed(query)} ORDER BY {order} LIMIT :limit"
+    )
+    merged_order = order.replace(column, "v")
+    parameters = _common(connection, query)
+    if connection.dialect.name == "sqlite":
+        streams = " UNION ".join(f"SELECT * FROM ({one.format(key=f':k{n}')})" for n in range(len(keys)))
+        parameters |= {f"k{n}": key for n, key in enumerate(keys)}
+        return fetch(connection, f"{streams} ORDER BY {merged_order} LIMIT :limit", parameters)
+    text = (
+        f"SELECT DISTINCT s.resource_id, s.v FROM unnest(:keys::text[]) k(key) "
+        f"CROSS JOIN LATERAL ({one.format(key='k.key')}) s ORDER BY {merged_order} LIMIT :limit"
+    )
+    return fetch(connection, text, parameters | {"keys": list(keys)})
+
+
+def _rule_rows(connection: Connection, query: Query, kind: str) -> str:
+    """SELECT of (id, sort value) by the rule tables themselves: for actions that have no index."""
+    column = {"creator_key": "COALESCE(cr.name_key, '')"}.get(query.sort.column, f"rs.{query.sort.column}")
+    after, order = _order(query, column, "rs.id")
+    wanted = query.action or BOOK.tables[kind].listed_by
+    narrowed = query.narrowing.condition(wanted, kind)
+    for name in ("only", "layers"):
+        for row in ("r.id", "r.layer_id"):
+            narrowed = narrowed.replace(f"{{{name}:{row}}}", among(connection, row, name))
+    return (
+        f"SELECT rs.id, {column} AS v FROM {rows(kind)} JOIN resources rs ON rs.id = r.id "
+        f"LEFT JOIN members cr ON cr.id = rs.created_by_id AND cr.removed_at IS NULL WHERE m.id = :member "
+        f"AND {where(kind)} AND {narrowed} AND {_prefixed(query, 'rs.name_key')} AND {after} "
+        f"AND {condition(wanted, kind)} ORDER BY {order} LIMIT :limit"
+    )
+
+
+def _rule_parameters(connection: Connection, query: Query) -> dict[str, Any]:
+    parameters = {**_common(connection, query), "member": query.member}
+    if query.narrowing.only is not None:
+        parameters |= {
+            "only": many(connection, sorted(query.narrowing.only)),
+            "layers": many(connection, sorted(query.narrowing.layers)),
+        }
+    return parameters
+
+
+def _from_rules(connection: Connection, query: Query) -> list[Any]:
+    found: list[Any] = []
+    for kind in query.kinds:
+        found += fetch(connection, _rule_rows(connection, query, kind), _rule_parameters(connection, query))
+    found.sort(key=lambda row: (row[1], row[0]), reverse=query.sort.descending)
+    return found[: query.limit + 1]
+
+
+def _count_from_rules(connection: Connection, query: Query) -> int:
+    count = 0
+    parameters = {**_rule_parameters(connection, query), "limit": MAX_TOTAL + 1}
+    for kind in query.kinds:
+        text = f"SELECT COUNT(*) FROM ({_rule_rows(connection, query, kind)}) counted"
+        count += fetch(connection, text, parameters)[0][0]
+    return min(count, MAX_TOTAL + 1)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else value.isoformat()
+
+
+@cache
+def _details_statement(kind: str, dialect: str) -> str:
+    """The rows of some resources of one rule kind, each with the paths that are open to the member."""
+    chosen = "r.id IN (SELECT je.value FROM json_each(:ids) je)" if dialect == "sqlite" else "r.id = ANY(:ids)"
+    in_layer = kind in {"table", "volume"}
+    layer = "JOIN resources ly ON ly.id = r.layer_id" if in_layer else ""
+    name = "ly.name || '.' || rs.name" if in_layer else "rs.name"
+    return (
+        f"SELECT rs.id, rs.kind, {name}, rs.created_at, rs.updated_at, cr.id, cr.name, {mask(kind)} "
+        f"FROM {KINDS[kind].table} r CROSS JOIN members m JOIN resources rs ON rs.id = r.id {layer} "
+        "LEFT JOIN members cr ON cr.id = rs.created_by_id AND cr.removed_at IS NULL "
+        f"WHERE {chosen} AND m.id = :member AND {where(kind)}"
+    )
+
+
+def details(connection: Connection, member: str, ids: Sequence[str], now: datetime) -> list[Listed]:
+    """These resources in this order, with what the member can do with each."""
+    if not ids:
+        return []
+    stored = kind_of(ids[0]) or ""
+    parameters = {"member": member, "ids": many(connection, ids), "now": bound(connection, now)}
+    found: dict[str, Listed] = {}
+    for kind in rule_kinds(stored):
+        for row in fetch(connection, _details_statement(kind, connection.dialect.name), parameters):
+            allowed = BOOK.allowed_actions(kind, row[7])
+            found[row[0]] = Listed(row[0], row[1], row[2], instant(row[3]), instant(row[4]), row[5], row[6], allowed)
+    return [found[one] for one in ids if one in found]
