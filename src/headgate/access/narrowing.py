@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from headgate.access.actions import CREDENTIAL_ACTIONS, READ_ONLY
-from headgate.access.facts import Item, Layer, Thing
+from headgate.access.facts import Item, Thing
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +31,30 @@ class Narrowing:
 
     def reaches(self, action: str, thing: Thing) -> bool:
         """Whether the resource is within the limits, for this action."""
+        layer = thing.layer.id if isinstance(thing, Item) and thing.layer else None
+        return self.reaches_id(action, thing.kind, thing.id, layer)
+
+    def reaches_id(self, action: str, kind: str, identifier: str | None, layer: str | None) -> bool:
+        """The same, of a resource by its id and, for a table or volume, its layer's."""
         if self.only is None:
             return True
-        if isinstance(thing, Layer):
-            return thing.id in self.only or (action == "see" and thing.id in self.layers)
-        if isinstance(thing, Item):
-            return thing.id in self.only or (thing.layer is not None and thing.layer.id in self.only)
+        if kind == "layer":
+            return identifier in self.only or (action == "see" and identifier in self.layers)
+        if kind in {"table", "volume", "ref"}:
+            return identifier in self.only or layer in self.only
         return False
+
+    def within(
+        self, actions: tuple[str, ...], now: datetime, kind: str, identifier: str, layer: str | None
+    ) -> tuple[str, ...]:
+        """Of these actions, those within the limits."""
+        if not self.is_narrowed:
+            return actions
+        return tuple(
+            action
+            for action in actions
+            if self.permits_action(action, now) and self.reaches_id(action, kind, identifier, layer)
+        )
 
     def condition(self, action: str, kind: str) -> str:
         """SQL over `r` for what `reaches` says; binds `:only` and `:layers` through {only} and {layers}."""

@@ -210,8 +210,8 @@ class Facts:
     _volume = _table
 
     def missing(self, ref: str, layer: str | None) -> Item:
-        """The name of a table that does not exist, in a layer that may."""
-        return Item(id=None, name=ref, layer=self.thing(layer))
+        """The name of a table that does not exist, in a layer that may; or of a layer itself."""
+        return Item(id=None if "." in ref else layer, name=ref, layer=self.thing(layer))
 
     def _streams(self, identifier: str) -> tuple[Stream, ...]:
         rows = self._rows(

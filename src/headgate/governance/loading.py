@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, insert
+from sqlalchemy import Connection, delete, insert
 
 from headgate.access.kinds import stored_kind
 from headgate.access.worlds import ALL, GROUP, ResourceSpec, World
@@ -83,7 +83,10 @@ class Names:
 
 
 def load(connection: Connection, world: World, now: datetime, *, name: str = "Headgate") -> Names:
-    """Write the world into an empty database; the ids that its names got."""
+    """Write the world into a database without members; the ids that its names got."""
+    connection.execute(delete(Organization))
+    connection.execute(delete(Group).where(Group.__table__.c.id == ALL_GROUP))
+    connection.execute(delete(Principal).where(Principal.__table__.c.id == ALL_GROUP))
     loader = _Loader(world, now)
     loader.people(name)
     loader.resources()

@@ -114,8 +114,9 @@ def _decide_state(drafts: Drafts, question: Question, subject: Any, thing: Any) 
         draft = drafts.grant(thing, state)
         allowed = draft and BOOK.decide(subject, "create", draft)
         return BOOK.decide(subject, action, thing) if allowed else DENIED
+    values = drafts.values("pipeline" if thing.kind == "task" else thing.kind, state)
+    if action == "change_owner" and values.get("owner") is None:
+        return DENIED
     if action == "change_space":
-        after, _ = drafts.after(thing, state)
-        return BOOK.decide(subject, action, after)
-    drafts.values("pipeline" if thing.kind == "task" else thing.kind, state)
+        thing = replace(thing, new_space=(values.get("space"),))
     return BOOK.decide(subject, action, thing)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import QueuePool, StaticPool
 
@@ -43,12 +43,7 @@ class Database:
             self._reader = self._engine
             self._writer = self._engine.execution_options(**{_WRITE: True})
         elif self.dialect == "postgresql":
-            self._engine = create_engine(
-                parsed.set(drivername="postgresql+psycopg"),
-                pool_size=pool_size,
-                max_overflow=0,
-                pool_pre_ping=True,
-            )
+            self._engine = _postgresql(parsed, pool_size)
             self._reader = self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
             self._writer = self._engine.execution_options(isolation_level="SERIALIZABLE")
         else:
@@ -116,6 +111,23 @@ def _sqlite(path: str | None, url: str, pool_size: int) -> Engine:
     def begin(connection: Connection) -> None:
         write = connection.get_execution_options().get(_WRITE)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+    return engine
+
+
+def _postgresql(url: URL, pool_size: int) -> Engine:
+    engine = create_engine(
+        url.set(drivername="postgresql+psycopg"),
+        pool_size=pool_size,
+        max_overflow=0,
+        pool_pre_ping=True,
+        connect_args={"options": "-c plan_cache_mode=force_generic_plan -c jit=off -c timezone=UTC"},
+    )
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, _: Any) -> None:
+        # Rule tables make a bounded number of long statements, whose planning costs more than their execution.
+        connection.prepare_threshold, connection.prepared_max = 2, 1000
 
     return engine
 

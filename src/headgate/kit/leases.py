@@ -37,6 +37,13 @@ def acquire(connection: Connection, name: str, holder: str, now: datetime, lengt
     return fence
 
 
+def is_held(connection: Connection, name: str, holder: str, fence: int) -> bool:
+    """Whether a lease is still the one that was acquired: nobody else has taken it since."""
+    lease = Lease.__table__.c
+    found = connection.execute(select(lease.holder, lease.fence).where(lease.name == name)).one_or_none()
+    return found is not None and (found.holder, found.fence) == (holder, fence)
+
+
 def release(connection: Connection, name: str, holder: str, now: datetime) -> None:
     """Let go of a lease, so that the next holder need not wait for its end."""
     lease = Lease.__table__.c

@@ -105,7 +105,7 @@ def page(connection: Connection, query: Query) -> tuple[list[Listed], Cursor | N
     ids = [row[0] for row in found[: query.limit]]
     last = found[query.limit - 1] if more else None
     next_page = Cursor(_text(last[1]), last[0]) if last else None
-    return details(connection, query.member, ids, query.now), next_page
+    return details(connection, query.member, ids, query.now, query.narrowing), next_page
 
 
 def total(connection: Connection, query: Query) -> int:
@@ -241,17 +241,19 @@ def _details_statement(kind: str, dialect: str) -> str:
     chosen = "r.id IN (SELECT je.value FROM json_each(:ids) je)" if dialect == "sqlite" else "r.id = ANY(:ids)"
     in_layer = kind in {"table", "volume"}
     layer = "JOIN resources ly ON ly.id = r.layer_id" if in_layer else ""
-    name = "ly.name || '.' || rs.name" if in_layer else "rs.name"
+    name, layer_id = ("ly.name || '.' || rs.name", "r.layer_id") if in_layer else ("rs.name", "NULL")
     return (
-        f"SELECT rs.id, rs.kind, {name}, rs.created_at, rs.updated_at, cr.id, cr.name, {mask(kind)} "
+        f"SELECT rs.id, rs.kind, {name}, rs.created_at, rs.updated_at, cr.id, cr.name, {layer_id}, {mask(kind)} "
         f"FROM {KINDS[kind].table} r CROSS JOIN members m JOIN resources rs ON rs.id = r.id {layer} "
         "LEFT JOIN members cr ON cr.id = rs.created_by_id AND cr.removed_at IS NULL "
         f"WHERE {chosen} AND m.id = :member AND {where(kind)}"
     )
 
 
-def details(connection: Connection, member: str, ids: Sequence[str], now: datetime) -> list[Listed]:
-    """These resources in this order, with what the member can do with each."""
+def details(
+    connection: Connection, member: str, ids: Sequence[str], now: datetime, narrowing: Narrowing = UNLIMITED
+) -> list[Listed]:
+    """These resources in this order, with what the member can do with each by a token of these limits."""
     if not ids:
         return []
     stored = kind_of(ids[0]) or ""
@@ -259,6 +261,9 @@ def details(connection: Connection, member: str, ids: Sequence[str], now: dateti
     found: dict[str, Listed] = {}
     for kind in rule_kinds(stored):
         for row in fetch(connection, _details_statement(kind, connection.dialect.name), parameters):
-            allowed = BOOK.allowed_actions(kind, row[7])
-            found[row[0]] = Listed(row[0], row[1], row[2], instant(row[3]), instant(row[4]), row[5], row[6], allowed)
+            identifier, own_kind, name, created, updated, creator, creator_name, layer, bits = row
+            allowed = narrowing.within(BOOK.allowed_actions(kind, bits), now, kind, identifier, layer)
+            found[identifier] = Listed(
+                identifier, own_kind, name, instant(created), instant(updated), creator, creator_name, allowed
+            )
     return [found[one] for one in ids if one in found]

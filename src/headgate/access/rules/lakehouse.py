@@ -97,6 +97,9 @@ PLACES = all_of(
 )
 """What a definition needs of whoever it runs for, outside the lakehouse."""
 
+_MAY_CREATE_OUTPUTS = any_of(NoneOf("new_outputs"), ADMIN, On("output_layer", held(2)))
+"""Adding an output that does not exist yet needs Editor on the output layer."""
+
 _ALL_PIPELINE = ("see", "see_runs", "edit", "activate", "trigger", "delete", "see_access")
 
 PIPELINE = Rules(
@@ -112,7 +115,7 @@ PIPELINE = Rules(
             "saver",
             all_of(
                 Every("added", held(2)),
-                any_of(NoneOf("new_outputs"), NO_OUTPUT_LAYER, On("output_layer", held(2))),
+                _MAY_CREATE_OUTPUTS,
                 PLACES,
             ),
             ("save",),
@@ -123,6 +126,7 @@ PIPELINE = Rules(
                 on_all_counted(2),
                 Every("added", held(2)),
                 any_of(On("output_layer", held(2)), all_of(IS_DELIVERY, NO_OUTPUT_LAYER)),
+                _MAY_CREATE_OUTPUTS,
                 PLACES,
             ),
             ("add",),

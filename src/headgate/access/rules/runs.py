@@ -14,7 +14,7 @@ PIPELINE_TRIGGER = Rules(
         Path("opened with its task", On("task", Can("open")), ("see",)),
         Path("managed with its pipeline", On("pipeline", Can("edit")), ("manage",)),
         Path("scheduled with its task", On("task", Can("edit_attributes")), ("manage",)),
-        Path("asked with its task", On("task", Can("see_access")), ("see_access",)),
+        Path("asked with its task", all_of(On("task", Can("open")), On("task", Can("see_access"))), ("see_access",)),
         Path("creator, of a pipeline", On("pipeline", Can("edit")), ("create",)),
         Path("creator, of a task", On("task", Can("edit_attributes")), ("create",)),
         Path("author, of a pipeline", As("author", On("pipeline", Can("start"))), ("fire",)),

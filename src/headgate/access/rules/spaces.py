@@ -82,6 +82,8 @@ def _task_cell(*roles: str) -> Condition:
     return On("project", On("space", space_role(*roles)))
 
 
+_EDITS_TASKS = On("project", On("space", any_of(ADMIN, space_role("can_edit"))))
+
 _OWN_LEVELS = all_of(Every("judged_reads", held(1)), Every("judged_writes", held(2)), PLACES)
 """A space never lends what its editor could not touch."""
 
@@ -89,7 +91,7 @@ _RUNS_AS_OWNER = all_of(
     As(
         "project_owner",
         all_of(
-            On("project", On("space", any_of(ADMIN, space_role("can_edit")))),
+            _EDITS_TASKS,
             Every("enabled_reads", held(1)),
             Every("enabled_writes", held(2)),
             PLACES,
@@ -119,7 +121,6 @@ TASK = Rules(
                 "list",
                 "edit_attributes",
                 "open",
-                "update",
                 "delete",
                 "control",
                 "see_access",
@@ -129,7 +130,7 @@ TASK = Rules(
         Path("any role", _task_cell(*ANY_ROLE), ("list",), _TASK_ROLE),
         Path("Can view, operate or edit", _task_cell(*OPENS), ("open",), _TASK_ROLE),
         Path("Can edit", _task_cell("can_edit"), ("edit_attributes", "delete"), _TASK_ROLE),
-        Path("Can edit, with own levels", all_of(_task_cell("can_edit"), _OWN_LEVELS), ("update",), _TASK_ROLE),
+        Path("Can edit, with own levels", all_of(_EDITS_TASKS, _OWN_LEVELS), ("update",), _TASK_ROLE),
         Path("Can operate", _task_cell("can_operate"), ("control",), _TASK_ROLE),
         Path("Can view data", all_of(_task_cell("can_view_data"), _SHOWN), ("view_data",), _TASK_ROLE),
         Path("Can consume data", all_of(_task_cell("can_consume_data"), _SHOWN), ("consume_data",), _TASK_ROLE),
@@ -141,7 +142,7 @@ TASK = Rules(
         ),
         Path(
             "creator",
-            all_of(On("project", On("space", any_of(ADMIN, space_role("can_edit")))), _OWN_LEVELS),
+            all_of(_EDITS_TASKS, _OWN_LEVELS),
             ("create",),
         ),
         Path("ready", _RUNS_AS_OWNER, ("ready",)),

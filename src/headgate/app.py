@@ -1,0 +1,54 @@
+"""The application: routes, errors and the outermost layer, put together."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+from headgate import __version__
+from headgate.audit import endpoints as audit
+from headgate.audit.events import Batches
+from headgate.config import Settings
+from headgate.edge import health, problems
+from headgate.edge.middleware import Edge
+from headgate.edge.routes import Services
+from headgate.governance import authzen
+from headgate.governance import endpoints as governance
+from headgate.kit.db import Database
+from headgate.resources import endpoints as resources
+
+DESCRIPTION = """
+A self-hosted, governed data platform: one access model from the lakehouse to the report.
+
+Send a token as `Authorization: Bearer …`. Errors are `application/problem+json`, with a `code` for programs and a
+`detail` that says what to do. What you may not see answers exactly like what does not exist.
+"""
+
+ROUTERS = (health.router, resources.router, governance.router, audit.router, authzen.router)
+
+
+def create_app(settings: Settings, database: Database | None = None) -> FastAPI:
+    """The application for these settings."""
+    found = database or Database(settings.database_url, pool_size=settings.database.pool_size)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        app.state.services.batches.close()
+        found.close()
+
+    app = FastAPI(
+        title="Headgate",
+        version=__version__,
+        description=DESCRIPTION,
+        openapi_url="/api/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    app.state.services = Services(settings, found, Batches(found))
+    for router in ROUTERS:
+        app.include_router(router)
+    problems.install(app)
+    app.add_middleware(Edge, max_body_bytes=settings.server.max_body_bytes)
+    return app

@@ -1,0 +1,1 @@
+"""The command line. Commands live in the slices; here is what they share."""

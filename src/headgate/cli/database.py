@@ -1,0 +1,54 @@
+"""`headgate db`: the database's version."""
+
+import typer
+
+from headgate.cli.output import Json, print_json, told
+
+app = typer.Typer(help="The database's version.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.command()
+@told
+def upgrade(as_json: Json = False) -> None:
+    """Bring the database to the version that this Headgate needs. Back it up first."""
+    from headgate.config import load
+    from headgate.errors import Conflict
+    from headgate.kit import version
+    from headgate.kit.db import Database
+    from headgate.migrations import upgrade as run
+
+    database = Database(load().database_url, pool_size=2)
+    try:
+        before = version.current(database)
+        if before == "":
+            raise Conflict("the database has tables that are not Headgate's; give `database.url` an empty one")
+        if before is not None and before > version.NEEDED:
+            raise Conflict(f"the database is of version {before}, newer than this Headgate ({version.NEEDED})")
+        run(database.engine)
+    finally:
+        database.close()
+    if as_json:
+        print_json({"before": before, "now": version.NEEDED})
+    else:
+        print(f"The database is of version {version.NEEDED}" + (" as before." if before == version.NEEDED else "."))
+
+
+@app.command()
+@told
+def status(as_json: Json = False) -> None:
+    """Say which version the database has, and which this Headgate needs."""
+    from headgate.config import load
+    from headgate.kit import version
+    from headgate.kit.db import Database
+
+    database = Database(load().database_url, pool_size=2)
+    try:
+        found = version.current(database)
+    finally:
+        database.close()
+    if as_json:
+        print_json({"database": found, "needed": version.NEEDED})
+        return
+    print(f"database: {found or 'empty'}\nneeded:   {version.NEEDED}")
+    if found != version.NEEDED:
+        print("Run `headgate db upgrade`.")

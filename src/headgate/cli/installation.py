@@ -1,0 +1,51 @@
+"""`headgate up`, `headgate demo` and `headgate config`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headgate.cli.output import Json, print_json, print_table, told
+
+config = typer.Typer(help="Settings.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@told
+def up() -> None:
+    """Start the server processes and the scheduler, and keep them running."""
+    from headgate.config import load
+    from headgate.supervisor.run import main_or_exit
+
+    raise typer.Exit(main_or_exit(load()))
+
+
+@told
+def demo(
+    folder: Annotated[
+        Path, typer.Option(help="Where the demo keeps its data; an earlier demo there is replaced.")
+    ] = Path(".headgate/demo"),
+    stay: Annotated[bool, typer.Option(help="Keep the server running until Ctrl-C.")] = True,
+) -> None:
+    """Make a small company, start the server, and print tokens and questions to ask it."""
+    from headgate.demo.run import run
+
+    raise typer.Exit(run(folder, stay=stay))
+
+
+@config.command("show")
+@told
+def show(as_json: Json = False) -> None:
+    """Print every setting: its value, and what it means. Secrets are hidden."""
+    from headgate.config import Settings, described, load
+
+    settings = load()
+    rows = []
+    for name, field, _ in described(Settings):
+        value: object = settings
+        for part in name.split("."):
+            value = getattr(value, part)
+        rows.append((name, value, field.description))
+    if as_json:
+        print_json({name: value if isinstance(value, int | None) else str(value) for name, value, _ in rows})
+    else:
+        print_table(("setting", "value", "meaning"), rows)

@@ -1,0 +1,57 @@
+"""`headgate`: all commands, put together. Kept light: each command loads what it needs when it runs."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from headgate import __version__
+from headgate.audit import cli as audit
+from headgate.cli import database, installation
+from headgate.governance import cli as access
+from headgate.resources import cli as resources
+from headgate.tokens import cli as tokens
+
+app = typer.Typer(
+    name="headgate",
+    help="A self-hosted, governed data platform: one access model from the lakehouse to the report.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+app.command("up")(installation.up)
+app.command("demo")(installation.demo)
+app.add_typer(installation.config, name="config")
+app.add_typer(database.app, name="db")
+app.add_typer(tokens.app, name="token")
+app.add_typer(access.app, name="access")
+app.add_typer(resources.app, name="resource")
+app.add_typer(audit.app, name="audit")
+app.command("me")(access.me)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Commands talk to the server that HEADGATE_SERVER_URL names, as the member whose token HEADGATE_TOKEN holds.
+
+    Without them, they work on this machine's own installation, as its operator.
+    """
+
+
+def main() -> None:
+    """The entry point."""
+    sys.exit(app())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""What commands print: tables for people, JSON for programs, and errors that say what to do."""
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from typing import Annotated, Any, NoReturn, ParamSpec
+
+import typer
+
+P = ParamSpec("P")
+FAILED, MALFORMED = 1, 2
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+
+
+def fail(message: str, status: int = FAILED) -> NoReturn:
+    """Say what is wrong, and end."""
+    print(f"error: {message}", file=sys.stderr)
+    raise typer.Exit(status)
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON."""
+    print(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, empty: str = "Nothing.") -> None:
+    """Print rows under headings, wrapped to the terminal; plain when it is none."""
+    found = [[_cell(value) for value in row] for row in rows]
+    if not found:
+        print(empty)
+        return
+    if not sys.stdout.isatty():
+        widths = [max(len(row[n]) for row in [list(columns), *found]) for n in range(len(columns))]
+        for row in [[column.upper() for column in columns], *found]:
+            print("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in found:
+        table.add_row(*(Text(text) for text in row))
+    Console().print(table)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "—"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(str(one) for one in value)
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(value))
+
+
+def told(function: Callable[P, None]) -> Callable[P, None]:
+    """Turn what a person can mend into a sentence and an exit status, never a traceback."""
+
+    @wraps(function)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
+        from headgate.access.yaml_nodes import WorldError
+        from headgate.config import BadSettings
+        from headgate.errors import Invalid, Problem
+        from headgate.kit.keys import BadKeyFile
+        from headgate.supervisor.preflight import NotReady
+
+        try:
+            function(*args, **kwargs)
+        except (WorldError, BadSettings, BadKeyFile, NotReady) as error:
+            fail(str(error), MALFORMED)
+        except Problem as error:
+            fail(error.detail, MALFORMED if isinstance(error, Invalid) or error.status in (400, 422) else FAILED)
+        except OSError as error:
+            fail(f"{error.strerror or error}: {error.filename or ''}".rstrip(": "), MALFORMED)
+
+    return wrapped

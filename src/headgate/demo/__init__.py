@@ -1,0 +1,1 @@
+"""A small company to try Headgate with."""

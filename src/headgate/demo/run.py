@@ -1,0 +1,141 @@
+"""`headgate demo`: makes the company, starts the server, asks it five questions, and says how to ask more."""
+
+import os
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from importlib.resources import files
+from pathlib import Path
+
+import httpx
+
+from headgate.access.worlds import read_world
+from headgate.config import PREFIX, Settings, load
+from headgate.errors import Conflict
+from headgate.governance.loading import Names
+from headgate.governance.loading import load as load_world
+from headgate.kit.clock import now
+from headgate.kit.db import Database
+from headgate.supervisor.preflight import check
+from headgate.supervisor.run import main_or_exit
+from headgate.tokens.service import create
+
+WORLD = files("headgate.demo") / "company.yaml"
+MARKER = "demo"
+SHOWN = {"Olga": "owner", "Adam": "admin", "Tess": "technical", "Ben": "business", "Dora": "business, data admin"}
+
+QUESTIONS = (
+    ("Which data marts does Ben see, and what can he do with them?", "Ben", "resource list data_mart"),
+    ("May Ben edit Revenue? What is missing, and who could grant it?", "Ben", "access explain edit data_mart:Revenue"),
+    ("Who can edit Revenue?", "Tess", "access who-can edit data_mart:Revenue"),
+    (
+        "What if Tess shared Revenue for maintenance?",
+        "Tess",
+        "access what-if share resource=data_mart:Revenue for_maintenance=true",
+    ),
+    (
+        "May Bea read the table behind it, and by what?",
+        "Adam",
+        "access explain execute table:service.revenue --member Bea",
+    ),
+)
+
+
+def run(folder: Path, *, stay: bool) -> int:
+    """Make the demo and serve it; without `stay`, until the questions are answered."""
+    settings = _settings(folder)
+    print("Making Millrace Foods: 8 members, 2 groups, 2 contexts, resources of every kind …", flush=True)
+    tokens = _make(settings)
+
+    def when_started(address: str) -> None:
+        _wait(address)
+        _show(address, tokens, folder, stay=stay)
+        if not stay:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    return main_or_exit(settings, when_started)
+
+
+def _settings(folder: Path) -> Settings:
+    """Settings for the demo, passed on to the processes it starts."""
+    if folder.exists():
+        if not (folder / MARKER).exists() and any(folder.iterdir()):
+            raise Conflict(f"{folder} holds something that is no demo; give --folder another place")
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True, mode=0o700)
+    (folder / MARKER).touch()
+    os.environ[f"{PREFIX}DATA_DIR"] = str(folder.absolute())
+    os.environ.setdefault(f"{PREFIX}LOG__LEVEL", "warning")
+    os.environ.pop(f"{PREFIX}DATABASE__URL", None)
+    if f"{PREFIX}SERVER__PORT" not in os.environ and _is_taken(load().server.port):
+        os.environ[f"{PREFIX}SERVER__PORT"] = "0"
+    return load()
+
+
+def _is_taken(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return True
+    return False
+
+
+def _make(settings: Settings) -> dict[str, str]:
+    """Fill the database; a token for each member that is shown."""
+    check(settings)
+    database = Database(settings.database_url, pool_size=2)
+    moment = now()
+    world = read_world(WORLD.read_text(encoding="utf-8"), "company.yaml")
+    try:
+        names: Names = database.write(lambda c: load_world(c, world, moment, name="Millrace Foods"))
+        members = {name: names.of("member", name) or "" for name in SHOWN}
+        return database.write(
+            lambda c: {name: create(c, member, "demo", moment).secret for name, member in members.items()}
+        )
+    finally:
+        database.close()
+
+
+def _wait(address: str) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            if httpx.get(f"{address}/readyz", timeout=2).is_success:
+                return
+        except httpx.TransportError:
+            time.sleep(0.05)
+    print("error: the server did not become ready within a minute", file=sys.stderr, flush=True)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _show(address: str, tokens: dict[str, str], folder: Path, *, stay: bool) -> None:
+    print(f"\nHeadgate serves Millrace Foods at {address}  (data in {folder})\n")
+    print("A token for each role:")
+    for name, role in SHOWN.items():
+        print(f"  {name:5} {role:20} {tokens[name]}")
+    print("\nFive questions, as you would ask them:")
+    for number, (question, member, command) in enumerate(QUESTIONS, 1):
+        print(f"\n{number}. {question}")
+        print(f"   $ HEADGATE_SERVER_URL={address} HEADGATE_TOKEN={tokens[member]} \\\n     headgate {command}\n")
+        for line in _answer(address, tokens[member], command):
+            print(f"   {line}")
+    example = f'curl -s -H "Authorization: Bearer {tokens["Ben"]}" "{address}/api/resources?kind=data_mart"'
+    print(f"\nThe same over HTTP:\n   $ {example}")
+    print(f"The whole API: {address}/api/openapi.json")
+    if stay:
+        print("\nThe server runs until you press Ctrl-C.", flush=True)
+    sys.stdout.flush()
+
+
+def _answer(address: str, token: str, command: str) -> list[str]:
+    """What the command answers, asked by the command itself."""
+    environment = {**os.environ, "HEADGATE_SERVER_URL": address, "HEADGATE_TOKEN": token}
+    arguments = [sys.executable, "-m", "headgate.cli.main", *shlex.split(command)]
+    done = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
+    return (done.stdout + done.stderr).rstrip().splitlines()

@@ -1,0 +1,145 @@
+"""One request inside its transaction: who calls, what they may do, and what is to be recorded."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import Any, NoReturn
+
+from sqlalchemy import Connection
+
+from headgate.access.book import BOOK
+from headgate.access.decision import Decision
+from headgate.access.facts import Subject
+from headgate.access.kinds import rule_kinds
+from headgate.access.narrowing import UNLIMITED, Narrowing
+from headgate.audit.events import DECIDED, DENIED, READ, Event, record
+from headgate.config import Settings
+from headgate.errors import Denied, NotFound
+from headgate.governance.facts import Facts
+from headgate.governance.questions import Question, decide
+from headgate.governance.reasons import explain
+from headgate.kit.ids import kind_of
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls: a member by a token, or the operator on the machine itself."""
+
+    member: str
+    token: str | None = None
+    narrowing: Narrowing = UNLIMITED
+    operator: bool = False
+
+
+OPERATOR = Caller("operator", operator=True)
+
+
+@dataclass(slots=True)
+class Recorded:
+    """What a call wants in the audit log, beside its transaction."""
+
+    denials: list[Event] = field(default_factory=list)
+    reads: list[Event] = field(default_factory=list)
+
+
+class Call:
+    """What a route's function works with."""
+
+    def __init__(
+        self, connection: Connection, now: datetime, caller: Caller, settings: Settings, request_id: str | None = None
+    ) -> None:
+        self.connection, self.now, self.settings, self.request_id = connection, now, settings, request_id
+        self.caller = caller
+        self.recorded = Recorded()
+
+    @cached_property
+    def facts(self) -> Facts:
+        """Facts as of this transaction."""
+        return Facts(self.connection, self.now)
+
+    @cached_property
+    def subject(self) -> Subject:
+        """The caller, as decisions see them."""
+        if self.caller.operator:
+            plan = self.facts.organization().plan
+            return Subject(self.caller.member, "operator", self.now, plan=plan, operator=True, name="the operator")
+        found = self.facts.subject(self.caller.member)
+        assert found is not None  # noqa: S101 - the caller was identified in this transaction
+        return found
+
+    def event(self, name: str, *, allowed: bool, **more: Any) -> Event:
+        """An audit event about this call."""
+        return Event(
+            self.now,
+            name,
+            allowed,
+            actor_id=self.caller.member,
+            token_id=self.caller.token,
+            request_id=self.request_id,
+            **more,
+        )
+
+    def record(self, event: Event) -> None:
+        """Write an event in this transaction, with the change it tells of."""
+        record(self.connection, [event])
+
+    def note_read(self, action: str, kind: str, resource: str | None, **more: Any) -> None:
+        """Have a look at a resource recorded, if the settings want that."""
+        if self.settings.audit.reads == "all":
+            event = self.event(READ, allowed=True, action=action, kind=kind, resource_id=resource, **more)
+            self.recorded.reads.append(event)
+
+    def note_decision(self, question: Question, decision: Decision) -> None:
+        """Have a decision recorded that gives rows of data, or that was asked for and denied."""
+        about = self.event(
+            DECIDED,
+            allowed=decision.allowed,
+            action=question.action,
+            kind=question.kind,
+            resource_id=question.resource,
+            via=list(decision.via),
+            after={"member": question.member},
+        )
+        self.recorded.reads.append(about)
+
+    def decide(self, action: str, kind: str, resource: str | None) -> Decision:
+        """Whether the caller may."""
+        if self.caller.operator:
+            return BOOK.decide(self.subject, action, self.facts.thing(resource))
+        question = Question(self.caller.member, action, kind, resource, narrowing=self.caller.narrowing)
+        return decide(self.connection, question, self.now)
+
+    def may_see(self, resource: str) -> bool:
+        """Whether the caller may know that a resource exists."""
+        kind = kind_of(resource)
+        if kind is None:
+            return False
+        actions = {BOOK.tables[one].listed_by for one in rule_kinds(kind)} | {"restore"}
+        return any(self.decide(action, kind, resource) for action in sorted(actions - {""}))
+
+    def require(self, action: str, kind: str, resource: str | None) -> Decision:
+        """The decision, if it allows; else a refusal that tells no more than the caller may know."""
+        decision = self.decide(action, kind, resource)
+        if not decision:
+            self.refuse(action, kind, resource)
+        return decision
+
+    def refuse(self, action: str, kind: str, resource: str | None) -> NoReturn:
+        """Refuse: 403 with the reasons to whoever may see the resource, 404 to everyone else."""
+        self.recorded.denials.append(self.event(DENIED, allowed=False, action=action, kind=kind, resource_id=resource))
+        if kind not in {"organization", "member"} and (resource is None or not self.may_see(resource)):
+            raise NotFound
+        raise Denied(**self.explanation(action, kind, resource))
+
+    def explanation(self, action: str, kind: str, resource: str | None) -> dict[str, Any]:
+        """Why the caller may not, and who could change that; in words that a program can read too."""
+        question = Question(self.caller.member, action, kind, resource, narrowing=self.caller.narrowing)
+        if self.caller.narrowing.is_narrowed:
+            full = Question(self.caller.member, action, kind, resource)
+            if decide(self.connection, full, self.now):
+                return {"detail": f"This token is narrowed and cannot {action.replace('_', ' ')}; you yourself can"}
+        found = explain(self.facts, question, self.subject)
+        ways = [
+            {"path": way.path, "missing": list(way.missing), "how": way.how, "who": list(way.who)} for way in found.ways
+        ]
+        return {"detail": f"You may not {action.replace('_', ' ')} this", "action": action, "ways": ways}

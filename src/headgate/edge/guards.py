@@ -1,0 +1,68 @@
+"""Guards: what a route asks of its caller before its function runs. Each route declares one."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from headgate.edge.call import Call
+from headgate.errors import Denied
+from headgate.kit.ids import kind_of
+
+
+class Guard(Protocol):
+    """Declared on a route; checked in the route's own transaction."""
+
+    @property
+    def public(self) -> bool:
+        """Whether callers need not be signed in."""
+
+    def check(self, call: Call, parameters: dict[str, Any]) -> None:
+        """Let the call pass, or raise a Problem."""
+
+
+@dataclass(frozen=True, slots=True)
+class Public:
+    """Anyone, signed in or not."""
+
+    why: str
+    public: bool = True
+
+    def check(self, call: Call, parameters: dict[str, Any]) -> None:
+        """Nothing is asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class SignedIn:
+    """Any member. `then` says how the function itself narrows what they get."""
+
+    then: str
+    operator_too: bool = False
+    public: bool = False
+
+    def check(self, call: Call, parameters: dict[str, Any]) -> None:
+        """Being signed in is all; the operator is no member."""
+        if call.caller.operator and not self.operator_too:
+            raise Denied("This is for members; set HEADGATE_TOKEN to a member's token to act as them")
+
+
+@dataclass(frozen=True, slots=True)
+class OnOrganization:
+    """Whoever has an action on the organization."""
+
+    action: str
+    public: bool = False
+
+    def check(self, call: Call, parameters: dict[str, Any]) -> None:
+        call.require(self.action, "organization", "organization")
+
+
+@dataclass(frozen=True, slots=True)
+class OnResource:
+    """Whoever has an action on the resource that a path parameter names."""
+
+    action: str
+    parameter: str = "resource_id"
+    public: bool = False
+
+    def check(self, call: Call, parameters: dict[str, Any]) -> None:
+        resource = parameters[self.parameter]
+        call.require(self.action, kind_of(resource) or "", resource)

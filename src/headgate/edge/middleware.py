@@ -1,0 +1,133 @@
+"""The outermost layer of the server: request ids, limits, security headers, log lines and metrics."""
+
+import re
+import secrets
+import time
+from typing import Any
+
+import structlog
+from prometheus_client import Counter, Histogram
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from headgate.edge.problems import respond
+from headgate.errors import TooLarge
+
+REQUESTS = Counter("headgate_http_requests", "Requests by route and status.", ("method", "route", "status"))
+SECONDS = Histogram(
+    "headgate_http_request_seconds",
+    "Seconds to answer, by route.",
+    ("method", "route"),
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+)
+
+SECURITY_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+)
+_NO_STORE = (b"cache-control", b"no-store")
+_HSTS = (b"strict-transport-security", b"max-age=31536000; includeSubDomains")
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,64}")
+_log = structlog.get_logger("headgate.http")
+
+
+class Edge:
+    """Wraps the application; plain ASGI, so that it costs next to nothing."""
+
+    def __init__(self, app: ASGIApp, *, max_body_bytes: int) -> None:
+        self.app, self.max_body_bytes = app, max_body_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        request_id = _request_id(scope)
+        scope["headgate.request_id"] = request_id
+        started, status = time.perf_counter(), 500
+
+        async def send_with_headers(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = _headers(message["headers"], request_id, scope)
+            await send(message)
+
+        try:
+            if _declared_length(scope) > self.max_body_bytes:
+                await self._refuse(scope, receive, send_with_headers)
+            else:
+                await self.app(scope, _Limited(receive, self.max_body_bytes), send_with_headers)
+        except _BodyTooLarge:
+            await self._refuse(scope, receive, send_with_headers)
+        finally:
+            _observe(scope, status, time.perf_counter() - started, request_id)
+
+    async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
+        problem = TooLarge(f"A request has at most {self.max_body_bytes} bytes; `server.max_body_bytes` sets this")
+        await respond(problem, Request(scope))(scope, receive, send)
+
+
+class _BodyTooLarge(Exception):
+    """More bytes came than may."""
+
+
+class _Limited:
+    """Receives a body up to a limit, whatever its header said."""
+
+    def __init__(self, receive: Receive, limit: int) -> None:
+        self.receive, self.left = receive, limit
+
+    async def __call__(self) -> Message:
+        message = await self.receive()
+        if message["type"] == "http.request":
+            self.left -= len(message.get("body", b""))
+            if self.left < 0:
+                raise _BodyTooLarge
+        return message
+
+
+def _request_id(scope: Scope) -> str:
+    for name, value in scope["headers"]:
+        if name == b"x-request-id" and _REQUEST_ID.fullmatch(value):
+            return str(value.decode())
+    return secrets.token_hex(8)
+
+
+def _declared_length(scope: Scope) -> int:
+    for name, value in scope["headers"]:
+        if name == b"content-length":
+            return int(value) if value.isdigit() else 0
+    return 0
+
+
+def _headers(found: Any, request_id: str, scope: Scope) -> list[tuple[bytes, bytes]]:
+    headers = [*found, *SECURITY_HEADERS, (b"x-request-id", request_id.encode())]
+    if not any(name == b"cache-control" for name, _ in found):
+        headers.append(_NO_STORE)
+    if scope.get("scheme") == "https":
+        headers.append(_HSTS)
+    return headers
+
+
+def _observe(scope: Scope, status: int, seconds: float, request_id: str) -> None:
+    route = getattr(scope.get("route"), "path", "none")
+    method = scope["method"] if scope["method"] in _METHODS else "OTHER"
+    REQUESTS.labels(method, route, status).inc()
+    SECONDS.labels(method, route).observe(seconds)
+    _log.info(
+        "request",
+        method=method,
+        route=route,
+        status=status,
+        ms=round(seconds * 1000, 2),
+        request_id=request_id,
+        member=scope.get("headgate.member"),
+    )
+
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})

@@ -1,0 +1,96 @@
+"""Problems as application/problem+json (RFC 9457)."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from starlette.exceptions import HTTPException
+
+from headgate.errors import BadRequest, Invalid, NotFound, NotSignedIn, Problem, Unavailable, WrongMethod
+from headgate.kit.db import Busy
+
+MEDIA_TYPE = "application/problem+json"
+_log = structlog.get_logger("headgate.http")
+
+
+class ErrorPlace(BaseModel):
+    """One value that cannot be used: where it stands, and why."""
+
+    place: str = Field(examples=["query.sort"])
+    message: str = Field(examples=["Input should be 'name' or 'created'"])
+
+
+class ProblemBody(BaseModel):
+    """A problem, after RFC 9457."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    code: str = Field(description="A word for programs")
+    detail: str = Field(description="What to do about it")
+    request_id: str | None = Field(None, description="Quote it when you ask for help")
+    errors: list[ErrorPlace] | None = None
+
+
+def respond(problem: Problem, request: Request, headers: dict[str, str] | None = None) -> Response:
+    """A problem as a response."""
+    body = {
+        "type": "about:blank",
+        "title": problem.title,
+        "status": problem.status,
+        "code": problem.code,
+        "detail": problem.detail,
+        "request_id": request.scope.get("headgate.request_id"),
+        **problem.more,
+    }
+    return Response(json.dumps(body, ensure_ascii=False), problem.status, headers, MEDIA_TYPE)
+
+
+def _places(errors: Iterable[Any]) -> list[dict[str, str]]:
+    return [{"place": ".".join(str(part) for part in e["loc"]), "message": str(e["msg"])} for e in errors]
+
+
+def _problem_of(error: Exception, request: Request) -> Problem:
+    """The problem that an error amounts to."""
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, RequestValidationError):
+        places = _places(error.errors())
+        detail = "; ".join(f"{one['place']}: {one['message']}" for one in places)
+        kind = BadRequest if request.url.path.startswith("/access/v1/") else Invalid
+        return kind(detail, errors=places)
+    if isinstance(error, Busy | PoolTimeout):
+        return Unavailable("The database is busy; try again in a moment")
+    if isinstance(error, HTTPException):
+        known: dict[int, type[Problem]] = {404: NotFound, 405: WrongMethod}
+        return known.get(error.status_code, BadRequest)(None if error.status_code in known else str(error.detail))
+    return Problem("This is a fault of ours; it has been logged under the request id")
+
+
+def handle(request: Request, error: Exception) -> Response:
+    """Answer an error with a problem; log it if it is ours."""
+    if isinstance(error, DBAPIError) and error.connection_invalidated:
+        error = Unavailable("The database cannot be reached; try again in a moment")
+    problem = _problem_of(error, request)
+    headers: dict[str, str] = dict(getattr(error, "headers", None) or {})
+    if isinstance(problem, NotSignedIn):
+        headers["WWW-Authenticate"] = 'Bearer realm="headgate"'
+    if problem.status == 503:
+        headers["Retry-After"] = "1"
+    if problem.status == 500:
+        _log.error("unexpected error", exc_info=error, path=request.url.path)
+    return respond(problem, request, headers)
+
+
+def install(app: FastAPI) -> None:
+    """Have every error of an application answered as a problem."""
+    for kind in (Problem, RequestValidationError, Busy, PoolTimeout, HTTPException, DBAPIError, Exception):
+        app.add_exception_handler(kind, handle)

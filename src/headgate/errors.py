@@ -1,0 +1,70 @@
+"""Errors that a person can act on: each is a status, a code and a sentence."""
+
+from typing import Any, ClassVar
+
+
+class Problem(Exception):
+    """An answer that is not the one asked for. Rendered as application/problem+json, or on the terminal."""
+
+    status: ClassVar[int] = 500
+    code: ClassVar[str] = "internal"
+    title: ClassVar[str] = "Something went wrong on our side"
+
+    def __init__(self, detail: str | None = None, **more: Any) -> None:
+        self.detail = detail or self.title
+        self.more = more
+        super().__init__(self.detail)
+
+
+class BadRequest(Problem):
+    """The request cannot be understood."""
+
+    status, code, title = 400, "bad_request", "The request cannot be understood"
+
+
+class NotSignedIn(Problem):
+    """The caller is not known."""
+
+    status, code, title = 401, "not_signed_in", "Send a valid token as `Authorization: Bearer …`"
+
+
+class Denied(Problem):
+    """The caller may see it, but not do this; the answer says what is missing and who could grant it."""
+
+    status, code, title = 403, "denied", "You may not do this"
+
+
+class NotFound(Problem):
+    """It does not exist, or the caller may not see it: the two look the same."""
+
+    status, code, title = 404, "not_found", "There is nothing here that you may see"
+
+
+class WrongMethod(Problem):
+    """The place exists, the method does not."""
+
+    status, code, title = 405, "wrong_method", "This place does not take that method"
+
+
+class Conflict(Problem):
+    """It cannot be done in the present state."""
+
+    status, code, title = 409, "conflict", "This cannot be done in the present state"
+
+
+class TooLarge(Problem):
+    """The request is larger than we take."""
+
+    status, code, title = 413, "too_large", "The request is too large"
+
+
+class Invalid(Problem):
+    """A value is not usable; `errors` names each place and what to do."""
+
+    status, code, title = 422, "invalid", "Some values cannot be used"
+
+
+class Unavailable(Problem):
+    """It cannot be done right now."""
+
+    status, code, title = 503, "unavailable", "Not right now; try again in a moment"

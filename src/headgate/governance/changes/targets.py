@@ -1,0 +1,77 @@
+"""Finds what a change is about, and answers alike for what does not exist and what its maker may not see."""
+
+from typing import Any
+
+from headgate.access.actions import LEVELS
+from headgate.access.book import BOOK
+from headgate.access.facts import Subject
+from headgate.access.kinds import KINDS
+from headgate.errors import Invalid, NotFound
+from headgate.governance.facts import Facts
+from headgate.governance.lookup import Ambiguous, Lookup
+from headgate.kit.ids import kind_of
+
+
+class Targets:
+    """Looks names and ids up on behalf of a member."""
+
+    def __init__(self, facts: Facts, actor: Subject) -> None:
+        self.facts, self.actor, self.lookup = facts, actor, Lookup(facts.connection)
+
+    def resource(self, text: str, *kinds: str) -> Any:
+        """A resource that the actor may see, or may restore, of one of these kinds."""
+        kind, _, name = text.partition(":")
+        identifier: str | None = text if kind_of(text) else None
+        try:
+            if identifier is None and kind in KINDS and name:
+                identifier = self.lookup.of(kind, name.strip())
+            elif identifier is None:
+                raise Invalid(f"{text!r} is not a resource; write kind:name or an id")
+        except Ambiguous as error:
+            raise Invalid(str(error)) from None
+        thing = self.facts.thing(identifier)
+        if thing is None or not self.may_know(thing):
+            raise NotFound
+        if kinds and thing.kind not in kinds:
+            raise Invalid(f"this takes a {' or '.join(kinds).replace('_', ' ')}, not a {thing.kind.replace('_', ' ')}")
+        return thing
+
+    def may_know(self, thing: Any) -> bool:
+        """Whether the actor may know that this exists."""
+        listed_by = BOOK.tables[thing.kind].listed_by
+        if not listed_by or self.actor.operator:
+            return True
+        return any(BOOK.decide(self.actor, action, thing) for action in (listed_by, "restore"))
+
+    def _found(self, kind: str, name: str) -> str:
+        try:
+            found = self.lookup.of(kind, name)
+        except Ambiguous as error:
+            raise Invalid(str(error)) from None
+        if found is None:
+            raise NotFound(f"There is no {kind} called {name!r}")
+        return found
+
+    def member(self, name: str) -> str:
+        """The id of a member."""
+        return self._found("member", name)
+
+    def group(self, name: str) -> str:
+        """The id of a group."""
+        return self._found("group", name)
+
+    def context(self, name: str) -> str:
+        """The id of a context."""
+        return self._found("context", name)
+
+    def principal(self, name: str) -> str:
+        """The id of a member or group."""
+        found = self.lookup.principal(name)
+        if found is None:
+            raise NotFound(f"There is no member or group called {name!r}; write a group as group:NAME")
+        return found
+
+
+def level_number(level: str) -> int:
+    """A level as the database stores it."""
+    return LEVELS[level]

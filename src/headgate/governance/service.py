@@ -1,0 +1,191 @@
+"""Access questions on behalf of a caller: they learn what they may ask about, and nothing else."""
+
+from dataclasses import replace
+from typing import Any
+
+from headgate.access.actions import DATA_READING, DESCRIPTIONS
+from headgate.access.book import BOOK
+from headgate.access.kinds import KINDS, rule_kinds, stored_kind
+from headgate.access.world_fields import STATE
+from headgate.audit.events import CHANGED
+from headgate.edge.call import Call
+from headgate.errors import Invalid, NotFound
+from headgate.governance.changes.plans import Plan, plan
+from headgate.governance.changes.reach import stale
+from headgate.governance.changes.targets import Targets
+from headgate.governance.lookup import Ambiguous, Lookup
+from headgate.governance.people import Person, who_can
+from headgate.governance.questions import Question, decide
+from headgate.governance.reasons import Explanation, explain
+from headgate.governance.what_if import Effect, effects
+from headgate.kit.ids import kind_of
+from headgate.kit.paging import Cursor
+from headgate.resources.index import refresh
+from headgate.resources.repository import Listed, Query, details, page
+
+MAX_EFFECTS = 200
+
+
+def member_asked(call: Call, name: str | None) -> str:
+    """The member that a question is about: oneself, or another if the caller may ask about them."""
+    if name is None:
+        if call.caller.operator:
+            raise Invalid("say which member the question is about")
+        return call.caller.member
+    found = Lookup(call.connection).of("member", name)
+    if found != call.caller.member:
+        call.require("ask_about_members", "organization", "organization")
+    if found is None:
+        raise NotFound(f"There is no member called {name!r}")
+    return found
+
+
+def target_asked(call: Call, text: str) -> tuple[str, str]:
+    """The kind and id of what a question is about; NotFound alike for what is missing and what is hidden."""
+    kind, _, name = text.partition(":")
+    if text == "organization":
+        return "organization", "organization"
+    if kind_of(text):
+        kind, name = kind_of(text) or "", text
+    if stored_kind(kind) not in KINDS or not name:
+        raise Invalid(f"{text!r} is not a resource; write kind:name, organization, or an id")
+    try:
+        found = Lookup(call.connection).of(kind, name.strip())
+    except Ambiguous as error:
+        raise Invalid(str(error)) from None
+    stored = stored_kind(kind)
+    if stored == "member" and found is None:
+        raise NotFound(f"There is no member called {name!r}")
+    if found is None or not (stored == "member" or call.caller.operator or call.may_see(found)):
+        call.refuse("see", stored, found)
+    return stored, found
+
+
+def check_action(kind: str, action: str) -> None:
+    """An action that nobody has heard of is a slip, and said so."""
+    if action not in DESCRIPTIONS:
+        known = sorted({one for rules in rule_kinds(kind) for one in BOOK.actions(rules)})
+        raise Invalid(f"action: there is no action {action!r}; a {kind} has {', '.join(known)}")
+
+
+def ask(
+    call: Call, member: str, action: str, target: str | None, kind: str | None, state: dict[str, Any] | None
+) -> tuple[Question, Explanation]:
+    """Explain a decision about a member and a resource, or about one that does not exist yet."""
+    if (target is None) == (kind is None):
+        raise Invalid("give either a resource, or, to create or add one, a kind")
+    found_kind, resource = target_asked(call, target) if target is not None else (kind or "", None)
+    check_action(found_kind, action)
+    _check_state(found_kind, action, state)
+    own = member == call.caller.member
+    narrowing = call.caller.narrowing if own else replace(call.caller.narrowing, only=None, read_only=False)
+    question = Question(member, action, found_kind, resource, state, narrowing)
+    reader = None if call.caller.operator else call.subject
+    answer = explain_or_decide(call, question, reader)
+    if action in DATA_READING or not answer.allowed:
+        call.note_decision(question, decide(call.connection, question, call.now))
+    return question, answer
+
+
+def _check_state(kind: str, action: str, state: dict[str, Any] | None) -> None:
+    fields = {"to", "level", "expires"} if action in {"grant", "grant_manager"} else set(STATE.get(kind, {}))
+    unknown = sorted(set(state or {}) - fields)
+    if unknown:
+        raise Invalid(f"with: a {kind} has no {', '.join(unknown)}; it has {', '.join(sorted(fields)) or 'nothing'}")
+
+
+def explain_or_decide(call: Call, question: Question, reader: Any) -> Explanation:
+    """Why; for what does not exist yet, or a state after, the decision alone."""
+    if question.resource is not None and question.state is None:
+        return explain(call.facts, question, reader)
+    decision = decide(call.connection, question, call.now)
+    return Explanation(decision.allowed, decision.via, (), ())
+
+
+def who(call: Call, action: str, target: str, limit: int, after: Cursor | None) -> list[Person]:
+    """Who has an action on a resource: asked by those who may share it, and by admins."""
+    kind, resource = target_asked(call, target)
+    check_action(kind, action)
+    if not call.decide("ask_about_members", "organization", "organization"):
+        if kind in {"organization", "member"}:
+            call.require("ask_about_members", "organization", "organization")
+        call.require("see_access", kind, resource)
+    return who_can(call.connection, action, resource, call.now, limit=limit, after=after)
+
+
+def what(call: Call, member: str, kind: str, limit: int, after: Cursor | None) -> tuple[list[Listed], Cursor | None]:
+    """What a member can do with the resources of a kind, as far as the caller may see them."""
+    if kind == "saved_query" and member != call.caller.member and not call.caller.operator:
+        return [], None
+    own = member == call.caller.member
+    query = Query(member, kind, call.now, limit=limit, after=after)
+    if own:
+        query = replace(query, narrowing=call.caller.narrowing)
+    return page(call.connection, query)
+
+
+def _planned(call: Call, change: Any) -> Plan:
+    return plan(change, Targets(call.facts, call.subject))
+
+
+def preview(call: Call, change: Any, member: str | None) -> tuple[list[tuple[Effect, str]], int, int]:
+    """What a change would do: effects with names, how many in all, and how many are hidden from the caller."""
+    found = _planned(call, change)
+    may_ask = call.decide("ask_about_members", "organization", "organization")
+    if not may_ask and not _within_token(call, found):
+        call.refuse(found.action, found.thing.kind, found.thing.id)
+    one = member_asked(call, member) if member is not None else None
+    all_effects = effects(call.connection, found.delta, call.now, member=one)
+    named = _names(call, all_effects[: MAX_EFFECTS * 5])
+    visible = [(effect, named[effect.resource]) for effect in all_effects if effect.resource in named]
+    hidden = sum(1 for effect in all_effects[: MAX_EFFECTS * 5] if effect.resource not in named)
+    return visible[:MAX_EFFECTS], len(all_effects), hidden
+
+
+def _within_token(call: Call, found: Plan) -> bool:
+    limits = call.caller.narrowing
+    reaches = limits.permits_action(found.action, call.now) and limits.reaches(found.action, found.thing)
+    return bool(found.decision) and reaches
+
+
+def _names(call: Call, found: list[Effect]) -> dict[str, str]:
+    """The names of those resources among the effects that the caller may see."""
+    names: dict[str, str] = {"organization": "organization"}
+    by_kind: dict[str, list[str]] = {}
+    for effect in found:
+        by_kind.setdefault(effect.kind, []).append(effect.resource)
+    for kind, ids in by_kind.items():
+        unique = list(dict.fromkeys(ids))
+        if kind == "member":
+            subjects = (call.facts.subject(one) for one in unique)
+            names.update({one.id: one.name for one in subjects if one is not None})
+        elif kind != "organization":
+            listed = {BOOK.tables[one].listed_by for one in rule_kinds(kind)}
+            viewer = found[0].member if call.caller.operator else call.caller.member
+            rows = details(call.connection, viewer, unique, call.now)
+            names.update({row.id: row.name for row in rows if call.caller.operator or listed & set(row.allowed)})
+    return names
+
+
+def apply(call: Call, change: Any) -> Plan:
+    """Make a change: decide, write the rows, keep the index, and tell the audit log; all in this transaction."""
+    found = _planned(call, change)
+    if not _within_token(call, found):
+        call.refuse(found.action, found.thing.kind, found.thing.id)
+    touched = stale(call.connection, found.delta)
+    found.delta.apply(call.connection)
+    touched |= stale(call.connection, found.delta)
+    refresh(call.connection, touched)
+    call.record(
+        call.event(
+            CHANGED,
+            allowed=True,
+            action=found.action,
+            kind=found.thing.kind,
+            resource_id=found.thing.id,
+            via=list(found.decision.via),
+            before=found.before,
+            after={"change": change.change, **found.after},
+        )
+    )
+    return found

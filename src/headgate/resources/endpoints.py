@@ -1,0 +1,118 @@
+"""Lists of resources, and one resource."""
+
+from typing import Annotated
+
+from fastapi import Path, Query
+
+from headgate.access.book import BOOK
+from headgate.access.kinds import rule_kinds
+from headgate.edge.call import Call
+from headgate.edge.guards import SignedIn
+from headgate.edge.routes import Audit, GovernedRouter
+from headgate.errors import Invalid
+from headgate.kit.ids import PATTERN, kind_of
+from headgate.kit.paging import DEFAULT_LIMIT, MAX_LIMIT, MAX_TOTAL, BadCursor, Cursor
+from headgate.resources import repository
+from headgate.resources.repository import Listed, ResourceSort
+from headgate.resources.schemas import Creator, Kind, Resource, ResourcePage
+
+router = GovernedRouter(prefix="/api/resources", tags=["resources"])
+
+ResourceId = Annotated[
+    str,
+    Path(pattern=f"^{PATTERN.pattern.replace('?P<prefix>', '')}$", examples=["dm_01k6x3v9c2m4n8p0q7rs"]),
+]
+
+
+def shown(row: Listed) -> Resource:
+    """A row of a list, as the API shows it."""
+    creator = Creator(id=row.created_by_id, name=row.created_by or "") if row.created_by_id else None
+    return Resource.model_construct(
+        id=row.id,
+        kind=row.kind,
+        name=row.name,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        created_by=creator,
+        allowed=list(row.allowed),
+    )
+
+
+def total_text(count: int) -> str:
+    """A total, exact up to the limit."""
+    return f"{MAX_TOTAL:,}+" if count > MAX_TOTAL else f"{count:,}"
+
+
+@router.governed(
+    "GET", "", guard=SignedIn("sees the resources on which they have the action"), audit=Audit.reads, summary="List"
+)
+def list_resources(
+    call: Call,
+    kind: Annotated[Kind, Query(description="The kind to list", examples=["data_mart"])],
+    sort: Annotated[ResourceSort, Query(description="The order; a leading minus turns it around")] = ResourceSort.name,
+    prefix: Annotated[str, Query(max_length=200, description="Only names that begin like this")] = "",
+    action: Annotated[
+        str | None,
+        Query(
+            description="Only those on which you have this action; left out, all that you may see", examples=["edit"]
+        ),
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = DEFAULT_LIMIT,
+    cursor: Annotated[str | None, Query(max_length=4000, description="From `next_cursor` of the page before")] = None,
+) -> ResourcePage:
+    """The resources of a kind that the caller may see, or on which they have an action, by page."""
+    if action is not None and not any(action in BOOK.actions(one) for one in rule_kinds(kind.value)):
+        known = sorted({one for rules in rule_kinds(kind.value) for one in BOOK.actions(rules)})
+        raise Invalid(f"query.action: a {kind.value} has no action {action!r}; it has {', '.join(known)}")
+    if "\0" in prefix:
+        raise Invalid("query.prefix: a name cannot hold control characters")
+    purpose = f"{kind.value} {sort.value} {action or ''} {prefix}"
+    try:
+        after = Cursor.decode(cursor, purpose) if cursor else None
+        query = repository.Query(
+            call.caller.member,
+            kind.value,
+            call.now,
+            sort,
+            prefix,
+            limit,
+            after,
+            action,
+            call.caller.narrowing,
+        )
+        return _page(call, query, purpose)
+    except BadCursor as error:
+        raise Invalid(f"query.cursor: {error}") from None
+
+
+def _page(call: Call, query: repository.Query, purpose: str) -> ResourcePage:
+    asked = query.action or BOOK.tables[query.kinds[0]].listed_by
+    if not query.narrowing.permits_action(asked, call.now):
+        return ResourcePage(items=[], next_cursor=None, total="0")
+    rows, following = repository.page(call.connection, query)
+    call.note_read(asked, query.kind, None)
+    return ResourcePage.model_construct(
+        items=[shown(row) for row in rows],
+        next_cursor=following.encode(purpose) if following else None,
+        total=total_text(repository.total(call.connection, query)) if query.after is None else None,
+    )
+
+
+@router.governed(
+    "GET",
+    "/{resource_id}",
+    guard=SignedIn("sees the resource if they may list it"),
+    audit=Audit.reads,
+    summary="Get one",
+)
+def get_resource(call: Call, resource_id: ResourceId) -> Resource:
+    """One resource that the caller may see."""
+    kind = kind_of(resource_id) or ""
+    rows: list[Listed] = []
+    if kind in Kind.__members__:
+        rows = repository.details(call.connection, call.caller.member, [resource_id], call.now, call.caller.narrowing)
+    listed_by = [BOOK.tables[one].listed_by for one in rule_kinds(kind) if one in BOOK.tables] or ["see"]
+    if not rows or not set(listed_by) & set(rows[0].allowed):
+        call.refuse(listed_by[0], kind, resource_id)
+    call.note_read(listed_by[0], kind, resource_id)
+    return shown(rows[0])

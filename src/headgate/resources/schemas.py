@@ -1,0 +1,50 @@
+"""Resources as the API shows them."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from headgate.access.kinds import KINDS, stored_kind
+
+
+def _kinds() -> dict[str, str]:
+    hidden = {"organization", "member", "ref"}
+    return {kind: kind for kind in dict.fromkeys(stored_kind(one) for one in KINDS) if kind not in hidden}
+
+
+Kind = StrEnum("Kind", _kinds())  # type: ignore[misc]
+Kind.__doc__ = "The kinds of resources."
+
+
+class Creator(BaseModel):
+    """Who created a resource."""
+
+    id: str = Field(examples=["mbr_01k6x3v9c2m4n8p0q7rs"])
+    name: str = Field(examples=["Ana"])
+
+
+class Resource(BaseModel):
+    """A resource, with what the caller can do with it."""
+
+    id: str = Field(examples=["dm_01k6x3v9c2m4n8p0q7rs"])
+    kind: str = Field(examples=["data_mart"])
+    name: str = Field(examples=["Sales"], description="Of a table or volume, with its layer: gold.orders")
+    created_at: datetime
+    updated_at: datetime
+    created_by: Creator | None = Field(description="Null for a creator who was removed")
+    allowed: list[str] = Field(examples=[["see", "use"]], description="The caller's actions")
+
+
+class ResourcePage(BaseModel):
+    """A page of a list."""
+
+    items: list[Resource]
+    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last")
+    total: str | None = Field(
+        None, examples=["42", "10,000+"], description="How many there are in all, on the first page; exact up to 10,000"
+    )
+
+
+Limit = Annotated[int, Field(ge=1, le=200, description="How many to give at most")]

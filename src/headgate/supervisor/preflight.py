@@ -1,0 +1,45 @@
+"""What must hold before anything is started: settings, key file, and a database of the right version."""
+
+from headgate.config import Settings
+from headgate.kit import version
+from headgate.kit.db import Database
+from headgate.kit.keys import BadKeyFile, KeyFile
+
+KEY_FILE = "keys.json"
+
+
+class NotReady(Exception):
+    """Why the server cannot start, and what to do."""
+
+
+def key_file(settings: Settings) -> KeyFile:
+    """The key file of this installation."""
+    return KeyFile(settings.data_dir / KEY_FILE)
+
+
+def check(settings: Settings) -> None:
+    """Prepare a new installation, and refuse one that this version cannot serve."""
+    settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        key_file(settings).key("audit")
+    except BadKeyFile as error:
+        raise NotReady(str(error)) from None
+    database = Database(settings.database_url, pool_size=2)
+    try:
+        found = version.current(database)
+        if found is None:
+            from headgate.migrations import upgrade  # noqa: PLC0415 - loads Alembic, once in an installation's life
+
+            upgrade(database.engine)
+        elif found != version.NEEDED:
+            raise NotReady(_advice(found, version.NEEDED))
+    finally:
+        database.close()
+
+
+def _advice(found: str, wanted: str) -> str:
+    if found == "":
+        return "The database has tables that are not Headgate's; give `database.url` an empty one"
+    if found < wanted:
+        return f"The database is of version {found}, this is {wanted}: back it up, then run `headgate db upgrade`"
+    return f"The database is of version {found}, newer than this Headgate ({wanted}): install the newer Headgate"

@@ -1,0 +1,114 @@
+"""The supervisor: its main thread starts the children, watches them, and stops them on a signal."""
+
+import fcntl
+import os
+import shutil
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+
+import structlog
+
+from headgate.config import Settings
+from headgate.edge.logs import configure
+from headgate.supervisor.preflight import NotReady, check
+from headgate.supervisor.processes import Child, stop
+
+_log = structlog.get_logger("headgate.supervisor")
+
+
+def up(settings: Settings, started: Callable[[str], None] | None = None) -> int:
+    """Run until SIGTERM or SIGINT; the exit status."""
+    configure(settings.log)
+    check(settings)
+    lock = _lock(settings.data_dir)
+    listener = _listen(settings)
+    _prepare_metrics(settings.data_dir)
+    host, port = listener.getsockname()[:2]
+    stopping = threading.Event()
+
+    def ask_to_stop(number: int, frame: FrameType | None) -> None:
+        stopping.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, ask_to_stop)
+    children = _children(settings, listener.fileno())
+    try:
+        for child in children:
+            child.start()
+        address = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}"  # noqa: S104 - a comparison
+        _log.info("serving", address=address, pid=os.getpid())
+        if started:
+            threading.Thread(target=started, args=(address,), daemon=True).start()
+        return _watch(children, stopping)
+    finally:
+        stop(children, settings.server.shutdown_seconds + 5)
+        listener.close()
+        os.close(lock)
+        _log.info("stopped")
+
+
+def _watch(children: list[Child], stopping: threading.Event) -> int:
+    while not stopping.wait(0.2):
+        for child in children:
+            if child.check() is not None:
+                _log.error("cannot start; see the message above", process=child.name)
+                return 1
+    return 0
+
+
+def _children(settings: Settings, listener: int) -> list[Child]:
+    servers = [
+        Child(f"server {n + 1}", ["server", str(listener)], (listener,)) for n in range(settings.server.processes)
+    ]
+    return [*servers, Child("scheduler", ["scheduler"])]
+
+
+def _lock(data_dir: Path) -> int:
+    """One supervisor a data folder: the lock is the kernel's, so that a killed one leaves none behind."""
+    handle = os.open(data_dir / "up.lock", os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        pid = os.read(handle, 20).decode(errors="replace").strip()
+        os.close(handle)
+        raise NotReady(f"Headgate runs already on {data_dir} (pid {pid or 'unknown'})") from None
+    os.ftruncate(handle, 0)
+    os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+    return handle
+
+
+def _listen(settings: Settings) -> socket.socket:
+    host, port = settings.server.host, settings.server.port
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(1024)
+    except OSError as error:
+        raise NotReady(
+            f"Cannot listen on {host}:{port}: {error.strerror}; set `server.host` or `server.port`"
+        ) from None
+    return listener
+
+
+def _prepare_metrics(data_dir: Path) -> None:
+    """A fresh folder for what the processes count; the numbers of a killed predecessor do not live on."""
+    folder = (data_dir / "metrics").absolute()
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder)
+
+
+def main_or_exit(settings: Settings, started: Callable[[str], None] | None = None) -> int:
+    """Run; what prevents a start is said in a sentence."""
+    try:
+        return up(settings, started)
+    except NotReady as error:
+        print(f"error: {error}", file=sys.stderr)  # noqa: T201 - the terminal's answer
+        return 2

@@ -1,0 +1,81 @@
+"""The scheduler: what one process at a time must do. It holds a lease; a second one waits for it."""
+
+import os
+import socket
+import threading
+from datetime import timedelta
+
+import structlog
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
+
+from headgate.audit.sealing import Head, HeadFile, is_pending, seal_pending
+from headgate.config import Settings
+from headgate.kit.clock import now
+from headgate.kit.db import Busy, Database
+from headgate.kit.leases import acquire, is_held, release
+from headgate.supervisor.preflight import key_file
+
+LEASE = "scheduler"
+LENGTH = timedelta(seconds=15)
+INTERVAL = 0.5
+HEAD_FILE = "audit.head"
+
+_log = structlog.get_logger("headgate.scheduler")
+
+
+class Scheduler:
+    """Seals the audit log. Later it will also fire triggers and clean up."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._database = Database(settings.database_url, pool_size=2)
+        self._key = key_file(settings).key("audit")
+        self._head = HeadFile(settings.data_dir / HEAD_FILE, self._key)
+        self._holder = f"{socket.gethostname()}:{os.getpid()}"
+        self._stopping = threading.Event()
+        self._fence: int | None = None
+        self._renew_at = now()
+
+    def stop(self) -> None:
+        """Ask it to end."""
+        self._stopping.set()
+
+    def run(self) -> None:
+        """Work until asked to end; trouble with the database is waited out."""
+        while not self._stopping.wait(INTERVAL):
+            try:
+                self.tick()
+            except (Busy, DBAPIError):
+                _log.exception("cannot work right now; trying again")
+        self._database.write(lambda connection: release(connection, LEASE, self._holder, now()))
+        self._database.close()
+
+    def tick(self) -> bool:
+        """One round, if this process holds the lease; whether it does."""
+        moment = now()
+        if self._fence is None or moment > self._renew_at:
+            self._fence = self._database.write(
+                lambda connection: acquire(connection, LEASE, self._holder, moment, LENGTH)
+            )
+            self._renew_at = moment + LENGTH / 3
+        if self._fence is not None:
+            self.seal(self._fence)
+        return self._fence is not None
+
+    def seal(self, fence: int) -> None:
+        """Seal what is pending, in batches, and keep the end of the chain outside the database."""
+
+        def work(connection: Connection) -> Head | None:
+            if not is_held(connection, LEASE, self._holder, fence):
+                self._fence = None
+                return None
+            return seal_pending(connection, self._key)[0]
+
+        while not self._stopping.is_set():
+            with self._database.read() as connection:
+                if not is_pending(connection):
+                    return
+            head = self._database.write(work)
+            if head is None:
+                return
+            self._head.write(head)

@@ -1,0 +1,116 @@
+"""Makes tokens, ends them, and finds whose they are."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, insert, select, update
+
+from headgate.access.narrowing import UNLIMITED, Narrowing
+from headgate.errors import Conflict, NotFound
+from headgate.kit.db import bound, fetch, instant
+from headgate.kit.ids import new_id
+from headgate.members.models import Member
+from headgate.tokens.models import Token, TokenReach
+from headgate.tokens.secrets import digest, is_well_formed, new_secret
+
+_tokens, _members = Token.__table__, Member.__table__
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A new token. The secret is shown once."""
+
+    id: str
+    secret: str
+    member: str
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Whose token it is, and what it is narrowed to."""
+
+    member: str
+    token: str | None
+    narrowing: Narrowing
+
+
+def create(
+    connection: Connection,
+    member: str,
+    name: str,
+    now: datetime,
+    *,
+    read_only: bool = False,
+    only: Sequence[str] | None = None,
+    expires: datetime | None = None,
+) -> Made:
+    """Make a token for a member, narrowed to the ids in `only` if given."""
+    identifier, secret = new_id("token"), new_secret()
+    connection.execute(
+        insert(Token).values(
+            id=identifier,
+            member_id=member,
+            name=name,
+            digest=digest(secret),
+            read_only=read_only,
+            listed=only is not None,
+            created_at=now,
+            expires_at=expires,
+        )
+    )
+    if only:
+        rows = [{"token_id": identifier, "resource_id": resource} for resource in dict.fromkeys(only)]
+        connection.execute(insert(TokenReach), rows)
+    return Made(identifier, secret, member)
+
+
+def revoke(connection: Connection, token: str, now: datetime) -> None:
+    """End a token at once."""
+    found = connection.execute(select(_tokens.c.revoked_at).where(_tokens.c.id == token)).one_or_none()
+    if found is None:
+        raise NotFound(f"There is no token {token!r}; `headgate token list` shows them")
+    if found.revoked_at is not None:
+        raise Conflict("This token was ended before")
+    connection.execute(update(Token).where(_tokens.c.id == token).values(revoked_at=now))
+
+
+def listing(connection: Connection) -> Sequence[Any]:
+    """All tokens, newest first, with their members' names; never a secret."""
+    columns = (_tokens.c.id, _tokens.c.name, _members.c.name.label("member"), _tokens.c.read_only, _tokens.c.listed)
+    times = (_tokens.c.created_at, _tokens.c.expires_at, _tokens.c.revoked_at)
+    joined = _tokens.join(_members, _members.c.id == _tokens.c.member_id)
+    return (
+        connection.execute(select(*columns, *times).select_from(joined).order_by(_tokens.c.id.desc())).mappings().all()
+    )
+
+
+_IDENTIFY = (
+    "SELECT tk.id, tk.member_id, tk.read_only, tk.listed, tk.expires_at FROM tokens tk "
+    "JOIN members m ON m.id = tk.member_id AND m.removed_at IS NULL WHERE tk.digest = :digest "
+    "AND tk.revoked_at IS NULL AND (tk.expires_at IS NULL OR tk.expires_at > :now)"
+)
+_REACH = (
+    "SELECT tr.resource_id, li.layer_id FROM token_reach tr "
+    "LEFT JOIN lake_items li ON li.id = tr.resource_id WHERE tr.token_id = :token"
+)
+
+
+def identify(connection: Connection, secret: str, now: datetime) -> Identity | None:
+    """Whose secret this is now; None for one that is malformed, unknown, ended, or of a removed member."""
+    if not is_well_formed(secret):
+        return None
+    rows = fetch(connection, _IDENTIFY, {"digest": digest(secret), "now": bound(connection, now)})
+    if not rows:
+        return None
+    token, member, read_only, listed, expires = rows[0]
+    if not (read_only or listed or expires):
+        return Identity(member, token, UNLIMITED)
+    only: frozenset[str] | None = None
+    layers: frozenset[str] = frozenset()
+    if listed:
+        reach = fetch(connection, _REACH, {"token": token})
+        only = frozenset(row[0] for row in reach)
+        layers = frozenset(row[1] for row in reach if row[1])
+    return Identity(member, token, Narrowing(bool(read_only), only, layers, instant(expires) if expires else None))

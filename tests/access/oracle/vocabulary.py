@@ -1,0 +1,36 @@
+"""The actions of each kind, as the last paragraphs of WORLD.md enumerate them."""
+
+ACTIONS: dict[str, tuple[str, ...]] = {
+    "storage": ("see", "use", "edit", "delete", "copy_credentials", "configure_sharing", "manage_owners"),
+    "destination": (
+        "see", "use", "edit", "delete", "copy_credentials", "configure_sharing", "manage_owners", "restore",
+    ),
+    "data_mart": ("see", "use", "edit", "delete", "configure_sharing", "manage_owners", "manage_triggers"),
+    "report": ("see", "edit", "delete", "run", "manage_owners", "manage_triggers", "start"),
+    "data_mart_trigger": ("see", "manage", "fire"),
+    "report_trigger": ("see", "manage", "fire"),
+    "pipeline_trigger": ("see", "manage", "fire"),
+    "run": ("see", "delete"),
+    "layer": ("see", "describe", "edit", "delete", "grant", "grant_manager"),
+    "table": ("see", "execute", "describe", "edit", "delete", "grant", "grant_manager"),
+    "volume": ("see", "describe", "edit", "delete", "grant", "grant_manager"),
+    "pipeline": ("see", "edit", "activate", "trigger", "delete", "see_runs", "start"),
+    "task": (
+        "list", "edit_attributes", "open", "update", "delete", "control",
+        "view_data", "consume_data", "change_owner", "start",
+    ),
+    "integration": ("see",),
+    "saved_query": ("see", "delete"),
+    "space": ("see", "update", "delete", "change_owner", "manage_members"),
+    "project": ("list", "update", "open", "delete", "operate", "change_owner"),
+    "connection": ("list", "edit", "delete", "change_owner", "change_space"),
+    "gateway": ("list", "delete"),
+    "member": ("change_role", "remove", "reset_password", "make_magic_link"),
+    "organization": (
+        "invite_owner", "invite_admin", "invite_technical", "invite_business", "create_layer",
+        "create_group", "see_settings", "manage_billing", "create_space",
+    ),
+}  # fmt: skip
+
+# ACCESS.md 4: "Read-only = see, list, open, see runs, execute of SELECT, view data, consume data."
+READ_ONLY_ACTIONS = ("see", "list", "open", "see_runs", "execute", "view_data", "consume_data")

@@ -1,0 +1,41 @@
+"""Fixtures: a fresh database on each of the two kinds."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from headgate.kit.db import Database
+from headgate.schema import METADATA
+from tests.support import postgres
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """The URL of a PostgreSQL server that lives as long as the tests."""
+    with postgres.server() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of an empty database, on each kind in turn."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/headgate.db"
+    url = str(request.getfixturevalue("postgres_url"))
+    database = Database(url)
+    with database.engine.begin() as connection:
+        connection.execute(text("DROP SCHEMA public CASCADE"))
+        connection.execute(text("CREATE SCHEMA public"))
+    database.close()
+    return url
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    """A database with all tables and no rows."""
+    found = Database(database_url)
+    METADATA.create_all(found.engine)
+    yield found
+    found.close()
