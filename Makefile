@@ -49,7 +49,7 @@ docs: $(READY) ## Write the generated reference pages anew
 
 .PHONY: worlds
 worlds: $(READY) postgres ## Compare 10,000 random worlds with the oracle
-	HEADGATE_WORLDS=10000 $(BIN)/pytest -n $(WORKERS) tests/access/test_properties.py
+	WORLDS=10000 $(BIN)/pytest -n $(WORKERS) tests/access/test_properties.py
 
 .PHONY: mutants
 mutants: $(READY) ## Break each rule in turn; the tests must notice every one

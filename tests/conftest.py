@@ -24,18 +24,43 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/headgate.db"
     url = str(request.getfixturevalue("postgres_url"))
-    database = Database(url)
-    with database.engine.begin() as connection:
+    _clear(url)
+    return url
+
+
+def _clear(url: str) -> None:
+    found = Database(url)
+    with found.engine.begin() as connection:
         connection.execute(text("DROP SCHEMA public CASCADE"))
         connection.execute(text("CREATE SCHEMA public"))
-    database.close()
-    return url
+    found.close()
+
+
+@pytest.fixture
+def postgres_database(postgres_url: str) -> Iterator[Database]:
+    """A PostgreSQL database with all tables and no rows."""
+    _clear(postgres_url)
+    found = Database(postgres_url)
+    METADATA.create_all(found.engine)
+    yield found
+    found.close()
 
 
 @pytest.fixture
 def database(database_url: str) -> Iterator[Database]:
     """A database with all tables and no rows."""
     found = Database(database_url)
+    METADATA.create_all(found.engine)
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def shared_database(request: pytest.FixtureRequest) -> Iterator[Database]:
+    """One database for many worlds, one after the other."""
+    url = "sqlite://" if request.param == "sqlite" else str(request.getfixturevalue("postgres_url"))
+    found = Database(url)
+    METADATA.drop_all(found.engine)
     METADATA.create_all(found.engine)
     yield found
     found.close()

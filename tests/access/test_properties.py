@@ -1,33 +1,19 @@
 """Over random worlds: every reader of the rule tables gives the oracle's answer, on both databases."""
 
 import os
-from collections.abc import Iterator
 
-import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from headgate.kit.db import Database
-from headgate.schema import METADATA
 from tests.access.oracle import Oracle
 from tests.support.strategies import Questions, seeds, world_of
 from tests.support.worlds import Asked, RawWorld, actions_of, names, reload
 
-WORLDS = int(os.environ.get("HEADGATE_WORLDS", "60"))
+WORLDS = int(os.environ.get("WORLDS", "40"))
 ORGANIZATION = (
     "invite_owner invite_admin invite_technical invite_business create_layer create_group see_settings "
     "manage_billing create_space"
 ).split()
-
-
-@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
-def shared_database(request: pytest.FixtureRequest) -> Iterator[Database]:
-    """One database for many worlds, one after the other."""
-    url = "sqlite://" if request.param == "sqlite" else str(request.getfixturevalue("postgres_url"))
-    found = Database(url)
-    METADATA.drop_all(found.engine)
-    METADATA.create_all(found.engine)
-    yield found
-    found.close()
 
 
 def compare(asked: Asked, raw: RawWorld, questions: Questions) -> None:

@@ -30,13 +30,22 @@ def parse(raw: RawWorld) -> World:
     return read_world(yaml.safe_dump(raw, allow_unicode=True, sort_keys=False), "world.yaml", need_assertions=False)
 
 
+def _delete_all(connection: Connection) -> None:
+    for table in reversed(METADATA.sorted_tables):
+        if table.name not in {"audit_events", "leases"}:
+            connection.execute(table.delete())
+
+
+def empty(database: Database) -> None:
+    """Remove everything from a database but its audit log."""
+    database.write(_delete_all)
+
+
 def reload(database: Database, raw: RawWorld) -> None:
     """Put a world into a database in place of what was there."""
 
     def work(connection: Connection) -> None:
-        for table in reversed(METADATA.sorted_tables):
-            if table.name not in {"audit_events", "leases"}:
-                connection.execute(table.delete())
+        _delete_all(connection)
         load(connection, parse(raw), NOW)
 
     database.write(work)
@@ -96,11 +105,11 @@ class Asked:
         found = self.lookup.of(kind, name)
         return check(self.connection, self.lookup.of("member", member), action, found, NOW).allowed
 
-    def lists(self, member: str, kind: str, action: str | None) -> set[str]:
+    def lists(self, member: str, kind: str, action: str | None, limit: int = 3) -> set[str]:
         """The names on a list, paged in threes."""
         found = self.lookup.of("member", member)
         assert found
-        query = Query(found, kind, NOW, limit=3, action=action)
+        query = Query(found, kind, NOW, limit=limit, action=action)
         return {row.name for row in self._pages(query)}
 
     def _pages(self, query: Query) -> Iterator[Any]:

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from headgate.access.actions import ADMINS, LEVEL_NAMES
-from headgate.access.conditions import At, Atom, Condition, all_of, any_of
+from headgate.access.conditions import At, Atom
 from headgate.access.facts import Subject
 from headgate.kit.ids import ALL_GROUP
 
@@ -89,7 +89,6 @@ SHARED_FOR_REPORTING = state("shared_for_use", "shared for reporting", "shared_f
 SHARED_FOR_MAINTENANCE = state("shared_for_maintenance", "shared for maintenance", "shared_for_maintenance")
 PUBLISHED = state("published", "is published", "published")
 NOT_PERSONAL = state("personal", "the space is not a personal one", "personal", is_not=True)
-PERSONAL = state("personal", "the space is a personal one", "personal")
 LIVE = Atom(
     "live",
     "is not deleted",
@@ -307,11 +306,6 @@ def ends_with_own(level: int) -> Atom:
         holds,
         lambda at: "FALSE",
     )
-
-
-def held(level: int) -> Condition:
-    """The level itself, as other rules ask for it: admins and, on Starter, everyone have it without a grant."""
-    return any_of(ADMIN, all_of(STARTER, DATA_IS_KNOWN), granted(level))
 
 
 def space_role(*roles: str) -> Atom:

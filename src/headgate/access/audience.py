@@ -13,7 +13,7 @@ from itertools import product
 
 from headgate.access.atoms import MEMBER, RESOURCE
 from headgate.access.book import BOOK, Book
-from headgate.access.conditions import AllOf, AnyOf, At, Atom, Can, Condition, Named, On
+from headgate.access.conditions import AllOf, AnyOf, At, Atom, Can, Condition, On, Term
 from headgate.access.kinds import KINDS, RELATIONS
 from headgate.access.meetings import Holding, Meeting, Source, meeting_of
 from headgate.access.sql import ACTIVE
@@ -56,32 +56,45 @@ def implies(a: Condition, b: Condition, book: Book, kind: str) -> bool:
     if a == b:
         return True
     match a, b:
+        case _, AllOf():
+            return all(implies(a, part, book, kind) for part in b.parts)
+        case AnyOf(), _:
+            return all(implies(part, b, book, kind) for part in a.parts)
+        case AllOf(), _:
+            return any(implies(part, b, book, kind) for part in a.parts)
+        case _, AnyOf():
+            return any(implies(a, part, book, kind) for part in b.parts)
         case Atom(), Atom():
-            family, _, options = a.name.partition(":")
-            other, _, wanted = b.name.partition(":")
-            return bool(options) and family == other and set(options.split(",")) <= set(wanted.split(","))
+            return _narrower(a.name, b.name)
+        case Term(), Term():
+            return a.name == b.name and a.level >= b.level
         case On(), On() if a.relation == b.relation:
             return implies(a.inner, b.inner, book, RELATIONS[kind, a.relation].kind)
         case Can(), Can():
-            return set(book.granting(kind, a.action)) <= set(book.granting(kind, b.action))
+            return all(
+                any(implies(one.condition, other.condition, book, kind) for other in book.granting(kind, b.action))
+                for one in book.granting(kind, a.action)
+            )
     return False
 
 
-def _parts(condition: Condition) -> tuple[Condition, ...]:
-    return condition.parts if isinstance(condition, AllOf) else (condition,)
+def _narrower(a: str, b: str) -> bool:
+    """Whether an atom asks for the same as another, with fewer options, or for a higher level."""
+    family, _, options = a.partition(":")
+    other, _, wanted = b.partition(":")
+    if family == other == "granted":
+        return int(options) >= int(wanted)
+    return bool(options) and family == other and set(options.split(",")) <= set(wanted.split(","))
 
 
 def _needed(book: Book, kind: str) -> list[Condition]:
     """The conditions that list resources of a kind, without those that another makes redundant."""
     found = [path.condition for path in book.granting(kind, book.tables[kind].listed_by)]
 
-    def redundant(one: Condition, other: Condition) -> bool:
-        return all(any(implies(p, q, book, kind) for p in _parts(one)) for q in _parts(other))
-
     kept: list[Condition] = []
     for index, one in enumerate(found):
         others = kept + found[index + 1 :]
-        if not any(redundant(one, other) for other in others):
+        if not any(implies(one, other, book, kind) for other in others):
             kept.append(one)
     return kept
 
@@ -93,7 +106,7 @@ def _split(condition: Condition, at: At) -> list[Way]:
             return [Way(members=frozenset({condition.sql(at)}))]
         case Atom() if condition.about == RESOURCE:
             return [Way(filters=frozenset({condition.sql(at)}))]
-        case Atom() | Named():
+        case Atom() | Term():
             meeting = meeting_of(condition, at)
             if meeting:
                 return [Way(meeting=meeting)]

@@ -1,14 +1,13 @@
 """All rule tables together, and what is read from them about one member and one resource."""
 
 from collections.abc import Iterable
-from functools import cached_property
 from typing import Any
 
 from headgate.access.actions import DRAFT_ACTIONS
-from headgate.access.conditions import At, Check
+from headgate.access.conditions import At, Check, Condition, Term
 from headgate.access.decision import DENIED, Decision
 from headgate.access.facts import Subject, Thing
-from headgate.access.rules import ALL_TABLES, Path, Rules
+from headgate.access.rules import ALL_TABLES, TERMS, Path, Rules
 
 
 class Book:
@@ -16,9 +15,19 @@ class Book:
 
     def __init__(self, tables: Iterable[Rules] = ALL_TABLES) -> None:
         self.tables = {rules.kind: rules for rules in tables}
+        self.terms = dict(TERMS)
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget what was worked out from the tables; for whoever changes them."""
         self._checks: dict[tuple[str, str], Check] = {}
         self._paths: dict[tuple[str, str], tuple[tuple[int, Check], ...]] = {}
         self._decisions: dict[tuple[str, str, int], Decision] = {}
+        self._actions_of_mask: dict[tuple[str, int], tuple[str, ...]] = {}
+
+    def meaning(self, term: Term) -> Condition:
+        """What a term stands for."""
+        return self.terms[term.name](term.level)
 
     def actions(self, kind: str) -> tuple[str, ...]:
         """The actions that can be asked of an existing resource of this kind."""
@@ -86,10 +95,6 @@ class Book:
             found = tuple(action for action in self.actions(kind) if action in granted)
             self._actions_of_mask[kind, mask] = found
         return found
-
-    @cached_property
-    def _actions_of_mask(self) -> dict[tuple[str, int], tuple[str, ...]]:
-        return {}
 
     def at(self, kind: str) -> At:
         """Where SQL about a kind begins: `m` is the member's row, `r` the resource's."""

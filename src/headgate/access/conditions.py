@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from headgate.access.actions import LEVEL_NAMES
 from headgate.access.facts import Subject
 from headgate.access.kinds import COLLECTIONS, KINDS, PERSONS, RELATIONS
 
@@ -220,6 +221,25 @@ class Some(Condition):
 
 
 @dataclass(frozen=True, slots=True)
+class NotEmpty(Condition):
+    """The resource names at least one of these. A state, not a right."""
+
+    collection: str
+
+    def check(self, book: "Book", kind: str) -> Check:
+        get = COLLECTIONS[kind, self.collection].get
+        return lambda s, r: bool(get(r))
+
+    def sql(self, at: At) -> str:
+        below = at.below(COLLECTIONS[at.kind, self.collection].kind)
+        rows = COLLECTIONS[at.kind, self.collection].rows.format(x=below.thing, t=at.thing)
+        return f"EXISTS (SELECT 1 FROM {rows})"
+
+    def words(self, kind: str) -> str:
+        return f"there is a {COLLECTIONS[kind, self.collection].words}"
+
+
+@dataclass(frozen=True, slots=True)
 class NoneOf(Condition):
     """The resource names none of these. A state, not a right."""
 
@@ -267,22 +287,21 @@ class As(Condition):
 
 
 @dataclass(frozen=True, slots=True)
-class Named(Condition):
-    """A condition with a name of its own, by which an index can know it; `detail` is what the name leaves open."""
+class Term(Condition):
+    """A condition that several tables share and that has a name; the book says what it means. Levels are 1 to 3."""
 
     name: str
-    detail: int
-    text: str
-    inner: Condition
+    level: int = 0
 
     def check(self, book: "Book", kind: str) -> Check:
-        return self.inner.check(book, kind)
+        return book.meaning(self).check(book, kind)
 
     def sql(self, at: At) -> str:
-        return self.inner.sql(at)
+        return at.book.meaning(self).sql(at)
 
     def words(self, kind: str) -> str:
-        return self.text
+        level = f"{LEVEL_NAMES[self.level].title()} " if self.level else ""
+        return f"{level}{self.name}".strip()
 
 
 def all_of(*parts: Condition) -> AllOf:

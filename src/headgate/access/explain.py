@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headgate.access.book import BOOK, Book
-from headgate.access.conditions import AllOf, AnyOf, As, Can, Condition, Every, Named, On, Some
+from headgate.access.conditions import AllOf, AnyOf, As, Can, Condition, Every, On, Some, Term
 from headgate.access.facts import Subject, Thing
 from headgate.access.kinds import COLLECTIONS, PERSONS, RELATIONS
 from headgate.access.rules import Remedy
@@ -61,8 +61,8 @@ class _Gaps:
                 return [gap for part in condition.parts for gap in self.of(part, s, r)]
             case AnyOf():
                 return self._least([self.of(part, s, r) for part in condition.parts])
-            case Named():
-                return self.of(condition.inner, s, r)
+            case Term() if r.kind != "ref" and condition.name:
+                return self.of(self.book.meaning(condition), s, r)
             case Can():
                 return self._can(condition, s, r)
             case On():
@@ -102,7 +102,7 @@ class _Gaps:
         collection = COLLECTIONS[r.kind, condition.collection]
         check = condition.inner.check(self.book, collection.kind)
         failing = [x for x in collection.get(r) if x is None or not check(s, x)]  # type: ignore[arg-type]
-        words = _short(condition.inner, collection.kind)
+        words = condition.inner.words(collection.kind)
         return [Gap(f"{words} on {self._name(x)}", x) for x in failing]
 
     def _as(self, condition: As, r: Any) -> list[Gap]:
@@ -120,10 +120,3 @@ class _Gaps:
         if thing.id is None or not self.known(thing):
             return f"a {kind} that you may not see"
         return f"{kind} {thing.name}"
-
-
-def _short(condition: Condition, kind: str) -> str:
-    """A level by its name: that admins have it without a grant need not be said each time."""
-    if isinstance(condition, AnyOf):
-        return condition.parts[-1].words(kind)
-    return condition.words(kind)

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from headgate.access.atoms import is_principal, unexpired
-from headgate.access.conditions import At, Atom, Named
+from headgate.access.conditions import At, Atom, Term
+from headgate.access.rules.terms import on_all_counted, on_all_listed
 from headgate.kit.ids import ALL_GROUP
 
 _FOREVER = "9999-12-31"
@@ -143,18 +144,19 @@ _ON_ALL = """
 )"""
 
 
-def _on_all(named: Named, at: At) -> Meeting:
-    counted = _COUNTED if named.name == "on all counted" else _LISTED
-    rows = _ON_ALL.format(counted=counted, level=named.detail, forever=_FOREVER, everyone=ALL_GROUP, only="{only}")
+def _on_all(term: Term, at: At) -> Meeting:
+    counted = _COUNTED if term.name == on_all_counted(1).name else _LISTED
+    rows = _ON_ALL.format(counted=counted, level=term.level, forever=_FOREVER, everyone=ALL_GROUP, only="{only}")
     join = f"JOIN {rows} oa ON oa.resource_id = {at.thing}.id"
     on_starter = Holding("'*'", "JOIN organization og ON og.plan = 'starter'")
     source = Source("oa.holder", join, "oa.ends")
-    return Meeting(f"{named.name}:{named.detail}", (source,), (*_OWN_KEYS, on_starter))
+    return Meeting(f"{term.name}:{term.level}", (source,), (*_OWN_KEYS, on_starter))
 
 
-def meeting_of(condition: Atom | Named, at: At) -> Meeting | None:
+def meeting_of(condition: Atom | Term, at: At) -> Meeting | None:
     """Where the two sides of a condition meet, or None if nobody has said."""
-    if isinstance(condition, Named):
-        return _on_all(condition, at)
+    if isinstance(condition, Term):
+        known = (on_all_counted(1).name, on_all_listed(1).name)
+        return _on_all(condition, at) if condition.name in known else None
     family, _, options = condition.name.partition(":")
     return _ATOMS[family](options, at) if family in _ATOMS else None

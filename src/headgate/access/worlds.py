@@ -142,6 +142,7 @@ class _Reader:
         self.world = World(root.file)
         self.sections: dict[str, Node] = {}
         self.lenient = False
+        self.granted: set[tuple[str, str, str, int]] = set()
         self.names: dict[str, dict[str, str]] = {"context": {}, "group": {name_key(ALL): ALL}, "member": {}}
 
     def read(self, *, need_assertions: bool) -> World:
@@ -310,8 +311,10 @@ class _Reader:
         level = LEVELS[found["level"].word(tuple(LEVELS))]
         expires = found["expires"].instant() if "expires" in found else None
         to = self._find_principal(found["to"])
-        if any((g.to, g.kind, g.name, g.level) == (to, kind, resource, level) for g in self.world.grants):
+        key = (to, kind, resource, level)
+        if key in self.granted:
             node.fail(f"{to} has this level on {kind}:{resource} already; there is one grant for each level")
+        self.granted.add(key)
         return GrantSpec(to, kind, resource, level, expires)
 
     # Assertions

@@ -8,6 +8,7 @@ from typing import NoReturn
 import yaml
 
 MAX_DEPTH = 12
+MAX_NODES = 5_000_000
 _TRUE, _FALSE = frozenset({"true", "yes", "on"}), frozenset({"false", "no", "off"})
 
 
@@ -117,18 +118,14 @@ def parse(text: str, file: str) -> Node:
 
 
 def _check_shape(root: yaml.Node, file: str) -> None:
-    """Refuse aliases (which can make a short text expand without end) and depth that no world needs."""
-    seen: set[int] = set()
-    pending = [(root, 0)]
+    """Refuse what no world needs: depth, and aliases by which a short text expands without end."""
+    pending, seen = [(root, 0)], 0
     while pending:
         node, depth = pending.pop()
-        here = Node(node, file)
-        if depth > MAX_DEPTH:
-            here.fail("nested too deeply for a world")
+        seen += 1
+        if depth > MAX_DEPTH or seen > MAX_NODES:
+            Node(node, file).fail("nested or repeated too deeply for a world")
         if isinstance(node, yaml.ScalarNode):
             continue
-        if id(node) in seen:
-            here.fail("anchors and aliases are not allowed in a world; write the value out")
-        seen.add(id(node))
         for value in node.value:
             pending.extend((v, depth + 1) for v in (value if isinstance(value, tuple) else (value,)))

@@ -26,7 +26,12 @@ class Health(BaseModel):
 
 
 @router.governed(
-    "GET", "/healthz", guard=Public("says that the process lives"), audit=Audit.nothing, summary="Is it alive"
+    "GET",
+    "/healthz",
+    guard=Public("says that the process lives"),
+    audit=Audit.nothing,
+    summary="Is it alive",
+    quick=True,
 )
 def healthz(call: Call) -> Health:
     """Answers as long as the process does."""
@@ -34,7 +39,12 @@ def healthz(call: Call) -> Health:
 
 
 @router.governed(
-    "GET", "/readyz", guard=Public("says that the process can serve"), audit=Audit.nothing, summary="Can it serve"
+    "GET",
+    "/readyz",
+    guard=Public("says that the process can serve"),
+    audit=Audit.nothing,
+    summary="Can it serve",
+    quick=True,
 )
 def readyz(call: Call) -> Health:
     """Answers when the database does."""

@@ -1,7 +1,7 @@
 """Routes: each shows its guard and its audit entry, and runs as one transaction that is committed before the answer.
 
-A route's function takes a `call` and its own parameters. It runs in one worker thread from identity to commit; a write
-that met another one is repeated whole.
+A route's function takes a `call` and its own parameters, and runs in a worker thread. A write that met another one is
+repeated whole.
 """
 
 import functools
@@ -14,6 +14,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
+from starlette.concurrency import run_in_threadpool
 
 from headgate.audit.events import Batches, record
 from headgate.config import Settings
@@ -54,6 +55,7 @@ class Declared:
     guard: Guard
     audit: Audit
     writes: bool
+    is_quick: Callable[[dict[str, Any]], bool]
 
 
 class GovernedRouter(APIRouter):
@@ -69,12 +71,15 @@ class GovernedRouter(APIRouter):
         summary: str,
         errors: Sequence[type[Problem]] = (),
         text: str | None = None,
+        quick: Callable[[dict[str, Any]], bool] | bool = False,
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Add a route. It writes if it changes something: that is its audit entry.
 
-        It answers with the model that its function returns, or with `text` of that media type.
+        It answers with the model that its function returns, or with `text` of that media type. A `quick` one does a
+        bounded read whose decision is in the statement that reads: it needs no snapshot, and no thread on SQLite.
         """
-        declared = Declared(guard, audit, writes=audit is Audit.changes)
+        is_quick = quick if callable(quick) else (lambda parameters: bool(quick))
+        declared = Declared(guard, audit, audit is Audit.changes, is_quick)
 
         def add(function: Callable[..., Any]) -> Callable[..., Any]:
             answer = inspect.signature(function, eval_str=True).return_annotation
@@ -123,17 +128,10 @@ def _endpoint(function: Callable[..., Any], declared: Declared) -> Callable[...,
     own = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
 
     @functools.wraps(function)
-    def endpoint(*, request: Request, **parameters: Any) -> Response:
+    async def endpoint(*, request: Request, **parameters: Any) -> Response:
         if wants_request:
             parameters["request"] = request
-        answer = run(function, declared, request, parameters)
-        if isinstance(answer, Response):
-            return answer
-        if isinstance(answer, BaseModel):
-            no_nulls = getattr(answer, "leave_out_none", False)
-            content = answer.__pydantic_serializer__.to_json(answer, by_alias=True, exclude_none=no_nulls)
-            return Response(content, media_type="application/json")
-        raise TypeError(f"{function.__name__} answered with {type(answer).__name__}")
+        return _respond(await run(function, declared, request, parameters))
 
     endpoint.__signature__ = signature.replace(parameters=[request, *own])  # type: ignore[attr-defined]
     endpoint.declared = declared  # type: ignore[attr-defined]
@@ -141,10 +139,18 @@ def _endpoint(function: Callable[..., Any], declared: Declared) -> Callable[...,
     return endpoint
 
 
-def run(function: Callable[..., Any], declared: Declared, request: Request, parameters: dict[str, Any]) -> Any:
+def _respond(answer: Any) -> Response:
+    if isinstance(answer, Response):
+        return answer
+    no_nulls = getattr(answer, "leave_out_none", False)
+    content = answer.__pydantic_serializer__.to_json(answer, by_alias=True, exclude_none=no_nulls)
+    return Response(content, media_type="application/json")
+
+
+async def run(function: Callable[..., Any], declared: Declared, request: Request, parameters: dict[str, Any]) -> Any:
     """Run a route's function: identity, guard, work and commit; then what is to be recorded beside it."""
     services: Services = request.app.state.services
-    recorded = Recorded()
+    database, recorded = services.database, Recorded()
 
     def work(connection: Any) -> Any:
         nonlocal recorded
@@ -156,16 +162,27 @@ def run(function: Callable[..., Any], declared: Declared, request: Request, para
         declared.guard.check(call, parameters)
         return function(call=call, **parameters)
 
-    try:
+    def in_transaction() -> Any:
         if declared.writes:
-            answer = services.database.write(work)
+            return database.write(work)
+        with database.read() as connection:
+            return work(connection)
+
+    def by_statement() -> Any:
+        with database.peek() as connection:
+            return work(connection)
+
+    try:
+        if not declared.is_quick(parameters):
+            answer = await run_in_threadpool(in_transaction)
+        elif database.is_in_process:
+            answer = by_statement()
         else:
-            with services.database.read() as connection:
-                answer = work(connection)
+            answer = await run_in_threadpool(by_statement)
     except Problem:
         if recorded.denials:
             denials = recorded.denials
-            services.database.write(lambda connection: record(connection, denials))
+            await run_in_threadpool(database.write, lambda connection: record(connection, denials))
         raise
     for event in recorded.reads:
         services.batches.put(event)

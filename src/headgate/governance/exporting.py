@@ -43,7 +43,7 @@ class Exporter:
         return found
 
     def world(self, *, assertions: bool = True) -> RawWorld:
-        """The organization as plain data, in the order that WORLD.md shows."""
+        """The organization as plain data, in the order of the world format."""
         organization = self._rows("SELECT plan, invites FROM organization")
         plan, invites = organization[0] if organization else ("growth", "by-role")
         contexts = dict(self._rows("SELECT id, name FROM contexts ORDER BY name_key"))

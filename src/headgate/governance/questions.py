@@ -69,6 +69,8 @@ def check(connection: Connection, member: str | None, action: str, resource: str
 
 def decide_in_memory(facts: Facts, question: Question) -> Decision:
     """Answer a question from facts in memory: the way for drafts, states after, and explanations."""
+    if not question.narrowing.permits_action(question.action, facts.now):
+        return DENIED
     thing = facts.thing(question.resource)
     subject = facts.subject(question.member)
     if question.action == "fire":
@@ -112,8 +114,8 @@ def _decide_state(drafts: Drafts, question: Question, subject: Any, thing: Any) 
         return BOOK.decide(subject, action, replace(thing, new_role=role)) if role else DENIED
     if action in {"grant", "grant_manager"}:
         draft = drafts.grant(thing, state)
-        allowed = draft and BOOK.decide(subject, "create", draft)
-        return BOOK.decide(subject, action, thing) if allowed else DENIED
+        decision = BOOK.decide(subject, "create", draft)
+        return decision if action == "grant" or not decision else BOOK.decide(subject, action, thing)
     values = drafts.values("pipeline" if thing.kind == "task" else thing.kind, state)
     if action == "change_owner" and values.get("owner") is None:
         return DENIED

@@ -38,12 +38,17 @@ def run_world(world: World) -> list[Result]:
     database = Database("sqlite://")
     try:
         METADATA.create_all(database.engine)
-        now = world.now or clock()
-        database.write(lambda connection: load(connection, world, now))
-        with database.read() as connection:
-            return list(_Runner(connection, world, now).run())
+        return run_in(database, world)
     finally:
         database.close()
+
+
+def run_in(database: Database, world: World) -> list[Result]:
+    """Every assertion of a world, evaluated in a database without members, which it fills."""
+    now = world.now or clock()
+    database.write(lambda connection: load(connection, world, now))
+    with database.read() as connection:
+        return list(_Runner(connection, world, now).run())
 
 
 class _Runner:

@@ -42,10 +42,12 @@ class Database:
             self._engine = _sqlite(parsed.database, url, pool_size)
             self._reader = self._engine
             self._writer = self._engine.execution_options(**{_WRITE: True})
+            self._peeker = self._engine
         elif self.dialect == "postgresql":
             self._engine = _postgresql(parsed, pool_size)
             self._reader = self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
             self._writer = self._engine.execution_options(isolation_level="SERIALIZABLE")
+            self._peeker = self._engine.execution_options(isolation_level="AUTOCOMMIT")
         else:
             raise ValueError(f"{self.dialect} is not supported; use an sqlite:// or postgresql:// URL")
 
@@ -58,6 +60,17 @@ class Database:
                 yield connection
             finally:
                 connection.rollback()
+
+    @contextmanager
+    def peek(self) -> Iterator[Connection]:
+        """Statements by themselves, each of which sees the newest state. For `fetch` only."""
+        with self._peeker.connect() as connection:
+            yield connection
+
+    @property
+    def is_in_process(self) -> bool:
+        """Whether a bounded read takes microseconds: then a thread costs more than it saves."""
+        return self.dialect == "sqlite"
 
     def write(self, work: Callable[[Connection], T]) -> T:
         """Do the work in one transaction and commit it; it is repeated whole if it met another write."""

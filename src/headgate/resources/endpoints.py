@@ -44,7 +44,12 @@ def total_text(count: int) -> str:
 
 
 @router.governed(
-    "GET", "", guard=SignedIn("sees the resources on which they have the action"), audit=Audit.reads, summary="List"
+    "GET",
+    "",
+    guard=SignedIn("sees the resources on which they have the action"),
+    audit=Audit.reads,
+    summary="List",
+    quick=lambda parameters: parameters["action"] is None,
 )
 def list_resources(
     call: Call,
@@ -104,6 +109,7 @@ def _page(call: Call, query: repository.Query, purpose: str) -> ResourcePage:
     guard=SignedIn("sees the resource if they may list it"),
     audit=Audit.reads,
     summary="Get one",
+    quick=True,
 )
 def get_resource(call: Call, resource_id: ResourceId) -> Resource:
     """One resource that the caller may see."""

@@ -1,6 +1,7 @@
 """A child of the supervisor: a server process, or the scheduler. `python -m headgate.supervisor.child`."""
 
 import signal
+import socket
 import sys
 
 from headgate.config import BadSettings, load
@@ -20,7 +21,6 @@ def serve(listener: int) -> None:
     check(settings)
     config = uvicorn.Config(
         create_app(settings),
-        fd=listener,
         loop="uvloop",
         http="httptools",
         log_config=None,
@@ -29,7 +29,7 @@ def serve(listener: int) -> None:
         date_header=False,
         timeout_graceful_shutdown=int(settings.server.shutdown_seconds),
     )
-    uvicorn.Server(config).run()
+    uvicorn.Server(config).run(sockets=[socket.socket(fileno=listener)])
 
 
 def schedule() -> None:

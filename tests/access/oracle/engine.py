@@ -30,7 +30,7 @@ class Oracle:
         with_: Change | None = None,
         token: Change | None = None,
     ) -> bool:
-        """Tell whether the action is allowed; "An exception denies"."""
+        """Tell whether the action is allowed; whatever goes wrong denies (section 2)."""
         try:
             return self.judge(member, action, resource, kind, with_, token)
         except Exception:
@@ -120,7 +120,7 @@ class Oracle:
         if kind is not None and kind not in (found.kind, own_kind):
             return False
         if action not in ACTIONS.get(own_kind, ()):
-            return False  # "An action that a kind does not have is denied to everyone."
+            return False  # not an action of this kind, not for admins either (section 2)
         if action == "start":
             return start_right(self.world, caller, found)
         if change is not None and action in ("edit", "update"):

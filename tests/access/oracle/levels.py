@@ -1,4 +1,4 @@
-"""Lakehouse levels: ACCESS.md 4, "none < Viewer < Editor < Manager"."""
+"""Lakehouse levels, from none to Manager (section 4)."""
 
 from collections.abc import Iterable
 
@@ -21,13 +21,12 @@ def kind_of_data(world: World, name: str) -> str | None:
 
 
 def level(world: World, member: Member, name: str) -> int:
-    """Return the member's level on a layer, table or volume; one that does not exist counts as its layer."""
+    """Return the member's level on lakehouse data; for what is missing, the level on its layer."""
     if member.is_admin:
-        return MANAGER  # "Admins are not restricted."
+        return MANAGER  # no limits for admins
     if world.starter:
-        return _starter_level(world, name)  # "every member is Manager on all data"
-    # "direct grants and grants to any of the member's groups (All included) on the resource itself;
-    # for a table or volume, the same on its layer (propagation down, same level)"
+        return _starter_level(world, name)  # everybody manages what exists
+    # the better of what is granted here and what is granted on the layer, which flows down
     return max(granted(world, member, name), granted(world, member, layer_of(name)))
 
 
@@ -38,7 +37,7 @@ def granted(world: World, member: Member, name: str) -> int:
 
 
 def holds(world: World, member: Member, name: str, wanted: int) -> bool:
-    """Tell whether the member has at least the wanted level on one layer, table or volume."""
+    """Tell whether the member has at least the wanted level on one piece of data."""
     return level(world, member, name) >= wanted
 
 
@@ -67,7 +66,7 @@ def _starter_level(world: World, name: str) -> int:
 def _applies(world: World, member: Member, grant: Grant) -> bool:
     """Tell whether a grant is the member's, has not ended, and is on something that exists."""
     if world.find(grant.kind, grant.name) is None:
-        return False  # "Grants bind to ids, never to names"
+        return False  # a grant on nothing waits for no later namesake (section 2)
     if grant.kind not in ("layer", "table", "volume"):
         return False
     if world.has_ended(grant.ends):

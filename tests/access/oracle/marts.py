@@ -1,4 +1,4 @@
-"""Storages, data marts, destinations and reports: the table of paths of ACCESS.md 3."""
+"""Storages, data marts, destinations and reports: the table of paths (section 3)."""
 
 from .world import Member, Resource, World
 
@@ -13,7 +13,7 @@ SEE_AND_USE = frozenset({"see", "use"})
 
 
 def in_scope(member: Member, resource: Resource) -> bool:
-    """Tell whether "scope is entire, or the two context sets overlap"."""
+    """Tell whether sharing reaches the member: by an entire scope, or by a context in common."""
     if member.entire_scope:
         return True
     return any(context in member.contexts for context in resource.people("contexts"))
@@ -58,7 +58,7 @@ def destination_actions(member: Member, destination: Resource) -> frozenset[str]
     allowed = _live_destination_actions(member, destination)
     if not destination.is_marked("deleted"):
         return allowed
-    # "A deleted destination is absent to everything but *restore*, which needs what delete needed"
+    # once deleted, it can only be restored, by those who could delete it
     return frozenset({"restore"}) if "delete" in allowed else frozenset()
 
 

@@ -44,7 +44,7 @@ def demanded_names(value: object) -> tuple[str, ...]:
 
 
 def instant(value: object) -> datetime:
-    """Return the instant meant; "a date means 00:00 UTC of that day"; raises ValueError when malformed."""
+    """Return the instant meant, for a date its midnight in UTC; raise ValueError when malformed."""
     if isinstance(value, str):
         value = datetime.fromisoformat(value)
     if isinstance(value, datetime):

@@ -1,4 +1,4 @@
-"""Pipelines outside a data project: ACCESS.md 4 and 6.1."""
+"""Pipelines outside a data project (sections 4 and 6.1)."""
 
 from .levels import EDITOR, MANAGER, VIEWER, holds, holds_all, kind_of_data
 from .marts import uses_destination
@@ -14,20 +14,20 @@ LEVEL_OF_ACTION = {
     "delete": MANAGER,
 }
 
-# "where the kind has one": a delivery writes to a destination, the other kinds write tables.
+# A delivery writes to a destination; all other kinds write tables.
 KINDS_WITHOUT_OUTPUT_LAYER = ("delivery",)
 
-# 6.1: the definition is "everything but its name, description, activation and schedule".
+# What can be saved without touching the definition (section 6.1).
 OUTSIDE_DEFINITION = frozenset({"name", "description", "active", "activation", "schedule"})
 
 
 def enabled_reads(pipeline: Resource) -> tuple[str, ...]:
-    """Return what the enabled streams read: "Tables of disabled streams do not count"."""
+    """Return what the enabled streams read, the only inputs that count (section 4)."""
     return tuple(name for name in pipeline.demands("reads") if name not in pipeline.people("disabled"))
 
 
 def enabled_writes(pipeline: Resource) -> tuple[str, ...]:
-    """Return what the enabled streams write: "Tables of disabled streams do not count"."""
+    """Return what the enabled streams write, the only outputs that count (section 4)."""
     return tuple(name for name in pipeline.demands("writes") if name not in pipeline.people("disabled"))
 
 
@@ -37,14 +37,14 @@ def derived(world: World, member: Member, pipeline: Resource, wanted: int) -> bo
         return True
     counted = enabled_reads(pipeline) + enabled_writes(pipeline)
     if counted:
-        # "an action's level is needed on *every* table or volume that the pipeline reads or writes"
+        # the weakest table or volume decides
         return holds_all(world, member, counted, wanted)
-    # "If nothing is left to count, the output layer counts; if there is none, admins only."
+    # no stream remains: the output layer stands in
     return holds_output_layer(world, member, pipeline, wanted)
 
 
 def holds_output_layer(world: World, member: Member, pipeline: Resource, wanted: int) -> bool:
-    """Tell whether a member has a level on the output layer; where there is none, admins only."""
+    """Tell whether a member has a level on the output layer; a pipeline without one is for admins."""
     if member.is_admin:
         return True
     layer = pipeline.ref("output_layer")
@@ -52,7 +52,7 @@ def holds_output_layer(world: World, member: Member, pipeline: Resource, wanted:
 
 
 def pipeline_right(world: World, member: Member, action: str, pipeline: Resource) -> bool:
-    """Answer an action on a stored pipeline: section 4's answer alone."""
+    """Answer an action on a stored pipeline, without section 6."""
     wanted = LEVEL_OF_ACTION.get(action)
     return wanted is not None and derived(world, member, pipeline, wanted)
 
@@ -63,7 +63,7 @@ def adds_pipeline(world: World, member: Member, pipeline: Resource) -> bool:
         return False
     if not derived(world, member, pipeline, EDITOR):
         return False
-    # "Creating needs Editor on every table it reads and on the output layer where the kind has one"
+    # a new pipeline needs its output layer even if its tables exist
     if pipeline.ref("output_layer") is not None and not holds_output_layer(world, member, pipeline, EDITOR):
         return False
     nothing = Resource("pipeline", "", "", {})
@@ -71,7 +71,7 @@ def adds_pipeline(world: World, member: Member, pipeline: Resource) -> bool:
 
 
 def _names_its_place(world: World, pipeline: Resource) -> bool:
-    """Tell whether the output layer is given where the kind has one, and exists where it is given."""
+    """Tell whether the output layer exists, or is rightly left out."""
     layer = pipeline.ref("output_layer")
     if layer is None:
         return pipeline.fields.get("pipeline_kind") in KINDS_WITHOUT_OUTPUT_LAYER
@@ -79,7 +79,7 @@ def _names_its_place(world: World, pipeline: Resource) -> bool:
 
 
 def saves_pipeline(world: World, member: Member, before: Resource, after: Resource) -> bool:
-    """Answer saving a definition: "Every edit is judged on the state before and after"."""
+    """Answer saving a definition, which both the old and the new one must allow (section 4)."""
     if not derived(world, member, before, EDITOR) or not derived(world, member, after, EDITOR):
         return False
     layer = after.ref("output_layer")
@@ -101,17 +101,17 @@ def added(before: Resource, after: Resource, key: str) -> tuple[str, ...]:
 def _adds_streams(world: World, member: Member, before: Resource, after: Resource) -> bool:
     """Tell whether the member may add or retarget the streams in which the two states differ."""
     inputs, outputs = added(before, after, "reads"), added(before, after, "writes")
-    # "Adding or retargeting a stream, disabled or not, needs the level on its table."
+    # a new or redirected stream counts even while disabled
     if not holds_all(world, member, inputs + outputs, EDITOR):
         return False
-    # "adding an output that does not exist yet needs Editor on the output layer"
+    # its run will create the missing table in the output layer
     if any(kind_of_data(world, output) is None for output in outputs):
         return holds_output_layer(world, member, after, EDITOR)
     return True
 
 
 def saver_reaches(world: World, member: Member, pipeline: Resource) -> bool:
-    """Answer 6.1: "*use* on its destination, and consume, edit or manage in the space of each connection"."""
+    """Tell whether the saver reaches the destination, the connections and their gateways (section 6.1)."""
     destination = pipeline.ref("destination")
     if destination is not None and not uses_destination(world, member, destination):
         return False
@@ -119,7 +119,7 @@ def saver_reaches(world: World, member: Member, pipeline: Resource) -> bool:
 
 
 def runs_with_levels(world: World, member: Member | None, pipeline: Resource) -> bool:
-    """Answer 6.5: "Viewer on what it reads and Editor on what it writes, now"; nobody has neither."""
+    """Tell whether a member is Viewer of its inputs and Editor of its outputs (section 6.5)."""
     if member is None:
         return False
     if not holds_all(world, member, enabled_reads(pipeline), VIEWER):

@@ -56,18 +56,17 @@ def trigger_right(world: World, member: Member, action: str, trigger: Resource) 
     parent = parent_of_trigger(world, trigger)
     if parent is None or action not in ("see", "manage"):
         return False
-    if is_task(parent):  # "A task's trigger: see = Open, manage = Update."; schedule needs "the cell alone"
+    if is_task(parent):  # the cells Open and Update (section 5), without levels (section 6.2)
         return task_cell(world, member, "open" if action == "see" else "update", parent)
     if action == "see":
         return right(world, member, "see", parent)
-    if parent.kind == "pipeline":  # "Its trigger is seen with see, managed with edit."
+    if parent.kind == "pipeline":  # whoever edits a pipeline schedules it (section 4)
         return right(world, member, "edit", parent)
-    # "A trigger is seen with its mart or report and managed with *manage triggers* on it."
     return right(world, member, "manage_triggers", parent)
 
 
 def _run_right(world: World, member: Member, action: str, run: Resource) -> bool:
-    """Answer see or delete on a run: "seen with its mart or report; admins delete runs"."""
+    """Answer see or delete on a run, which follows its parent (section 3)."""
     kinds = [kind for kind in ("data_mart", "report", "pipeline") if run.ref(kind) is not None]
     if len(kinds) != 1:
         return False
@@ -76,6 +75,6 @@ def _run_right(world: World, member: Member, action: str, run: Resource) -> bool
         return False
     if action == "delete":
         return member.is_admin
-    if is_task(parent):  # "see runs = Open"
+    if is_task(parent):  # the cell Open (section 5)
         return task_cell(world, member, "open", parent)
     return right(world, member, "see_runs" if parent.kind == "pipeline" else "see", parent)

@@ -12,8 +12,7 @@ from .world import Member, Resource, World
 
 Change = dict[str, object]
 
-# 6.4: the definition of a mart is "everything but name, descriptions, owners, sharing, contexts, triggers
-# and publication".
+# What can be saved without touching the definition of a mart (section 6.4).
 OUTSIDE_MART_DEFINITION = frozenset(
     {
         "name", "description", "descriptions", "owners", "technical_owners", "business_owners",
@@ -21,8 +20,7 @@ OUTSIDE_MART_DEFINITION = frozenset(
     }
 )  # fmt: skip
 
-# Fields whose change is an action of its own ("configure sharing and manage owners come from ownership or admin
-# alone"; "Attaching to a resource needs manage owners on it"); None: no action changes the field.
+# Fields whose change is an action of its own (sections 3 and 5); None: no action changes the field.
 OWN_ACTION: dict[str, dict[str, str | None]] = {
     "storage": {
         "owners": "manage_owners", "contexts": "manage_owners",
@@ -51,16 +49,16 @@ OWN_ACTION: dict[str, dict[str, str | None]] = {
 def create_right(world: World, member: Member, kind: str, place: Change) -> bool:
     """Answer create for a kind, its place and definition given."""
     new = Resource(kind, UNKNOWN, UNKNOWN, place)
-    if kind == "storage":  # "storage and data mart need technical or admin"
+    if kind == "storage":  # technical members and admins
         return member.is_admin or member.role == "technical"
     if kind == "data_mart":
         return _creates_mart(world, member, new)
-    if kind == "destination":  # "a destination any role"
+    if kind == "destination":  # everybody
         return True
     if kind == "report":
         return _creates_report(world, member, new)
     if kind in ("data_mart_trigger", "report_trigger", "pipeline_trigger"):
-        return trigger_right(world, member, "manage", new)  # "a trigger its parent's manage triggers"
+        return trigger_right(world, member, "manage", new)  # whoever manages the triggers of the parent
     if kind in ("table", "volume"):
         return create_data_right(world, member, new.ref("layer"))
     if kind == "project":
@@ -84,7 +82,7 @@ def add_right(world: World, member: Member, kind: str, place: Change) -> bool:
 
 
 def _creates_mart(world: World, member: Member, new: Resource) -> bool:
-    """Answer creating a mart: technical or admin, "also *use* on its storage", and Viewer on what it reads."""
+    """Answer creating a mart: by role, `use` of the storage, and Viewer on its tables."""
     if not member.is_admin and member.role != "technical":
         return False
     if not uses_storage(world, member, new.ref("storage")):
@@ -93,7 +91,7 @@ def _creates_mart(world: World, member: Member, new: Resource) -> bool:
 
 
 def _creates_report(world: World, member: Member, new: Resource) -> bool:
-    """Answer creating a report: "*use* on mart and destination, and a published mart (of admins too)"."""
+    """Answer creating a report: `use` at both ends, and a mart that is published."""
     mart = world.find("data_mart", new.ref("data_mart"))
     if mart is None or not mart.is_on("published"):
         return False
@@ -147,7 +145,7 @@ def _same(one: object, other: object) -> bool:
 
 
 def _points_report(world: World, member: Member, before: Resource, after: Resource) -> bool:
-    """Answer where an edited report points: "at another mart, destination or storage needs the same *use*"."""
+    """Answer where an edited report points: what is new there must be usable."""
     mart, destination = after.ref("data_mart"), after.ref("destination")
     if mart != before.ref("data_mart") and not uses_mart(world, member, mart):
         return False
@@ -155,14 +153,14 @@ def _points_report(world: World, member: Member, before: Resource, after: Resour
 
 
 def _saves_mart(world: World, member: Member, before: Resource, change: Change) -> bool:
-    """Answer saving a mart, for one who has *edit* on it."""
+    """Answer saving a mart, for one who has `edit` on it."""
     if change and all(key in OUTSIDE_MART_DEFINITION for key in change):
         return True
     after = before.after(change)
     storage = after.ref("storage")
     if storage != before.ref("storage") and not uses_storage(world, member, storage):
         return False
-    # "also needs Viewer on every table it reads, unchanged ones too"
+    # the saver must view all its tables, old and new (section 6.4)
     return holds_all(world, member, after.demands("reads"), VIEWER)
 
 

@@ -1,4 +1,4 @@
-"""Spaces and what lies in them: ACCESS.md 5 and the tables of seed 004."""
+"""Spaces and what lies in them (section 5 and the tables of seed 004)."""
 
 from .names import fold, words
 from .world import GROUP_PREFIX, Member, Resource, World
@@ -10,8 +10,7 @@ MANAGERS = frozenset({"is_owner", "can_manage"})
 OPENERS = frozenset({"is_owner", "can_view", "can_operate", "can_edit"})
 OPERATORS = frozenset({"is_owner", "can_operate"})
 
-# Seed 004, "Permissions for members of the data space"; Can view data by ACCESS.md 5:
-# "see the space, the three list rows, and view data in tasks".
+# Seed 004, the three tables for members of a space; Can view data, which has no column there, by section 5.
 MEMBER_CELLS: dict[tuple[str, str], frozenset[str]] = {
     ("space", "see"): ALL_ROLES,
     ("space", "update"): MANAGERS,
@@ -35,14 +34,13 @@ MEMBER_CELLS: dict[tuple[str, str], frozenset[str]] = {
     ("connection", "list"): ALL_ROLES,
     ("connection", "add"): MANAGERS,
     ("connection", "delete"): MANAGERS,
-    # "A gateway follows the connection rows (list, add, delete)."
+    # gateways go by the rows of connections (section 5)
     ("gateway", "list"): ALL_ROLES,
     ("gateway", "add"): MANAGERS,
     ("gateway", "delete"): MANAGERS,
 }
 
-# Seed 004, "Permissions for users with security roles": tenant admin and data admin have the same cells;
-# manage_members by ACCESS.md 5: "and managing members of any space but a personal one".
+# Seed 004, the three tables for security roles, whose two admins have equal cells; manage_members by section 5.
 SECURITY_CELLS = frozenset(
     {
         ("space", "see"), ("space", "update"), ("space", "delete"), ("space", "change_owner"),
@@ -55,7 +53,7 @@ SECURITY_CELLS = frozenset(
     }
 )  # fmt: skip
 
-# Seed 004 rows that no space role has, yet that admins have ("may do everything in every space").
+# Seed 004 rows that no space role has, yet that admins have (section 5).
 ADMIN_ONLY_CELLS = frozenset(
     {
         ("space", "change_owner"), ("project", "change_owner"), ("task", "change_owner"),
@@ -67,11 +65,11 @@ DENIED_IN_PERSONAL = ("manage_members", "change_owner", "change_space")
 
 
 def roles_in(world: World, member: Member, space: Resource) -> frozenset[str]:
-    """Return the member's space roles: "the union of direct and group assignments"; an owner has every role."""
+    """Return the member's space roles, by all assignments together; an owner has every role."""
     if space.ref("owner") == member.name:
         return ALL_ROLES
     if space.is_marked("personal"):
-        return frozenset()  # "A personal space has one owner, no members"
+        return frozenset()  # nobody else has a role there
     assignments = space.fields.get("members")
     if not isinstance(assignments, dict):
         return frozenset()
@@ -99,14 +97,14 @@ def cell(world: World, member: Member, kind: str, action: str, space: Resource |
     if row not in MEMBER_CELLS and row not in ADMIN_ONLY_CELLS:
         return False
     if member.is_admin:
-        return True  # "Admins (...) may do everything in every space"
+        return True  # every row, in all spaces
     if roles_in(world, member, space) & MEMBER_CELLS.get(row, frozenset()):
         return True
     return is_security_admin(member) and row in SECURITY_CELLS
 
 
 def _gives_lost_personal_space(world: World, member: Member, kind: str, action: str, space: Resource) -> bool:
-    """Answer the one exception: "until its owner is removed and an admin gives it a new one"."""
+    """Answer the one exception: admins hand over a personal space whose owner is gone."""
     if kind != "space" or action != "change_owner":
         return False
     return member.is_admin and world.member(space.ref("owner")) is None
@@ -128,12 +126,12 @@ def space_of(world: World, resource: Resource) -> Resource | None:
 
 
 def draws_from(world: World, member: Member, space: Resource | None) -> bool:
-    """Tell whether a member has consume, edit or manage in a space, or is owner there, or admin."""
+    """Tell whether a member may draw data from a space, by a role there or as admin."""
     if space is None:
         return False
     if member.is_admin:
         return True
-    # "Security roles do not count for this; the organization role admin or owner does."
+    # only space roles help here, not security roles (section 5)
     return bool(roles_in(world, member, space) & {"can_consume_data", "can_edit", "can_manage"})
 
 
@@ -146,7 +144,7 @@ def draws_through_gateway(world: World, member: Member, gateway: str | None) -> 
 
 
 def draws_on_connection(world: World, member: Member, connection: str) -> bool:
-    """Tell whether a member has consume, edit or manage where a connection and its gateway live."""
+    """Tell whether a member may draw from the spaces of a connection and its gateway."""
     found = world.find("connection", connection)
     if found is None or not draws_from(world, member, space_of(world, found)):
         return False
@@ -154,7 +152,7 @@ def draws_on_connection(world: World, member: Member, connection: str) -> bool:
 
 
 def draws_on_connections(world: World, member: Member, connections: tuple[str, ...]) -> bool:
-    """Tell whether a member has consume, edit or manage where each connection and its gateway live."""
+    """Tell whether a member may draw from the spaces of all connections and their gateways."""
     return all(draws_on_connection(world, member, connection) for connection in connections)
 
 
@@ -162,11 +160,10 @@ def edits_connection(world: World, member: Member, connection: Resource) -> bool
     """Answer editing a connection in one state of it."""
     space = space_of(world, connection)
     if space is None or connection.ref("owner") != member.name:
-        return False  # "A connection is edited by its own owner only"
-    # "while they hold a role in the space, own it, or are admin"
+        return False  # not even admins, who must take it over first (section 5)
+    # its owner needs a foothold in the space
     if not member.is_admin and not roles_in(world, member, space):
         return False
-    # "adding or editing one that goes through a gateway also needs consume, edit or manage (or owner)"
     return draws_through_gateway(world, member, connection.ref("gateway"))
 
 

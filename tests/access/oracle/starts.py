@@ -1,4 +1,4 @@
-"""Starts and fires: ACCESS.md 5, and 6.1 to 6.5."""
+"""Starts and fires (section 5, and 6.1 to 6.5)."""
 
 from .levels import MANAGER, VIEWER, holds_all
 from .marts import live_destination
@@ -9,7 +9,7 @@ from .world import Member, Resource, World
 
 
 def start_right(world: World, caller: Member, resource: Resource) -> bool:
-    """Answer start: "the caller's right, and that of everyone it is judged for"."""
+    """Answer start: the caller may, and so may all those behind the resource."""
     if resource.kind == "report":
         return right(world, caller, "run", resource) and report_may_start(world, caller, resource)
     if is_task(resource):
@@ -20,7 +20,7 @@ def start_right(world: World, caller: Member, resource: Resource) -> bool:
 
 
 def fire_right(world: World, trigger: Resource) -> bool:
-    """Answer fire: "6.5's action of its author in place of the caller's right"."""
+    """Answer fire: as start, with the trigger's author for the caller (section 6.5)."""
     author = world.member(trigger.ref("author"))
     parent = parent_of_trigger(world, trigger)
     if author is None or parent is None:
@@ -29,13 +29,13 @@ def fire_right(world: World, trigger: Resource) -> bool:
         return right(world, author, "run", parent) and report_may_start(world, author, parent)
     if parent.kind == "data_mart":
         return right(world, author, "manage_triggers", parent) and mart_may_be_read(world, parent)
-    if is_task(parent):  # "task, *update*, with 6.2's levels"
+    if is_task(parent):  # `update` asks for the levels of 6.2 as well
         return right(world, author, "update", parent) and task_may_start(world, parent)
     return right(world, author, "trigger", parent) and pipeline_may_start(world, parent)
 
 
 def pipeline_may_start(world: World, pipeline: Resource) -> bool:
-    """Answer what 6.1 and 6.5 ask of `acts_for` at each start of a pipeline outside a project."""
+    """Answer what 6.1 and 6.5 ask of `acts_for` whenever such a pipeline starts."""
     acts_for = world.member(pipeline.ref("acts_for"))
     if acts_for is None:
         return False
@@ -43,7 +43,7 @@ def pipeline_may_start(world: World, pipeline: Resource) -> bool:
 
 
 def task_may_start(world: World, task: Resource) -> bool:
-    """Answer what section 5 and 6.5 ask of the project owner and of the member who last saved the task."""
+    """Answer what sections 5 and 6.5 ask of the project owner and of the last saver."""
     if not project_owner_may_run(world, task):
         return False
     if not runs_with_levels(world, owner_of_project(world, task), task):
@@ -52,10 +52,10 @@ def task_may_start(world: World, task: Resource) -> bool:
 
 
 def mart_may_be_read(world: World, mart: Resource) -> bool:
-    """Answer 6.4: "Its data is read with `acts_for`'s rights, judged again at every read"."""
+    """Tell whether `acts_for` can still view all tables of the mart (section 6.4)."""
     reads = mart.demands("reads")
     if not reads:
-        return True  # "A mart that reads no lakehouse table needs no `acts_for`."
+        return True  # outside the lakehouse nobody has to vouch for it
     acts_for = world.member(mart.ref("acts_for"))
     return acts_for is not None and holds_all(world, acts_for, reads, VIEWER)
 
@@ -64,12 +64,12 @@ def report_may_start(world: World, caller: Member, report: Resource) -> bool:
     """Answer what 6.4 asks at the start of a report, for the caller or the trigger's author."""
     mart = world.find("data_mart", report.ref("data_mart"))
     if mart is None or live_destination(world, report) is None:
-        return False  # "reports to it do not start"
+        return False  # nowhere to deliver (section 3)
     if not mart_may_be_read(world, mart):
         return False
     if _acts_for_could_grant(world, mart):
         return True
-    # "else each needs Viewer of their own: ... the caller (...) and whoever last saved what the report delivers"
+    # nothing is lent: caller and last saver bring their own grants
     saver, reads = world.member(report.ref("acts_for")), mart.demands("reads")
     if saver is None:
         return False
@@ -77,7 +77,7 @@ def report_may_start(world: World, caller: Member, report: Resource) -> bool:
 
 
 def _acts_for_could_grant(world: World, mart: Resource) -> bool:
-    """Tell whether `acts_for` could grant the rows: "Manager on every table, or admin"."""
+    """Tell whether `acts_for` could grant the rows, as Manager of all tables (section 6.4)."""
     reads = mart.demands("reads")
     if not reads:
         return True

@@ -1,4 +1,4 @@
-"""Data tasks, that is pipelines in a data project: ACCESS.md 5, 6.2 and 6.3."""
+"""Data tasks, that is pipelines in a data project (sections 5, 6.2 and 6.3)."""
 
 from .levels import EDITOR, MANAGER, VIEWER, holds, holds_all
 from .marts import uses_destination
@@ -8,7 +8,7 @@ from .world import Member, Resource, World
 
 
 def is_task(resource: Resource) -> bool:
-    """Tell whether a resource is "a pipeline in a data project"."""
+    """Tell whether a resource is a pipeline that belongs to a project."""
     return resource.kind == "pipeline" and resource.ref("project") is not None
 
 
@@ -21,7 +21,7 @@ def task_right(world: World, member: Member, action: str, task: Resource) -> boo
     """Answer an action on a stored task."""
     if not task_cell(world, member, action, task):
         return False
-    if action == "update":  # "`update` of a task without it judges the stored definition"
+    if action == "update":  # asked of the stored definition
         return saves_task(world, member, task, task)
     if action in ("view_data", "consume_data"):
         return _some_output_may_be_shown(world, member, task)
@@ -37,11 +37,11 @@ def creates_task(world: World, member: Member, task: Resource) -> bool:
 
 
 def saves_task(world: World, author: Member, before: Resource, after: Resource) -> bool:
-    """Answer what 6.2 asks of an author "beside the role"."""
-    # "the author's own Viewer on every read and Editor on every write (of enabled streams, ...)"
+    """Answer what 6.2 asks of an author besides the space role."""
+    # levels on all enabled streams
     if not runs_with_levels(world, author, after):
         return False
-    # "(... and of each stream that the save adds or retargets)"
+    # and on new or redirected ones, enabled or not
     if not holds_all(world, author, added(before, after, "reads"), VIEWER):
         return False
     if not holds_all(world, author, added(before, after, "writes"), EDITOR):
@@ -51,16 +51,15 @@ def saves_task(world: World, author: Member, before: Resource, after: Resource) 
 
 def _reaches_ends(world: World, member: Member, task: Resource) -> bool:
     """Tell whether a member may touch every connection, gateway and destination that the task uses."""
-    # "consume, edit or manage where its connections and gateways live"
     if not draws_on_connections(world, member, connections_of(world, task)):
         return False
-    # "a space never lends what its editor could not touch"
+    # nor does a space lend a destination (section 6.2)
     destination = task.ref("destination")
     return destination is None or uses_destination(world, member, destination)
 
 
 def connections_of(world: World, task: Resource) -> tuple[str, ...]:
-    """Return "every source and target connection": the task's own, and the target of its project."""
+    """Return all connections of a task: its own, and the target of its project."""
     project = world.find("project", task.ref("project"))
     target = None if project is None else project.ref("target")
     if target is None:
@@ -75,28 +74,28 @@ def owner_of_project(world: World, task: Resource) -> Member | None:
 
 
 def project_owner_may_run(world: World, task: Resource) -> bool:
-    """Answer section 5: a start needs "the project owner's" rights too."""
+    """Tell whether the project owner could run the task (section 5)."""
     owner, space = owner_of_project(world, task), space_of(world, task)
     if owner is None or space is None:
         return False
-    # "Can edit in the project's space"; "Security roles do not count for this; the organization role ... does"
+    # a security role is worth nothing here, the role of admin is
     if not owner.is_admin and "can_edit" not in roles_in(world, owner, space):
         return False
     return _reaches_ends(world, owner, task)
 
 
 def _some_output_may_be_shown(world: World, member: Member, task: Resource) -> bool:
-    """Answer 6.3: "Allowed if at least one output may be shown"."""
+    """Tell whether the member may get rows of any output (section 6.3)."""
     for output in enabled_writes(task):
         if world.find("table", output) is None:
-            continue  # "rows of enabled output tables only"
+            continue  # only tables have rows to show
         if _lent(world, task, output) or holds(world, member, output, VIEWER):
             return True
     return False
 
 
 def _lent(world: World, task: Resource, output: str) -> bool:
-    """Tell whether "the project owner and the member who last saved the task could both grant" the rows."""
+    """Tell whether project owner and last saver could each grant the rows (section 6.3)."""
     owner, saver = owner_of_project(world, task), world.member(task.ref("acts_for"))
     if owner is None or saver is None:
         return False

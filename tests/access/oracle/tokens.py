@@ -1,4 +1,4 @@
-"""Narrowed API tokens: ACCESS.md 4, "its rights are the narrowing ∩ the creator's current rights"."""
+"""Narrowed API tokens, which only take away from what their creator has (section 4)."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -29,7 +29,7 @@ class Narrowing:
 
     @property
     def is_narrow(self) -> bool:
-        """Tell whether the token is narrowed: "read-only, or a list of layers or tables, or an expiry"."""
+        """Tell whether the token is narrowed in any of the three ways."""
         return self.read_only or self.only is not None or self.ends is not None
 
 
@@ -55,7 +55,7 @@ def token_allows(world: World, token: object, asked: Asked) -> bool:
     narrowing = read_token(token)
     if narrowing is None or world.has_ended(narrowing.ends):
         return False
-    # "A narrowed token makes or changes no token, password or session."
+    # it must not make a way in that is wider than itself
     if narrowing.is_narrow and asked.action in ("reset_password", "make_magic_link"):
         return False
     if narrowing.read_only and asked.action not in READ_ONLY_ACTIONS:
@@ -64,11 +64,11 @@ def token_allows(world: World, token: object, asked: Asked) -> bool:
 
 
 def _reachable(only: frozenset[str], asked: Asked) -> bool:
-    """Tell whether a listing token reaches this: "With a list, nothing outside it is reachable"."""
+    """Tell whether a token with a list reaches this."""
     if asked.kind == "layer" and asked.name is not None:
         if asked.name in only:
             return True
-        # "but seeing the layers of what it lists"
+        # the layers around what is listed can be seen
         return asked.action == "see" and asked.name in {layer_of(name) for name in only}
     if asked.kind not in ("table", "volume"):
         return False

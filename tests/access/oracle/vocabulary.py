@@ -1,4 +1,4 @@
-"""The actions of each kind, as the last paragraphs of WORLD.md enumerate them."""
+"""The actions of each kind, as the world format enumerates them."""
 
 ACTIONS: dict[str, tuple[str, ...]] = {
     "storage": ("see", "use", "edit", "delete", "copy_credentials", "configure_sharing", "manage_owners"),
@@ -32,5 +32,5 @@ ACTIONS: dict[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 
-# ACCESS.md 4: "Read-only = see, list, open, see runs, execute of SELECT, view data, consume data."
+# What a read-only token keeps (section 4).
 READ_ONLY_ACTIONS = ("see", "list", "open", "see_runs", "execute", "view_data", "consume_data")

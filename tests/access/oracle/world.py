@@ -1,4 +1,4 @@
-"""A world, as WORLD.md describes it, loaded into plain values."""
+"""A world, as the world format describes it, loaded into plain values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ class Member:
 
     @property
     def is_admin(self) -> bool:
-        """Tell whether the role is owner or admin ("*admins* are members of role owner or admin")."""
+        """Tell whether the member counts as admin, as owners do (section 1)."""
         return self.role in ("owner", "admin")
 
 
@@ -103,7 +103,7 @@ class World:
             return datetime.max.replace(tzinfo=UTC)  # malformed: everything that ends has ended
 
     def has_ended(self, end: datetime | None) -> bool:
-        """Tell whether an end has come: "it ends at its instant"."""
+        """Tell whether an end has come; its own instant is already past it."""
         return end is not None and self.now() >= end
 
     def member(self, name: str | None) -> Member | None:
@@ -146,7 +146,7 @@ def _load_members(source: Mapping[str, object]) -> dict[str, Member]:
 
 
 def _load_groups(source: Mapping[str, object], everyone: frozenset[str]) -> dict[str, frozenset[str]]:
-    """Load the groups; "All exists by itself" and holds everyone, whatever a world says."""
+    """Load the groups, and All, which holds everyone whatever a world says."""
     groups = {fold(title): frozenset(names(entry)) & everyone for title, entry in source.items()}
     groups[ALL_GROUP] = everyone
     return groups
@@ -167,7 +167,7 @@ def _load_resources(source: object) -> dict[tuple[str, str], Resource]:
 
 
 def _misnamed(kind: str, title: str) -> bool:
-    """Tell whether a name breaks "a name without a dot is a layer"."""
+    """Tell whether a layer has a dot in its name, or a table or volume has none."""
     if kind == "layer":
         return "." in title
     if kind in ("table", "volume"):

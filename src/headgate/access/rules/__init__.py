@@ -2,6 +2,7 @@
 
 from headgate.access.rules import lakehouse, marts, people, runs, spaces
 from headgate.access.rules.paths import Path, Remedy, Rules
+from headgate.access.rules.terms import TERMS
 
 ALL_TABLES: tuple[Rules, ...] = (
     *marts.TABLES,
@@ -11,4 +12,4 @@ ALL_TABLES: tuple[Rules, ...] = (
     *people.TABLES,
 )
 
-__all__ = ["ALL_TABLES", "Path", "Remedy", "Rules"]
+__all__ = ["ALL_TABLES", "TERMS", "Path", "Remedy", "Rules"]

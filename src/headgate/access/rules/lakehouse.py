@@ -1,6 +1,5 @@
-"""Rule tables of the lakehouse area: ACCESS.md section 4, with the joints of section 6."""
+"""Rule tables of the lakehouse area: access model, section 4, with the joints of section 6."""
 
-from headgate.access.actions import LEVEL_NAMES
 from headgate.access.atoms import (
     ADMIN,
     AUTHOR,
@@ -13,18 +12,13 @@ from headgate.access.atoms import (
     STARTER,
     ends_with_own,
     granted,
-    held,
-    space_role,
 )
-from headgate.access.conditions import As, Can, Every, Named, NoneOf, On, Some, all_of, any_of
+from headgate.access.conditions import As, Can, Every, NoneOf, NotEmpty, On, all_of, any_of
 from headgate.access.rules.paths import Path, Remedy, Rules
+from headgate.access.rules.terms import PLACES, held, on_all_counted, on_all_listed
 
 GRANT = Remedy("grant the level", "grant")
 GRANT_MANAGER = Remedy("grant Manager", "grant_manager")
-CONSUMES = ("can_consume_data", "can_edit", "can_manage")
-
-MAY_USE_SPACE = any_of(ADMIN, space_role(*CONSUMES))
-"""Consume, edit or manage in a space, or own it; security roles do not count, the role admin or owner does."""
 
 
 def _data(kind: str, title: str, viewer: tuple[str, ...], *more: Path) -> Rules:
@@ -69,36 +63,9 @@ GRANT_RULES = Rules(
             all_of(On("resource", Can("grant")), BELOW_MANAGER, NOT_TO_SELF, ends_with_own(3)),
             ("create",),
         ),
-        Path("admin revokes", On("resource", Can("grant_manager")), ("delete",)),
-        Path("Manager revokes", all_of(On("resource", Can("grant")), BELOW_MANAGER), ("delete",)),
     ),
 )
 
-
-def on_all_listed(level: int) -> Named:
-    """The level on every table that is listed; if none is, nobody has it."""
-    on_each = all_of(Some("counted", held(level)), Every("counted", held(level)))
-    return Named("on all listed", level, f"{LEVEL_NAMES[level].title()} on every table that it lists", on_each)
-
-
-def on_all_counted(level: int) -> Named:
-    """The level on everything that counts for a pipeline; if nothing does, on its output layer."""
-    instead = all_of(NoneOf("counted"), On("output_layer", held(level)))
-    text = (
-        f"{LEVEL_NAMES[level].title()} on every table that it reads or writes (if there is none, on its output layer)"
-    )
-    return Named("on all counted", level, text, any_of(on_all_listed(level).inner, instead))
-
-
-PLACES = all_of(
-    Every("destinations", Can("use")),
-    Every("used_connections", On("space", MAY_USE_SPACE)),
-    Every("used_gateways", On("space", MAY_USE_SPACE)),
-)
-"""What a definition needs of whoever it runs for, outside the lakehouse."""
-
-_MAY_CREATE_OUTPUTS = any_of(NoneOf("new_outputs"), ADMIN, On("output_layer", held(2)))
-"""Adding an output that does not exist yet needs Editor on the output layer."""
 
 _ALL_PIPELINE = ("see", "see_runs", "edit", "activate", "trigger", "delete", "see_access")
 
@@ -115,7 +82,7 @@ PIPELINE = Rules(
             "saver",
             all_of(
                 Every("added", held(2)),
-                _MAY_CREATE_OUTPUTS,
+                any_of(NoneOf("new_outputs"), ADMIN, On("output_layer", held(2))),
                 PLACES,
             ),
             ("save",),
@@ -123,10 +90,11 @@ PIPELINE = Rules(
         Path(
             "creator",
             all_of(
-                on_all_counted(2),
                 Every("added", held(2)),
-                any_of(On("output_layer", held(2)), all_of(IS_DELIVERY, NO_OUTPUT_LAYER)),
-                _MAY_CREATE_OUTPUTS,
+                any_of(
+                    On("output_layer", held(2)),
+                    all_of(IS_DELIVERY, NO_OUTPUT_LAYER, NotEmpty("counted"), NoneOf("new_outputs")),
+                ),
                 PLACES,
             ),
             ("add",),

@@ -1,4 +1,4 @@
-"""Rule tables of the marts area: ACCESS.md section 3, with the data rules of section 6."""
+"""Rule tables of the marts area: access model, section 3, with the data rules of section 6."""
 
 from headgate.access.atoms import (
     ADMIN,
@@ -10,12 +10,12 @@ from headgate.access.atoms import (
     SHARED_FOR_MAINTENANCE,
     SHARED_FOR_REPORTING,
     SHARED_FOR_USE,
-    held,
     owns,
     role_is,
 )
 from headgate.access.conditions import As, Can, Every, NoneOf, On, all_of, any_of
 from headgate.access.rules.paths import Path, Remedy, Rules
+from headgate.access.rules.terms import held
 
 TECHNICAL = role_is("technical")
 ANY_USER = role_is("technical", "business")

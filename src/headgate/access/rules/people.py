@@ -1,4 +1,4 @@
-"""Rule tables about members and the organization itself: ACCESS.md sections 3 and 4."""
+"""Rule tables about members and the organization itself: access model, sections 3 and 4."""
 
 from headgate.access.atoms import (
     ADMIN,
@@ -16,7 +16,7 @@ from headgate.access.conditions import all_of, any_of
 from headgate.access.rules.paths import Path, Rules
 
 OWNER = role_is("owner")
-MANAGES = any_of(all_of(ADMIN, NOT_AN_OWNER), OWNER)
+MANAGES = any_of(all_of(role_is("admin"), NOT_AN_OWNER), OWNER)
 
 MEMBER = Rules(
     "member",

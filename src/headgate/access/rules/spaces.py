@@ -1,18 +1,16 @@
-"""Rule tables of the spaces area: ACCESS.md section 5, with the joints of section 6. Cells as seed 004 prints them."""
+"""Rule tables of the spaces area: access model, section 5, with the joints of section 6; cells as in seed 004."""
 
 from headgate.access.atoms import (
     ADMIN,
     CONNECTION_OWNER,
     NOT_PERSONAL,
     OWNERLESS,
-    PERSONAL,
-    held,
     security_role,
     space_role,
 )
 from headgate.access.conditions import As, Can, Condition, Every, On, Some, all_of, any_of
-from headgate.access.rules.lakehouse import MAY_USE_SPACE, PLACES
 from headgate.access.rules.paths import Path, Remedy, Rules
+from headgate.access.rules.terms import MAY_USE_SPACE, PLACES, held
 
 ANY_ROLE = ("can_view", "can_view_data", "can_consume_data", "can_manage", "can_operate", "can_edit")
 OPENS = ("can_view", "can_operate", "can_edit")
@@ -35,7 +33,7 @@ SPACE = Rules(
     (
         Path("admin", ADMIN, ("see", "update", "delete", "see_access")),
         Path("admin shares", all_of(ADMIN, NOT_PERSONAL), ("manage_members", "change_owner")),
-        Path("admin gives an owner", all_of(ADMIN, PERSONAL, OWNERLESS), ("change_owner",)),
+        Path("admin gives an owner", all_of(ADMIN, OWNERLESS), ("change_owner",)),
         Path("any role", space_role(*ANY_ROLE), ("see",), ADD_TO_SPACE),
         Path("Can manage", space_role("can_manage"), ("update", "delete"), ADD_TO_SPACE),
         Path(
@@ -126,7 +124,7 @@ TASK = Rules(
                 "see_access",
             ),
         ),
-        Path("admin reads data", all_of(ADMIN, _SHOWN), ("view_data", "consume_data")),
+        Path("admin reads data", Some("outputs", ADMIN), ("view_data", "consume_data")),
         Path("any role", _task_cell(*ANY_ROLE), ("list",), _TASK_ROLE),
         Path("Can view, operate or edit", _task_cell(*OPENS), ("open",), _TASK_ROLE),
         Path("Can edit", _task_cell("can_edit"), ("edit_attributes", "delete"), _TASK_ROLE),

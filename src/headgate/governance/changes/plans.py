@@ -73,7 +73,8 @@ def _grant(change: s.Grant, t: Targets) -> Plan:
     decision = BOOK.decide(t.actor, "create", draft)
     found = Plan("grant_manager" if level == 3 else "grant", thing, decision)
     stored = _stored_grant(t, thing.id, to, level)
-    created = {"id": new_id("grant"), "created_at": t.facts.now, "created_by_id": t.actor.id}
+    creator = None if t.actor.operator else t.actor.id
+    created = {"id": new_id("grant"), "created_at": t.facts.now, "created_by_id": creator}
     kept = {name: stored[name] for name in created} if stored else created
     row = {"resource_id": thing.id, "grantee_id": to, "level": level, "expires_at": change.expires}
     found.delta.put(Grant, {**kept, **row})
@@ -85,8 +86,7 @@ def _grant(change: s.Grant, t: Targets) -> Plan:
 def _revoke(change: s.Revoke, t: Targets) -> Plan:
     thing = t.resource(change.resource, "layer", "table", "volume")
     to, level = t.principal(change.to), level_number(change.level)
-    draft = facts.GrantDraft(resource=thing, to=to, level=level)
-    found = Plan("grant_manager" if level == 3 else "grant", thing, BOOK.decide(t.actor, "delete", draft))
+    found = _new(t, "grant_manager" if level == 3 else "grant", thing)
     stored = _stored_grant(t, thing.id, to, level)
     if found.decision and stored is None:
         raise NotFound(f"{change.to} has no grant of {change.level} on {change.resource}")
