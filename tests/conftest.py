@@ -9,6 +9,7 @@ from sqlalchemy import text
 from headgate.kit.db import Database
 from headgate.schema import METADATA
 from tests.support import postgres
+from tests.support.company import Company, company
 
 
 @pytest.fixture(scope="session")
@@ -64,3 +65,19 @@ def shared_database(request: pytest.FixtureRequest) -> Iterator[Database]:
     METADATA.create_all(found.engine)
     yield found
     found.close()
+
+
+@pytest.fixture
+def millrace(database: Database, tmp_path: Path) -> Iterator[Company]:
+    """The demo's company behind the application, on each kind of database in turn."""
+    with company(database, tmp_path) as found:
+        yield found
+
+
+@pytest.fixture
+def millrace_on_sqlite(tmp_path: Path) -> Iterator[Company]:
+    """The demo's company behind the application, on SQLite."""
+    found = Database(f"sqlite:///{tmp_path}/headgate.db")
+    METADATA.create_all(found.engine)
+    with company(found, tmp_path) as one:
+        yield one

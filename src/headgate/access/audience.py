@@ -44,6 +44,9 @@ class Way:
         )
 
 
+IN_LAYERS = frozenset({"table", "volume"})
+
+
 class Unsupported(TypeError):
     """A rule of a shape that the index cannot hold; the rule needs another shape, or the index a new meeting."""
 
@@ -219,16 +222,23 @@ def _entries(found: Audience, only: str) -> Iterator[str]:
         )
 
 
+def sort_name(kind: str) -> str:
+    """SQL for the name by which lists sort a resource `rs`: a table's or volume's begins with its layer's."""
+    if kind not in IN_LAYERS:
+        return "rs.name_key"
+    return "(SELECT sl.name_key FROM resources sl WHERE sl.id = rs.scope_id) || '.' || rs.name_key"
+
+
 def fill(kind: str, only: str = "TRUE", book: Book = BOOK) -> str:
     """The statement that files resources of a kind; `only` narrows it, with `{id}` for the resource's id."""
     return (
         "INSERT INTO audience (resource_id, key, name_key, created_at, updated_at, creator_key, expires_at) "
-        "SELECT e.resource_id, e.key, rs.name_key, rs.created_at, rs.updated_at, COALESCE(cr.name_key, ''), "
-        "CASE WHEN COUNT(*) > COUNT(e.expires_at) THEN NULL ELSE MAX(e.expires_at) END "
-        f"FROM ({' UNION ALL '.join(_entries(audience(kind, book), only))}) e "
+        f"SELECT e.resource_id, e.key, {sort_name(kind)}, rs.created_at, rs.updated_at, COALESCE(cr.name_key, ''), "
+        "e.expires_at FROM (SELECT resource_id, key, "
+        "CASE WHEN COUNT(*) > COUNT(expires_at) THEN NULL ELSE MAX(expires_at) END AS expires_at "
+        f"FROM ({' UNION ALL '.join(_entries(audience(kind, book), only))}) found GROUP BY resource_id, key) e "
         "JOIN resources rs ON rs.id = e.resource_id "
-        "LEFT JOIN members cr ON cr.id = rs.created_by_id AND cr.removed_at IS NULL "
-        "GROUP BY e.resource_id, e.key, rs.name_key, rs.created_at, rs.updated_at, cr.name_key"
+        "LEFT JOIN members cr ON cr.id = rs.created_by_id AND cr.removed_at IS NULL"
     )
 
 

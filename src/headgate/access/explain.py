@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headgate.access.book import BOOK, Book
-from headgate.access.conditions import AllOf, AnyOf, As, Can, Condition, Every, On, Some, Term
+from headgate.access.conditions import AllOf, AnyOf, As, Can, Condition, Every, NoneOf, On, Some, Term
 from headgate.access.facts import Subject, Thing
 from headgate.access.kinds import COLLECTIONS, PERSONS, RELATIONS
 from headgate.access.rules import Remedy
@@ -60,7 +60,8 @@ class _Gaps:
             case AllOf():
                 return [gap for part in condition.parts for gap in self.of(part, s, r)]
             case AnyOf():
-                return self._least([self.of(part, s, r) for part in condition.parts])
+                rights = [part for part in condition.parts if not isinstance(part, NoneOf)] or condition.parts
+                return min((self.of(part, s, r) for part in rights), key=len)
             case Term() if r.kind != "ref" and condition.name:
                 return self.of(self.book.meaning(condition), s, r)
             case Can():
@@ -75,10 +76,6 @@ class _Gaps:
             case As():
                 return self._as(condition, r)
         return [Gap(condition.words(r.kind))]
-
-    @staticmethod
-    def _least(alternatives: list[list[Gap]]) -> list[Gap]:
-        return min(alternatives, key=len)
 
     def _can(self, condition: Can, s: Subject | None, r: Any) -> list[Gap]:
         paths = self.book.granting(r.kind, condition.action)

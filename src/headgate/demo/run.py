@@ -11,7 +11,7 @@ import time
 from importlib.resources import files
 from pathlib import Path
 
-import httpx
+import httpx2 as httpx
 
 from headgate.access.worlds import read_world
 from headgate.config import PREFIX, Settings, load

@@ -7,6 +7,7 @@ from typing import Any
 
 import structlog
 from prometheus_client import Counter, Histogram
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -62,18 +63,12 @@ class Edge:
                 await self._refuse(scope, receive, send_with_headers)
             else:
                 await self.app(scope, _Limited(receive, self.max_body_bytes), send_with_headers)
-        except _BodyTooLarge:
-            await self._refuse(scope, receive, send_with_headers)
         finally:
             _observe(scope, status, time.perf_counter() - started, request_id)
 
     async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
         problem = TooLarge(f"A request has at most {self.max_body_bytes} bytes; `server.max_body_bytes` sets this")
         await respond(problem, Request(scope))(scope, receive, send)
-
-
-class _BodyTooLarge(Exception):
-    """More bytes came than may."""
 
 
 class _Limited:
@@ -87,7 +82,7 @@ class _Limited:
         if message["type"] == "http.request":
             self.left -= len(message.get("body", b""))
             if self.left < 0:
-                raise _BodyTooLarge
+                raise HTTPException(TooLarge.status)
         return message
 
 

@@ -8,12 +8,11 @@ import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field
-from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 
-from headgate.errors import BadRequest, Invalid, NotFound, NotSignedIn, Problem, Unavailable, WrongMethod
-from headgate.kit.db import Busy
+from headgate.errors import BadRequest, Invalid, NotFound, NotSignedIn, Problem, TooLarge, Unavailable, WrongMethod
+from headgate.kit.db import Busy, is_out_of_reach
 
 MEDIA_TYPE = "application/problem+json"
 _log = structlog.get_logger("headgate.http")
@@ -70,14 +69,15 @@ def _problem_of(error: Exception, request: Request) -> Problem:
     if isinstance(error, Busy | PoolTimeout):
         return Unavailable("The database is busy; try again in a moment")
     if isinstance(error, HTTPException):
-        known: dict[int, type[Problem]] = {404: NotFound, 405: WrongMethod}
+        known: dict[int, type[Problem]] = {404: NotFound, 405: WrongMethod, 413: TooLarge}
         return known.get(error.status_code, BadRequest)(None if error.status_code in known else str(error.detail))
     return Problem("This is a fault of ours; it has been logged under the request id")
 
 
 def handle(request: Request, error: Exception) -> Response:
     """Answer an error with a problem; log it if it is ours."""
-    if isinstance(error, DBAPIError) and error.connection_invalidated:
+    if is_out_of_reach(error):
+        _log.warning("the database cannot be reached", error=str(error).splitlines()[0])
         error = Unavailable("The database cannot be reached; try again in a moment")
     problem = _problem_of(error, request)
     headers: dict[str, str] = dict(getattr(error, "headers", None) or {})
@@ -92,5 +92,5 @@ def handle(request: Request, error: Exception) -> Response:
 
 def install(app: FastAPI) -> None:
     """Have every error of an application answered as a problem."""
-    for kind in (Problem, RequestValidationError, Busy, PoolTimeout, HTTPException, DBAPIError, Exception):
+    for kind in (Problem, RequestValidationError, Busy, PoolTimeout, HTTPException, Exception):
         app.add_exception_handler(kind, handle)

@@ -16,11 +16,12 @@ from headgate.access.kinds import rule_kinds, stored_kind
 from headgate.edge.call import Call
 from headgate.edge.guards import Public, SignedIn
 from headgate.edge.routes import Audit, GovernedRouter
-from headgate.errors import BadRequest, Denied
+from headgate.errors import BadRequest, Denied, Invalid
 from headgate.governance.lookup import Ambiguous, Lookup
 from headgate.governance.people import who_can
 from headgate.governance.questions import Question, decide
 from headgate.governance.reasons import explain
+from headgate.governance.states import parse_state
 from headgate.kit.paging import MAX_LIMIT, BadCursor, Cursor
 from headgate.resources.repository import Query, details, page
 from headgate.resources.schemas import Kind
@@ -224,14 +225,14 @@ def _resource(call: Call, resource: ResourceIn) -> tuple[str, str | None]:
 def _answer(call: Call, asked: Evaluation) -> DecisionOut:
     member = _member(call, asked.subject)
     kind, resource = _resource(call, asked.resource)
-    state = asked.context.get("with")
+    state = _state(kind, asked)
     own = member == call.caller.member
     question = Question(
         member,
         asked.action.name,
         kind,
         resource,
-        state if isinstance(state, dict) else None,
+        state,
         call.caller.narrowing if own else replace_reach(call),
     )
     decision = decide(call.connection, question, call.now)
@@ -244,6 +245,16 @@ def _answer(call: Call, asked: Evaluation) -> DecisionOut:
     found = explain(call.facts, question, None if call.caller.operator else call.subject)
     ways = [{"path": way.path, "missing": list(way.missing)} for way in found.ways]
     return DecisionOut(decision=False, context={"reason": "no path grants it", "ways": ways})
+
+
+def _state(kind: str, asked: Evaluation) -> dict[str, Any] | None:
+    given = asked.context.get("with")
+    if given is not None and not isinstance(given, dict):
+        raise BadRequest("context.with: expected an object")
+    try:
+        return parse_state(kind, asked.action.name, given)
+    except Invalid as problem:
+        raise BadRequest(f"context.{problem.detail}") from None
 
 
 def replace_reach(call: Call) -> Any:

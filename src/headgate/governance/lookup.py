@@ -24,7 +24,7 @@ class Lookup:
         kind = stored_kind(kind)
         if kind == "organization":
             return "organization"
-        if not name:
+        if not name or not name.isprintable():
             return None
         if kind_of(name) == kind:
             return name if self._exists(kind, name) else None

@@ -6,7 +6,6 @@ from typing import Any
 from headgate.access.actions import DATA_READING, DESCRIPTIONS
 from headgate.access.book import BOOK
 from headgate.access.kinds import KINDS, rule_kinds, stored_kind
-from headgate.access.world_fields import STATE
 from headgate.audit.events import CHANGED
 from headgate.edge.call import Call
 from headgate.errors import Invalid, NotFound
@@ -17,6 +16,7 @@ from headgate.governance.lookup import Ambiguous, Lookup
 from headgate.governance.people import Person, who_can
 from headgate.governance.questions import Question, decide
 from headgate.governance.reasons import Explanation, explain
+from headgate.governance.states import parse_state
 from headgate.governance.what_if import Effect, effects
 from headgate.kit.ids import kind_of
 from headgate.kit.paging import Cursor
@@ -76,7 +76,7 @@ def ask(
         raise Invalid("give either a resource, or, to create or add one, a kind")
     found_kind, resource = target_asked(call, target) if target is not None else (kind or "", None)
     check_action(found_kind, action)
-    _check_state(found_kind, action, state)
+    state = parse_state(found_kind, action, state)
     own = member == call.caller.member
     narrowing = call.caller.narrowing if own else replace(call.caller.narrowing, only=None, read_only=False)
     question = Question(member, action, found_kind, resource, state, narrowing)
@@ -85,13 +85,6 @@ def ask(
     if action in DATA_READING or not answer.allowed:
         call.note_decision(question, decide(call.connection, question, call.now))
     return question, answer
-
-
-def _check_state(kind: str, action: str, state: dict[str, Any] | None) -> None:
-    fields = {"to", "level", "expires"} if action in {"grant", "grant_manager"} else set(STATE.get(kind, {}))
-    unknown = sorted(set(state or {}) - fields)
-    if unknown:
-        raise Invalid(f"with: a {kind} has no {', '.join(unknown)}; it has {', '.join(sorted(fields)) or 'nothing'}")
 
 
 def explain_or_decide(call: Call, question: Question, reader: Any) -> Explanation:

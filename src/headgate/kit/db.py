@@ -5,7 +5,9 @@ another one (PostgreSQL), so that work which decides and then changes never acts
 """
 
 import json
+import random
 import re
+import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,7 +23,8 @@ from sqlalchemy.pool import QueuePool, StaticPool
 
 T = TypeVar("T")
 
-MAX_ATTEMPTS = 8
+MAX_ATTEMPTS = 25
+LONGEST_PAUSE = 0.2
 BUSY_TIMEOUT = 10.0
 _WRITE = "headgate_write"
 _RETRYABLE = frozenset({"40001", "40P01"})
@@ -78,12 +81,12 @@ class Database:
             try:
                 with self._writer.connect() as connection, connection.begin():
                     return work(connection)
-            except DBAPIError as error:
-                if not _is_conflict(error) or attempt == MAX_ATTEMPTS - 1:
-                    if _is_conflict(error):
-                        raise Busy from error
+            except Exception as error:
+                if not _is_conflict(error):
                     raise
-                time.sleep(0.005 * 2**attempt)
+                if attempt == MAX_ATTEMPTS - 1:
+                    raise Busy from error
+                time.sleep(min(0.005 * 2**attempt, LONGEST_PAUSE) * random.random())  # noqa: S311 - spreads those who met
         raise Busy
 
     @property
@@ -145,9 +148,24 @@ def _postgresql(url: URL, pool_size: int) -> Engine:
     return engine
 
 
-def _is_conflict(error: DBAPIError) -> bool:
-    code = getattr(error.orig, "sqlstate", None)
-    return code in _RETRYABLE or "database is locked" in str(error.orig)
+def _cause(error: Exception) -> BaseException:
+    """The driver's own error: SQLAlchemy wraps those of its statements, `fetch` and `execute` pass theirs on."""
+    return error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+
+
+def _is_conflict(error: Exception) -> bool:
+    cause = _cause(error)
+    code = getattr(cause, "sqlstate", None)
+    return code in _RETRYABLE or (isinstance(cause, sqlite3.OperationalError) and "locked" in str(cause))
+
+
+def is_out_of_reach(error: Exception) -> bool:
+    """Whether an error means that the database cannot be reached, rather than that we asked for nonsense."""
+    cause = _cause(error)
+    if not type(cause).__module__.startswith("psycopg"):
+        return False
+    code = getattr(cause, "sqlstate", None)
+    return type(cause).__name__ in {"OperationalError", "InterfaceError"} or bool(code and code[:2] in {"08", "57"})
 
 
 @cache

@@ -94,12 +94,17 @@ def _page(call: Call, query: repository.Query, purpose: str) -> ResourcePage:
     asked = query.action or BOOK.tables[query.kinds[0]].listed_by
     if not query.narrowing.permits_action(asked, call.now):
         return ResourcePage(items=[], next_cursor=None, total="0")
-    rows, following = repository.page(call.connection, query)
+    total: str | None = None
+    if query.after is None:
+        rows, following, count = repository.first_page(call.connection, query)
+        total = total_text(count)
+    else:
+        rows, following = repository.page(call.connection, query)
     call.note_read(asked, query.kind, None)
     return ResourcePage.model_construct(
         items=[shown(row) for row in rows],
         next_cursor=following.encode(purpose) if following else None,
-        total=total_text(repository.total(call.connection, query)) if query.after is None else None,
+        total=total,
     )
 
 
@@ -117,8 +122,8 @@ def get_resource(call: Call, resource_id: ResourceId) -> Resource:
     rows: list[Listed] = []
     if kind in Kind.__members__:
         rows = repository.details(call.connection, call.caller.member, [resource_id], call.now, call.caller.narrowing)
-    listed_by = [BOOK.tables[one].listed_by for one in rule_kinds(kind) if one in BOOK.tables] or ["see"]
+    listed_by = [BOOK.tables[one].listed_by for one in rule_kinds(kind)] if kind in Kind.__members__ else ["see"]
     if not rows or not set(listed_by) & set(rows[0].allowed):
-        call.refuse(listed_by[0], kind, resource_id)
+        call.refuse(listed_by[0], kind if kind in Kind.__members__ else "resource", resource_id)
     call.note_read(listed_by[0], kind, resource_id)
     return shown(rows[0])

@@ -1,7 +1,7 @@
 """Lists of resources: one sorted stream for each key that the member holds, merged; the same cost at any size."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cache
@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from headgate.access.audience import keys as keys_statement
+from headgate.access.audience import sort_name
 from headgate.access.book import BOOK
 from headgate.access.kinds import KINDS, rule_kinds
 from headgate.access.narrowing import UNLIMITED, Narrowing
@@ -59,6 +60,8 @@ class Query:
     after: Cursor | None = None
     action: str | None = None
     narrowing: Narrowing = UNLIMITED
+    keys: tuple[str, ...] | None = None
+    """The member's keys, where they were looked up already."""
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -87,10 +90,22 @@ class Listed:
     allowed: tuple[str, ...]
 
 
-def held_keys(connection: Connection, query: Query) -> list[str]:
+def held_keys(connection: Connection, query: Query) -> tuple[str, ...]:
     """The keys by which resources are on the member's list."""
+    if query.keys is not None:
+        return query.keys
     parameters = {"member": query.member, "now": bound(connection, query.now)}
-    return [row[0] for one in query.kinds for row in fetch(connection, _keys_statement(one), parameters)]
+    return tuple(row[0] for one in query.kinds for row in fetch(connection, _keys_statement(one), parameters))
+
+
+def first_page(connection: Connection, query: Query) -> tuple[list[Listed], Cursor | None, int]:
+    """The first page, where the next begins, and how many there are in all."""
+    if query.uses_index:
+        query = replace(query, keys=held_keys(connection, query))
+    rows, following = page(connection, query)
+    if following is None and query.after is None:
+        return rows, following, len(rows)
+    return rows, following, total(connection, query)
 
 
 @cache
@@ -189,7 +204,8 @@ def _merge(connection: Connection, query: Query, keys: Sequence[str]) -> Sequenc
 
 def _rule_rows(connection: Connection, query: Query, kind: str) -> str:
     """SELECT of (id, sort value) by the rule tables themselves: for actions that have no index."""
-    column = {"creator_key": "COALESCE(cr.name_key, '')"}.get(query.sort.column, f"rs.{query.sort.column}")
+    columns = {"creator_key": "COALESCE(cr.name_key, '')", "name_key": sort_name(kind)}
+    column = columns.get(query.sort.column, f"rs.{query.sort.column}")
     after, order = _order(query, column, "rs.id")
     wanted = query.action or BOOK.tables[kind].listed_by
     narrowed = query.narrowing.condition(wanted, kind)
@@ -199,7 +215,7 @@ def _rule_rows(connection: Connection, query: Query, kind: str) -> str:
     return (
         f"SELECT rs.id, {column} AS v FROM {rows(kind)} JOIN resources rs ON rs.id = r.id "
         f"LEFT JOIN members cr ON cr.id = rs.created_by_id AND cr.removed_at IS NULL WHERE m.id = :member "
-        f"AND {where(kind)} AND {narrowed} AND {_prefixed(query, 'rs.name_key')} AND {after} "
+        f"AND {where(kind)} AND {narrowed} AND {_prefixed(query, sort_name(kind))} AND {after} "
         f"AND {condition(wanted, kind)} ORDER BY {order} LIMIT :limit"
     )
 

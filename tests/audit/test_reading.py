@@ -1,0 +1,57 @@
+"""What is recorded, and who may read it."""
+
+import time
+from pathlib import Path
+
+from headgate.kit.db import Database
+from headgate.schema import METADATA
+from tests.support.company import Company, company
+
+
+def test_only_admins_read_the_log(millrace: Company) -> None:
+    assert millrace.as_("Adam").get("/api/audit").status_code == 200
+    for who in ("Tess", "Ben", "Dora"):
+        assert millrace.as_(who).get("/api/audit").status_code == 403
+
+
+def test_the_log_pages_newest_first_and_filters(millrace: Company) -> None:
+    for level in ("viewer", "editor", "manager"):
+        millrace.as_("Adam").change(change="grant", to="Ben", resource="layer:raw", level=level).raise_for_status()
+    first = millrace.as_("Adam").get("/api/audit", limit=2).json()
+    assert [one["after"]["level"] for one in first["items"]] == ["manager", "editor"]
+    rest = millrace.as_("Adam").get("/api/audit", limit=2, cursor=first["next_cursor"]).json()
+    assert [one["after"]["level"] for one in rest["items"]] == ["viewer"]
+    assert rest["next_cursor"] is None
+    raw = millrace.id("layer", "raw")
+    assert len(millrace.as_("Adam").get("/api/audit", resource=raw).json()["items"]) == 3
+    assert millrace.as_("Adam").get("/api/audit", actor="mbr_00000000000000000000").json()["items"] == []
+
+
+def test_a_denied_look_is_recorded_whether_the_thing_exists_or_not(millrace: Company) -> None:
+    hidden = millrace.id("table", "raw.orders")
+    for one in (hidden, "tbl_00000000000000000000"):
+        assert millrace.as_("Ben").get(f"/api/resources/{one}").status_code == 404
+    found = millrace.as_("Adam").get("/api/audit", event="access.denied").json()["items"]
+    assert [(one["resource"], one["action"]) for one in found] == [
+        ("tbl_00000000000000000000", "see"),
+        (hidden, "see"),
+    ]
+
+
+def test_a_decision_about_data_is_recorded_within_a_second(millrace: Company) -> None:
+    millrace.as_("Bea").post("/api/access/explain", {"action": "execute", "resource": "table:service.revenue"})
+    millrace.as_("Bea").post("/api/access/explain", {"action": "see", "resource": "table:service.revenue"})
+    time.sleep(1.0)
+    found = millrace.as_("Adam").get("/api/audit", event="access.decided").json()["items"]
+    assert [(one["action"], one["allowed"], one["via"]) for one in found] == [("execute", True, ["Viewer"])]
+
+
+def test_looks_are_recorded_only_if_the_settings_want_it(tmp_path: Path) -> None:
+    for mode, expected in (("data", 0), ("all", 2)):
+        database = Database(f"sqlite:///{tmp_path}/{mode}.db")
+        METADATA.create_all(database.engine)
+        with company(database, tmp_path, audit={"reads": mode}) as found:
+            found.as_("Ben").get(f"/api/resources/{found.id('data_mart', 'Revenue')}")
+            found.as_("Ben").get("/api/resources", kind="data_mart")
+            time.sleep(1.0)
+            assert len(found.rows("SELECT 1 FROM audit_events WHERE event = 'resource.read'")) == expected

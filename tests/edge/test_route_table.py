@@ -1,0 +1,89 @@
+"""Every route shows its guard and its audit entry; this table says which. A new route must be entered here."""
+
+from typing import Any
+
+from fastapi.routing import APIRoute
+
+from headgate.app import create_app
+from headgate.config import Settings
+from headgate.edge.guards import OnOrganization, OnResource, Public, SignedIn
+from headgate.edge.routes import Declared
+
+PUBLIC, MEMBER, MEMBER_OR_OPERATOR = "anyone", "a member", "a member or the operator"
+
+ROUTES = {
+    ("GET", "/healthz"): (PUBLIC, "nothing"),
+    ("GET", "/readyz"): (PUBLIC, "nothing"),
+    ("GET", "/metrics"): (PUBLIC, "nothing"),
+    ("GET", "/.well-known/authzen-configuration"): (PUBLIC, "nothing"),
+    ("GET", "/api/resources"): (MEMBER, "reads"),
+    ("GET", "/api/resources/{resource_id}"): (MEMBER, "reads"),
+    ("GET", "/api/access/me"): (MEMBER, "nothing"),
+    ("POST", "/api/access/explain"): (MEMBER_OR_OPERATOR, "decisions"),
+    ("POST", "/api/access/who-can"): (MEMBER_OR_OPERATOR, "nothing"),
+    ("POST", "/api/access/what-can"): (MEMBER_OR_OPERATOR, "nothing"),
+    ("POST", "/api/access/what-if"): (MEMBER_OR_OPERATOR, "nothing"),
+    ("POST", "/api/access/changes"): (MEMBER, "changes"),
+    ("POST", "/api/access/test"): ("ask_about_members", "nothing"),
+    ("GET", "/api/access/export"): ("ask_about_members", "reads"),
+    ("GET", "/api/access/tables"): (MEMBER_OR_OPERATOR, "nothing"),
+    ("GET", "/api/audit"): ("read_audit", "nothing"),
+    ("POST", "/access/v1/evaluation"): (MEMBER, "decisions"),
+    ("POST", "/access/v1/evaluations"): (MEMBER, "decisions"),
+    ("POST", "/access/v1/search/subject"): (MEMBER, "nothing"),
+    ("POST", "/access/v1/search/resource"): (MEMBER, "nothing"),
+    ("POST", "/access/v1/search/action"): (MEMBER, "nothing"),
+}
+
+
+def guard_of(declared: Declared) -> str:
+    """A guard by its word in the table."""
+    match declared.guard:
+        case Public():
+            return PUBLIC
+        case SignedIn():
+            return MEMBER_OR_OPERATOR if declared.guard.operator_too else MEMBER
+        case OnOrganization():
+            return declared.guard.action
+        case OnResource():
+            return f"{declared.guard.action} on {{{declared.guard.parameter}}}"
+    raise AssertionError(f"a guard without a word: {declared.guard}")
+
+
+def routes(app: Any) -> list[APIRoute]:
+    """Every route, however deep it is nested."""
+    found, pending = [], list(app.routes)
+    while pending:
+        route = pending.pop()
+        if isinstance(route, APIRoute):
+            found.append(route)
+        else:
+            pending += getattr(route, "original_router", route).__dict__.get("routes", [])
+    assert found
+    return found
+
+
+def test_every_route_is_in_the_table_with_its_guard_and_audit_entry(tmp_path: Any) -> None:
+    app = create_app(Settings(data_dir=tmp_path, database={"url": "sqlite://"}))
+    found = {}
+    for route in routes(app):
+        declared = getattr(route.endpoint, "declared", None)
+        assert declared is not None, f"{route.path} was added without a guard"
+        for method in route.methods:
+            found[method, route.path] = (guard_of(declared), declared.audit.value)
+    assert found == ROUTES
+
+
+def test_nothing_but_the_document_is_served_beside_them(tmp_path: Any) -> None:
+    app = create_app(Settings(data_dir=tmp_path, database={"url": "sqlite://"}))
+    documented = {(method.upper(), path) for path, item in app.openapi()["paths"].items() for method in item}
+    assert documented == set(ROUTES)
+    bare = {getattr(route, "path", None) for route in app.routes if type(route).__name__ == "Route"}
+    assert bare <= {"/api/openapi.json"}
+
+
+def test_no_get_changes_anything(tmp_path: Any) -> None:
+    app = create_app(Settings(data_dir=tmp_path, database={"url": "sqlite://"}))
+    for route in routes(app):
+        if "GET" in route.methods:
+            assert not route.endpoint.declared.writes, route.path  # type: ignore[attr-defined]
