@@ -81,3 +81,10 @@ def millrace_on_sqlite(tmp_path: Path) -> Iterator[Company]:
     METADATA.create_all(found.engine)
     with company(found, tmp_path) as one:
         yield one
+
+
+@pytest.fixture
+def database_url_of_postgres(postgres_url: str) -> str:
+    """The URL of an empty PostgreSQL database."""
+    _clear(postgres_url)
+    return postgres_url

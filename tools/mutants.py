@@ -33,7 +33,8 @@ from headgate.access.facts import Organization, Subject
 from headgate.access.kinds import COLLECTIONS, KINDS, RELATIONS, stored_kind
 from headgate.access.rules import ALL_TABLES, TERMS, Path, Rules
 from headgate.access.rules.terms import held, on_all_counted, on_all_listed
-from headgate.access.worlds import World, read_world
+from headgate.access.world_specs import World
+from headgate.access.worlds import read_world
 from headgate.governance.facts import Facts
 from headgate.governance.loading import load
 from headgate.governance.lookup import Lookup

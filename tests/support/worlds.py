@@ -10,7 +10,8 @@ from sqlalchemy import Connection
 
 from headgate.access.book import BOOK
 from headgate.access.kinds import rule_kinds
-from headgate.access.worlds import World, read_world
+from headgate.access.world_specs import World
+from headgate.access.worlds import read_world
 from headgate.governance.facts import Facts
 from headgate.governance.loading import load
 from headgate.governance.lookup import Lookup

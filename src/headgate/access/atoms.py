@@ -88,7 +88,7 @@ SHARED_FOR_USE = state("shared_for_use", "shared for use", "shared_for_use")
 SHARED_FOR_REPORTING = state("shared_for_use", "shared for reporting", "shared_for_use")
 SHARED_FOR_MAINTENANCE = state("shared_for_maintenance", "shared for maintenance", "shared_for_maintenance")
 PUBLISHED = state("published", "is published", "published")
-NOT_PERSONAL = state("personal", "the space is not a personal one", "personal", is_not=True)
+NOT_PERSONAL = state("personal", "is not a personal one", "personal", is_not=True)
 LIVE = Atom(
     "live",
     "is not deleted",
@@ -105,7 +105,7 @@ DELETED = Atom(
 )
 OWNERLESS = Atom(
     "ownerless",
-    "the space has no owner",
+    "is without an owner",
     RESOURCE,
     lambda s, r: r.owner is None,
     lambda at: f"{at.thing}.owner_id IS NULL",
@@ -133,7 +133,7 @@ INVITES_BY_ROLE = Atom(
 )
 NOT_AN_OWNER = Atom(
     "not an owner",
-    "the member is not an owner of the organization",
+    "is not an owner of the organization",
     RESOURCE,
     lambda s, r: r.role != "owner",
     lambda at: f"{at.thing}.role <> 'owner'",

@@ -101,6 +101,10 @@ class AllOf(Condition):
     def words(self, kind: str) -> str:
         return "; ".join(part.words(kind) for part in self.parts)
 
+    def inline(self, kind: str) -> str:
+        """The same inside another condition."""
+        return "(" + " and ".join(_inline(part, kind) for part in self.parts) + ")"
+
 
 @dataclass(frozen=True, slots=True)
 class AnyOf(Condition):
@@ -119,7 +123,15 @@ class AnyOf(Condition):
         return "(" + " OR ".join(part.sql(at) for part in self.parts) + ")"
 
     def words(self, kind: str) -> str:
-        return "either " + ", or ".join(part.words(kind) for part in self.parts)
+        return " or ".join(_inline(part, kind) for part in self.parts)
+
+    def inline(self, kind: str) -> str:
+        """The same inside another condition."""
+        return f"({self.words(kind)})"
+
+
+def _inline(condition: Condition, kind: str) -> str:
+    return condition.inline(kind) if isinstance(condition, AllOf | AnyOf) else condition.words(kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +183,11 @@ class On(Condition):
 
     def words(self, kind: str) -> str:
         relation = RELATIONS[kind, self.relation]
-        return f"{self.inner.words(relation.kind)} on {relation.words}"
+        if isinstance(self.inner, Atom) and self.inner.text.startswith("is "):
+            return f"{relation.words} {self.inner.text}"
+        if isinstance(self.inner, On):
+            return self.inner.words(relation.kind).replace("its ", f"{relation.words}'s ", 1)
+        return f"{_inline(self.inner, relation.kind)} on {relation.words}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +210,7 @@ class Every(Condition):
 
     def words(self, kind: str) -> str:
         collection = COLLECTIONS[kind, self.collection]
-        return f"{self.inner.words(collection.kind)} on every {collection.words}"
+        return f"{_inline(self.inner, collection.kind)} on every {collection.words}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +233,7 @@ class Some(Condition):
 
     def words(self, kind: str) -> str:
         collection = COLLECTIONS[kind, self.collection]
-        return f"{self.inner.words(collection.kind)} on at least one {collection.words}"
+        return f"{_inline(self.inner, collection.kind)} on at least one {collection.words}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +299,7 @@ class As(Condition):
         )
 
     def words(self, kind: str) -> str:
-        return f"{PERSONS[kind, self.person].words} has {self.inner.words(kind)}"
+        return f"{PERSONS[kind, self.person].words} has {_inline(self.inner, kind)}"
 
 
 @dataclass(frozen=True, slots=True)

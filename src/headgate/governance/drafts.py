@@ -8,7 +8,7 @@ from headgate.access import facts
 from headgate.access.actions import LEVELS
 from headgate.access.facts import Item, Stream, Subject, Thing
 from headgate.access.world_fields import GRANT_STATE, STATE, Field
-from headgate.access.worlds import Unknown
+from headgate.access.world_specs import Unknown
 from headgate.governance.facts import Facts
 from headgate.governance.lookup import Lookup
 

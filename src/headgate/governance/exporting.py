@@ -12,7 +12,7 @@ from headgate.access.actions import LEVEL_NAMES
 from headgate.access.book import BOOK
 from headgate.access.kinds import rule_kinds
 from headgate.access.world_fields import FIELDS
-from headgate.access.worlds import GROUP
+from headgate.access.world_specs import GROUP
 from headgate.kit.clock import iso
 from headgate.kit.db import fetch, instant
 from headgate.kit.ids import ALL_GROUP

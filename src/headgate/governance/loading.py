@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, insert
 
 from headgate.access.kinds import stored_kind
-from headgate.access.worlds import ALL, GROUP, ResourceSpec, World
+from headgate.access.world_specs import ALL, GROUP, ResourceSpec, World
 from headgate.contexts.models import Context, MemberContext, ResourceContext
 from headgate.groups.models import Group, GroupMember
 from headgate.kit.ids import ALL_GROUP, new_id

@@ -3,7 +3,7 @@
 from sqlalchemy import Connection
 
 from headgate.access.kinds import stored_kind
-from headgate.access.worlds import GROUP
+from headgate.access.world_specs import GROUP
 from headgate.kit.db import fetch
 from headgate.kit.ids import kind_of
 from headgate.kit.names import name_key

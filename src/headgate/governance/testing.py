@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from headgate.access.kinds import stored_kind
 from headgate.access.narrowing import UNLIMITED, Narrowing
-from headgate.access.worlds import Check, ListCheck, TokenSpec, WhoCheck, World
+from headgate.access.world_specs import Check, ListCheck, TokenSpec, WhoCheck, World
 from headgate.governance.facts import Facts
 from headgate.governance.loading import load
 from headgate.governance.lookup import Lookup

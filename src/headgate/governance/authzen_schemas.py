@@ -1,0 +1,170 @@
+"""Bodies of the AuthZEN Authorization API 1.0."""
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+MAX_EVALUATIONS = 500
+
+
+class Loose(BaseModel):
+    """As the specification asks, fields that we do not know are ignored."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class SubjectIn(Loose):
+    """A member."""
+
+    type: str = Field(examples=["member"])
+    id: str = Field(examples=["Bob"])
+    properties: dict[str, Any] = {}
+
+
+class SubjectType(Loose):
+    """Members, in a search for them."""
+
+    type: str = Field(examples=["member"])
+
+
+class ActionIn(Loose):
+    """An action."""
+
+    name: str = Field(examples=["edit"])
+    properties: dict[str, Any] = {}
+
+
+class ResourceIn(Loose):
+    """A resource."""
+
+    type: str = Field(examples=["data_mart"])
+    id: str = Field(examples=["Sales"])
+    properties: dict[str, Any] = {}
+
+
+class ResourceType(Loose):
+    """A kind of resource, in a search for them."""
+
+    type: str = Field(examples=["data_mart"])
+
+
+class PageIn(Loose):
+    """Which part of the results."""
+
+    token: str | None = Field(None, max_length=4000)
+    limit: int = Field(50, ge=0, le=10_000)
+
+
+class Evaluation(Loose):
+    """One question."""
+
+    subject: SubjectIn
+    action: ActionIn
+    resource: ResourceIn
+    context: dict[str, Any] = {}
+
+
+class PartialEvaluation(Loose):
+    """One of several questions; what it leaves out comes from the request."""
+
+    subject: SubjectIn | None = None
+    action: ActionIn | None = None
+    resource: ResourceIn | None = None
+    context: dict[str, Any] | None = None
+
+
+class Options(Loose):
+    """How several questions are answered."""
+
+    evaluations_semantic: Literal["execute_all", "deny_on_first_deny", "permit_on_first_permit"] = "execute_all"
+
+
+class Evaluations(PartialEvaluation):
+    """Several questions at once."""
+
+    evaluations: list[PartialEvaluation] = Field([], max_length=MAX_EVALUATIONS)
+    options: Options = Options()
+
+
+class DecisionOut(BaseModel):
+    """An answer."""
+
+    leave_out_none: ClassVar[bool] = True
+
+    decision: bool
+    context: dict[str, Any] | None = None
+
+
+class EvaluationsOut(BaseModel):
+    """Several answers, in the order of the questions; or the one answer, where there was one question."""
+
+    leave_out_none: ClassVar[bool] = True
+
+    decision: bool | None = None
+    context: dict[str, Any] | None = None
+    evaluations: list[DecisionOut] | None = None
+
+
+class SearchSubject(Loose):
+    """Who can do this?"""
+
+    subject: SubjectType
+    action: ActionIn
+    resource: ResourceIn
+    page: PageIn = PageIn()
+
+
+class SearchResource(Loose):
+    """With what can they do this?"""
+
+    subject: SubjectIn
+    action: ActionIn
+    resource: ResourceType
+    page: PageIn = PageIn()
+
+
+class SearchAction(Loose):
+    """What can they do with this?"""
+
+    subject: SubjectIn
+    resource: ResourceIn
+    page: PageIn = PageIn()
+
+
+class PageOut(BaseModel):
+    """Where the next part begins; empty at the end."""
+
+    next_token: str = ""
+    count: int
+
+
+class SubjectsOut(BaseModel):
+    """Members that were found."""
+
+    page: PageOut
+    results: list[dict[str, str]] = Field(examples=[[{"type": "member", "id": "mbr_01k6x3v9c2m4n8p0q7rs"}]])
+
+
+class ResourcesOut(BaseModel):
+    """Resources that were found."""
+
+    page: PageOut
+    results: list[dict[str, str]] = Field(examples=[[{"type": "data_mart", "id": "dm_01k6x3v9c2m4n8p0q7rs"}]])
+
+
+class ActionsOut(BaseModel):
+    """Actions that were found."""
+
+    page: PageOut
+    results: list[dict[str, str]] = Field(examples=[[{"name": "see"}]])
+
+
+class Metadata(BaseModel):
+    """Where the endpoints are."""
+
+    policy_decision_point: str
+    access_evaluation_endpoint: str
+    access_evaluations_endpoint: str
+    search_subject_endpoint: str
+    search_resource_endpoint: str
+    search_action_endpoint: str

@@ -1,0 +1,134 @@
+"""The repository itself: pages that are fresh and say what is so, locks without hosts, lints that bite."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import lint_access  # noqa: E402
+import reference  # noqa: E402
+
+
+def tracked() -> list[Path]:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    return [ROOT / name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
+
+
+@pytest.mark.parametrize("name", reference.PAGES)
+def test_generated_pages_are_fresh(name: str) -> None:
+    assert (ROOT / name).read_text() == reference.PAGES[name](), "run `make docs`"
+
+
+def test_every_setting_is_described() -> None:
+    for name, field, _ in reference.described(reference.Settings):
+        assert field.description, name
+
+
+def test_every_dependency_has_its_reason() -> None:
+    page = (ROOT / "docs/decisions/0002-dependencies.md").read_text()
+    for one in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]:
+        name = re.split(r"[\[<>=]", one)[0]
+        assert name in page, name
+
+
+def test_locks_carry_hashes_and_name_no_host() -> None:
+    for lock in ("requirements.lock", "benchmarks/requirements.lock"):
+        text = (ROOT / lock).read_text()
+        assert "--hash=sha256:" in text
+        assert "://" not in text
+        assert "--index-url" not in text
+
+
+def test_decisions_are_short_and_name_what_keeps_them() -> None:
+    pages = sorted((ROOT / "docs/decisions").glob("*.md"))
+    assert len(pages) >= 7
+    for number, page in enumerate(pages, 1):
+        text = page.read_text()
+        assert page.name.startswith(f"{number:04d}-")
+        assert len(text.splitlines()) <= 45, page.name
+        assert "**Kept by**" in text, page.name
+        for named in re.findall(r"`((?:tests|tools|benchmarks)/[\w/.]+)`", text):
+            assert (ROOT / named).exists(), (page.name, named)
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), (page.name, target)
+
+
+def test_the_make_targets_that_pages_name_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    targets = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
+        for target in re.findall(r"`make ([a-z]+)", page.read_text()):
+            assert target in targets, (page.name, target)
+
+
+def test_the_commands_that_pages_name_exist() -> None:
+    known = {" ".join(command) for command in reference._commands()}
+    for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        if page.name == "commands.md":
+            continue
+        for line in re.findall(r"^headgate ([a-z][a-z -]*)", page.read_text(), re.MULTILINE):
+            words = line.split()
+            assert any(" ".join(words[:size]) in known for size in (1, 2)), (page.name, line)
+
+
+def test_the_access_lint_bites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lint_access, "SOURCE", tmp_path)
+    samples = {
+        "if subject.role == 'admin': pass": "role",
+        "x = member.role in ('owner', 'admin')": "role",
+        "if thing.shared_for_use and other: pass": "shared_for_use",
+        "q = 'SELECT 1 FROM grants WHERE level > 1'": "grants",
+        "q = f'SELECT 1 FROM a JOIN owners o ON {x}'": "owners",
+        "from headgate.access.atoms import ADMIN": "atoms",
+    }
+    for number, (code, says) in enumerate(samples.items()):
+        file = tmp_path / f"slice{number}.py"
+        file.write_text(code)
+        assert any(says in fault for fault in lint_access.faults(file)), code
+    clean = tmp_path / "clean.py"
+    clean.write_text("from headgate.access.book import BOOK\nx = BOOK.decide(s, 'see', r)\n")
+    assert list(lint_access.faults(clean)) == []
+
+
+def test_the_access_lint_is_clean() -> None:
+    assert lint_access.main() == 0
+
+
+def test_access_is_pure() -> None:
+    """No I/O, no framework: the standard library, YAML, and what knows no slice."""
+    allowed = {"headgate.access", "headgate.kit.ids", "headgate.kit.names", "yaml"}
+    for file in (ROOT / "src/headgate/access").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                name = node.module
+            elif isinstance(node, ast.Import):
+                name = node.names[0].name
+            else:
+                continue
+            standard = name.split(".")[0] in sys.stdlib_module_names
+            assert standard or any(name.startswith(one) for one in allowed), (file.name, name)
+            assert name.split(".")[0] not in {"socket", "sqlite3", "subprocess", "urllib", "http"}, (file.name, name)
+
+
+def test_no_file_grows_without_end() -> None:
+    for file in tracked():
+        if file.suffix == ".py" and "migrations" not in file.parts:
+            assert len(file.read_text().splitlines()) <= 420, file
+
+
+def test_nothing_unfinished_is_left() -> None:
+    words = re.compile(r"\b(TODO|FIXME|XXX)\b|NotImplementedError|mark\.(skip|xfail)")
+    for file in tracked():
+        if file.suffix == ".py" and file.name != Path(__file__).name:
+            assert not words.search(file.read_text()), file

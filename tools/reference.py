@@ -1,0 +1,115 @@
+"""Writes the generated reference pages, or with --check says which are stale: `make docs`, `make lint`."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from typer.main import get_command
+
+from headgate.access.actions import DESCRIPTIONS
+from headgate.access.book import BOOK
+from headgate.app import create_app
+from headgate.cli.main import app as command_line
+from headgate.config import PREFIX, Settings, described
+
+ROOT = Path(__file__).parents[1]
+NOTE = "<!-- Written by `make docs`; do not edit. -->\n"
+
+
+def settings_page() -> str:
+    """Every setting, with its variable, default and meaning."""
+    lines = [
+        "# Settings\n",
+        NOTE,
+        "Settings come from the environment, then from `headgate.toml` in the working directory (or the file that",
+        f"`{PREFIX}CONFIG` names), then from these defaults. `headgate config show` prints what is in force.\n",
+        "| setting | variable | default | meaning |",
+        "|---|---|---|---|",
+    ]
+    for name, field, _ in described(Settings):
+        variable = PREFIX + name.upper().replace(".", "__")
+        default = "" if field.default is None else f"`{field.default}`"
+        lines.append(f"| `{name}` | `{variable}` | {default} | {field.description} |")
+    return "\n".join(lines) + "\n"
+
+
+def permissions_page() -> str:
+    """Every rule table, and the meaning of every action."""
+    lines = [
+        "# Permissions\n",
+        NOTE,
+        "Each kind of resource has one table of paths. Whoever meets a path's condition has the actions it grants;",
+        "paths only add. These are the very tables that Headgate decides by. What is *in italics* is no action, but a",
+        "part of other conditions.\n",
+    ]
+    for rules in BOOK.tables.values():
+        lines += [f"## {rules.title}\n", "| path | condition | grants |", "|---|---|---|"]
+        for path in rules.paths:
+            grants = ", ".join(f"*{one}*" if one in rules.internal else f"`{one}`" for one in path.grants)
+            lines.append(f"| {path.name} | {path.condition.words(rules.kind)} | {grants} |")
+        lines.append("")
+    lines += ["## Actions\n", "| action | meaning |", "|---|---|"]
+    lines += [f"| `{action}` | {meaning} |" for action, meaning in sorted(DESCRIPTIONS.items())]
+    return "\n".join(lines) + "\n"
+
+
+def commands_page() -> str:
+    """The help of every command, as the command line prints it."""
+    parts = ["# Commands\n", NOTE]
+    for command in _commands():
+        done = subprocess.run(
+            [sys.executable, "-m", "headgate.cli.main", *command, "--help"],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={"COLUMNS": "100", "PATH": "/usr/bin:/bin"},
+        )
+        text = done.stdout.replace("python -m headgate.cli.main", "headgate").replace("main.py", "headgate")
+        parts.append(f"## `{' '.join(('headgate', *command))}`\n\n```text\n{text.strip()}\n```\n")
+    return "\n".join(parts)
+
+
+def _commands() -> Iterator[tuple[str, ...]]:
+    def walk(command: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        yield path
+        for name, inner in getattr(command, "commands", {}).items():
+            yield from walk(inner, (*path, name))
+
+    yield from walk(get_command(command_line), ())
+
+
+def openapi_page() -> str:
+    """The OpenAPI document."""
+    app = create_app(Settings(database={"url": "sqlite://"}))
+    return json.dumps(app.openapi(), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+PAGES = {
+    "docs/reference/settings.md": settings_page,
+    "docs/reference/permissions.md": permissions_page,
+    "docs/reference/commands.md": commands_page,
+    "docs/reference/openapi.json": openapi_page,
+}
+
+
+def main(arguments: list[str]) -> int:
+    """Write the pages, or compare them."""
+    stale = []
+    for name, make in PAGES.items():
+        path, text = ROOT / name, make()
+        if "--check" in arguments:
+            if not path.exists() or path.read_text() != text:
+                stale.append(name)
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+    for name in stale:
+        print(f"{name} is stale; run `make docs`")
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
