@@ -57,6 +57,7 @@ mutants: $(READY) ## Break each rule in turn; the tests must notice every one
 
 .PHONY: bench
 bench: $(READY) postgres ## Measure, side by side with peers
+	@tools/need wrk:wrk
 	VIRTUAL_ENV=.venv $(UV) pip install --quiet --require-hashes -r benchmarks/requirements.lock
 	$(BIN)/python -m benchmarks
 

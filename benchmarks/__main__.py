@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-NAMES = ("start", "check_in_memory", "check_product", "http", "lists")
+NAMES = ("start", "check_in_memory", "check_product", "requests", "lists")
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ from headgate.audit import models as audit
 from headgate.contexts import models as contexts
 from headgate.groups import models as groups
 from headgate.kit import leases
-from headgate.kit.models import Base
+from headgate.kit.models import METADATA
 from headgate.lakehouse import models as lakehouse
 from headgate.marts import models as marts
 from headgate.members import models as members
@@ -28,4 +28,5 @@ MODULES = (
     spaces,
     tokens,
 )
-METADATA = Base.metadata
+
+__all__ = ["METADATA", "MODULES"]

@@ -21,7 +21,7 @@ from headgate.governance.facts import Facts
 from headgate.governance.lookup import Lookup
 from headgate.governance.what_if import effects
 from headgate.kit.db import Database
-from headgate.lakehouse.models import Grant
+from headgate.lakehouse.models import grant_table
 from headgate.resources.index import rebuild, refresh
 from tests.support.strategies import seeds, world_of
 from tests.support.worlds import NOW, Asked, RawWorld, kinds, names, reload
@@ -145,7 +145,7 @@ def test_what_if_is_what_happens_and_the_index_stays_true(shared_database: Datab
             after = all_allowed(connection, raw)
             kept = index(connection)
         assert _foretold(before, foretold, labels) == {k: v for k, v in after.items() if v}, change
-        shared_database.write(lambda c: rebuild(c))
+        shared_database.write(rebuild)
         with shared_database.read() as connection:
             assert kept == index(connection), change
 
@@ -218,6 +218,6 @@ def test_dropping_what_is_not_there_changes_nothing(shared_database: Database) -
     raw, _ = world_of(7)
     reload(shared_database, raw)
     delta = Delta()
-    delta.drop(Grant, {"id": "grt_nobody"})
+    delta.drop(grant_table, {"id": "grt_nobody"})
     with shared_database.read() as connection:
         assert effects(connection, delta, NOW) == []

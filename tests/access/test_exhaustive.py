@@ -183,7 +183,7 @@ def test_space_roles_and_security_roles_in_every_subset(database: Database, by: 
     somebody = [name for name in members if name.startswith("m")]
     resources: list[RawWorld] = []
     for number, roles in enumerate(_subsets(SPACE_ROLES)):
-        inside = dict.fromkeys(somebody if by == "directly" else ["group:g"], list(roles))
+        inside = {holder: list(roles) for holder in (somebody if by == "directly" else ["group:g"])}
         for personal in (False, True) if number % 9 == 0 else (False,):
             space = f"s{number}{' personal' if personal else ''}"
             resources += [

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from headgate.audit.events import Batches, Event, record
-from headgate.audit.sealing import Head, HeadFile, seal_pending, verify
+from headgate.audit.sealing import Head, HeadFile, last_seal, seal_pending, verify
 from headgate.config import Settings
 from headgate.kit.clock import now
 from headgate.kit.db import Database
@@ -189,7 +189,5 @@ def test_two_sealers_that_race_make_one_chain(log: Database) -> None:
 
 
 def seal_head(database: Database) -> Head:
-    from headgate.audit.sealing import last_seal
-
     with database.read() as connection:
         return last_seal(connection)

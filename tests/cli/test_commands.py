@@ -1,6 +1,7 @@
 """The command line, as a person and as a program use it."""
 
 import json
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 import yaml
 
 from tests.support.company import WORLD
-from tests.support.installation import Installation, installed
+from tests.support.installation import Installation, eventually, installed
 
 GOOD = """members: {ann: {role: technical}, bob: {role: business}}
 resources:
@@ -230,8 +231,6 @@ def test_the_index_is_rebuilt_by_a_command(filled: Installation) -> None:
 
 
 def test_the_audit_log_is_verified_by_a_command(tmp_path: Path) -> None:
-    import sqlite3
-
     with installed(tmp_path) as one:
         one.fill()
         token = one.token("Tess")
@@ -241,8 +240,6 @@ def test_the_audit_log_is_verified_by_a_command(tmp_path: Path) -> None:
                 "access", "change", "share", "resource=data_mart:Revenue", f"for_use={for_use}",
                 HEADGATE_SERVER_URL=address, HEADGATE_TOKEN=token,
             )  # fmt: skip
-        from tests.support.installation import eventually
-
         eventually(lambda: "3 events sealed" in one.headgate("audit", "verify").stdout)
         one.stop()
         assert "access.changed" in run(one, "audit", "list")

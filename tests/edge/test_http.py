@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from headgate.errors import Problem
+from headgate.governance import service
 from headgate.kit.db import Database
 from headgate.schema import METADATA
 from tests.support.company import Company, company
@@ -143,8 +144,6 @@ def test_a_large_body_is_refused_before_it_is_read(tmp_path: Path) -> None:
 def test_a_fault_of_ours_is_a_problem_without_its_inner_life(
     millrace_on_sqlite: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from headgate.governance import service
-
     def broken(*_: Any) -> None:
         raise RuntimeError("the secret plan is in /etc/plan")
 

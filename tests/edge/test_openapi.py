@@ -39,7 +39,7 @@ def test_every_operation_declares_its_errors(document: dict[str, Any]) -> None:
     for path, _, one in operations(document):
         declared = set(one["responses"])
         assert {"422", "503"} <= declared, path
-        if path.startswith("/api/") or path.startswith("/access/"):
+        if path.startswith(("/api/", "/access/")):
             assert {"401", "403", "404"} <= declared, path
         for status, response in one["responses"].items():
             if status != "200":

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
+from starlette.testclient import TestClient
 
 from headgate.app import create_app
 from headgate.config import Settings
@@ -70,8 +71,6 @@ def test_many_changes_at_once_are_all_made(millrace: Company) -> None:
 
 def test_a_revoke_holds_for_the_next_statement_of_another_application(millrace: Company, tmp_path: Path) -> None:
     """Two applications on one database, as two server processes are; the process test is in tests/supervisor."""
-    from starlette.testclient import TestClient
-
     url = millrace.database.engine.url.render_as_string(hide_password=False)
     other = Database(url.replace("postgresql+psycopg", "postgresql"))
     with TestClient(create_app(Settings(data_dir=tmp_path), other)) as client:

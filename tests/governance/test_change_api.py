@@ -1,5 +1,6 @@
 """Changes over HTTP: decided, written, indexed and told to the audit log in one transaction; refused with reasons."""
 
+import sqlite3
 from typing import Any
 
 import pytest
@@ -195,8 +196,6 @@ def test_what_if_is_for_who_could_make_the_change_and_for_admins(millrace: Compa
 
 
 def test_what_if_takes_no_write_lock(millrace_on_sqlite: Company) -> None:
-    import sqlite3
-
     other = sqlite3.connect(millrace_on_sqlite.database.engine.url.database or "", timeout=0.1)
     adam = millrace_on_sqlite.as_("Adam")
     other.execute("BEGIN IMMEDIATE")

@@ -7,11 +7,14 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, delete, insert
 
+from headgate.groups.models import group_member_table, group_table
 from headgate.kit.clock import now
-from headgate.marts.models import Storage
+from headgate.lakehouse.models import grant_table
+from headgate.marts.models import storage_table
+from headgate.members.models import principal_table
 from headgate.resources import repository
 from headgate.resources.index import rebuild
-from headgate.resources.models import Resource
+from headgate.resources.models import resource_table
 from headgate.resources.repository import ResourceSort
 from tests.support.company import Company
 
@@ -44,8 +47,8 @@ def many_storages(millrace: Company, count: int) -> None:
             )
             toggles = {"shared_for_use": number % 2 == 0, "shared_for_maintenance": number % 5 == 0}
             storages.append({"id": f"sto_{number:020d}", **toggles})
-        connection.execute(insert(Resource), resources)
-        connection.execute(insert(Storage), storages)
+        connection.execute(insert(resource_table), resources)
+        connection.execute(insert(storage_table), storages)
         rebuild(connection)
 
     millrace.database.write(work)
@@ -190,7 +193,9 @@ def test_a_page_costs_the_same_number_of_statements_however_long_the_list(millra
         costs = []
         for count in (100, 300) if kind == "storage" else (1,):
             if kind == "storage":
-                millrace.database.write(lambda c: c.execute(delete(Resource).where(Resource.id.like("sto_0000%"))))
+                millrace.database.write(
+                    lambda c: c.execute(delete(resource_table).where(resource_table.c.id.like("sto_0000%")))
+                )
                 many_storages(millrace, count)
             calls.clear()
             millrace.as_("Adam").get("/api/resources", kind=kind, limit=50)
@@ -199,3 +204,28 @@ def test_a_page_costs_the_same_number_of_statements_however_long_the_list(millra
         repository.fetch = original
     assert len(set(costs)) == 1
     assert costs[0] <= 6
+
+
+def test_a_member_of_very_many_groups_still_has_one_list(millrace: Company) -> None:
+    """More keys than one statement merges: tables granted to 450 groups, all of them the member's."""
+    ben, table = millrace.id("member", "Ben"), millrace.id("table", "raw.orders")
+
+    def work(connection: Connection) -> None:
+        ids = [f"grp_{number:020d}" for number in range(1, 451)]
+        connection.execute(insert(principal_table), [{"id": one} for one in ids])
+        connection.execute(
+            insert(group_table), [{"id": one, "name": one, "name_key": one, "created_at": now()} for one in ids]
+        )
+        connection.execute(insert(group_member_table), [{"group_id": one, "member_id": ben} for one in ids])
+        grants = [
+            {"id": f"grt_{n:020d}", "resource_id": table, "grantee_id": one, "level": 1, "created_at": now()}
+            for n, one in enumerate(ids)
+        ]
+        connection.execute(insert(grant_table), grants)
+        rebuild(connection)
+
+    millrace.database.write(work)
+    answer = millrace.as_("Ben").get("/api/resources", kind="table", limit=1)
+    assert (names(answer), answer.json()["total"]) == (["raw.orders"], "2")
+    rest = millrace.as_("Ben").get("/api/resources", kind="table", limit=1, cursor=answer.json()["next_cursor"])
+    assert names(rest) == ["trusted.orders"]

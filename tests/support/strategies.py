@@ -230,8 +230,7 @@ class WorldMaker:
         for name in self.names("connection"):
             given.append(("edit", "connection", name, self._part({"gateway": of("gateway")})))
             given.append(("change_space", "connection", name, {"space": of("space")}))
-        for name in self.people:
-            given.append(("change_role", "member", name, {"role": rng.choice(ROLES)}))
+        given += [("change_role", "member", name, {"role": rng.choice(ROLES)}) for name in self.people]
         return [(a, k, n, _without_nothing(state)) for a, k, n, state in given]
 
     def _part(self, state: RawWorld) -> RawWorld:

@@ -1,5 +1,9 @@
-"""The words that rule tables are written in: conditions about roles, ownership, sharing, levels and space roles."""
+"""The words that rule tables are written in: conditions about roles, ownership, sharing, levels and space roles.
 
+Each says the same twice, in Python over facts and in SQL over rows; tests compare the two on random worlds.
+"""
+
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -19,144 +23,110 @@ def _or(values: tuple[str, ...]) -> str:
     return " or ".join(value.replace("_", " ") for value in values)
 
 
+def _atom(name: str, text: str, about: str, python: str, sql: str) -> Atom:
+    """An atom from two texts, with `{m}` for the member and `{r}` for the resource."""
+    return Atom(
+        name,
+        text,
+        about,
+        lambda at: python.format(m=at.member, r=at.thing),
+        lambda at: sql.format(m=at.member, r=at.thing),
+    )
+
+
 # About the member
 
 
 def role_is(*roles: str) -> Atom:
     """The member's role is one of these."""
-    return Atom(
-        f"role:{','.join(roles)}",
-        f"role {_or(roles)}",
-        MEMBER,
-        lambda s, r: s.role in roles,
-        lambda at: f"{at.member}.role IN ({_quoted(roles)})",
-    )
+    python = f"{{m}}.role == {roles[0]!r}" if len(roles) == 1 else f"{{m}}.role in {roles!r}"
+    sql = f"{{m}}.role IN ({_quoted(roles)})"
+    return _atom(f"role:{','.join(roles)}", f"role {_or(roles)}", MEMBER, python, sql)
 
 
 def security_role(*roles: str) -> Atom:
     """The member holds one of these security roles."""
-    wanted = frozenset(roles)
-    return Atom(
+    return _atom(
         f"security:{','.join(roles)}",
         f"security role {_or(roles)}",
         MEMBER,
-        lambda s, r: not wanted.isdisjoint(s.security_roles),
-        lambda at: (
-            f"EXISTS (SELECT 1 FROM member_security_roles sr WHERE sr.member_id = {at.member}.id "
-            f"AND sr.security_role IN ({_quoted(roles)}))"
-        ),
+        f"not {{m}}.security_roles.isdisjoint({roles!r})",
+        f"EXISTS (SELECT 1 FROM member_security_roles sr WHERE sr.member_id = {{m}}.id "
+        f"AND sr.security_role IN ({_quoted(roles)}))",
     )
 
 
 _PLAN = "(SELECT og.plan FROM organization og)"
 ADMIN = role_is(*ADMINS)
-ANYONE = Atom("anyone", "any member", MEMBER, lambda s, r: True, lambda at: "TRUE")
-OPERATOR = Atom(
-    "operator", "works on the installation's own machine", MEMBER, lambda s, r: s.operator, lambda at: "FALSE"
-)
-STARTER = Atom(
+ANYONE = _atom("anyone", "any member", MEMBER, "True", "TRUE")
+OPERATOR = _atom("operator", "works on the installation's own machine", MEMBER, "{m}.operator", "FALSE")
+STARTER = _atom(
     "starter",
     "the plan is Starter, which ignores grants",
     MEMBER,
-    lambda s, r: s.plan == "starter",
-    lambda at: f"{_PLAN} = 'starter'",
+    "{m}.plan == 'starter'",
+    f"{_PLAN} = 'starter'",
 )
-GRANTS_COUNT = Atom(
+GRANTS_COUNT = _atom(
     "grants count",
     "the plan is Growth or Custom; Starter ignores grants",
     MEMBER,
-    lambda s, r: s.plan != "starter",
-    lambda at: f"{_PLAN} <> 'starter'",
+    "{m}.plan != 'starter'",
+    f"{_PLAN} <> 'starter'",
 )
 
 
 # About the resource
 
 
-def state(name: str, text: str, column: str, *, is_not: bool = False) -> Atom:
-    """A yes or no that the resource itself says."""
-    return Atom(
-        f"{'not ' if is_not else ''}{name}",
-        text,
-        RESOURCE,
-        (lambda s, r: not getattr(r, name)) if is_not else (lambda s, r: bool(getattr(r, name))),
-        (lambda at: f"NOT {at.thing}.{column}") if is_not else (lambda at: f"{at.thing}.{column}"),
-    )
-
-
-SHARED_FOR_USE = state("shared_for_use", "shared for use", "shared_for_use")
-SHARED_FOR_REPORTING = state("shared_for_use", "shared for reporting", "shared_for_use")
-SHARED_FOR_MAINTENANCE = state("shared_for_maintenance", "shared for maintenance", "shared_for_maintenance")
-PUBLISHED = state("published", "is published", "published")
-NOT_PERSONAL = state("personal", "is not a personal one", "personal", is_not=True)
-LIVE = Atom(
-    "live",
-    "is not deleted",
-    RESOURCE,
-    lambda s, r: not r.deleted,
-    lambda at: f"{at.thing}.deleted_at IS NULL",
+SHARED_FOR_USE = _atom("shared_for_use", "shared for use", RESOURCE, "{r}.shared_for_use", "{r}.shared_for_use")
+SHARED_FOR_REPORTING = _atom(
+    "shared_for_use", "shared for reporting", RESOURCE, "{r}.shared_for_use", "{r}.shared_for_use"
 )
-DELETED = Atom(
-    "deleted",
-    "is deleted",
+SHARED_FOR_MAINTENANCE = _atom(
+    "shared_for_maintenance",
+    "shared for maintenance",
     RESOURCE,
-    lambda s, r: r.deleted,
-    lambda at: f"{at.thing}.deleted_at IS NOT NULL",
+    "{r}.shared_for_maintenance",
+    "{r}.shared_for_maintenance",
 )
-OWNERLESS = Atom(
-    "ownerless",
-    "is without an owner",
-    RESOURCE,
-    lambda s, r: r.owner is None,
-    lambda at: f"{at.thing}.owner_id IS NULL",
-)
-NO_OUTPUT_LAYER = Atom(
+PUBLISHED = _atom("published", "is published", RESOURCE, "{r}.published", "{r}.published")
+NOT_PERSONAL = _atom("not personal", "is not a personal one", RESOURCE, "not {r}.personal", "NOT {r}.personal")
+LIVE = _atom("live", "is not deleted", RESOURCE, "not {r}.deleted", "{r}.deleted_at IS NULL")
+DELETED = _atom("deleted", "is deleted", RESOURCE, "{r}.deleted", "{r}.deleted_at IS NOT NULL")
+OWNERLESS = _atom("ownerless", "is without an owner", RESOURCE, "{r}.owner is None", "{r}.owner_id IS NULL")
+NO_OUTPUT_LAYER = _atom(
     "no output layer",
     "there is no output layer",
     RESOURCE,
-    lambda s, r: r.output_layer is None,
-    lambda at: f"{at.thing}.output_layer_id IS NULL",
+    "{r}.output_layer is None",
+    "{r}.output_layer_id IS NULL",
 )
-IS_DELIVERY = Atom(
-    "is delivery",
-    "it is a delivery",
-    RESOURCE,
-    lambda s, r: r.pipeline_kind == "delivery",
-    lambda at: f"{at.thing}.pipeline_kind = 'delivery'",
+IS_DELIVERY = _atom(
+    "is delivery", "it is a delivery", RESOURCE, "{r}.pipeline_kind == 'delivery'", "{r}.pipeline_kind = 'delivery'"
 )
-INVITES_BY_ROLE = Atom(
-    "invites by role",
-    "members may invite by role",
-    RESOURCE,
-    lambda s, r: r.invites == "by-role",
-    lambda at: f"{at.thing}.invites = 'by-role'",
+INVITES_BY_ROLE = _atom(
+    "invites by role", "members may invite by role", RESOURCE, "{r}.invites == 'by-role'", "{r}.invites = 'by-role'"
 )
-NOT_AN_OWNER = Atom(
-    "not an owner",
-    "is not an owner of the organization",
-    RESOURCE,
-    lambda s, r: r.role != "owner",
-    lambda at: f"{at.thing}.role <> 'owner'",
+NOT_AN_OWNER = _atom(
+    "not an owner", "is not an owner of the organization", RESOURCE, "{r}.role != 'owner'", "{r}.role <> 'owner'"
 )
-NOT_THE_LAST_OWNER = Atom(
+NOT_THE_LAST_OWNER = _atom(
     "not the last owner",
     "the organization keeps an owner",
     RESOURCE,
-    lambda s, r: not r.last_owner,
-    lambda at: (
-        f"NOT ({at.thing}.role = 'owner' AND NOT EXISTS (SELECT 1 FROM members mo WHERE mo.role = 'owner' "
-        f"AND mo.removed_at IS NULL AND mo.id <> {at.thing}.id))"
-    ),
+    "not {r}.last_owner",
+    "NOT ({r}.role = 'owner' AND NOT EXISTS (SELECT 1 FROM members mo WHERE mo.role = 'owner' "
+    "AND mo.removed_at IS NULL AND mo.id <> {r}.id))",
 )
-NOT_MADE_OWNER = Atom(
-    "not made owner",
-    "the new role is not owner",
+NOT_MADE_OWNER = _atom("not made owner", "the new role is not owner", RESOURCE, "{r}.new_role != 'owner'", "TRUE")
+BELOW_MANAGER = _atom("below manager", "the level is Viewer or Editor", RESOURCE, "{r}.level < 3", "FALSE")
+DATA_IS_KNOWN = Atom(
+    "data is known",
+    "the data exists",
     RESOURCE,
-    lambda s, r: r.new_role != "owner",
-    lambda at: "TRUE",
-)
-BELOW_MANAGER = Atom(
-    "below manager", "the level is Viewer or Editor", RESOURCE, lambda s, r: r.level < 3, lambda at: "FALSE"
+    lambda at: f"{at.thing}.known",
+    lambda at: f"{at.thing}.layer_id IS NOT NULL" if at.kind != "layer" else "TRUE",
 )
 
 
@@ -166,57 +136,32 @@ BELOW_MANAGER = Atom(
 def owns(*ownerships: str) -> Atom:
     """The member is an owner of one of these sorts: owner, technical, business."""
     attributes = {"owner": "owners", "technical": "technical_owners", "business": "business_owners"}
-    fields = tuple(attributes[ownership] for ownership in ownerships)
     labels = {"owner": "owner", "technical": "technical owner", "business": "business owner"}
-
-    def holds(s: Subject, r: Any) -> bool:
-        return any(s.id in getattr(r, field) for field in fields)
-
-    first = fields[0]
-    return Atom(
+    python = " or ".join(f"{{m}}.id in {{r}}.{attributes[ownership]}" for ownership in ownerships)
+    return _atom(
         f"owns:{','.join(ownerships)}",
         _or(tuple(labels[ownership] for ownership in ownerships)),
         BOTH,
-        (lambda s, r: s.id in getattr(r, first)) if len(fields) == 1 else holds,
-        lambda at: (
-            f"EXISTS (SELECT 1 FROM owners ow WHERE ow.resource_id = {at.thing}.id "
-            f"AND ow.member_id = {at.member}.id AND ow.ownership IN ({_quoted(ownerships)}))"
-        ),
+        f"({python})" if len(ownerships) > 1 else python,
+        f"EXISTS (SELECT 1 FROM owners ow WHERE ow.resource_id = {{r}}.id "
+        f"AND ow.member_id = {{m}}.id AND ow.ownership IN ({_quoted(ownerships)}))",
     )
 
 
-IN_SCOPE = Atom(
+IN_SCOPE = _atom(
     "in scope",
     "in scope (entire, or a context in common)",
     BOTH,
-    lambda s, r: s.entire or not s.contexts.isdisjoint(r.contexts),
-    lambda at: (
-        f"({at.member}.scope = 'entire' OR EXISTS (SELECT 1 FROM member_contexts mc "
-        f"JOIN resource_contexts rc ON rc.context_id = mc.context_id "
-        f"WHERE mc.member_id = {at.member}.id AND rc.resource_id = {at.thing}.id))"
-    ),
+    "({m}.entire or not {m}.contexts.isdisjoint({r}.contexts))",
+    "({m}.scope = 'entire' OR EXISTS (SELECT 1 FROM member_contexts mc "
+    "JOIN resource_contexts rc ON rc.context_id = mc.context_id "
+    "WHERE mc.member_id = {m}.id AND rc.resource_id = {r}.id))",
 )
-NOT_SELF = Atom(
-    "not self",
-    "not about oneself",
-    BOTH,
-    lambda s, r: s.id != r.id,
-    lambda at: f"{at.member}.id <> {at.thing}.id",
-)
-NOT_TO_SELF = Atom("not to self", "to someone else", BOTH, lambda s, r: s.id != r.to, lambda at: "FALSE")
-AUTHOR = Atom(
-    "author",
-    "its author",
-    BOTH,
-    lambda s, r: s.id == r.author,
-    lambda at: f"{at.thing}.author_id = {at.member}.id",
-)
-CONNECTION_OWNER = Atom(
-    "connection owner",
-    "the connection's own owner",
-    BOTH,
-    lambda s, r: s.id == r.owner,
-    lambda at: f"{at.thing}.owner_id = {at.member}.id",
+NOT_SELF = _atom("not self", "not about oneself", BOTH, "{m}.id != {r}.id", "{m}.id <> {r}.id")
+NOT_TO_SELF = _atom("not to self", "to someone else", BOTH, "{m}.id != {r}.to", "FALSE")
+AUTHOR = _atom("author", "its author", BOTH, "{m}.id == {r}.author", "{r}.author_id = {m}.id")
+CONNECTION_OWNER = _atom(
+    "connection owner", "the connection's own owner", BOTH, "{m}.id == {r}.owner", "{r}.owner_id = {m}.id"
 )
 
 
@@ -233,10 +178,6 @@ def unexpired(column: str) -> str:
     return f"({column} IS NULL OR {column} > :now)"
 
 
-def _alive(expires: datetime | None, now: datetime) -> bool:
-    return expires is None or expires > now
-
-
 def _reach(at: At) -> str:
     """SQL: the resources on which a grant counts for the row at hand."""
     columns = {"layer": "{t}.id", "ref": "{t}.item_id, {t}.layer_id"}
@@ -245,16 +186,11 @@ def _reach(at: At) -> str:
 
 def granted(level: int) -> Atom:
     """An unexpired grant of at least this level, direct or by group, on the resource or its layer."""
-
-    def holds(s: Subject, r: Any) -> bool:
-        keys, now = s.keys, s.now
-        return any(g.level >= level and g.grantee in keys and _alive(g.expires, now) for g in r.reach)
-
     return Atom(
         f"granted:{level}",
         LEVEL_NAMES[level].title(),
         BOTH,
-        holds,
+        lambda at: f"granted({at.member}, {at.thing}.reach, {level})",
         lambda at: (
             f"EXISTS (SELECT 1 FROM grants g WHERE g.resource_id IN ({_reach(at)}) AND g.level >= {level} "
             f"AND {unexpired('g.expires_at')} AND {is_principal('g.grantee_id', at.member)})"
@@ -262,73 +198,77 @@ def granted(level: int) -> Atom:
     )
 
 
-def _inner_holds(s: Subject, r: Any) -> bool:
-    return any(g.grantee in s.keys and _alive(g.expires, s.now) for g in r.inner)
-
-
 GRANTED_INSIDE = Atom(
     "granted inside",
     "a grant on a table or volume in it",
     BOTH,
-    _inner_holds,
+    lambda at: f"granted({at.member}, {at.thing}.inner, 1)",
     lambda at: (
         f"EXISTS (SELECT 1 FROM lake_items li JOIN grants g ON g.resource_id = li.id "
         f"WHERE li.layer_id = {at.thing}.id AND {unexpired('g.expires_at')} "
         f"AND {is_principal('g.grantee_id', at.member)})"
     ),
 )
-DATA_IS_KNOWN = Atom(
-    "data is known",
-    "the data exists",
-    RESOURCE,
-    lambda s, r: r.known,
-    lambda at: f"{at.thing}.layer_id IS NOT NULL" if at.kind != "layer" else "TRUE",
-)
 
 
 def ends_with_own(level: int) -> Atom:
     """The grant being made ends no later than the best grant of this level that its maker holds."""
-
-    def holds(s: Subject, r: Any) -> bool:
-        ends = [
-            g.expires for g in r.resource.reach if g.level >= level and g.grantee in s.keys and _alive(g.expires, s.now)
-        ]
-        if not ends:
-            return False
-        if None in ends:
-            return True
-        return r.expires is not None and r.expires <= max(end for end in ends if end is not None)
-
-    return Atom(
-        "ends with own",
-        "its end is not after that of the Manager grant used",
-        BOTH,
-        holds,
-        lambda at: "FALSE",
-    )
+    text = "its end is not after that of the Manager grant used"
+    return _atom("ends with own", text, BOTH, f"ends_with_own({{m}}, {{r}}, {level})", "FALSE")
 
 
 def space_role(*roles: str) -> Atom:
     """The member owns the space, or holds one of these roles in it, directly or by group."""
-    wanted = frozenset(roles)
-
-    def holds(s: Subject, r: Any) -> bool:
-        if s.id == r.owner:
-            return True
-        if r.personal:
-            return False
-        return any(not wanted.isdisjoint(r.roles[key]) for key in s.keys if key in r.roles)
-
-    return Atom(
+    by_role = (
+        "(NOT {r}.personal AND EXISTS (SELECT 1 FROM space_members sm WHERE sm.space_id = {r}.id "
+        f"AND sm.space_role IN ({_quoted(roles)}) AND {is_principal('sm.principal_id', '{m}')}))"
+    )
+    return _atom(
         f"space:{','.join(roles)}",
         "Is owner" + "".join(f", {role.replace('_', ' ').capitalize()}" for role in roles),
         BOTH,
-        holds,
-        lambda at: (
-            f"({at.thing}.owner_id = {at.member}.id OR (NOT {at.thing}.personal AND EXISTS "
-            f"(SELECT 1 FROM space_members sm WHERE sm.space_id = {at.thing}.id "
-            f"AND sm.space_role IN ({_quoted(roles)}) AND {is_principal('sm.principal_id', at.member)})))"
-            if roles
-            else f"{at.thing}.owner_id = {at.member}.id"
-        ),
+        f"has_space_role({{m}}, {{r}}, {roles!r})",
+        f"({{r}}.owner_id = {{m}}.id OR {by_role})" if roles else "{r}.owner_id = {m}.id",
     )
+
+
+# What Python texts call
+
+
+def _granted(s: Subject, grants: Any, level: int) -> bool:
+    keys, now = s.keys, s.now
+    return any(g.level >= level and g.grantee in keys and _alive(g.expires, now) for g in grants)
+
+
+def _alive(expires: datetime | None, now: datetime) -> bool:
+    return expires is None or expires > now
+
+
+def _ends_with_own(s: Subject, r: Any, level: int) -> bool:
+    ends = [
+        g.expires for g in r.resource.reach if g.level >= level and g.grantee in s.keys and _alive(g.expires, s.now)
+    ]
+    if None in ends:
+        return True
+    known = [end for end in ends if end is not None]
+    return bool(known) and r.expires is not None and r.expires <= max(known)
+
+
+def _has_space_role(s: Subject, r: Any, roles: tuple[str, ...]) -> bool:
+    if s.id == r.owner:
+        return True
+    if r.personal:
+        return False
+    return any(not r.roles[key].isdisjoint(roles) for key in s.keys if key in r.roles)
+
+
+def _parent(r: Any, kind: str) -> Any:
+    return r.parent if r.parent is not None and r.parent.kind == kind else None
+
+
+HELPERS: dict[str, Callable[..., Any]] = {
+    "granted": _granted,
+    "ends_with_own": _ends_with_own,
+    "has_space_role": _has_space_role,
+    "parent": _parent,
+}

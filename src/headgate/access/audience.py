@@ -259,6 +259,16 @@ def keys(kind: str, book: Book = BOOK) -> str:
     return " UNION ".join(_held(audience(kind, book), kind))
 
 
+def whole_key(kind: str, book: Book = BOOK) -> str | None:
+    """The key under which every listed resource of a kind is filed, if there is one: who holds it needs no other."""
+    found = audience(kind, book)
+    for way in found.ways:
+        bare = replace(way, members=frozenset())
+        if way.meeting is None and all(bare.covers(replace(other, members=frozenset())) for other in found.ways):
+            return f"{kind}|{kind}.{way.code}:"
+    return None
+
+
 def order(book: Book = BOOK) -> tuple[str, ...]:
     """The kinds that have lists, those that others inherit from first."""
     done: list[str] = []

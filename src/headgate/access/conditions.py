@@ -1,4 +1,4 @@
-"""The language of conditions. Each can be checked in memory, written as SQL, and put in words.
+"""The language of conditions. Each can be written as Python, as SQL, and in words.
 
 A rule table is made of these and nothing else, so what `decide` says of one resource and what a list shows are two
 readings of one text.
@@ -38,19 +38,28 @@ class At:
 
 
 class Condition:
-    """Something that holds, or not, between a member and a resource."""
+    """Something that holds, or not, between a member and a resource.
 
-    def check(self, book: "Book", kind: str) -> Check:
-        """A function that tells whether it holds, for resources of this kind."""
-        raise TypeError(f"{type(self).__name__} has no check")
+    It is written twice from the same parts: as a Python expression over facts, and as SQL over rows. Both writers go by
+    an `At`, whose member and thing are the names of variables in the one, and of rows in the other.
+    """
+
+    def python(self, at: At) -> str:
+        """As a Python expression."""
+        raise TypeError(f"{type(self).__name__} has no Python")
 
     def sql(self, at: At) -> str:
-        """The same as SQL."""
+        """As SQL."""
         raise TypeError(f"{type(self).__name__} has no SQL")
 
     def words(self, kind: str) -> str:
-        """The same for a reader."""
+        """As words, for a reader."""
         raise TypeError(f"{type(self).__name__} has no words")
+
+    def check(self, book: "Book", kind: str) -> Check:
+        """A function that tells whether it holds, for resources of this kind."""
+        found: Check = book.compiled(f"lambda m, r: {self.python(At(book, kind))}")
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +69,11 @@ class Atom(Condition):
     name: str
     text: str
     about: str
-    holds: Check
+    holds: Callable[[At], str]
     write: Callable[[At], str]
 
-    def check(self, book: "Book", kind: str) -> Check:
-        return self.holds
+    def python(self, at: At) -> str:
+        return self.holds(at)
 
     def sql(self, at: At) -> str:
         return self.write(at)
@@ -85,15 +94,8 @@ class AllOf(Condition):
 
     parts: tuple[Condition, ...]
 
-    def check(self, book: "Book", kind: str) -> Check:
-        checks = [part.check(book, kind) for part in self.parts]
-        if len(checks) == 2:
-            first, second = checks
-            return lambda s, r: first(s, r) and second(s, r)
-        if len(checks) == 3:
-            first, second, third = checks
-            return lambda s, r: first(s, r) and second(s, r) and third(s, r)
-        return lambda s, r: all(check(s, r) for check in checks)
+    def python(self, at: At) -> str:
+        return "(" + " and ".join(part.python(at) for part in self.parts) + ")"
 
     def sql(self, at: At) -> str:
         return "(" + " AND ".join(part.sql(at) for part in self.parts) + ")"
@@ -112,12 +114,8 @@ class AnyOf(Condition):
 
     parts: tuple[Condition, ...]
 
-    def check(self, book: "Book", kind: str) -> Check:
-        checks = [part.check(book, kind) for part in self.parts]
-        if len(checks) == 2:
-            first, second = checks
-            return lambda s, r: first(s, r) or second(s, r)
-        return lambda s, r: any(check(s, r) for check in checks)
+    def python(self, at: At) -> str:
+        return "(" + " or ".join(part.python(at) for part in self.parts) + ")"
 
     def sql(self, at: At) -> str:
         return "(" + " OR ".join(part.sql(at) for part in self.parts) + ")"
@@ -140,9 +138,8 @@ class Can(Condition):
 
     action: str
 
-    def check(self, book: "Book", kind: str) -> Check:
-        action = self.action
-        return lambda s, r: book.allows(r.kind, action)(s, r)
+    def python(self, at: At) -> str:
+        return f"book.allows({at.thing}.kind, {self.action!r})({at.member}, {at.thing})"
 
     def sql(self, at: At) -> str:
         return book_sql(at, self.action)
@@ -164,15 +161,11 @@ class On(Condition):
     relation: str
     inner: Condition
 
-    def check(self, book: "Book", kind: str) -> Check:
-        relation = RELATIONS[kind, self.relation]
-        get, inner = relation.get, self.inner.check(book, relation.kind)
-
-        def holds(s: Subject, r: Any) -> bool:
-            other = get(r)
-            return other is not None and inner(s, other)
-
-        return holds
+    def python(self, at: At) -> str:
+        relation = RELATIONS[at.kind, self.relation]
+        below = at.below(relation.kind)
+        other = relation.python.format(t=at.thing)
+        return f"(({below.thing} := {other}) is not None and {self.inner.python(below)})"
 
     def sql(self, at: At) -> str:
         relation = RELATIONS[at.kind, self.relation]
@@ -197,10 +190,11 @@ class Every(Condition):
     collection: str
     inner: Condition
 
-    def check(self, book: "Book", kind: str) -> Check:
-        collection = COLLECTIONS[kind, self.collection]
-        get, inner = collection.get, self.inner.check(book, collection.kind)
-        return lambda s, r: all(x is not None and inner(s, x) for x in get(r))
+    def python(self, at: At) -> str:
+        collection = COLLECTIONS[at.kind, self.collection]
+        below = at.below(collection.kind)
+        holds = f"{below.thing} is not None and {self.inner.python(below)}"
+        return f"all({holds} for {below.thing} in {at.thing}.{collection.attribute})"
 
     def sql(self, at: At) -> str:
         collection = COLLECTIONS[at.kind, self.collection]
@@ -220,10 +214,11 @@ class Some(Condition):
     collection: str
     inner: Condition
 
-    def check(self, book: "Book", kind: str) -> Check:
-        collection = COLLECTIONS[kind, self.collection]
-        get, inner = collection.get, self.inner.check(book, collection.kind)
-        return lambda s, r: any(x is not None and inner(s, x) for x in get(r))
+    def python(self, at: At) -> str:
+        collection = COLLECTIONS[at.kind, self.collection]
+        below = at.below(collection.kind)
+        holds = f"{below.thing} is not None and {self.inner.python(below)}"
+        return f"any({holds} for {below.thing} in {at.thing}.{collection.attribute})"
 
     def sql(self, at: At) -> str:
         collection = COLLECTIONS[at.kind, self.collection]
@@ -242,9 +237,8 @@ class NotEmpty(Condition):
 
     collection: str
 
-    def check(self, book: "Book", kind: str) -> Check:
-        get = COLLECTIONS[kind, self.collection].get
-        return lambda s, r: bool(get(r))
+    def python(self, at: At) -> str:
+        return f"bool({at.thing}.{COLLECTIONS[at.kind, self.collection].attribute})"
 
     def sql(self, at: At) -> str:
         below = at.below(COLLECTIONS[at.kind, self.collection].kind)
@@ -261,9 +255,8 @@ class NoneOf(Condition):
 
     collection: str
 
-    def check(self, book: "Book", kind: str) -> Check:
-        get = COLLECTIONS[kind, self.collection].get
-        return lambda s, r: not get(r)
+    def python(self, at: At) -> str:
+        return f"not {at.thing}.{COLLECTIONS[at.kind, self.collection].attribute}"
 
     def sql(self, at: At) -> str:
         below = at.below(COLLECTIONS[at.kind, self.collection].kind)
@@ -281,14 +274,10 @@ class As(Condition):
     person: str
     inner: Condition
 
-    def check(self, book: "Book", kind: str) -> Check:
-        get, inner = PERSONS[kind, self.person].get, self.inner.check(book, kind)
-
-        def holds(s: Subject, r: Any) -> bool:
-            person = get(r)
-            return person is not None and inner(person, r)
-
-        return holds
+    def python(self, at: At) -> str:
+        there = at.as_person()
+        person = PERSONS[at.kind, self.person].attribute
+        return f"(({there.member} := {at.thing}.{person}) is not None and {self.inner.python(there)})"
 
     def sql(self, at: At) -> str:
         there = at.as_person()
@@ -309,8 +298,8 @@ class Term(Condition):
     name: str
     level: int = 0
 
-    def check(self, book: "Book", kind: str) -> Check:
-        return book.meaning(self).check(book, kind)
+    def python(self, at: At) -> str:
+        return at.book.meaning(self).python(at)
 
     def sql(self, at: At) -> str:
         return at.book.meaning(self).sql(at)

@@ -86,7 +86,7 @@ class _Gaps:
 
     def _on(self, condition: On, s: Subject | None, r: Any) -> list[Gap]:
         relation = RELATIONS[r.kind, condition.relation]
-        other = relation.get(r)
+        other = self.book.compiled(f"lambda r: {relation.python.format(t='r')}")(r)
         if other is None:
             return [Gap(f"it has no {relation.words.removeprefix('its ')}")]
         if isinstance(condition.inner, Can | On):
@@ -98,13 +98,13 @@ class _Gaps:
     def _every(self, condition: Every, s: Subject | None, r: Any) -> list[Gap]:
         collection = COLLECTIONS[r.kind, condition.collection]
         check = condition.inner.check(self.book, collection.kind)
-        failing = [x for x in collection.get(r) if x is None or not check(s, x)]  # type: ignore[arg-type]
+        failing = [x for x in getattr(r, collection.attribute) if x is None or not check(s, x)]  # type: ignore[arg-type]
         words = condition.inner.words(collection.kind)
         return [Gap(f"{words} on {self._name(x)}", x) for x in failing]
 
     def _as(self, condition: As, r: Any) -> list[Gap]:
         person = PERSONS[r.kind, condition.person]
-        who = person.get(r)
+        who = getattr(r, person.attribute)
         if who is None:
             return [Gap(f"{person.words} is no longer a member")]
         named = f"{person.words} ({who.name})" if who.name else person.words

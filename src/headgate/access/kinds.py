@@ -1,13 +1,10 @@
 """The kinds of resources: the table each lives in, and how they hang together.
 
 SQL here and in conditions.py is written with `{t}` for the resource's row and `{x}` for the related one. It reads
-the same on SQLite and PostgreSQL.
+the same on SQLite and PostgreSQL. Beside it stands the attribute by which facts know the same.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from operator import attrgetter
-from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +20,7 @@ class Relation:
     """One resource that another hangs on."""
 
     kind: str
-    get: Callable[[Any], Any]
+    python: str
     link: str
     words: str
 
@@ -33,7 +30,7 @@ class Collection:
     """Several resources that another names: `rows` is what follows FROM."""
 
     kind: str
-    get: Callable[[Any], tuple[Any, ...]]
+    attribute: str
     rows: str
     words: str
 
@@ -42,7 +39,7 @@ class Collection:
 class Person:
     """A member whom a resource names, and whose rights count beside the caller's."""
 
-    get: Callable[[Any], Any]
+    attribute: str
     id_sql: str
     words: str
 
@@ -86,19 +83,12 @@ def rule_kinds(stored: str) -> tuple[str, ...]:
     return ("pipeline", "task") if stored == "pipeline" else (stored,)
 
 
-def _parent(kind: str) -> Callable[[Any], Any]:
-    def get(thing: Any) -> Any:
-        return thing.parent if thing.parent is not None and thing.parent.kind == kind else None
-
-    return get
-
-
 def _relation(kind: str, attribute: str, words: str, column: str | None = None) -> Relation:
-    return Relation(kind, attrgetter(attribute), f"{{x}}.id = {{t}}.{column or attribute + '_id'}", words)
+    return Relation(kind, f"{{t}}.{attribute}", f"{{x}}.id = {{t}}.{column or attribute + '_id'}", words)
 
 
 def _parent_relation(kind: str, words: str) -> Relation:
-    return Relation(kind, _parent(kind), "{x}.id = {t}.parent_id", words)
+    return Relation(kind, f"parent({{t}}, {kind!r})", "{x}.id = {t}.parent_id", words)
 
 
 RELATIONS: dict[tuple[str, str], Relation] = {
@@ -115,7 +105,7 @@ RELATIONS: dict[tuple[str, str], Relation] = {
     ("run", "task"): _parent_relation("task", "its task"),
     ("table", "layer"): _relation("layer", "layer", "its layer"),
     ("volume", "layer"): _relation("layer", "layer", "its layer"),
-    ("grant", "resource"): Relation("layer", attrgetter("resource"), "FALSE", "the layer, table or volume"),
+    ("grant", "resource"): Relation("layer", "{t}.resource", "FALSE", "the layer, table or volume"),
     ("pipeline", "output_layer"): _relation("layer", "output_layer", "its output layer"),
     ("task", "project"): _relation("project", "project", "its project"),
     ("project", "space"): _relation("space", "space", "its space"),
@@ -132,13 +122,13 @@ _PIPELINE_CONNECTIONS = "SELECT pc.connection_id FROM pipeline_connections pc WH
 
 
 def _refs(attribute: str, words: str, where: str = "") -> Collection:
-    return Collection("ref", attrgetter(attribute), _REFS + where, words)
+    return Collection("ref", attribute, _REFS + where, words)
 
 
 def _draft_only(kind: str, attribute: str, words: str) -> Collection:
     """Something that only a draft has: nothing, for what is stored."""
     table = KINDS[kind].table
-    return Collection(kind, attrgetter(attribute), f"{table} {{x}} WHERE FALSE", words)
+    return Collection(kind, attribute, f"{table} {{x}} WHERE FALSE", words)
 
 
 def _flow_collections(kind: str, connections: str) -> dict[tuple[str, str], Collection]:
@@ -152,19 +142,19 @@ def _flow_collections(kind: str, connections: str) -> dict[tuple[str, str], Coll
         "added": _draft_only("ref", "added", "table that is added"),
         "destinations": Collection(
             "destination",
-            attrgetter("destinations"),
+            "destinations",
             "destinations {x} WHERE {x}.id = {t}.destination_id",
             "destination",
         ),
         "used_connections": Collection(
             "connection",
-            attrgetter("used_connections"),
+            "used_connections",
             f"connections {{x}} WHERE {{x}}.id IN ({connections})",
             "connection that it uses",
         ),
         "used_gateways": Collection(
             "gateway",
-            attrgetter("used_gateways"),
+            "used_gateways",
             "gateways {x} WHERE {x}.id IN "
             f"(SELECT cg.gateway_id FROM connections cg WHERE cg.id IN ({connections}))",
             "gateway that it uses",
@@ -187,7 +177,7 @@ COLLECTIONS: dict[tuple[str, str], Collection] = {
     ("data_mart", "new_storage"): _draft_only("storage", "new_storage", "storage it is pointed at"),
     ("report", "mart_reads"): Collection(
         "ref",
-        attrgetter("mart_reads"),
+        "mart_reads",
         "table_refs {x} WHERE {x}.resource_id = {t}.data_mart_id",
         "table that its data mart reads",
     ),
@@ -197,42 +187,42 @@ COLLECTIONS: dict[tuple[str, str], Collection] = {
     ("saved_query", "reads"): _refs("reads", "table that it reads"),
     ("connection", "gateways"): Collection(
         "gateway",
-        attrgetter("gateways"),
+        "gateways",
         "gateways {x} WHERE {x}.id = {t}.gateway_id",
         "gateway it goes through",
     ),
     ("connection", "new_space"): _draft_only("space", "new_space", "space it is moved to"),
 }
 
-_AUTHOR = Person(attrgetter("author"), "{t}.author_id", "its author")
+_AUTHOR = Person("author", "{t}.author_id", "its author")
 _SAVER = "the member who last saved its definition"
 
 PERSONS: dict[tuple[str, str], Person] = {
-    ("data_mart", "acts_for"): Person(attrgetter("acts_for"), "{t}.acts_for_id", _SAVER),
+    ("data_mart", "acts_for"): Person("acts_for", "{t}.acts_for_id", _SAVER),
     ("report", "acts_for"): Person(
-        attrgetter("acts_for"),
+        "acts_for",
         "{t}.acts_for_id",
         "the member who last saved what the report delivers and where",
     ),
     ("report", "mart_acts_for"): Person(
-        attrgetter("mart_acts_for"),
+        "mart_acts_for",
         "(SELECT am.acts_for_id FROM data_marts am WHERE am.id = {t}.data_mart_id)",
         "the member who last saved its data mart",
     ),
-    ("pipeline", "acts_for"): Person(attrgetter("acts_for"), "{t}.acts_for_id", _SAVER),
-    ("task", "acts_for"): Person(attrgetter("acts_for"), "{t}.acts_for_id", _SAVER),
+    ("pipeline", "acts_for"): Person("acts_for", "{t}.acts_for_id", _SAVER),
+    ("task", "acts_for"): Person("acts_for", "{t}.acts_for_id", _SAVER),
     ("task", "project_owner"): Person(
-        attrgetter("project_owner"),
+        "project_owner",
         "(SELECT po.owner_id FROM projects po WHERE po.id = {t}.project_id)",
         "the project's owner",
     ),
     ("ref", "acts_for"): Person(
-        attrgetter("acts_for"),
+        "acts_for",
         "(SELECT ap.acts_for_id FROM pipelines ap WHERE ap.id = {t}.resource_id)",
         "the member who last saved the task",
     ),
     ("ref", "project_owner"): Person(
-        attrgetter("project_owner"),
+        "project_owner",
         "(SELECT po.owner_id FROM projects po JOIN pipelines pp ON pp.project_id = po.id "
         "WHERE pp.id = {t}.resource_id)",
         "the project's owner",

@@ -7,7 +7,7 @@ from fastapi import Query
 from pydantic import BaseModel, Field
 from sqlalchemy import select
 
-from headgate.audit.models import AuditEvent
+from headgate.audit.models import audit_event_table
 from headgate.edge.call import Call
 from headgate.edge.guards import OnOrganization
 from headgate.edge.routes import Audit, GovernedRouter
@@ -15,7 +15,7 @@ from headgate.errors import Invalid
 from headgate.kit.paging import DEFAULT_LIMIT, MAX_LIMIT, BadCursor, Cursor
 
 router = GovernedRouter(prefix="/api/audit", tags=["audit"])
-_events = AuditEvent.__table__
+_events = audit_event_table
 
 
 class AuditEventOut(BaseModel):

@@ -7,19 +7,19 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
-import structlog
 from sqlalchemy import Connection, insert
 from sqlalchemy.exc import DBAPIError
 
-from headgate.audit.models import AuditEvent
+from headgate.audit.models import audit_event_table
 from headgate.kit.db import Busy, Database
+from headgate.kit.log import get_logger
 
 CHANGED = "access.changed"
 DENIED = "access.denied"
 DECIDED = "access.decided"
 READ = "resource.read"
 
-_log = structlog.get_logger("headgate.audit")
+_log = get_logger("headgate.audit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def record(connection: Connection, events: Iterable[Event]) -> None:
     """Add events to the log, in this transaction."""
     rows = [asdict(event) for event in events]
     if rows:
-        connection.execute(insert(AuditEvent), rows)
+        connection.execute(insert(audit_event_table), rows)
 
 
 class Batches:

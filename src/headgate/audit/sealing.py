@@ -14,14 +14,14 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select, update
 
-from headgate.audit.models import AuditEvent
+from headgate.audit.models import audit_event_table
 from headgate.kit.clock import iso
 from headgate.kit.keys import write_atomically
 
 GENESIS = "0" * 64
 BATCH = 1000
 
-_events = AuditEvent.__table__
+_events = audit_event_table
 _SEALED_FIELDS = (
     "id",
     "at",
@@ -83,7 +83,7 @@ def seal_pending(connection: Connection, key: bytes) -> tuple[Head, int]:
         seal = seal_of(key, head.number + 1, head.seal, row)
         head = Head(head.number + 1, seal)
         connection.execute(
-            update(AuditEvent).where(_events.c.id == row["id"]).values(seal_number=head.number, seal=head.seal)
+            update(audit_event_table).where(_events.c.id == row["id"]).values(seal_number=head.number, seal=head.seal)
         )
     return head, len(pending)
 

@@ -55,7 +55,7 @@ def run(folder: Path, *, stay: bool) -> int:
         _wait(address)
         _show(address, tokens, folder, stay=stay)
         if not stay:
-            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getppid(), signal.SIGTERM)
 
     return main_or_exit(settings, when_started)
 
@@ -111,7 +111,7 @@ def _wait(address: str) -> None:
         except httpx.TransportError:
             time.sleep(0.05)
     print("error: the server did not become ready within a minute", file=sys.stderr, flush=True)
-    os.kill(os.getpid(), signal.SIGTERM)
+    os.kill(os.getppid(), signal.SIGTERM)
 
 
 def _show(address: str, tokens: dict[str, str], folder: Path, *, stay: bool) -> None:

@@ -3,9 +3,8 @@
 import logging
 import sys
 
-import structlog
-
 from headgate.config import LogSettings
+from headgate.kit.log import structlog
 
 
 def configure(settings: LogSettings) -> None:

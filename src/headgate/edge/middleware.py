@@ -5,7 +5,6 @@ import secrets
 import time
 from typing import Any
 
-import structlog
 from prometheus_client import Counter, Histogram
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -13,6 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headgate.edge.problems import respond
 from headgate.errors import TooLarge
+from headgate.kit.log import get_logger
 
 REQUESTS = Counter("headgate_http_requests", "Requests by route and status.", ("method", "route", "status"))
 SECONDS = Histogram(
@@ -34,7 +34,7 @@ SECURITY_HEADERS = (
 _NO_STORE = (b"cache-control", b"no-store")
 _HSTS = (b"strict-transport-security", b"max-age=31536000; includeSubDomains")
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,64}")
-_log = structlog.get_logger("headgate.http")
+_log = get_logger("headgate.http")
 
 
 class Edge:

@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field
@@ -13,9 +12,10 @@ from starlette.exceptions import HTTPException
 
 from headgate.errors import BadRequest, Invalid, NotFound, NotSignedIn, Problem, TooLarge, Unavailable, WrongMethod
 from headgate.kit.db import Busy, is_out_of_reach
+from headgate.kit.log import get_logger
 
 MEDIA_TYPE = "application/problem+json"
-_log = structlog.get_logger("headgate.http")
+_log = get_logger("headgate.http")
 
 
 class ErrorPlace(BaseModel):

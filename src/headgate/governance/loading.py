@@ -5,56 +5,61 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert
+from sqlalchemy import Connection, Table, delete, insert
 
 from headgate.access.kinds import stored_kind
 from headgate.access.world_specs import ALL, GROUP, ResourceSpec, World
-from headgate.contexts.models import Context, MemberContext, ResourceContext
-from headgate.groups.models import Group, GroupMember
+from headgate.contexts.models import context_table, member_context_table, resource_context_table
+from headgate.groups.models import group_member_table, group_table
 from headgate.kit.ids import ALL_GROUP, new_id
-from headgate.kit.models import Base
 from headgate.kit.names import name_key
-from headgate.lakehouse.models import Grant, Integration, LakeItem, Layer, SavedQuery, TableRef
-from headgate.marts.models import DataMart, Destination, Report, Storage
-from headgate.members.models import Member, MemberSecurityRole, Organization, Principal
-from headgate.pipelines.models import Pipeline, PipelineConnection
+from headgate.lakehouse.models import (
+    grant_table,
+    integration_table,
+    lake_item_table,
+    layer_table,
+    saved_query_table,
+    table_ref_table,
+)
+from headgate.marts.models import data_mart_table, destination_table, report_table, storage_table
+from headgate.members.models import member_security_role_table, member_table, organization_table, principal_table
+from headgate.pipelines.models import pipeline_connection_table, pipeline_table
 from headgate.resources.index import rebuild
-from headgate.resources.models import Owner, Resource
-from headgate.runs.models import Run, Trigger
-from headgate.spaces.models import Connection as SpaceConnection
-from headgate.spaces.models import Gateway, Project, Space, SpaceMember
+from headgate.resources.models import owner_table, resource_table
+from headgate.runs.models import run_table, trigger_table
+from headgate.spaces.models import connection_table, gateway_table, project_table, space_member_table, space_table
 
-_ORDER: tuple[type[Base], ...] = (
-    Organization,
-    Principal,
-    Member,
-    MemberSecurityRole,
-    Group,
-    GroupMember,
-    Context,
-    MemberContext,
-    Resource,
-    Owner,
-    ResourceContext,
-    Storage,
-    DataMart,
-    Destination,
-    Report,
-    Layer,
-    LakeItem,
-    Space,
-    SpaceMember,
-    Gateway,
-    SpaceConnection,
-    Project,
-    Pipeline,
-    PipelineConnection,
-    TableRef,
-    Integration,
-    SavedQuery,
-    Trigger,
-    Run,
-    Grant,
+_ORDER: tuple[Table, ...] = (
+    organization_table,
+    principal_table,
+    member_table,
+    member_security_role_table,
+    group_table,
+    group_member_table,
+    context_table,
+    member_context_table,
+    resource_table,
+    owner_table,
+    resource_context_table,
+    storage_table,
+    data_mart_table,
+    destination_table,
+    report_table,
+    layer_table,
+    lake_item_table,
+    space_table,
+    space_member_table,
+    gateway_table,
+    connection_table,
+    project_table,
+    pipeline_table,
+    pipeline_connection_table,
+    table_ref_table,
+    integration_table,
+    saved_query_table,
+    trigger_table,
+    run_table,
+    grant_table,
 )
 
 
@@ -84,16 +89,16 @@ class Names:
 
 def load(connection: Connection, world: World, now: datetime, *, name: str = "Headgate") -> Names:
     """Write the world into a database without members; the ids that its names got."""
-    connection.execute(delete(Organization))
-    connection.execute(delete(Group).where(Group.__table__.c.id == ALL_GROUP))
-    connection.execute(delete(Principal).where(Principal.__table__.c.id == ALL_GROUP))
+    connection.execute(delete(organization_table))
+    connection.execute(delete(group_table).where(group_table.c.id == ALL_GROUP))
+    connection.execute(delete(principal_table).where(principal_table.c.id == ALL_GROUP))
     loader = _Loader(world, now)
     loader.people(name)
     loader.resources()
     loader.grants()
-    for model in _ORDER:
-        if rows := loader.rows.get(model):
-            connection.execute(insert(model), rows)
+    for table in _ORDER:
+        if rows := loader.rows.get(table):
+            connection.execute(insert(table), rows)
     rebuild(connection)
     return loader.names
 
@@ -102,10 +107,10 @@ class _Loader:
     def __init__(self, world: World, now: datetime) -> None:
         self.world, self.now = world, now
         self.names = Names()
-        self.rows: dict[type[Base], list[dict[str, Any]]] = {}
+        self.rows: dict[Table, list[dict[str, Any]]] = {}
 
-    def add(self, model: type[Base], **values: Any) -> None:
-        self.rows.setdefault(model, []).append(values)
+    def add(self, table: Table, **values: Any) -> None:
+        self.rows.setdefault(table, []).append(values)
 
     def new(self, kind: str, name: str) -> str:
         identifier = ALL_GROUP if (kind, name) == ("group", ALL) else new_id(kind)
@@ -114,15 +119,15 @@ class _Loader:
 
     def people(self, organization: str) -> None:
         world = self.world
-        self.add(Organization, id=1, name=organization, plan=world.plan, invites=world.invites)
+        self.add(organization_table, id=1, name=organization, plan=world.plan, invites=world.invites)
         for name in world.contexts:
             key = name_key(name)
-            self.add(Context, id=self.new("context", name), name=name, name_key=key, created_at=self.now)
+            self.add(context_table, id=self.new("context", name), name=name, name_key=key, created_at=self.now)
         for spec in world.members.values():
             member = self.new("member", spec.name)
-            self.add(Principal, id=member)
+            self.add(principal_table, id=member)
             self.add(
-                Member,
+                member_table,
                 id=member,
                 name=spec.name,
                 name_key=name_key(spec.name),
@@ -132,15 +137,15 @@ class _Loader:
                 removed_at=None,
             )
             for context in spec.contexts:
-                self.add(MemberContext, member_id=member, context_id=self.names.of("context", context))
+                self.add(member_context_table, member_id=member, context_id=self.names.of("context", context))
             for role in spec.security_roles:
-                self.add(MemberSecurityRole, member_id=member, security_role=role)
+                self.add(member_security_role_table, member_id=member, security_role=role)
         for name, members in {ALL: [], **world.groups}.items():
             group = self.new("group", name)
-            self.add(Principal, id=group)
-            self.add(Group, id=group, name=name, name_key=name_key(name), created_at=self.now)
+            self.add(principal_table, id=group)
+            self.add(group_table, id=group, name=name, name_key=name_key(name), created_at=self.now)
             for member_name in members:
-                self.add(GroupMember, group_id=group, member_id=self.names.of("member", member_name))
+                self.add(group_member_table, group_id=group, member_id=self.names.of("member", member_name))
 
     def resources(self) -> None:
         specs = [*self._undeclared_layers(), *self.world.resources]
@@ -163,7 +168,7 @@ class _Loader:
             layer, _, own_name = spec.name.partition(".")
             scope = self.names.of("layer", layer) or ""
         self.add(
-            Resource,
+            resource_table,
             id=identifier,
             kind=spec.kind,
             namespace="table" if spec.kind == "volume" else spec.kind,
@@ -189,10 +194,10 @@ class _Loader:
         for name, ownership in sorts.items():
             for member in fields.get(name, ()):
                 member_id = self.names.of("member", member)
-                self.add(Owner, resource_id=identifier, member_id=member_id, ownership=ownership)
+                self.add(owner_table, resource_id=identifier, member_id=member_id, ownership=ownership)
         for context in fields.get("contexts", ()):
             context_id = self.names.of("context", context)
-            self.add(ResourceContext, resource_id=identifier, context_id=context_id)
+            self.add(resource_context_table, resource_id=identifier, context_id=context_id)
 
     def _toggles(self, fields: dict[str, Any]) -> dict[str, bool]:
         return {
@@ -206,7 +211,7 @@ class _Loader:
             for ref in fields.get(name, ()):
                 item, layer = self.names.table(ref)
                 self.add(
-                    TableRef,
+                    table_ref_table,
                     resource_id=identifier,
                     mode=mode,
                     ref=ref,
@@ -217,13 +222,13 @@ class _Loader:
 
     def _storage(self, identifier: str, fields: dict[str, Any]) -> None:
         self._owned(identifier, fields)
-        self.add(Storage, id=identifier, **self._toggles(fields))
+        self.add(storage_table, id=identifier, **self._toggles(fields))
 
     def _data_mart(self, identifier: str, fields: dict[str, Any]) -> None:
         self._owned(identifier, fields)
         self._refs(identifier, fields)
         self.add(
-            DataMart,
+            data_mart_table,
             id=identifier,
             storage_id=self.names.of("storage", fields.get("storage")),
             published=fields.get("published", False),
@@ -234,12 +239,12 @@ class _Loader:
     def _destination(self, identifier: str, fields: dict[str, Any]) -> None:
         self._owned(identifier, fields)
         deleted_at = self.now if fields.get("deleted") else None
-        self.add(Destination, id=identifier, deleted_at=deleted_at, **self._toggles(fields))
+        self.add(destination_table, id=identifier, deleted_at=deleted_at, **self._toggles(fields))
 
     def _report(self, identifier: str, fields: dict[str, Any]) -> None:
         self._owned(identifier, fields)
         self.add(
-            Report,
+            report_table,
             id=identifier,
             data_mart_id=self.names.of("data_mart", fields["data_mart"]),
             destination_id=self.names.of("destination", fields.get("destination")),
@@ -248,7 +253,7 @@ class _Loader:
 
     def _trigger(self, kind: str, parent: str, identifier: str, fields: dict[str, Any]) -> None:
         self.add(
-            Trigger,
+            trigger_table,
             id=identifier,
             kind=kind,
             parent_id=self.names.of(parent, fields[parent]),
@@ -266,14 +271,14 @@ class _Loader:
 
     def _run(self, identifier: str, fields: dict[str, Any]) -> None:
         parent, name = next(iter(fields.items()))
-        self.add(Run, id=identifier, parent_id=self.names.of(parent, name))
+        self.add(run_table, id=identifier, parent_id=self.names.of(parent, name))
 
     def _layer(self, identifier: str, fields: dict[str, Any]) -> None:
-        self.add(Layer, id=identifier)
+        self.add(layer_table, id=identifier)
 
     def _item(self, kind: str, identifier: str) -> None:
-        resource = self.rows[Resource][-1]
-        self.add(LakeItem, id=identifier, kind=kind, layer_id=resource["scope_id"])
+        resource = self.rows[resource_table][-1]
+        self.add(lake_item_table, id=identifier, kind=kind, layer_id=resource["scope_id"])
 
     def _table(self, identifier: str, fields: dict[str, Any]) -> None:
         self._item("table", identifier)
@@ -284,7 +289,7 @@ class _Loader:
     def _pipeline(self, identifier: str, fields: dict[str, Any]) -> None:
         self._refs(identifier, fields)
         self.add(
-            Pipeline,
+            pipeline_table,
             id=identifier,
             pipeline_kind=fields.get("pipeline_kind", "source"),
             project_id=self.names.of("project", fields.get("project")),
@@ -295,30 +300,30 @@ class _Loader:
         )
         for connection in fields.get("connections", ()):
             connection_id = self.names.of("connection", connection)
-            self.add(PipelineConnection, pipeline_id=identifier, connection_id=connection_id)
+            self.add(pipeline_connection_table, pipeline_id=identifier, connection_id=connection_id)
 
     def _integration(self, identifier: str, fields: dict[str, Any]) -> None:
         self._refs(identifier, fields)
-        self.add(Integration, id=identifier)
+        self.add(integration_table, id=identifier)
 
     def _saved_query(self, identifier: str, fields: dict[str, Any]) -> None:
         self._refs(identifier, fields)
-        self.add(SavedQuery, id=identifier, author_id=self.names.of("member", fields.get("author")))
+        self.add(saved_query_table, id=identifier, author_id=self.names.of("member", fields.get("author")))
 
     def _space(self, identifier: str, fields: dict[str, Any]) -> None:
         owner = self.names.of("member", fields.get("owner"))
-        self.add(Space, id=identifier, owner_id=owner, personal=fields.get("personal", False))
+        self.add(space_table, id=identifier, owner_id=owner, personal=fields.get("personal", False))
         for principal, roles in fields.get("members", {}).items():
             for role in roles:
                 principal_id = self.names.principal(principal)
-                self.add(SpaceMember, space_id=identifier, principal_id=principal_id, space_role=role)
+                self.add(space_member_table, space_id=identifier, principal_id=principal_id, space_role=role)
 
     def _gateway(self, identifier: str, fields: dict[str, Any]) -> None:
-        self.add(Gateway, id=identifier, space_id=self.names.of("space", fields["space"]))
+        self.add(gateway_table, id=identifier, space_id=self.names.of("space", fields["space"]))
 
     def _connection(self, identifier: str, fields: dict[str, Any]) -> None:
         self.add(
-            SpaceConnection,
+            connection_table,
             id=identifier,
             space_id=self.names.of("space", fields["space"]),
             owner_id=self.names.of("member", fields.get("owner")),
@@ -327,7 +332,7 @@ class _Loader:
 
     def _project(self, identifier: str, fields: dict[str, Any]) -> None:
         self.add(
-            Project,
+            project_table,
             id=identifier,
             space_id=self.names.of("space", fields["space"]),
             owner_id=self.names.of("member", fields.get("owner")),
@@ -337,7 +342,7 @@ class _Loader:
     def grants(self) -> None:
         for grant in self.world.grants:
             self.add(
-                Grant,
+                grant_table,
                 id=new_id("grant"),
                 resource_id=self.names.of(grant.kind, grant.name),
                 grantee_id=self.names.principal(grant.to),

@@ -18,7 +18,7 @@ from headgate.access.sql import decider
 from headgate.governance.drafts import Drafts, NotThere
 from headgate.governance.facts import Facts
 from headgate.kit.db import bound, fetch
-from headgate.kit.ids import kind_of
+from headgate.kit.ids import KINDS as KIND_OF_PREFIX
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +50,22 @@ def decide(connection: Connection, question: Question, now: datetime) -> Decisio
 
 
 @cache
-def _statements(stored: str, action: str) -> tuple[tuple[str, str], ...]:
-    return tuple((kind, decider(kind, action).text) for kind in rule_kinds(stored) if action in BOOK.actions(kind))
+def _statements(prefix: str, action: str) -> tuple[tuple[str, str, bool], ...]:
+    """The statements that decide an action on ids with this prefix, and whether each asks for the time."""
+    stored = KIND_OF_PREFIX.get(prefix)
+    kinds = rule_kinds(stored) if stored in KINDS else ()
+    texts = [(kind, decider(kind, action).text) for kind in kinds if action in BOOK.actions(kind)]
+    return tuple((kind, text, ":now" in text) for kind, text in texts)
 
 
 def check(connection: Connection, member: str | None, action: str, resource: str | None, now: datetime) -> Decision:
     """Whether a member has an action on a stored resource: one statement, straight to the driver."""
-    stored = kind_of(resource) if resource else None
-    if member is None or stored is None or stored not in KINDS:
+    if member is None or resource is None:
         return DENIED
-    parameters = {"member": member, "id": resource, "now": bound(connection, now)}
-    for kind, text in _statements(stored, action):
+    for kind, text, asks_time in _statements(resource[: resource.find("_")], action):
+        parameters = {"member": member, "id": resource}
+        if asks_time:
+            parameters["now"] = bound(connection, now)
         rows = fetch(connection, text, parameters)
         if rows:
             return BOOK.decision(kind, action, rows[0][0])

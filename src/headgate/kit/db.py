@@ -195,7 +195,7 @@ def bound(connection: Connection, instant: datetime) -> Any:
 
 def stored(instant: datetime) -> str:
     """An instant as SQLite stores it."""
-    return instant.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
+    return instant.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "microseconds")
 
 
 def instant(value: Any) -> datetime:

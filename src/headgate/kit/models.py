@@ -1,10 +1,9 @@
-"""What every database model builds on: the declarative base, and column types that mean the same on both databases."""
+"""What every table builds on: the metadata, and column types that mean the same on both databases."""
 
 from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import DateTime, Dialect, MetaData, String
-from sqlalchemy.orm import DeclarativeBase
 from sqlalchemy.types import TypeDecorator
 
 NAMING = {
@@ -44,8 +43,5 @@ Name = text_type(200)
 NameKey = text_type(800)
 Word = text_type(40)
 
-
-class Base(DeclarativeBase):
-    """The base of every model."""
-
-    metadata = MetaData(naming_convention=NAMING)
+METADATA = MetaData(naming_convention=NAMING)
+"""Every table of the database, once headgate.schema is imported."""

@@ -1,70 +1,51 @@
 """The organization, principals (members and groups alike), members and their security roles."""
 
-from datetime import datetime
+from sqlalchemy import CheckConstraint, Column, ForeignKey, Index, Integer, Table
 
-from sqlalchemy import CheckConstraint, ForeignKey, Index, text
-from sqlalchemy.orm import Mapped, mapped_column
+from headgate.kit.models import METADATA, Id, Name, NameKey, UtcDateTime, Word
 
-from headgate.kit.models import Base, Id, Name, NameKey, UtcDateTime, Word
+organization_table = Table(
+    "organization",
+    METADATA,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("name", Name, nullable=False),
+    Column("plan", Word, nullable=False),
+    Column("invites", Word, nullable=False),
+    CheckConstraint("id = 1", name="one_row"),
+    CheckConstraint("plan IN ('starter', 'growth', 'custom')", name="plan"),
+    CheckConstraint("invites IN ('by-role', 'admins-only')", name="invites"),
+)
+"""The one organization of this deployment."""
 
+principal_table = Table(
+    "principals",
+    METADATA,
+    Column("id", Id, primary_key=True),
+)
+"""Whom a grant or a space role can name: a member or a group."""
 
-class Organization(Base):
-    """The one organization of this deployment."""
+member_table = Table(
+    "members",
+    METADATA,
+    Column("id", Id, ForeignKey("principals.id"), primary_key=True),
+    Column("name", Name, nullable=False),
+    Column("name_key", NameKey, nullable=False),
+    Column("role", Word, nullable=False),
+    Column("scope", Word, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("removed_at", UtcDateTime),
+    CheckConstraint("role IN ('owner', 'admin', 'technical', 'business')", name="role"),
+    CheckConstraint("scope IN ('entire', 'selected')", name="scope"),
+    Index("uq_members_name_key", "name_key", unique=True),
+    Index("ix_members_role", "role"),
+)
+"""A person. A removed one stays as a row, so that what they created keeps its record, and gives up the name key."""
 
-    __tablename__ = "organization"
-    __table_args__ = (
-        CheckConstraint("id = 1", name="one_row"),
-        CheckConstraint("plan IN ('starter', 'growth', 'custom')", name="plan"),
-        CheckConstraint("invites IN ('by-role', 'admins-only')", name="invites"),
-    )
-
-    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    name: Mapped[str] = mapped_column(Name)
-    plan: Mapped[str] = mapped_column(Word)
-    invites: Mapped[str] = mapped_column(Word)
-
-
-class Principal(Base):
-    """Whom a grant or a space role can name: a member or a group."""
-
-    __tablename__ = "principals"
-
-    id: Mapped[str] = mapped_column(Id, primary_key=True)
-
-
-class Member(Base):
-    """A person; a removed one stays as a row, so that what they created keeps its record."""
-
-    __tablename__ = "members"
-    __table_args__ = (
-        CheckConstraint("role IN ('owner', 'admin', 'technical', 'business')", name="role"),
-        CheckConstraint("scope IN ('entire', 'selected')", name="scope"),
-        Index(
-            "uq_members_name_key",
-            "name_key",
-            unique=True,
-            sqlite_where=text("removed_at IS NULL"),
-            postgresql_where=text("removed_at IS NULL"),
-        ),
-        Index("ix_members_role", "role"),
-    )
-
-    id: Mapped[str] = mapped_column(Id, ForeignKey("principals.id"), primary_key=True)
-    name: Mapped[str] = mapped_column(Name)
-    name_key: Mapped[str] = mapped_column(NameKey)
-    role: Mapped[str] = mapped_column(Word)
-    scope: Mapped[str] = mapped_column(Word)
-    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
-    removed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
-
-
-class MemberSecurityRole(Base):
-    """A security role that a member holds beside their role."""
-
-    __tablename__ = "member_security_roles"
-    __table_args__ = (
-        CheckConstraint("security_role IN ('tenant_admin', 'data_admin', 'space_creator')", name="security_role"),
-    )
-
-    member_id: Mapped[str] = mapped_column(Id, ForeignKey("members.id"), primary_key=True)
-    security_role: Mapped[str] = mapped_column(Word, primary_key=True)
+member_security_role_table = Table(
+    "member_security_roles",
+    METADATA,
+    Column("member_id", Id, ForeignKey("members.id"), primary_key=True),
+    Column("security_role", Word, primary_key=True),
+    CheckConstraint("security_role IN ('tenant_admin', 'data_admin', 'space_creator')", name="security_role"),
+)
+"""A security role that a member holds beside their role."""

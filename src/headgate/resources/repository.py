@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from headgate.access.audience import keys as keys_statement
-from headgate.access.audience import sort_name
+from headgate.access.audience import sort_name, whole_key
 from headgate.access.book import BOOK
 from headgate.access.kinds import KINDS, rule_kinds
 from headgate.access.narrowing import UNLIMITED, Narrowing
@@ -95,7 +95,17 @@ def held_keys(connection: Connection, query: Query) -> tuple[str, ...]:
     if query.keys is not None:
         return query.keys
     parameters = {"member": query.member, "now": bound(connection, query.now)}
-    return tuple(row[0] for one in query.kinds for row in fetch(connection, _keys_statement(one), parameters))
+    found: list[str] = []
+    for kind in query.kinds:
+        statement, whole = _keys(kind)
+        keys = [row[0] for row in fetch(connection, statement, parameters)]
+        found += [whole] if whole and whole in keys else keys
+    return tuple(found)
+
+
+@cache
+def _keys(kind: str) -> tuple[str, str | None]:
+    return keys_statement(kind), whole_key(kind)
 
 
 def first_page(connection: Connection, query: Query) -> tuple[list[Listed], Cursor | None, int]:
@@ -106,11 +116,6 @@ def first_page(connection: Connection, query: Query) -> tuple[list[Listed], Curs
     if following is None and query.after is None:
         return rows, following, len(rows)
     return rows, following, total(connection, query)
-
-
-@cache
-def _keys_statement(kind: str) -> str:
-    return keys_statement(kind)
 
 
 def page(connection: Connection, query: Query) -> tuple[list[Listed], Cursor | None]:
@@ -130,12 +135,26 @@ def total(connection: Connection, query: Query) -> int:
     keys = held_keys(connection, query)
     if not keys:
         return 0
-    what = "resource_id" if len(keys) == 1 else "DISTINCT resource_id"
-    text = (
-        f"SELECT COUNT(*) FROM (SELECT {what} FROM audience WHERE {among(connection, 'key', 'keys')} "
-        f"AND {_ALIVE} AND {_prefixed(query)} LIMIT {MAX_TOTAL + 1}) counted"
-    )
-    return int(fetch(connection, text, {**_common(connection, query), "keys": many(connection, keys)})[0][0])
+    most = MAX_TOTAL + 1
+    if len(keys) > MAX_STREAMS:
+        return _count_of_many_keys(connection, query, keys, most)
+    one = f"SELECT resource_id FROM audience WHERE key = :{{key}} AND {_ALIVE} AND {_prefixed(query)} LIMIT {most}"
+    named = {f"k{n}": key for n, key in enumerate(keys)}
+    parameters = {**_common(connection, query), **named}
+    columns = ", ".join(f"(SELECT COUNT(*) FROM ({one.format(key=name)}) {name})" for name in named)
+    counts = [count for count in fetch(connection, f"SELECT {columns}", parameters)[0] if count]
+    if len(counts) <= 1 or max(counts) == most:
+        return int(max(counts, default=0))
+    together = " UNION ".join(f"SELECT * FROM ({one.format(key=name)}) {name}" for name in named)
+    return min(most, int(fetch(connection, f"SELECT COUNT(*) FROM ({together}) counted", parameters)[0][0]))
+
+
+def _count_of_many_keys(connection: Connection, query: Query, keys: Sequence[str], most: int) -> int:
+    """For a member of very many groups: one statement that may look at more rows."""
+    chosen = f"{among(connection, 'key', 'keys')} AND {_ALIVE} AND {_prefixed(query)}"
+    text = f"SELECT COUNT(*) FROM (SELECT DISTINCT resource_id FROM audience WHERE {chosen} LIMIT {most}) counted"
+    parameters = {**_common(connection, query), "keys": many(connection, keys)}
+    return int(fetch(connection, text, parameters)[0][0])
 
 
 _ALIVE = "(expires_at IS NULL OR expires_at > :now)"

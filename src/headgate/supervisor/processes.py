@@ -1,28 +1,57 @@
-"""Child processes that are restarted when they die, and that never outlive their parent."""
+"""Child processes that are restarted when they die, and that never outlive their parent.
+
+They are forked from the supervisor after it has loaded the application, so that a start costs one import and a restart
+none. Nothing but the main thread runs in the supervisor, which is what makes that safe.
+"""
 
 import ctypes
+import gc
 import os
 import signal
-import subprocess
 import sys
 import time
+import traceback
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import structlog
+from headgate.kit.log import get_logger
 
 CONFIGURATION_FAULT = 78
 """The exit status by which a child says that starting it again is of no use (EX_CONFIG)."""
 
 _PR_SET_PDEATHSIG = 1
-_log = structlog.get_logger("headgate.supervisor")
+_log = get_logger("headgate.supervisor")
 
 
-def die_with_parent() -> None:
+def _die_with_parent(parent: int) -> None:
     """Have the kernel end this process when its parent dies. Called in the child."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-        if os.getppid() == 1:
+        if os.getppid() != parent:
             os._exit(1)
+
+
+def fork(work: Callable[[], int | None]) -> int:
+    """Do some work in a process of its own; its pid."""
+    parent = os.getpid()
+    gc.freeze()
+    pid = os.fork()
+    if pid:
+        return pid
+    status = 1
+    try:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_DFL)
+        _die_with_parent(parent)
+        status = work() or 0
+    except SystemExit as error:
+        status = error.code if isinstance(error.code, int) else 1
+    except BaseException:  # noqa: BLE001 - whatever it is, it ends here and not in the supervisor's own code
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
 
 
 @dataclass(slots=True)
@@ -30,33 +59,30 @@ class Child:
     """A process to keep alive."""
 
     name: str
-    arguments: list[str]
-    pass_fds: tuple[int, ...] = ()
-    process: "subprocess.Popen[bytes] | None" = None
+    work: Callable[[], int | None]
+    pid: int | None = None
     started: float = 0
     failures: int = 0
     due: float = field(default=0)
 
     def start(self) -> None:
         """Start it."""
-        command = [sys.executable, "-m", "headgate.supervisor.child", *self.arguments]
-        self.process = subprocess.Popen(command, pass_fds=self.pass_fds)  # noqa: S603 - our own module
+        self.pid = fork(self.work)
         self.started = time.monotonic()
-        _log.info("started", process=self.name, pid=self.process.pid)
+        _log.info("started", process=self.name, pid=self.pid)
 
     def check(self) -> int | None:
         """Restart it if it died, later each time; its exit status if starting it again is of no use."""
         now = time.monotonic()
-        if self.process is None:
+        if self.pid is None:
             if now >= self.due:
                 self.start()
             return None
-        status = self.process.poll()
+        status = self._ended()
         if status is None:
             if self.failures and now - self.started > 30:
                 self.failures = 0
             return None
-        self.process = None
         if status == CONFIGURATION_FAULT:
             return status
         self.failures += 1
@@ -65,10 +91,28 @@ class Child:
         _log.warning("died", process=self.name, status=status, restart_in_seconds=round(delay, 1))
         return None
 
+    def _ended(self) -> int | None:
+        """The exit status, if it has ended; negative for a signal."""
+        if self.pid is None:
+            return None
+        pid, status = os.waitpid(self.pid, os.WNOHANG)
+        if pid == 0:
+            return None
+        self.pid = None
+        return os.waitstatus_to_exitcode(status)
+
     def signal(self, number: int) -> None:
         """Send it a signal, if it runs."""
-        if self.process is not None and self.process.poll() is None:
-            self.process.send_signal(number)
+        if self.pid is not None:
+            os.kill(self.pid, number)
+
+    def wait(self, deadline: float) -> bool:
+        """Wait for its end; whether it came in time."""
+        while self.pid is not None and self._ended() is None:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.01)
+        return True
 
 
 def stop(children: list[Child], seconds: float) -> None:
@@ -77,11 +121,7 @@ def stop(children: list[Child], seconds: float) -> None:
         child.signal(signal.SIGTERM)
     deadline = time.monotonic() + seconds
     for child in children:
-        if child.process is None:
-            continue
-        try:
-            child.process.wait(max(0.1, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
+        if not child.wait(deadline):
             _log.warning("did not end in time; killed", process=child.name)
-            child.process.kill()
-            child.process.wait()
+            child.signal(signal.SIGKILL)
+            child.wait(time.monotonic() + 5)

@@ -1,4 +1,4 @@
-"""The supervisor: its main thread starts the children, watches them, and stops them on a signal."""
+"""The supervisor: starts the children, watches them, and stops them on a signal. It has no other thread."""
 
 import fcntl
 import os
@@ -6,45 +6,38 @@ import shutil
 import signal
 import socket
 import sys
-import threading
+import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from types import FrameType
-
-import structlog
 
 from headgate.config import Settings
 from headgate.edge.logs import configure
+from headgate.kit.log import get_logger
 from headgate.supervisor.preflight import NotReady, check
-from headgate.supervisor.processes import Child, stop
+from headgate.supervisor.processes import Child, fork, stop
 
-_log = structlog.get_logger("headgate.supervisor")
+_log = get_logger("headgate.supervisor")
 
 
 def up(settings: Settings, started: Callable[[str], None] | None = None) -> int:
-    """Run until SIGTERM or SIGINT; the exit status."""
+    """Run until SIGTERM or SIGINT; the exit status. `started` is called in a process of its own."""
     configure(settings.log)
     check(settings)
     lock = _lock(settings.data_dir)
     listener = _listen(settings)
     _prepare_metrics(settings.data_dir)
-    host, port = listener.getsockname()[:2]
-    stopping = threading.Event()
-
-    def ask_to_stop(number: int, frame: FrameType | None) -> None:
-        stopping.set()
-
+    stopping: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, ask_to_stop)
-    children = _children(settings, listener.fileno())
+        signal.signal(number, lambda asked, _: stopping.append(asked))
+    children = _children(settings, listener)
+    address = _address(listener)
     try:
         for child in children:
             child.start()
-        address = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}"  # noqa: S104 - a comparison
-        _log.info("serving", address=address, pid=os.getpid())
-        if started:
-            threading.Thread(target=started, args=(address,), daemon=True).start()
-        return _watch(children, stopping)
+        print(f"Headgate serves at {address}", flush=True)  # noqa: T201 - the terminal's answer
+        helper = fork(lambda: started(address)) if started else None
+        return _watch(children, stopping, helper)
     finally:
         stop(children, settings.server.shutdown_seconds + 5)
         listener.close()
@@ -52,20 +45,29 @@ def up(settings: Settings, started: Callable[[str], None] | None = None) -> int:
         _log.info("stopped")
 
 
-def _watch(children: list[Child], stopping: threading.Event) -> int:
-    while not stopping.wait(0.2):
+def _watch(children: list[Child], stopping: list[int], helper: int | None) -> int:
+    while not stopping:
+        time.sleep(0.1)
         for child in children:
             if child.check() is not None:
                 _log.error("cannot start; see the message above", process=child.name)
                 return 1
+        if helper and os.waitpid(helper, os.WNOHANG)[0]:
+            helper = None
     return 0
 
 
-def _children(settings: Settings, listener: int) -> list[Child]:
-    servers = [
-        Child(f"server {n + 1}", ["server", str(listener)], (listener,)) for n in range(settings.server.processes)
-    ]
-    return [*servers, Child("scheduler", ["scheduler"])]
+def _children(settings: Settings, listener: socket.socket) -> list[Child]:
+    """The processes; what they need is loaded here, once, and not before the folder is known to be ours."""
+    from headgate.supervisor.work import schedule, serve  # noqa: PLC0415
+
+    servers = [Child(f"server {n + 1}", partial(serve, settings, listener)) for n in range(settings.server.processes)]
+    return [*servers, Child("scheduler", partial(schedule, settings))]
+
+
+def _address(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}"  # noqa: S104 - a comparison
 
 
 def _lock(data_dir: Path) -> int:

@@ -5,7 +5,6 @@ import socket
 import threading
 from datetime import timedelta
 
-import structlog
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
@@ -14,6 +13,7 @@ from headgate.config import Settings
 from headgate.kit.clock import now
 from headgate.kit.db import Busy, Database
 from headgate.kit.leases import acquire, is_held, release
+from headgate.kit.log import get_logger
 from headgate.supervisor.preflight import key_file
 
 LEASE = "scheduler"
@@ -21,7 +21,7 @@ LENGTH = timedelta(seconds=15)
 INTERVAL = 0.5
 HEAD_FILE = "audit.head"
 
-_log = structlog.get_logger("headgate.scheduler")
+_log = get_logger("headgate.scheduler")
 
 
 class Scheduler:

@@ -11,11 +11,11 @@ from headgate.access.narrowing import UNLIMITED, Narrowing
 from headgate.errors import Conflict, NotFound
 from headgate.kit.db import bound, fetch, instant
 from headgate.kit.ids import new_id
-from headgate.members.models import Member
-from headgate.tokens.models import Token, TokenReach
+from headgate.members.models import member_table
+from headgate.tokens.models import token_reach_table, token_table
 from headgate.tokens.secrets import digest, is_well_formed, new_secret
 
-_tokens, _members = Token.__table__, Member.__table__
+_tokens, _members = token_table, member_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def create(
     """Make a token for a member, narrowed to the ids in `only` if given."""
     identifier, secret = new_id("token"), new_secret()
     connection.execute(
-        insert(Token).values(
+        insert(token_table).values(
             id=identifier,
             member_id=member,
             name=name,
@@ -62,7 +62,7 @@ def create(
     )
     if only:
         rows = [{"token_id": identifier, "resource_id": resource} for resource in dict.fromkeys(only)]
-        connection.execute(insert(TokenReach), rows)
+        connection.execute(insert(token_reach_table), rows)
     return Made(identifier, secret, member)
 
 
@@ -73,7 +73,7 @@ def revoke(connection: Connection, token: str, now: datetime) -> None:
         raise NotFound(f"There is no token {token!r}; `headgate token list` shows them")
     if found.revoked_at is not None:
         raise Conflict("This token was ended before")
-    connection.execute(update(Token).where(_tokens.c.id == token).values(revoked_at=now))
+    connection.execute(update(token_table).where(_tokens.c.id == token).values(revoked_at=now))
 
 
 def listing(connection: Connection) -> Sequence[Any]:

@@ -8,7 +8,6 @@ from typing import Any
 from sqlalchemy import Connection, Table, and_, delete, insert, select, update
 
 from headgate.kit.db import stored
-from headgate.kit.models import Base
 
 Row = Mapping[str, Any]
 
@@ -20,30 +19,27 @@ class Delta:
     puts: list[tuple[Table, Row]] = field(default_factory=list)
     drops: list[tuple[Table, Row]] = field(default_factory=list)
 
-    def put(self, model: type[Base], row: Row) -> None:
+    def put(self, table: Table, row: Row) -> None:
         """Put a whole row."""
-        self.puts.append((_table(model), row))
+        self.puts.append((table, row))
 
-    def drop(self, model: type[Base], key: Row) -> None:
+    def drop(self, table: Table, key: Row) -> None:
         """Drop the row with this key."""
-        self.drops.append((_table(model), key))
+        self.drops.append((table, key))
 
-    def change(self, connection: Connection, model: type[Base], key: Row, **values: Any) -> None:
+    def change(self, connection: Connection, table: Table, key: Row, **values: Any) -> None:
         """Put the stored row with this key, with some values changed."""
-        table = _table(model)
         found = connection.execute(select(table).where(_has(table, key))).mappings().one()
         self.puts.append((table, {**found, **values}))
 
-    def drop_all(self, connection: Connection, model: type[Base], where: Row) -> None:
+    def drop_all(self, connection: Connection, table: Table, where: Row) -> None:
         """Drop every row with these values."""
-        table = _table(model)
         keys = [column.name for column in table.primary_key]
         rows = connection.execute(select(*(table.c[key] for key in keys)).where(_has(table, where)))
         self.drops.extend((table, dict(row)) for row in rows.mappings())
 
-    def rows(self, model: type[Base]) -> Iterable[Row]:
+    def rows(self, table: Table) -> Iterable[Row]:
         """The rows of one table that are put or dropped."""
-        table = _table(model)
         return [row for one, row in (*self.puts, *self.drops) if one is table]
 
     def apply(self, connection: Connection) -> None:
@@ -84,12 +80,6 @@ class Delta:
             if one is table
         ]
         return " UNION ALL ".join(selects)
-
-
-def _table(model: type[Base]) -> Table:
-    table = model.__table__
-    assert isinstance(table, Table)  # noqa: S101 - models map plain tables
-    return table
 
 
 def _has(table: Table, values: Row) -> Any:

@@ -10,24 +10,24 @@ from headgate.access import facts
 from headgate.access.actions import ADMINS, LEVEL_NAMES
 from headgate.access.book import BOOK
 from headgate.access.decision import Decision
-from headgate.contexts.models import MemberContext, ResourceContext
+from headgate.contexts.models import member_context_table, resource_context_table
 from headgate.errors import Conflict, Invalid, NotFound
 from headgate.governance.changes import schemas as s
 from headgate.governance.changes.delta import Delta
 from headgate.governance.changes.removal import remove_member
 from headgate.governance.changes.targets import Targets, level_number
-from headgate.groups.models import GroupMember
+from headgate.groups.models import group_member_table
 from headgate.kit.clock import iso
 from headgate.kit.ids import ALL_GROUP, new_id
-from headgate.lakehouse.models import Grant
-from headgate.marts.models import DataMart, Destination, Storage
-from headgate.members.models import Member, MemberSecurityRole, Organization
-from headgate.pipelines.models import Pipeline
-from headgate.resources.models import Owner
-from headgate.spaces.models import Connection, Project, Space, SpaceMember
+from headgate.lakehouse.models import grant_table
+from headgate.marts.models import data_mart_table, destination_table, storage_table
+from headgate.members.models import member_security_role_table, member_table, organization_table
+from headgate.pipelines.models import pipeline_table
+from headgate.resources.models import owner_table
+from headgate.spaces.models import connection_table, project_table, space_member_table, space_table
 
-SHAREABLE = {"storage": Storage, "data_mart": DataMart, "destination": Destination}
-OWNED = {"space": Space, "project": Project, "task": Pipeline, "connection": Connection}
+SHAREABLE = {"storage": storage_table, "data_mart": data_mart_table, "destination": destination_table}
+OWNED = {"space": space_table, "project": project_table, "task": pipeline_table, "connection": connection_table}
 
 
 @dataclass(slots=True)
@@ -55,7 +55,7 @@ def _new(t: Targets, action: str, thing: Any) -> Plan:
 
 
 def _stored_grant(t: Targets, resource: str, grantee: str, level: int) -> Any:
-    grants = Grant.__table__
+    grants = grant_table
     where = (grants.c.resource_id == resource, grants.c.grantee_id == grantee, grants.c.level == level)
     return t.facts.connection.execute(select(grants).where(*where)).mappings().one_or_none()
 
@@ -77,7 +77,7 @@ def _grant(change: s.Grant, t: Targets) -> Plan:
     created = {"id": new_id("grant"), "created_at": t.facts.now, "created_by_id": creator}
     kept = {name: stored[name] for name in created} if stored else created
     row = {"resource_id": thing.id, "grantee_id": to, "level": level, "expires_at": change.expires}
-    found.delta.put(Grant, {**kept, **row})
+    found.delta.put(grant_table, {**kept, **row})
     found.before = _grant_values(change.to, level, stored["expires_at"]) if stored else {}
     found.after = _grant_values(change.to, level, change.expires)
     return found
@@ -91,7 +91,7 @@ def _revoke(change: s.Revoke, t: Targets) -> Plan:
     if found.decision and stored is None:
         raise NotFound(f"{change.to} has no grant of {change.level} on {change.resource}")
     if stored:
-        found.delta.drop(Grant, {"id": stored["id"]})
+        found.delta.drop(grant_table, {"id": stored["id"]})
         found.before = _grant_values(change.to, level, stored["expires_at"])
     return found
 
@@ -131,7 +131,7 @@ def _owner_row(change: s.AddOwner | s.RemoveOwner, t: Targets) -> tuple[Plan, di
 
 def _add_owner(change: s.AddOwner, t: Targets) -> Plan:
     found, row, _ = _owner_row(change, t)
-    found.delta.put(Owner, row)
+    found.delta.put(owner_table, row)
     found.after = {"member": change.member, "ownership": change.ownership}
     return found
 
@@ -143,7 +143,7 @@ def _remove_owner(change: s.RemoveOwner, t: Targets) -> Plan:
     needed = "technical" if found.thing.kind == "data_mart" else "owner"
     if found.decision and change.ownership == needed and owners == {row["member_id"]}:
         raise Conflict("this is the last owner; add another first")
-    found.delta.drop(Owner, row)
+    found.delta.drop(owner_table, row)
     found.before = {"member": change.member, "ownership": change.ownership}
     return found
 
@@ -155,14 +155,14 @@ def _context(change: s.AttachContext | s.DetachContext, t: Targets) -> tuple[Pla
 
 def _attach_context(change: s.AttachContext, t: Targets) -> Plan:
     found, row = _context(change, t)
-    found.delta.put(ResourceContext, row)
+    found.delta.put(resource_context_table, row)
     found.after = {"context": change.context}
     return found
 
 
 def _detach_context(change: s.DetachContext, t: Targets) -> Plan:
     found, row = _context(change, t)
-    found.delta.drop(ResourceContext, row)
+    found.delta.drop(resource_context_table, row)
     found.before = {"context": change.context}
     return found
 
@@ -170,7 +170,7 @@ def _detach_context(change: s.DetachContext, t: Targets) -> Plan:
 def _destination_state(t: Targets, name: str, action: str, deleted_at: Any) -> Plan:
     thing = t.resource(f"destination:{name}" if not name.startswith("dst_") else name, "destination")
     found = _new(t, action, thing)
-    found.delta.change(t.facts.connection, Destination, {"id": thing.id}, deleted_at=deleted_at)
+    found.delta.change(t.facts.connection, destination_table, {"id": thing.id}, deleted_at=deleted_at)
     found.before, found.after = {"deleted": thing.deleted}, {"deleted": deleted_at is not None}
     return found
 
@@ -193,9 +193,9 @@ def _organization(t: Targets, action: str) -> Plan:
 def _scope_rows(found: Plan, t: Targets, member: str, scope: str, contexts: list[str]) -> None:
     if scope == "entire" and contexts:
         raise Invalid("an entire scope has no contexts; set the scope to selected")
-    found.delta.drop_all(t.facts.connection, MemberContext, {"member_id": member})
+    found.delta.drop_all(t.facts.connection, member_context_table, {"member_id": member})
     for context in dict.fromkeys(contexts):
-        found.delta.put(MemberContext, {"member_id": member, "context_id": t.context(context)})
+        found.delta.put(member_context_table, {"member_id": member, "context_id": t.context(context)})
 
 
 def _member_values(t: Targets, member: str) -> dict[str, Any]:
@@ -221,7 +221,7 @@ def _set_role(change: s.SetRole, t: Targets) -> Plan:
     elif before["role"] in ADMINS:
         scope, contexts = "selected", []
     _scope_rows(found, t, member, scope, contexts)
-    found.delta.change(t.facts.connection, Member, {"id": member}, role=change.role, scope=scope)
+    found.delta.change(t.facts.connection, member_table, {"id": member}, role=change.role, scope=scope)
     found.before, found.after = before, {"role": change.role, "scope": scope, "contexts": contexts}
     return found
 
@@ -233,7 +233,7 @@ def _set_scope(change: s.SetScope, t: Targets) -> Plan:
     if found.decision and before["role"] in ADMINS:
         raise Conflict("owners and admins reach everything; a scope would mean nothing")
     _scope_rows(found, t, member, change.scope, change.contexts)
-    found.delta.change(t.facts.connection, Member, {"id": member}, scope=change.scope)
+    found.delta.change(t.facts.connection, member_table, {"id": member}, scope=change.scope)
     found.before = {"member": member, **before}
     found.after = {"member": member, "scope": change.scope, "contexts": change.contexts}
     return found
@@ -244,10 +244,10 @@ def _security_role(change: s.GiveSecurityRole | s.TakeSecurityRole, t: Targets) 
     found = _organization(t, "manage_members")
     row = {"member_id": member, "security_role": change.security_role}
     if isinstance(change, s.GiveSecurityRole):
-        found.delta.put(MemberSecurityRole, row)
+        found.delta.put(member_security_role_table, row)
         found.after = row
     else:
-        found.delta.drop(MemberSecurityRole, row)
+        found.delta.drop(member_security_role_table, row)
         found.before = row
     return found
 
@@ -259,10 +259,10 @@ def _group(change: s.JoinGroup | s.LeaveGroup, t: Targets) -> Plan:
         raise Conflict("every member is in All, always")
     row = {"group_id": group, "member_id": member}
     if isinstance(change, s.JoinGroup):
-        found.delta.put(GroupMember, row)
+        found.delta.put(group_member_table, row)
         found.after = row
     else:
-        found.delta.drop(GroupMember, row)
+        found.delta.drop(group_member_table, row)
         found.before = row
     return found
 
@@ -276,14 +276,14 @@ def _remove_member(change: s.RemoveMember, t: Targets) -> Plan:
 
 def _set_plan(change: s.SetPlan, t: Targets) -> Plan:
     found = _organization(t, "manage_billing")
-    found.delta.change(t.facts.connection, Organization, {"id": 1}, plan=change.plan)
+    found.delta.change(t.facts.connection, organization_table, {"id": 1}, plan=change.plan)
     found.before, found.after = {"plan": t.facts.organization().plan}, {"plan": change.plan}
     return found
 
 
 def _set_invites(change: s.SetInvites, t: Targets) -> Plan:
     found = _organization(t, "manage_settings")
-    found.delta.change(t.facts.connection, Organization, {"id": 1}, invites=change.invites)
+    found.delta.change(t.facts.connection, organization_table, {"id": 1}, invites=change.invites)
     found.before, found.after = {"invites": t.facts.organization().invites}, {"invites": change.invites}
     return found
 
@@ -296,10 +296,10 @@ def _space_role(change: s.GiveSpaceRole | s.TakeSpaceRole, t: Targets) -> Plan:
     found = _new(t, "manage_members", thing)
     row = {"space_id": thing.id, "principal_id": t.principal(change.to), "space_role": change.space_role}
     if isinstance(change, s.GiveSpaceRole):
-        found.delta.put(SpaceMember, row)
+        found.delta.put(space_member_table, row)
         found.after = row
     else:
-        found.delta.drop(SpaceMember, row)
+        found.delta.drop(space_member_table, row)
         found.before = row
     return found
 
@@ -320,7 +320,7 @@ def _change_space(change: s.ChangeSpace, t: Targets) -> Plan:
     thing = t.resource(text if text.startswith("con_") else f"connection:{text}", "connection")
     space = t.resource(change.space if change.space.startswith("spc_") else f"space:{change.space}", "space")
     found = Plan("change_space", thing, BOOK.decide(t.actor, "change_space", replace(thing, new_space=(space,))))
-    found.delta.change(t.facts.connection, Connection, {"id": thing.id}, space_id=space.id)
+    found.delta.change(t.facts.connection, connection_table, {"id": thing.id}, space_id=space.id)
     found.before = {"space": thing.space.id if thing.space else None}
     found.after = {"space": space.id}
     return found

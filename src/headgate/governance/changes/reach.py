@@ -4,28 +4,38 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Table
 
-from headgate.contexts.models import MemberContext, ResourceContext
+from headgate.contexts.models import member_context_table, resource_context_table
 from headgate.governance.changes.delta import Delta
-from headgate.groups.models import GroupMember
+from headgate.groups.models import group_member_table
 from headgate.kit.db import among, fetch, many
-from headgate.kit.models import Base
-from headgate.lakehouse.models import Grant
-from headgate.marts.models import DataMart, Destination, Storage
-from headgate.members.models import Member, MemberSecurityRole, Organization
-from headgate.pipelines.models import Pipeline
-from headgate.resources.models import Owner
-from headgate.spaces.models import Connection as SpaceConnection
-from headgate.spaces.models import Project, Space, SpaceMember
+from headgate.lakehouse.models import grant_table
+from headgate.marts.models import data_mart_table, destination_table, storage_table
+from headgate.members.models import member_security_role_table, member_table, organization_table
+from headgate.pipelines.models import pipeline_table
+from headgate.resources.models import owner_table
+from headgate.spaces.models import connection_table, project_table, space_member_table, space_table
 
-_BY_RESOURCE: dict[type[Base], str] = {Owner: "resource_id", ResourceContext: "resource_id", SpaceMember: "space_id"}
-_THEMSELVES: tuple[type[Base], ...] = (Storage, DataMart, Destination, Space, Project, SpaceConnection, Pipeline)
-_BY_MEMBER: dict[type[Base], str] = {
-    Member: "id",
-    MemberContext: "member_id",
-    MemberSecurityRole: "member_id",
-    GroupMember: "member_id",
+_BY_RESOURCE: dict[Table, str] = {
+    owner_table: "resource_id",
+    resource_context_table: "resource_id",
+    space_member_table: "space_id",
+}
+_THEMSELVES: tuple[Table, ...] = (
+    storage_table,
+    data_mart_table,
+    destination_table,
+    space_table,
+    project_table,
+    connection_table,
+    pipeline_table,
+)
+_BY_MEMBER: dict[Table, str] = {
+    member_table: "id",
+    member_context_table: "member_id",
+    member_security_role_table: "member_id",
+    group_member_table: "member_id",
 }
 
 _FOLLOWERS = (
@@ -82,16 +92,18 @@ class Reach:
 
 def reach(connection: Connection, delta: Delta) -> Reach:
     """Whom a change may concern. It may name more than do gain or lose, never fewer."""
-    found = Reach(everything=bool(delta.rows(Organization)))
-    named = {row[column] for model, column in _BY_RESOURCE.items() for row in delta.rows(model)}
-    named |= {row["id"] for model in _THEMSELVES for row in delta.rows(model)}
+    found = Reach(everything=bool(delta.rows(organization_table)))
+    named = {row[column] for table, column in _BY_RESOURCE.items() for row in delta.rows(table)}
+    named |= {row["id"] for table in _THEMSELVES for row in delta.rows(table)}
     granted = _grant_resources(connection, delta)
     named |= granted
-    found.members = {row[column] for model, column in _BY_MEMBER.items() for row in delta.rows(model)}
-    found.members |= {row["grantee_id"] for row in delta.rows(Grant) if row.get("grantee_id", "").startswith("mbr_")}
+    found.members = {row[column] for table, column in _BY_MEMBER.items() for row in delta.rows(table)}
+    found.members |= {
+        row["grantee_id"] for row in delta.rows(grant_table) if row.get("grantee_id", "").startswith("mbr_")
+    }
     if found.members:
         named |= _ask(connection, _NAMING, found.members)
-    if any(True for _ in delta.rows(Member)):
+    if any(True for _ in delta.rows(member_table)):
         named |= set(found.members)
     found.resources = dependents(connection, named)
     found.resources |= _ask(connection, ("SELECT layer_id FROM lake_items WHERE {id}",), granted)
@@ -99,8 +111,8 @@ def reach(connection: Connection, delta: Delta) -> Reach:
 
 
 def _grant_resources(connection: Connection, delta: Delta) -> set[str]:
-    known = {row["resource_id"] for row in delta.rows(Grant) if "resource_id" in row}
-    dropped = [row["id"] for row in delta.rows(Grant) if "resource_id" not in row]
+    known = {row["resource_id"] for row in delta.rows(grant_table) if "resource_id" in row}
+    dropped = [row["id"] for row in delta.rows(grant_table) if "resource_id" not in row]
     if dropped:
         text = f"SELECT resource_id FROM grants WHERE {among(connection, 'id', 'ids')}"
         known |= {row[0] for row in fetch(connection, text, {"ids": many(connection, dropped)})}
@@ -115,9 +127,9 @@ _MIXED = (
 
 def stale(connection: Connection, delta: Delta) -> set[str]:
     """The resources whose entries in the audience index a change makes stale. Ask before it is applied, and after."""
-    found = {row["resource_id"] for model in (Owner, ResourceContext) for row in delta.rows(model)}
-    found |= {row["id"] for model in (Storage, DataMart, Destination) for row in delta.rows(model)}
-    moved = {row["id"] for model in (Project, SpaceConnection) for row in delta.rows(model)}
+    found = {row["resource_id"] for table in (owner_table, resource_context_table) for row in delta.rows(table)}
+    found |= {row["id"] for table in (storage_table, data_mart_table, destination_table) for row in delta.rows(table)}
+    moved = {row["id"] for table in (project_table, connection_table) for row in delta.rows(table)}
     found |= moved | _ask(connection, ("SELECT id FROM pipelines WHERE {project_id}",), moved)
     granted = _grant_resources(connection, delta)
     if granted:
@@ -130,12 +142,12 @@ def stale(connection: Connection, delta: Delta) -> set[str]:
             ),
             granted,
         )
-    groups = {row["group_id"] for row in delta.rows(GroupMember)}
+    groups = {row["group_id"] for row in delta.rows(group_member_table)}
     if groups:
         bound = {"ids": many(connection, sorted(groups))}
         text = _MIXED.replace("{g.grantee_id}", among(connection, "g.grantee_id", "ids"))
         found |= {row[0] for row in fetch(connection, text, bound)}
-    for member in [row["id"] for row in delta.rows(Member)]:
+    for member in [row["id"] for row in delta.rows(member_table)]:
         rows = fetch(connection, "SELECT id FROM resources WHERE created_by_id = :id", {"id": member})
         found |= {row[0] for row in rows}
     return found

@@ -103,14 +103,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_members"),
     )
     op.create_index("ix_members_role", "members", ["role"])
-    op.create_index(
-        "uq_members_name_key",
-        "members",
-        ["name_key"],
-        unique=True,
-        sqlite_where=sa.text("removed_at IS NULL"),
-        postgresql_where=sa.text("removed_at IS NULL"),
-    )
+    op.create_index("uq_members_name_key", "members", ["name_key"], unique=True)
 
     op.create_table(
         "group_members",
@@ -191,10 +184,10 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("resource_id", "key", name="pk_audience"),
         sqlite_with_rowid=False,
     )
-    op.create_index("ix_audience_created", "audience", ["key", "created_at", "resource_id"])
-    op.create_index("ix_audience_creator", "audience", ["key", "creator_key", "resource_id"])
+    op.create_index("ix_audience_created", "audience", ["key", "created_at", "resource_id", "expires_at"])
+    op.create_index("ix_audience_creator", "audience", ["key", "creator_key", "resource_id", "expires_at"])
     op.create_index("ix_audience_name", "audience", ["key", "name_key", "resource_id", "expires_at"])
-    op.create_index("ix_audience_updated", "audience", ["key", "updated_at", "resource_id"])
+    op.create_index("ix_audience_updated", "audience", ["key", "updated_at", "resource_id", "expires_at"])
 
     op.create_table(
         "destinations",
