@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -153,7 +154,11 @@ def test_events_that_need_no_transaction_of_their_own_are_written_within_a_secon
 
 def test_one_sealer_at_a_time_and_the_next_takes_over(database_url: str, log: Database, tmp_path: Path) -> None:
     settings = Settings(data_dir=tmp_path, database={"url": database_url})
-    first, second = Scheduler(settings), Scheduler(settings)
+    with closing(Scheduler(settings)) as first, closing(Scheduler(settings)) as second:
+        _one_after_the_other(log, first, second)
+
+
+def _one_after_the_other(log: Database, first: Scheduler, second: Scheduler) -> None:
     second._holder += " other"
     add(log, 3)
     assert first.tick()

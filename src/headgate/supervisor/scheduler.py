@@ -25,7 +25,7 @@ _log = get_logger("headgate.scheduler")
 
 
 class Scheduler:
-    """Seals the audit log. Later it will also fire triggers and clean up."""
+    """Seals the audit log."""
 
     def __init__(self, settings: Settings) -> None:
         self._database = Database(settings.database_url, pool_size=2)
@@ -48,6 +48,10 @@ class Scheduler:
             except (Busy, DBAPIError):
                 _log.exception("cannot work right now; trying again")
         self._database.write(lambda connection: release(connection, LEASE, self._holder, now()))
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the database."""
         self._database.close()
 
     def tick(self) -> bool:
