@@ -59,7 +59,7 @@ def walk(millrace: Company, who: str, **parameters: Any) -> list[dict[str, Any]]
     found: list[dict[str, Any]] = []
     cursor: dict[str, str] = {}
     while True:
-        page = millrace.as_(who).get("/api/resources", limit=7, **parameters, **cursor).json()
+        page = millrace.as_(who).get("/api/resources", limit=7, total=not cursor, **parameters, **cursor).json()
         found += page["items"]
         assert (page["total"] is None) == bool(cursor)
         if page["next_cursor"] is None:
@@ -103,14 +103,14 @@ def test_an_action_narrows_to_where_one_has_it(millrace: Company) -> None:
 
 def test_totals_are_exact_up_to_ten_thousand(millrace: Company) -> None:
     many_storages(millrace, 40)
-    assert millrace.as_("Adam").get("/api/resources", kind="storage").json()["total"] == "41"
-    assert millrace.as_("Tess").get("/api/resources", kind="storage", action="edit").json()["total"] == "9"
-    assert millrace.as_("Ben").get("/api/resources", kind="storage").json()["total"] == "0"
+    assert millrace.as_("Adam").get("/api/resources", kind="storage", total=True).json()["total"] == "41"
+    assert millrace.as_("Tess").get("/api/resources", kind="storage", action="edit", total=True).json()["total"] == "9"
+    assert millrace.as_("Ben").get("/api/resources", kind="storage", total=True).json()["total"] == "0"
 
 
 def test_beyond_ten_thousand_the_total_says_so(millrace_on_sqlite: Company) -> None:
     many_storages(millrace_on_sqlite, 10_000)
-    assert millrace_on_sqlite.as_("Adam").get("/api/resources", kind="storage").json()["total"] == "10,000+"
+    assert millrace_on_sqlite.as_("Adam").get("/api/resources", kind="storage", total=True).json()["total"] == "10,000+"
 
 
 def test_pipelines_and_tasks_share_a_list(millrace: Company) -> None:
@@ -225,7 +225,7 @@ def test_a_member_of_very_many_groups_still_has_one_list(millrace: Company) -> N
         rebuild(connection)
 
     millrace.database.write(work)
-    answer = millrace.as_("Ben").get("/api/resources", kind="table", limit=1)
+    answer = millrace.as_("Ben").get("/api/resources", kind="table", limit=1, total=True)
     assert (names(answer), answer.json()["total"]) == (["raw.orders"], "2")
     rest = millrace.as_("Ben").get("/api/resources", kind="table", limit=1, cursor=answer.json()["next_cursor"])
     assert names(rest) == ["trusted.orders"]

@@ -256,7 +256,7 @@ def _held(found: Audience, prefix: str) -> Iterator[str]:
 
 def keys(kind: str, book: Book = BOOK) -> str:
     """The statement that gives the keys that `:member` holds for a kind."""
-    return " UNION ".join(_held(audience(kind, book), kind))
+    return " UNION ALL ".join(_held(audience(kind, book), kind))
 
 
 def whole_key(kind: str, book: Book = BOOK) -> str | None:

@@ -7,13 +7,14 @@ repeated whole.
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from enum import StrEnum
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
+from pydantic_core import SchemaSerializer
 from starlette.concurrency import run_in_threadpool
 
 from headgate.audit.events import Batches, record
@@ -83,7 +84,7 @@ class GovernedRouter(APIRouter):
 
         def add(function: Callable[..., Any]) -> Callable[..., Any]:
             answer = inspect.signature(function, eval_str=True).return_annotation
-            is_model = isinstance(answer, type) and issubclass(answer, BaseModel)
+            is_model = isinstance(answer, type) and (issubclass(answer, BaseModel) or is_dataclass(answer))
             responses = _responses(guard, errors)
             if text is not None:
                 responses[200] = {"description": summary, "content": {text: {"schema": {"type": "string"}}}}
@@ -143,8 +144,14 @@ def _respond(answer: Any) -> Response:
     if isinstance(answer, Response):
         return answer
     no_nulls = getattr(answer, "leave_out_none", False)
-    content = answer.__pydantic_serializer__.to_json(answer, by_alias=True, exclude_none=no_nulls)
+    serializer = _serializer(type(answer))  # type: ignore[arg-type]
+    content = serializer.to_json(answer, by_alias=True, exclude_none=no_nulls)
     return Response(content, media_type="application/json")
+
+
+@functools.cache
+def _serializer(answer: type) -> SchemaSerializer:
+    return TypeAdapter(answer).serializer
 
 
 async def run(function: Callable[..., Any], declared: Declared, request: Request, parameters: dict[str, Any]) -> Any:

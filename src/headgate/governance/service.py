@@ -21,7 +21,8 @@ from headgate.governance.what_if import Effect, effects
 from headgate.kit.ids import kind_of
 from headgate.kit.paging import Cursor
 from headgate.resources.index import refresh
-from headgate.resources.repository import Listed, Query, details, page
+from headgate.resources.repository import Query, details, page
+from headgate.resources.schemas import Resource
 
 MAX_EFFECTS = 200
 
@@ -106,7 +107,7 @@ def who(call: Call, action: str, target: str, limit: int, after: Cursor | None) 
     return who_can(call.connection, action, resource, call.now, limit=limit, after=after)
 
 
-def what(call: Call, member: str, kind: str, limit: int, after: Cursor | None) -> tuple[list[Listed], Cursor | None]:
+def what(call: Call, member: str, kind: str, limit: int, after: Cursor | None) -> tuple[list[Resource], Cursor | None]:
     """What a member can do with the resources of a kind, as far as the caller may see them."""
     if kind == "saved_query" and member != call.caller.member and not call.caller.operator:
         return [], None

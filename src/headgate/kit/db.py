@@ -10,7 +10,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.pool import QueuePool, StaticPool
 
 T = TypeVar("T")
@@ -26,7 +26,9 @@ T = TypeVar("T")
 MAX_ATTEMPTS = 25
 LONGEST_PAUSE = 0.2
 BUSY_TIMEOUT = 10.0
+PING_AFTER = 1.0
 _WRITE = "headgate_write"
+_IDLE_SINCE = "headgate_idle_since"
 _RETRYABLE = frozenset({"40001", "40P01"})
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_][a-z0-9_]*)")
 
@@ -136,14 +138,29 @@ def _postgresql(url: URL, pool_size: int) -> Engine:
         url.set(drivername="postgresql+psycopg"),
         pool_size=pool_size,
         max_overflow=0,
-        pool_pre_ping=True,
-        connect_args={"options": "-c plan_cache_mode=force_generic_plan -c jit=off -c timezone=UTC"},
+        connect_args={
+            "options": "-c plan_cache_mode=force_generic_plan -c jit=off -c random_page_cost=1.1 -c timezone=UTC"
+        },
     )
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _: Any) -> None:
         # Rule tables make a bounded number of long statements, whose planning costs more than their execution.
         connection.prepare_threshold, connection.prepared_max = 2, 1000
+
+    @event.listens_for(engine, "checkin")
+    def note(_: Any, record: Any) -> None:
+        record.info[_IDLE_SINCE] = time.monotonic()
+
+    @event.listens_for(engine, "checkout")
+    def check(connection: Any, record: Any, _: Any) -> None:
+        """Take no broken connection; ask the server only about one that was idle for a while."""
+        moment = time.monotonic()
+        if moment - record.info.get(_IDLE_SINCE, moment) > PING_AFTER:
+            with suppress(engine.dialect.loaded_dbapi.Error):
+                engine.dialect.do_ping(connection)
+        if connection.closed:
+            raise DisconnectionError
 
     return engine
 

@@ -23,10 +23,9 @@ def list_resources(
     """List the resources of a kind that you may see."""
     from headgate.cli.client import connect
 
+    query = {"kind": kind, "sort": sort, "prefix": prefix, "action": action, "limit": limit, "cursor": cursor}
     with connect() as client:
-        found = client.get(
-            "/api/resources", kind=kind, sort=sort, prefix=prefix, action=action, limit=limit, cursor=cursor
-        )
+        found = client.get("/api/resources", **query, total=cursor is None)
     if as_json:
         print_json(found)
         return

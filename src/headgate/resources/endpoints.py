@@ -13,8 +13,8 @@ from headgate.errors import Invalid
 from headgate.kit.ids import PATTERN, kind_of
 from headgate.kit.paging import DEFAULT_LIMIT, MAX_LIMIT, MAX_TOTAL, BadCursor, Cursor
 from headgate.resources import repository
-from headgate.resources.repository import Listed, ResourceSort
-from headgate.resources.schemas import Creator, Kind, Resource, ResourcePage
+from headgate.resources.repository import ResourceSort
+from headgate.resources.schemas import Kind, Resource, ResourcePage
 
 router = GovernedRouter(prefix="/api/resources", tags=["resources"])
 
@@ -22,20 +22,6 @@ ResourceId = Annotated[
     str,
     Path(pattern=f"^{PATTERN.pattern.replace('?P<prefix>', '')}$", examples=["dm_01k6x3v9c2m4n8p0q7rs"]),
 ]
-
-
-def shown(row: Listed) -> Resource:
-    """A row of a list, as the API shows it."""
-    creator = Creator(id=row.created_by_id, name=row.created_by or "") if row.created_by_id else None
-    return Resource.model_construct(
-        id=row.id,
-        kind=row.kind,
-        name=row.name,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        created_by=creator,
-        allowed=list(row.allowed),
-    )
 
 
 def total_text(count: int) -> str:
@@ -64,6 +50,7 @@ def list_resources(
     ] = None,
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = DEFAULT_LIMIT,
     cursor: Annotated[str | None, Query(max_length=4000, description="From `next_cursor` of the page before")] = None,
+    total: Annotated[bool, Query(description="Also count them all; it costs more than the page")] = False,
 ) -> ResourcePage:
     """The resources of a kind that the caller may see, or on which they have an action, by page."""
     if action is not None and not any(action in BOOK.actions(one) for one in rule_kinds(kind.value)):
@@ -85,26 +72,22 @@ def list_resources(
             action,
             call.caller.narrowing,
         )
-        return _page(call, query, purpose)
+        return _page(call, query, purpose, counted=total)
     except BadCursor as error:
         raise Invalid(f"query.cursor: {error}") from None
 
 
-def _page(call: Call, query: repository.Query, purpose: str) -> ResourcePage:
+def _page(call: Call, query: repository.Query, purpose: str, *, counted: bool) -> ResourcePage:
     asked = query.action or BOOK.tables[query.kinds[0]].listed_by
     if not query.narrowing.permits_action(asked, call.now):
-        return ResourcePage(items=[], next_cursor=None, total="0")
-    total: str | None = None
-    if query.after is None:
-        rows, following, count = repository.first_page(call.connection, query)
-        total = total_text(count)
-    else:
-        rows, following = repository.page(call.connection, query)
+        return ResourcePage(items=[], next_cursor=None, total="0" if counted else None)
+    rows, following = repository.page(call.connection, query)
+    count = repository.total(call.connection, query) if counted else None
     call.note_read(asked, query.kind, None)
     return ResourcePage.model_construct(
-        items=[shown(row) for row in rows],
+        items=rows,
         next_cursor=following.encode(purpose) if following else None,
-        total=total,
+        total=None if count is None else total_text(count),
     )
 
 
@@ -119,11 +102,11 @@ def _page(call: Call, query: repository.Query, purpose: str) -> ResourcePage:
 def get_resource(call: Call, resource_id: ResourceId) -> Resource:
     """One resource that the caller may see."""
     kind = kind_of(resource_id) or ""
-    rows: list[Listed] = []
+    rows: list[Resource] = []
     if kind in Kind.__members__:
         rows = repository.details(call.connection, call.caller.member, [resource_id], call.now, call.caller.narrowing)
     listed_by = [BOOK.tables[one].listed_by for one in rule_kinds(kind)] if kind in Kind.__members__ else ["see"]
     if not rows or not set(listed_by) & set(rows[0].allowed):
         call.refuse(listed_by[0], kind if kind in Kind.__members__ else "resource", resource_id)
     call.note_read(listed_by[0], kind, resource_id)
-    return shown(rows[0])
+    return rows[0]

@@ -1,7 +1,7 @@
 """Lists of resources: one sorted stream for each key that the member holds, merged; the same cost at any size."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cache
@@ -19,6 +19,7 @@ from headgate.kit.db import among, bound, fetch, instant, many
 from headgate.kit.ids import kind_of
 from headgate.kit.names import name_key
 from headgate.kit.paging import MAX_TOTAL, BadCursor, Cursor
+from headgate.resources.schemas import Creator, Resource
 
 MAX_STREAMS = 200
 """How many streams one statement merges; SQLite allows 500 parts in a compound SELECT."""
@@ -60,8 +61,6 @@ class Query:
     after: Cursor | None = None
     action: str | None = None
     narrowing: Narrowing = UNLIMITED
-    keys: tuple[str, ...] | None = None
-    """The member's keys, where they were looked up already."""
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -76,29 +75,13 @@ class Query:
         return by_default and self.narrowing.only is None
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A resource on a list, with what the member can do with it."""
-
-    id: str
-    kind: str
-    name: str
-    created_at: datetime
-    updated_at: datetime
-    created_by_id: str | None
-    created_by: str | None
-    allowed: tuple[str, ...]
-
-
 def held_keys(connection: Connection, query: Query) -> tuple[str, ...]:
     """The keys by which resources are on the member's list."""
-    if query.keys is not None:
-        return query.keys
     parameters = {"member": query.member, "now": bound(connection, query.now)}
     found: list[str] = []
     for kind in query.kinds:
         statement, whole = _keys(kind)
-        keys = [row[0] for row in fetch(connection, statement, parameters)]
+        keys = dict.fromkeys(row[0] for row in fetch(connection, statement, parameters))
         found += [whole] if whole and whole in keys else keys
     return tuple(found)
 
@@ -108,17 +91,7 @@ def _keys(kind: str) -> tuple[str, str | None]:
     return keys_statement(kind), whole_key(kind)
 
 
-def first_page(connection: Connection, query: Query) -> tuple[list[Listed], Cursor | None, int]:
-    """The first page, where the next begins, and how many there are in all."""
-    if query.uses_index:
-        query = replace(query, keys=held_keys(connection, query))
-    rows, following = page(connection, query)
-    if following is None and query.after is None:
-        return rows, following, len(rows)
-    return rows, following, total(connection, query)
-
-
-def page(connection: Connection, query: Query) -> tuple[list[Listed], Cursor | None]:
+def page(connection: Connection, query: Query) -> tuple[list[Resource], Cursor | None]:
     """One page, and where the next begins."""
     found = _from_index(connection, query) if query.uses_index else _from_rules(connection, query)
     more = len(found) > query.limit
@@ -191,34 +164,36 @@ def _order(query: Query, column: str, identifier: str) -> tuple[str, str]:
     return after, f"{column} {direction}, {identifier} {direction}"
 
 
-def _from_index(connection: Connection, query: Query) -> list[Any]:
+def _from_index(connection: Connection, query: Query) -> Sequence[Any]:
+    """The first of (id, sort value) of all the member's streams."""
+    after, order = _order(query, query.sort.column, "resource_id")
+    stream = (
+        f"SELECT resource_id, {query.sort.column} AS v FROM audience WHERE key = {{key}} AND {after} AND {_ALIVE} "
+        f"AND {_prefixed(query)} ORDER BY {order} LIMIT :limit"
+    )
+    merged_order = order.replace(query.sort.column, "v")
+    if connection.dialect.name == "sqlite":
+        return _merged(connection, query, stream, merged_order)
+    keys = " UNION ALL ".join(_keys(kind)[0] for kind in query.kinds)
+    text = (
+        f"SELECT DISTINCT s.resource_id, s.v FROM ({keys}) k CROSS JOIN LATERAL ({stream.format(key='k.key')}) s "
+        f"ORDER BY {merged_order} LIMIT :limit"
+    )
+    return fetch(connection, text, {**_common(connection, query), "member": query.member})
+
+
+def _merged(connection: Connection, query: Query, stream: str, order: str) -> Sequence[Any]:
+    """The same on SQLite, which has no LATERAL."""
     keys = held_keys(connection, query)
     found: dict[str, Any] = {}
     for start in range(0, len(keys), MAX_STREAMS):
-        for row in _merge(connection, query, keys[start : start + MAX_STREAMS]):
+        named = {f"k{n}": key for n, key in enumerate(keys[start : start + MAX_STREAMS])}
+        streams = " UNION ".join(f"SELECT * FROM ({stream.format(key=f':{name}')})" for name in named)
+        parameters = {**_common(connection, query), **named}
+        for row in fetch(connection, f"{streams} ORDER BY {order} LIMIT :limit", parameters):
             found[row[0]] = row
     ordered = sorted(found.values(), key=lambda row: (row[1], row[0]), reverse=query.sort.descending)
     return ordered[: query.limit + 1]
-
-
-def _merge(connection: Connection, query: Query, keys: Sequence[str]) -> Sequence[Any]:
-    column = query.sort.column
-    after, order = _order(query, column, "resource_id")
-    one = (
-        f"SELECT resource_id, {column} AS v FROM audience WHERE key = {{key}} AND {after} AND {_ALIVE} "
-        f"AND {_prefixed(query)} ORDER BY {order} LIMIT :limit"
-    )
-    merged_order = order.replace(column, "v")
-    parameters = _common(connection, query)
-    if connection.dialect.name == "sqlite":
-        streams = " UNION ".join(f"SELECT * FROM ({one.format(key=f':k{n}')})" for n in range(len(keys)))
-        parameters |= {f"k{n}": key for n, key in enumerate(keys)}
-        return fetch(connection, f"{streams} ORDER BY {merged_order} LIMIT :limit", parameters)
-    text = (
-        f"SELECT DISTINCT s.resource_id, s.v FROM unnest(:keys::text[]) k(key) "
-        f"CROSS JOIN LATERAL ({one.format(key='k.key')}) s ORDER BY {merged_order} LIMIT :limit"
-    )
-    return fetch(connection, text, parameters | {"keys": list(keys)})
 
 
 def _rule_rows(connection: Connection, query: Query, kind: str) -> str:
@@ -287,18 +262,19 @@ def _details_statement(kind: str, dialect: str) -> str:
 
 def details(
     connection: Connection, member: str, ids: Sequence[str], now: datetime, narrowing: Narrowing = UNLIMITED
-) -> list[Listed]:
+) -> list[Resource]:
     """These resources in this order, with what the member can do with each by a token of these limits."""
     if not ids:
         return []
     stored = kind_of(ids[0]) or ""
     parameters = {"member": member, "ids": many(connection, ids), "now": bound(connection, now)}
-    found: dict[str, Listed] = {}
+    found: dict[str, Resource] = {}
     for kind in rule_kinds(stored):
         for row in fetch(connection, _details_statement(kind, connection.dialect.name), parameters):
             identifier, own_kind, name, created, updated, creator, creator_name, layer, bits = row
             allowed = narrowing.within(BOOK.allowed_actions(kind, bits), now, kind, identifier, layer)
-            found[identifier] = Listed(
-                identifier, own_kind, name, instant(created), instant(updated), creator, creator_name, allowed
+            author = Creator(creator, creator_name) if creator else None
+            found[identifier] = Resource(
+                identifier, own_kind, name, instant(created), instant(updated), author, allowed
             )
     return [found[one] for one in ids if one in found]

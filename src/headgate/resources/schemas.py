@@ -1,5 +1,6 @@
 """Resources as the API shows them."""
 
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
@@ -18,23 +19,25 @@ Kind = StrEnum("Kind", _kinds())  # type: ignore[misc]
 Kind.__doc__ = "The kinds of resources."
 
 
-class Creator(BaseModel):
+@dataclass(frozen=True, slots=True)
+class Creator:
     """Who created a resource."""
 
-    id: str = Field(examples=["mbr_01k6x3v9c2m4n8p0q7rs"])
-    name: str = Field(examples=["Ana"])
+    id: Annotated[str, Field(examples=["mbr_01k6x3v9c2m4n8p0q7rs"])]
+    name: Annotated[str, Field(examples=["Ana"])]
 
 
-class Resource(BaseModel):
+@dataclass(frozen=True, slots=True)
+class Resource:
     """A resource, with what the caller can do with it."""
 
-    id: str = Field(examples=["dm_01k6x3v9c2m4n8p0q7rs"])
-    kind: str = Field(examples=["data_mart"])
-    name: str = Field(examples=["Sales"], description="Of a table or volume, with its layer: gold.orders")
+    id: Annotated[str, Field(examples=["dm_01k6x3v9c2m4n8p0q7rs"])]
+    kind: Annotated[str, Field(examples=["data_mart"])]
+    name: Annotated[str, Field(examples=["Sales"], description="Of a table or volume, with its layer: gold.orders")]
     created_at: datetime
     updated_at: datetime
-    created_by: Creator | None = Field(description="Null for a creator who was removed")
-    allowed: list[str] = Field(examples=[["see", "use"]], description="The caller's actions")
+    created_by: Annotated[Creator | None, Field(description="Null for a creator who was removed")]
+    allowed: Annotated[tuple[str, ...], Field(examples=[["see", "use"]], description="The caller's actions")]
 
 
 class ResourcePage(BaseModel):
@@ -43,7 +46,7 @@ class ResourcePage(BaseModel):
     items: list[Resource]
     next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last")
     total: str | None = Field(
-        None, examples=["42", "10,000+"], description="How many there are in all, on the first page; exact up to 10,000"
+        None, examples=["42", "10,000+"], description="How many there are in all, if asked for; exact up to 10,000"
     )
 
 
