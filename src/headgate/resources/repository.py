@@ -98,7 +98,12 @@ def page(connection: Connection, query: Query) -> tuple[list[Resource], Cursor |
     ids = [row[0] for row in found[: query.limit]]
     last = found[query.limit - 1] if more else None
     next_page = Cursor(_text(last[1]), last[0]) if last else None
-    return details(connection, query.member, ids, query.now, query.narrowing), next_page
+    rows = details(connection, query.member, ids, query.now, query.narrowing)
+    if query.uses_index:
+        # Statements may see different states; what this one says is the newest.
+        listed_by = {BOOK.tables[kind].listed_by for kind in query.kinds}
+        rows = [row for row in rows if not listed_by.isdisjoint(row.allowed)]
+    return rows, next_page
 
 
 def total(connection: Connection, query: Query) -> int:
