@@ -7,15 +7,18 @@ from fastapi import FastAPI
 
 from headgate import __version__
 from headgate.audit import endpoints as audit
-from headgate.audit.events import Batches
+from headgate.audit.events import record
 from headgate.config import Settings
 from headgate.edge import health, problems
 from headgate.edge.middleware import Edge
-from headgate.edge.routes import Services
+from headgate.edge.services import Services, note_uses
 from headgate.governance import authzen
 from headgate.governance import endpoints as governance
+from headgate.kit.batches import Batches
 from headgate.kit.db import Database
 from headgate.resources import endpoints as resources
+from headgate.sessions import endpoints as sessions
+from headgate.supervisor.preflight import key_file
 
 DESCRIPTION = """
 A self-hosted, governed data platform: one access model from the lakehouse to the report.
@@ -24,7 +27,14 @@ Send a token as `Authorization: Bearer …`. Errors are `application/problem+jso
 `detail` that says what to do. What you may not see answers exactly like what does not exist.
 """
 
-ROUTERS = (health.router, resources.router, governance.router, audit.router, authzen.router)
+ROUTERS = (
+    health.router,
+    sessions.router,
+    resources.router,
+    governance.router,
+    audit.router,
+    authzen.router,
+)
 
 
 def create_app(settings: Settings, database: Database | None = None) -> FastAPI:
@@ -35,6 +45,7 @@ def create_app(settings: Settings, database: Database | None = None) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
         app.state.services.batches.close()
+        app.state.services.uses.close()
         found.close()
 
     app = FastAPI(
@@ -45,10 +56,18 @@ def create_app(settings: Settings, database: Database | None = None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
+        redirect_slashes=False,
     )
-    app.state.services = Services(settings, found, Batches(found))
+    app.state.services = Services(
+        settings,
+        found,
+        Batches(found, record, "audit events"),
+        Batches(found, note_uses, "times of use"),
+        key_file(settings),
+    )
     for router in ROUTERS:
         app.include_router(router)
     problems.install(app)
+    problems.describe(app)
     app.add_middleware(Edge, max_body_bytes=settings.server.max_body_bytes)
     return app

@@ -1,12 +1,15 @@
 """Settings, from `headgate.toml`, the environment and defaults. Each has a description; the reference is generated."""
 
+import difflib
+import ipaddress
 import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 FILE_VARIABLE = "HEADGATE_CONFIG"
@@ -41,6 +44,13 @@ class DatabaseSettings(Section):
     def _known(cls, url: str | None) -> str | None:
         if url is not None and not url.startswith(("sqlite://", "postgresql://")):
             raise ValueError("must start with sqlite:// or postgresql://")
+        if url is not None and url.startswith("postgresql://"):
+            try:
+                named = urlsplit(url).port is not None or bool(urlsplit(url).hostname)
+            except ValueError:
+                named = False
+            if not named:
+                raise ValueError("write a database as postgresql://USER:PASSWORD@HOST:PORT/NAME")
         return url
 
 
@@ -54,6 +64,13 @@ class ServerSettings(Section):
         str | None,
         Field(description="The address under which people reach the server, such as `https://data.example.com`."),
     ] = None
+    trusted_proxies: Annotated[
+        list[str],
+        Field(
+            description="Addresses or networks of reverse proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are "
+            "believed."
+        ),
+    ] = []
     max_body_bytes: Annotated[
         int, Field(ge=1024, le=1 << 30, description="The largest request body that is read, in bytes.")
     ] = 2 << 20
@@ -70,6 +87,86 @@ class ServerSettings(Section):
     metrics_token: Annotated[
         SecretStr | None, Field(description="The bearer token for `/metrics` when `metrics` is `token`.")
     ] = None
+
+    @field_validator("public_url")
+    @classmethod
+    def _is_address(cls, url: str | None) -> str | None:
+        if url is not None:
+            parts = urlsplit(url)
+            if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
+                raise ValueError("write an address such as https://data.example.com")
+        return url
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _are_networks(cls, proxies: list[str]) -> list[str]:
+        for one in proxies:
+            ipaddress.ip_network(one, strict=False)
+        return proxies
+
+    @model_validator(mode="after")
+    def _has_token(self) -> Self:
+        if self.metrics == "token" and self.metrics_token is None:
+            raise ValueError("metrics is `token`, so set metrics_token too")
+        return self
+
+
+class SignInSettings(Section):
+    """Passwords, sessions and links."""
+
+    idle_hours: Annotated[
+        float, Field(gt=0, le=720, description="How long a session may stay unused before it ends, in hours.")
+    ] = 12
+    session_days: Annotated[float, Field(gt=0, le=365, description="How long a session may last in all, in days.")] = 14
+    link_minutes: Annotated[
+        float, Field(gt=0, le=1440, description="How long a sign-in or password link can be used, in minutes.")
+    ] = 30
+    invitation_days: Annotated[
+        float, Field(gt=0, le=90, description="How long an invitation can be accepted, in days.")
+    ] = 7
+    failures_per_account: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=1000,
+            description="Wrong passwords in a quarter of an hour, after which an account takes no more from browsers "
+            "that have not signed in to it before.",
+        ),
+    ] = 10
+    failures_per_address: Annotated[
+        int, Field(ge=1, le=100_000, description="Wrong passwords in a quarter of an hour from one network address.")
+    ] = 50
+
+
+class MailSettings(Section):
+    """The relay that mail goes out by. Without one, whoever invites gets the link to hand over."""
+
+    host: Annotated[str | None, Field(description="The SMTP server; left out, no mail is sent.")] = None
+    port: Annotated[int, Field(ge=1, le=65535, description="Its port.")] = 587
+    security: Annotated[
+        Literal["starttls", "tls", "none"],
+        Field(description="How the connection is protected; `none` is for a relay on the same machine."),
+    ] = "starttls"
+    username: Annotated[str | None, Field(description="The user name at the relay, if it asks for one.")] = None
+    password: Annotated[SecretStr | None, Field(description="The password at the relay.")] = None
+    sender: Annotated[str, Field(description="The address that mail comes from.")] = "headgate@localhost"
+    timeout_seconds: Annotated[float, Field(gt=0, le=300, description="How long the relay may take to answer.")] = 20
+
+
+class OutgoingSettings(Section):
+    """Calls to addresses that members give, such as webhooks."""
+
+    allow: Annotated[
+        list[str],
+        Field(
+            description="Host names, addresses or networks to which calls may go although they are private, loopback, "
+            'link-local or otherwise not public, such as `["hooks.internal", "10.1.0.0/16"]`.'
+        ),
+    ] = []
+    timeout_seconds: Annotated[float, Field(gt=0, le=300, description="How long such a call may take.")] = 20
+    max_response_bytes: Annotated[
+        int, Field(ge=1024, le=1 << 30, description="The largest answer that is read, in bytes.")
+    ] = 10 << 20
 
 
 class AuditSettings(Section):
@@ -106,6 +203,9 @@ class Settings(BaseSettings):
     ] = Path(".headgate")
     database: DatabaseSettings = DatabaseSettings()
     server: ServerSettings = ServerSettings()
+    sign_in: SignInSettings = SignInSettings()
+    mail: MailSettings = MailSettings()
+    outgoing: OutgoingSettings = OutgoingSettings()
     audit: AuditSettings = AuditSettings()
     log: LogSettings = LogSettings()
 
@@ -134,14 +234,16 @@ def config_file() -> Path:
 def load(**overrides: Any) -> Settings:
     """The settings, or BadSettings that names each that cannot be used."""
     file = config_file()
-    if FILE_VARIABLE in os.environ and not file.is_file():
+    if FILE_VARIABLE in os.environ and not file.exists():
         raise BadSettings(f"{FILE_VARIABLE} names {file}, which does not exist")
+    if file.exists() and not file.is_file():
+        raise BadSettings(f"{file} is not a file; settings are read from a file of this name")
     try:
         _check_variables(os.environ)
         return Settings(**overrides)
     except ValidationError as error:
         raise BadSettings("\n".join(_sentence(one) for one in error.errors())) from None
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadSettings(f"{file}: not TOML: {error}") from None
     except (ValueError, OSError) as error:
         raise BadSettings(str(error)) from None
@@ -150,8 +252,18 @@ def load(**overrides: Any) -> Settings:
 def _sentence(error: Any) -> str:
     place = ".".join(str(part) for part in error["loc"])
     variable = PREFIX + "__".join(str(part) for part in error["loc"]).upper()
-    reason = "there is no such setting" if error["type"] == "extra_forbidden" else error["msg"]
-    return f"{place} ({variable}): {reason}; `headgate config show` lists all settings"
+    where = f"{place} ({variable}" + (f", or {config_file()})" if config_file().is_file() else ")")
+    if error["type"] == "extra_forbidden":
+        return f"{where}: there is no such setting{_instead(place)}"
+    if error["type"] == "model_type":
+        return f"{where}: this is a group of settings; write [{place}], and its settings below"
+    return f"{where}: {error['msg'].removeprefix('Value error, ')}"
+
+
+def _instead(name: str) -> str:
+    """What was meant, if something is like it."""
+    close = difflib.get_close_matches(name.lower(), [known for known, _, _ in described(Settings)], 1, 0.7)
+    return f"; did you mean {close[0]}?" if close else "; docs/reference/settings.md lists all of them"
 
 
 def _check_variables(environ: Mapping[str, str]) -> None:
@@ -162,7 +274,7 @@ def _check_variables(environ: Mapping[str, str]) -> None:
         if variable.startswith(PREFIX) and variable not in own:
             name = variable.removeprefix(PREFIX).replace("__", ".")
             if name not in known:
-                raise ValueError(f"{variable}: there is no such setting; `headgate config show` lists all settings")
+                raise ValueError(f"{variable}: there is no such setting{_instead(name)}")
 
 
 def described(model: type[BaseModel], prefix: str = "") -> list[tuple[str, Any, type[BaseModel]]]:

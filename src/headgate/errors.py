@@ -28,6 +28,18 @@ class NotSignedIn(Problem):
     status, code, title = 401, "not_signed_in", "Send a valid token as `Authorization: Bearer …`"
 
 
+class WrongPassword(Problem):
+    """The account or the password is wrong; which of the two is not said."""
+
+    status, code, title = 401, "wrong_password", "Address or password is wrong; a sign-in link works too"
+
+
+class CrossSite(Problem):
+    """A browser sent this for another site."""
+
+    status, code, title = 403, "cross_site", "This request came from another site; open Headgate itself, or use a token"
+
+
 class Denied(Problem):
     """The caller may see it, but not do this; the answer says what is missing and who could grant it."""
 
@@ -52,6 +64,12 @@ class Conflict(Problem):
     status, code, title = 409, "conflict", "This cannot be done in the present state"
 
 
+class LinkSpent(Problem):
+    """A link that cannot be used: unknown, used, expired or replaced; which of them is not said."""
+
+    status, code, title = 410, "link_spent", "This link was used, replaced or has expired; ask for a new one"
+
+
 class TooLarge(Problem):
     """The request is larger than we take."""
 
@@ -62,6 +80,16 @@ class Invalid(Problem):
     """A value is not usable; `errors` names each place and what to do."""
 
     status, code, title = 422, "invalid", "Some values cannot be used"
+
+
+class TooMany(Problem):
+    """Too many attempts of late."""
+
+    status, code, title = 429, "too_many", "Too many attempts; wait a while"
+
+    def __init__(self, detail: str | None = None, seconds: int = 60, **more: Any) -> None:
+        super().__init__(detail, **more)
+        self.headers = {"Retry-After": str(seconds)}
 
 
 class Unavailable(Problem):

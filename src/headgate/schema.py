@@ -6,11 +6,15 @@ from headgate.groups import models as groups
 from headgate.kit import leases
 from headgate.kit.models import METADATA
 from headgate.lakehouse import models as lakehouse
+from headgate.mail import models as mail
 from headgate.marts import models as marts
 from headgate.members import models as members
+from headgate.notifications import models as notifications
 from headgate.pipelines import models as pipelines
+from headgate.requests import models as requests
 from headgate.resources import models as resources
 from headgate.runs import models as runs
+from headgate.sessions import models as sessions
 from headgate.spaces import models as spaces
 from headgate.tokens import models as tokens
 
@@ -20,11 +24,15 @@ MODULES = (
     groups,
     lakehouse,
     leases,
+    mail,
     marts,
     members,
+    notifications,
     pipelines,
+    requests,
     resources,
     runs,
+    sessions,
     spaces,
     tokens,
 )

@@ -17,14 +17,19 @@ def test_only_admins_read_the_log(millrace: Company) -> None:
 def test_the_log_pages_newest_first_and_filters(millrace: Company) -> None:
     for level in ("viewer", "editor", "manager"):
         millrace.as_("Adam").change(change="grant", to="Ben", resource="layer:raw", level=level).raise_for_status()
-    first = millrace.as_("Adam").get("/api/audit", limit=2).json()
+    first = millrace.as_("Adam").get("/api/audit", limit=2, event="access.changed").json()
     assert [one["after"]["level"] for one in first["items"]] == ["manager", "editor"]
-    rest = millrace.as_("Adam").get("/api/audit", limit=2, cursor=first["next_cursor"]).json()
+    rest = millrace.as_("Adam").get("/api/audit", limit=2, event="access.changed", cursor=first["next_cursor"]).json()
     assert [one["after"]["level"] for one in rest["items"]] == ["viewer"]
     assert rest["next_cursor"] is None
     raw = millrace.id("layer", "raw")
     assert len(millrace.as_("Adam").get("/api/audit", resource=raw).json()["items"]) == 3
+    assert len(millrace.as_("Adam").get("/api/audit", resource="layer:raw").json()["items"]) == 3
     assert millrace.as_("Adam").get("/api/audit", actor="mbr_00000000000000000000").json()["items"] == []
+    by_name = millrace.as_("Adam").get("/api/audit", actor="adam", event="access.changed").json()["items"]
+    assert [one["actor_name"] for one in by_name] == ["Adam"] * 3
+    for wrong in ({"actor": "nobody"}, {"resource": "layer:nothing"}, {"resource": "castle:x"}, {"resource": "raw"}):
+        assert millrace.as_("Adam").get("/api/audit", **wrong).status_code == 422
 
 
 def test_a_denied_look_is_recorded_whether_the_thing_exists_or_not(millrace: Company) -> None:

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from headgate.audit.events import Batches, Event, record
+from headgate.audit.events import Event, record
 from headgate.audit.sealing import Head, HeadFile, last_seal, seal_pending, verify
 from headgate.config import Settings
+from headgate.kit.batches import Batches
 from headgate.kit.clock import now
 from headgate.kit.db import Database
 from headgate.migrations import upgrade
@@ -136,7 +137,7 @@ def test_the_head_file_is_signed_and_missing_is_said(log: Database, tmp_path: Pa
 
 
 def test_events_that_need_no_transaction_of_their_own_are_written_within_a_second(log: Database) -> None:
-    batches = Batches(log)
+    batches = Batches(log, record, "audit events")
     for _ in range(1200):
         batches.put(Event(now(), "resource.read", allowed=True))
     deadline = time.monotonic() + 1.0

@@ -157,7 +157,10 @@ def test_members_act_over_http(tmp_path: Path) -> None:
         found = json.loads(as_("Ben", "resource", "list", "data_mart", "--json").stdout)
         assert as_("Ben", "resource", "get", found["items"][0]["id"]).returncode == 0
         refused = as_("Ben", "access", "change", "share", "resource=data_mart:Revenue", "for_use=false")
-        assert (refused.returncode, refused.stderr) == (1, "error: You may not configure sharing this\n")
+        assert (refused.returncode, refused.stderr) == (
+            1,
+            "error: You may not configure sharing: change the sharing toggles\n",
+        )
         done = as_("Tess", "access", "change", "share", "resource=data_mart:Revenue", "for_use=false")
         assert done.stdout == "Done, by technical owner.\n"
         hidden = as_("Ben", "resource", "get", "tbl_00000000000000000000")
@@ -221,8 +224,8 @@ def test_a_settings_file_is_read_and_its_slips_are_caught(tmp_path: Path) -> Non
 def test_the_database_command_says_which_version_there_is(tmp_path: Path) -> None:
     one = Installation(tmp_path)
     assert "empty" in run(one, "db", "status")
-    assert run(one, "db", "upgrade").startswith("The database is of version")
-    assert "as before" in run(one, "db", "upgrade")
+    assert run(one, "db", "upgrade").startswith("The database has version")
+    assert "already" in run(one, "db", "upgrade")
     assert json.loads(run(one, "db", "status", "--json"))["database"]
 
 
@@ -240,12 +243,12 @@ def test_the_audit_log_is_verified_by_a_command(tmp_path: Path) -> None:
                 "access", "change", "share", "resource=data_mart:Revenue", f"for_use={for_use}",
                 HEADGATE_SERVER_URL=address, HEADGATE_TOKEN=token,
             )  # fmt: skip
-        eventually(lambda: "3 events sealed" in one.headgate("audit", "verify").stdout)
+        eventually(lambda: "4 events sealed" in one.headgate("audit", "verify").stdout)
         one.stop()
         assert "access.changed" in run(one, "audit", "list")
         with sqlite3.connect(tmp_path / "headgate.db") as connection:
             connection.execute("DROP TRIGGER audit_events_kept")
-            connection.execute("DELETE FROM audit_events WHERE seal_number = 3")
+            connection.execute("DELETE FROM audit_events WHERE seal_number = 4")
         found = one.headgate("audit", "verify")
         assert (found.returncode, "cut off" in found.stdout) == (1, True)
         assert json.loads(one.headgate("audit", "verify", "--json").stdout)["faults"]

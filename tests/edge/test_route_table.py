@@ -6,16 +6,26 @@ from fastapi.routing import APIRoute
 
 from headgate.app import create_app
 from headgate.config import Settings
-from headgate.edge.guards import OnOrganization, OnResource, Public, SignedIn
+from headgate.edge.guards import OnOrganization, OnResource, OwnCredentials, Public, SignedIn
 from headgate.edge.routes import Declared
 
 PUBLIC, MEMBER, MEMBER_OR_OPERATOR = "anyone", "a member", "a member or the operator"
+CREDENTIALS = "a member, not by a narrowed token"
 
 ROUTES = {
     ("GET", "/healthz"): (PUBLIC, "nothing"),
     ("GET", "/readyz"): (PUBLIC, "nothing"),
     ("GET", "/metrics"): (PUBLIC, "nothing"),
     ("GET", "/.well-known/authzen-configuration"): (PUBLIC, "nothing"),
+    ("POST", "/api/sign-in"): (PUBLIC, "changes"),
+    ("POST", "/api/sign-in/links"): (PUBLIC, "changes"),
+    ("POST", "/api/sign-in/by-link"): (PUBLIC, "changes"),
+    ("POST", "/api/password/by-link"): (PUBLIC, "changes"),
+    ("POST", "/api/sign-out"): (MEMBER, "changes"),
+    ("POST", "/api/me/password"): (CREDENTIALS, "changes"),
+    ("GET", "/api/me/sessions"): (MEMBER, "nothing"),
+    ("DELETE", "/api/me/sessions"): (CREDENTIALS, "changes"),
+    ("DELETE", "/api/me/sessions/{session_id}"): (CREDENTIALS, "changes"),
     ("GET", "/api/resources"): (MEMBER, "reads"),
     ("GET", "/api/resources/{resource_id}"): (MEMBER, "reads"),
     ("GET", "/api/access/me"): (MEMBER, "nothing"),
@@ -43,6 +53,8 @@ def guard_of(declared: Declared) -> str:
             return PUBLIC
         case SignedIn():
             return MEMBER_OR_OPERATOR if declared.guard.operator_too else MEMBER
+        case OwnCredentials():
+            return CREDENTIALS
         case OnOrganization():
             return declared.guard.action
         case OnResource():

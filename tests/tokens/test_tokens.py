@@ -5,20 +5,20 @@ from datetime import timedelta
 import pytest
 
 from headgate.kit.clock import now
-from headgate.tokens.secrets import digest, is_well_formed, new_secret
+from headgate.kit.secrets import Sort, digest, is_well_formed, new_secret
 from headgate.tokens.service import identify, revoke
 from tests.support.company import Company
 
 
 def test_a_secret_is_recognisable_and_a_slip_is_caught() -> None:
-    secret = new_secret()
+    secret = new_secret(Sort.token)
     assert secret.startswith("hgt_")
-    assert is_well_formed(secret)
+    assert is_well_formed(secret, Sort.token)
     for position in range(4, len(secret)):
         other = "a" if secret[position] != "a" else "b"
-        assert not is_well_formed(secret[:position] + other + secret[position + 1 :])
+        assert not is_well_formed(secret[:position] + other + secret[position + 1 :], Sort.token)
     for bad in ("", "hgt_", secret[:-1], secret + "a", secret.upper(), "xyz_" + secret[4:], "hgt_" + "é" * 38):
-        assert not is_well_formed(bad)
+        assert not is_well_formed(bad, Sort.token)
 
 
 def test_only_a_hash_is_stored(millrace: Company) -> None:
@@ -33,7 +33,7 @@ def test_a_token_ends_when_it_is_revoked_or_expires(millrace: Company) -> None:
     api = millrace.as_("Ben")
     assert api.get("/api/access/me").status_code == 200
     (identifier,) = (row[0] for row in millrace.rows("SELECT id FROM tokens"))
-    millrace.database.write(lambda connection: revoke(connection, identifier, now()))
+    millrace.database.write(lambda connection: revoke(connection, identifier, now(), by=None))
     assert api.get("/api/access/me").status_code == 401
     short = millrace.token("Ben", expires=now() + timedelta(minutes=5))
     with millrace.database.read() as connection:

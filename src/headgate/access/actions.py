@@ -77,3 +77,10 @@ DESCRIPTIONS = {
     "use": "Link it to other things",
     "view_data": "Preview rows of the task's output tables",
 }
+
+
+def words(action: str) -> str:
+    """An action as it stands in a sentence: its name, and what it means."""
+    meaning = DESCRIPTIONS.get(action)
+    name = action.replace("_", " ")
+    return f"{name}: {meaning[0].lower()}{meaning[1:]}" if meaning else name

@@ -42,9 +42,9 @@ def reasons(subject: Subject | None, action: str, thing: Thing, known: Known, bo
     found = []
     for path in book.granting(thing.kind, action):
         gaps = _Gaps(book, known).of(path.condition, subject, thing)
-        about = tuple(dict.fromkeys(gap.about for gap in gaps if gap.about is not None and known(gap.about)))
+        about = {gap.about.id: gap.about for gap in gaps if gap.about is not None and known(gap.about)}
         texts = tuple(dict.fromkeys(gap.text for gap in gaps))
-        found.append(PathReason(path.name, path.condition.words(thing.kind), texts, path.remedy, about))
+        found.append(PathReason(path.name, path.condition.words(thing.kind), texts, path.remedy, tuple(about.values())))
     return sorted(found, key=lambda reason: len(reason.missing))
 
 

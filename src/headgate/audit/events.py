@@ -1,25 +1,24 @@
-"""Audit events, and how they are written: with the change they tell of, or in batches for reads of data."""
+"""Audit events, which are written with the change they tell of, or in batches for reads of data."""
 
-import queue
-import threading
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, insert
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import Connection, String, insert
 
 from headgate.audit.models import audit_event_table
-from headgate.kit.db import Busy, Database
-from headgate.kit.log import get_logger
 
 CHANGED = "access.changed"
 DENIED = "access.denied"
 DECIDED = "access.decided"
 READ = "resource.read"
 
-_log = get_logger("headgate.audit")
+_WIDTHS = {
+    column.name: column.type.length
+    for column in audit_event_table.columns
+    if isinstance(column.type, String) and column.type.length
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,52 +39,17 @@ class Event:
     after: dict[str, Any] | None = None
 
 
+def _stored(event: Event) -> dict[str, Any]:
+    """An event as the table holds it: whatever a caller wrote in it is cut to the width of its column."""
+    row = asdict(event)
+    for name, width in _WIDTHS.items():
+        if row.get(name) is not None and len(row[name]) > width:
+            row[name] = row[name][: width - 1] + "…"
+    return row
+
+
 def record(connection: Connection, events: Iterable[Event]) -> None:
     """Add events to the log, in this transaction."""
-    rows = [asdict(event) for event in events]
+    rows = [_stored(event) for event in events]
     if rows:
         connection.execute(insert(audit_event_table), rows)
-
-
-class Batches:
-    """Events that need not wait for a transaction of their own: written together, within a second."""
-
-    INTERVAL = 0.5
-    LARGEST = 5000
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._queue: queue.SimpleQueue[Event] = queue.SimpleQueue()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="audit batches", daemon=True)
-        self._thread.start()
-
-    def put(self, event: Event) -> None:
-        """Have an event written soon."""
-        self._queue.put(event)
-
-    def _run(self) -> None:
-        while not self._stop.wait(self.INTERVAL):
-            self._flush()
-        self._flush()
-
-    def _flush(self) -> None:
-        pending: list[Event] = []
-        while len(pending) < self.LARGEST:
-            try:
-                pending.append(self._queue.get_nowait())
-            except queue.Empty:
-                break
-        if not pending:
-            return
-        try:
-            self._database.write(lambda connection: record(connection, pending))
-        except (Busy, DBAPIError):
-            _log.exception("audit events could not be written; they are kept and tried again", events=len(pending))
-            for event in pending:
-                self._queue.put(event)
-
-    def close(self) -> None:
-        """Write what is left, and stop."""
-        self._stop.set()
-        self._thread.join(timeout=10)

@@ -8,6 +8,7 @@ from typing import Any
 import httpx2 as httpx
 
 from headgate.errors import Problem
+from headgate.kit.secrets import Sort, is_well_formed
 
 SERVER_VARIABLE = "HEADGATE_SERVER_URL"
 TOKEN_VARIABLE = "HEADGATE_TOKEN"  # noqa: S105 - the name of a variable
@@ -43,6 +44,9 @@ class Client:
         is_json = "json" in response.headers.get("content-type", "")
         if response.is_success:
             return response.json() if is_json else response.text
+        if response.status_code == 401:
+            detail = f"the server does not know this token; it may have ended. Set {TOKEN_VARIABLE} to another"
+            raise RemoteProblem({"detail": detail}, 401)
         raise RemoteProblem(response.json() if is_json else {}, response.status_code)
 
 
@@ -53,6 +57,10 @@ def connect() -> Iterator[Client]:
     if token or server:
         if not token:
             raise RemoteProblem({"detail": f"{SERVER_VARIABLE} is set, so set {TOKEN_VARIABLE} too"}, 401)
+        if not is_well_formed(token, Sort.token):
+            raise RemoteProblem({"detail": f"{TOKEN_VARIABLE} holds no token; one looks like hgt_ and 38 more"}, 422)
+        if server and not server.startswith(("http://", "https://")):
+            raise RemoteProblem({"detail": f"{SERVER_VARIABLE}: write http:// or https:// before {server!r}"}, 422)
         headers = {"Authorization": f"Bearer {token}"}
         try:
             with httpx.Client(base_url=server or DEFAULT_SERVER, headers=headers, timeout=60) as http:
@@ -76,8 +84,8 @@ def _local() -> Iterator[httpx.Client]:
 
     from headgate.app import create_app
     from headgate.config import LogSettings, load
+    from headgate.edge.identity import OPERATOR_SCOPE
     from headgate.edge.logs import configure
-    from headgate.edge.routes import OPERATOR_SCOPE
     from headgate.supervisor.preflight import check
 
     settings = load()

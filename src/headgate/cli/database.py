@@ -30,22 +30,31 @@ def upgrade(as_json: Json = False) -> None:
     if as_json:
         print_json({"before": before, "now": version.NEEDED})
     else:
-        print(f"The database is of version {version.NEEDED}" + (" as before." if before == version.NEEDED else "."))
+        state = "already" if before == version.NEEDED else "now"
+        print(f"The database has version {version.NEEDED} {state}.")
 
 
 @app.command()
 @told
 def status(as_json: Json = False) -> None:
     """Say which version the database has, and which this Headgate needs."""
+    from pathlib import Path
+
+    from sqlalchemy.engine import make_url
+
     from headgate.config import load
     from headgate.kit import version
     from headgate.kit.db import Database
 
-    database = Database(load().database_url, pool_size=2)
-    try:
-        found = version.current(database)
-    finally:
-        database.close()
+    address = load().database_url
+    url = make_url(address)
+    found = None
+    if url.get_backend_name() != "sqlite" or Path(url.database or "").is_file():
+        database = Database(address, pool_size=2)
+        try:
+            found = version.current(database)
+        finally:
+            database.close()
     if as_json:
         print_json({"database": found, "needed": version.NEEDED})
         return

@@ -32,6 +32,18 @@ def demo(
     raise typer.Exit(run(folder, stay=stay))
 
 
+def _without_password(value: object) -> object:
+    """A setting as it can be shown: an address without its password."""
+    from urllib.parse import urlsplit, urlunsplit
+
+    if not isinstance(value, str) or "://" not in value:
+        return value
+    parts = urlsplit(value)
+    if parts.password is None:
+        return value
+    return urlunsplit(parts._replace(netloc=f"{parts.username}:**********@{parts.netloc.rpartition('@')[2]}"))
+
+
 @config.command("show")
 @told
 def show(as_json: Json = False) -> None:
@@ -44,7 +56,7 @@ def show(as_json: Json = False) -> None:
         value: object = settings
         for part in name.split("."):
             value = getattr(value, part)
-        rows.append((name, value, field.description))
+        rows.append((name, _without_password(value), field.description))
     if as_json:
         print_json({name: value if isinstance(value, int | None) else str(value) for name, value, _ in rows})
     else:

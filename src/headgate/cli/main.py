@@ -10,6 +10,7 @@ from headgate.audit import cli as audit
 from headgate.cli import database, installation
 from headgate.governance import cli as access
 from headgate.resources import cli as resources
+from headgate.secrets import cli as secrets
 from headgate.tokens import cli as tokens
 
 app = typer.Typer(
@@ -27,6 +28,7 @@ app.add_typer(tokens.app, name="token")
 app.add_typer(access.app, name="access")
 app.add_typer(resources.app, name="resource")
 app.add_typer(audit.app, name="audit")
+app.add_typer(secrets.app, name="keys")
 app.command("me")(access.me)
 
 

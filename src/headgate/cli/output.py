@@ -1,6 +1,7 @@
 """What commands print: tables for people, JSON for programs, and errors that say what to do."""
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
@@ -16,8 +17,13 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 def fail(message: str, status: int = FAILED) -> NoReturn:
     """Say what is wrong, and end."""
-    print(f"error: {message}", file=sys.stderr)
+    print(f"error: {_printable(message)}", file=sys.stderr)
     raise typer.Exit(status)
+
+
+def _printable(text: str) -> str:
+    """Text that cannot steer the terminal."""
+    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def print_json(value: Any) -> None:
@@ -55,7 +61,13 @@ def _cell(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, list | tuple):
         return ", ".join(str(one) for one in value)
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(value))
+    return _printable(str(value)).replace("\n", "\N{REPLACEMENT CHARACTER}")
+
+
+def _about_database(error: Exception) -> str:
+    """What is wrong with the database, in one line, without its password."""
+    cause = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+    return f"the database cannot be used: {cause}; check `database.url` in the settings, and that it is running"
 
 
 def told(function: Callable[P, None]) -> Callable[P, None]:
@@ -75,7 +87,13 @@ def told(function: Callable[P, None]) -> Callable[P, None]:
             fail(str(error), MALFORMED)
         except Problem as error:
             fail(error.detail, MALFORMED if isinstance(error, Invalid) or error.status in (400, 422) else FAILED)
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         except OSError as error:
-            fail(f"{error.strerror or error}: {error.filename or ''}".rstrip(": "), MALFORMED)
+            fail(f"{error.filename or ''}: {error.strerror or error}".lstrip(": "), MALFORMED)
+        except Exception as error:
+            if not type(error).__module__.startswith(("sqlalchemy", "psycopg")):
+                raise
+            fail(_about_database(error), MALFORMED)
 
     return wrapped

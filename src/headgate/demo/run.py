@@ -21,7 +21,7 @@ from headgate.governance.loading import load as load_world
 from headgate.kit.clock import now
 from headgate.kit.db import Database
 from headgate.supervisor.preflight import check
-from headgate.supervisor.run import main_or_exit
+from headgate.supervisor.run import hold, main_or_exit
 from headgate.tokens.service import create
 
 WORLD = files("headgate.demo") / "company.yaml"
@@ -65,13 +65,17 @@ def _settings(folder: Path) -> Settings:
     if folder.exists():
         if not (folder / MARKER).exists() and any(folder.iterdir()):
             raise Conflict(f"{folder} holds something that is no demo; give --folder another place")
+        os.close(hold(folder))
         shutil.rmtree(folder)
     folder.mkdir(parents=True, mode=0o700)
     (folder / MARKER).touch()
     os.environ[f"{PREFIX}DATA_DIR"] = str(folder.absolute())
     os.environ.setdefault(f"{PREFIX}LOG__LEVEL", "warning")
-    os.environ.pop(f"{PREFIX}DATABASE__URL", None)
-    if f"{PREFIX}SERVER__PORT" not in os.environ and _is_taken(load().server.port):
+    # Whatever database the settings name, a demo has one of its own.
+    os.environ[f"{PREFIX}DATABASE__URL"] = f"sqlite:///{folder.absolute()}/headgate.db"
+    settings = load()
+    if f"{PREFIX}SERVER__PORT" not in os.environ and _is_taken(settings.server.port):
+        print(f"Port {settings.server.port} is taken; the demo takes a free one.")
         os.environ[f"{PREFIX}SERVER__PORT"] = "0"
     return load()
 

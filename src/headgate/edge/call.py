@@ -7,13 +7,15 @@ from typing import Any, NoReturn
 
 from sqlalchemy import Connection
 
+from headgate.access.actions import words
 from headgate.access.book import BOOK
 from headgate.access.decision import Decision
 from headgate.access.facts import Subject
-from headgate.access.kinds import rule_kinds
+from headgate.access.kinds import KINDS, rule_kinds
 from headgate.access.narrowing import UNLIMITED, Narrowing
 from headgate.audit.events import DECIDED, DENIED, READ, Event, record
 from headgate.config import Settings
+from headgate.edge.services import Services
 from headgate.errors import Denied, NotFound
 from headgate.governance.facts import Facts
 from headgate.governance.questions import Question, decide
@@ -23,12 +25,15 @@ from headgate.kit.ids import kind_of
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls: a member by a token, or the operator on the machine itself."""
+    """Who calls: a member by a token or a session, or the operator on the machine itself."""
 
     member: str
     token: str | None = None
     narrowing: Narrowing = UNLIMITED
     operator: bool = False
+    session: str | None = None
+    seen: datetime | None = None
+    """When the token or session was noted as used, if it ever was."""
 
 
 OPERATOR = Caller("operator", operator=True)
@@ -36,21 +41,27 @@ OPERATOR = Caller("operator", operator=True)
 
 @dataclass(slots=True)
 class Recorded:
-    """What a call wants in the audit log, beside its transaction."""
+    """What a call wants in the audit log, beside its transaction, and in the headers of its answer."""
 
     denials: list[Event] = field(default_factory=list)
     reads: list[Event] = field(default_factory=list)
+    cookies: list[str] = field(default_factory=list)
 
 
 class Call:
     """What a route's function works with."""
 
     def __init__(
-        self, connection: Connection, now: datetime, caller: Caller, settings: Settings, request_id: str | None = None
+        self, connection: Connection, now: datetime, caller: Caller, services: Services, request_id: str | None = None
     ) -> None:
-        self.connection, self.now, self.settings, self.request_id = connection, now, settings, request_id
+        self.connection, self.now, self.services, self.request_id = connection, now, services, request_id
         self.caller = caller
         self.recorded = Recorded()
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of this installation."""
+        return self.services.settings
 
     @cached_property
     def facts(self) -> Facts:
@@ -112,7 +123,7 @@ class Call:
     def may_see(self, resource: str) -> bool:
         """Whether the caller may know that a resource exists."""
         kind = kind_of(resource)
-        if kind is None:
+        if kind is None or kind not in KINDS:
             return False
         actions = {BOOK.tables[one].listed_by for one in rule_kinds(kind)} | {"restore"}
         return any(self.decide(action, kind, resource) for action in sorted(actions - {""}))
@@ -124,9 +135,13 @@ class Call:
             self.refuse(action, kind, resource)
         return decision
 
+    def note_denial(self, action: str, kind: str, resource: str | None) -> None:
+        """Have a refusal recorded."""
+        self.recorded.denials.append(self.event(DENIED, allowed=False, action=action, kind=kind, resource_id=resource))
+
     def refuse(self, action: str, kind: str, resource: str | None) -> NoReturn:
         """Refuse: 403 with the reasons to whoever may see the resource, 404 to everyone else."""
-        self.recorded.denials.append(self.event(DENIED, allowed=False, action=action, kind=kind, resource_id=resource))
+        self.note_denial(action, kind, resource)
         if kind not in {"organization", "member"} and (resource is None or not self.may_see(resource)):
             raise NotFound
         raise Denied(**self.explanation(action, kind, resource))
@@ -137,9 +152,9 @@ class Call:
         if self.caller.narrowing.is_narrowed:
             full = Question(self.caller.member, action, kind, resource)
             if decide(self.connection, full, self.now):
-                return {"detail": f"This token is narrowed and cannot {action.replace('_', ' ')}; you yourself can"}
+                return {"detail": f"This token is narrowed and may not {words(action)}; you yourself may"}
         found = explain(self.facts, question, self.subject)
         ways = [
             {"path": way.path, "missing": list(way.missing), "how": way.how, "who": list(way.who)} for way in found.ways
         ]
-        return {"detail": f"You may not {action.replace('_', ' ')} this", "action": action, "ways": ways}
+        return {"detail": f"You may not {words(action)}", "action": action, "ways": ways}

@@ -45,6 +45,19 @@ class SignedIn:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnCredentials:
+    """Any member, for their own tokens, password and sessions; not by a narrowed token."""
+
+    then: str
+    public: bool = False
+
+    def check(self, call: Call, parameters: dict[str, Any]) -> None:
+        SignedIn(self.then).check(call, parameters)
+        if not call.caller.narrowing.permits_action("manage_tokens", call.now):
+            raise Denied("A narrowed token makes or changes no token, password or session; use one without limits")
+
+
+@dataclass(frozen=True, slots=True)
 class OnOrganization:
     """Whoever has an action on the organization."""
 

@@ -31,7 +31,7 @@ class Health(BaseModel):
     guard=Public("says that the process lives"),
     audit=Audit.nothing,
     summary="Is it alive",
-    quick=True,
+    offline=True,
 )
 def healthz(call: Call) -> Health:
     """Answers as long as the process does."""

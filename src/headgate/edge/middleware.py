@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from headgate.edge.problems import respond
+from headgate.edge.problems import handle, respond
 from headgate.errors import TooLarge
 from headgate.kit.log import get_logger
 
@@ -47,22 +47,29 @@ class Edge:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        is_head = scope["method"] == "HEAD"
+        if is_head:
+            scope = {**scope, "method": "GET"}
         request_id = _request_id(scope)
         scope["headgate.request_id"] = request_id
-        started, status = time.perf_counter(), 500
+        started, status, answered = time.perf_counter(), 500, False
 
         async def send_with_headers(message: Message) -> None:
-            nonlocal status
+            nonlocal status, answered
             if message["type"] == "http.response.start":
-                status = message["status"]
+                status, answered = message["status"], True
                 message["headers"] = _headers(message["headers"], request_id, scope)
-            await send(message)
+            await send({**message, "body": b""} if is_head and message["type"] == "http.response.body" else message)
 
         try:
             if _declared_length(scope) > self.max_body_bytes:
                 await self._refuse(scope, receive, send_with_headers)
             else:
                 await self.app(scope, _Limited(receive, self.max_body_bytes), send_with_headers)
+        except Exception as error:
+            if answered:
+                raise
+            await handle(Request(scope), error)(scope, receive, send_with_headers)
         finally:
             _observe(scope, status, time.perf_counter() - started, request_id)
 

@@ -50,11 +50,27 @@ def respond(problem: Problem, request: Request, headers: dict[str, str] | None =
         "request_id": request.scope.get("headgate.request_id"),
         **problem.more,
     }
-    return Response(json.dumps(body, ensure_ascii=False), problem.status, headers, MEDIA_TYPE)
+    content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+    return Response(content, problem.status, headers, MEDIA_TYPE)
 
 
 def _places(errors: Iterable[Any]) -> list[dict[str, str]]:
-    return [{"place": ".".join(str(part) for part in e["loc"]), "message": str(e["msg"])} for e in errors]
+    return [{"place": ".".join(str(part) for part in e["loc"]), "message": _message(e)} for e in errors]
+
+
+def _message(error: Any) -> str:
+    """What is wrong with a value, in our words where the library's are for programmers."""
+    context = error.get("ctx") or {}
+    expected = context.get("expected_tags", "")
+    messages = {
+        "missing": "is needed",
+        "extra_forbidden": "is not known here",
+        "union_tag_invalid": f"there is no {context.get('tag')!r}; there are {expected.replace(chr(39), '')}",
+        "union_tag_not_found": "is needed: which change",
+        "string_pattern_mismatch": "is not an id; one looks like dm_01k6x3v9c2m4n8p0q7rs",
+        "json_invalid": "is not JSON",
+    }
+    return messages.get(error["type"]) or str(error["msg"]).removeprefix("Value error, ")
 
 
 def _problem_of(error: Exception, request: Request) -> Problem:
@@ -91,6 +107,23 @@ def handle(request: Request, error: Exception) -> Response:
 
 
 def install(app: FastAPI) -> None:
-    """Have every error of an application answered as a problem."""
-    for kind in (Problem, RequestValidationError, Busy, PoolTimeout, HTTPException, Exception):
+    """Have the errors of an application answered as problems. What is left, the outermost layer answers."""
+    for kind in (Problem, RequestValidationError, Busy, PoolTimeout, HTTPException):
         app.add_exception_handler(kind, handle)
+
+
+def describe(app: FastAPI) -> None:
+    """Have the document of the API say what a problem looks like; every route refers to it."""
+    plain = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            document = plain()
+            schema = ProblemBody.model_json_schema(ref_template="#/components/schemas/{model}")
+            known = document.setdefault("components", {}).setdefault("schemas", {})
+            known.update({**schema.pop("$defs", {}), "ProblemBody": schema})
+            known.pop("HTTPValidationError", None)
+            known.pop("ValidationError", None)
+        return app.openapi_schema or {}
+
+    app.openapi = openapi  # type: ignore[method-assign]

@@ -6,8 +6,9 @@ repeated whole.
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, is_dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -17,18 +18,15 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic_core import SchemaSerializer
 from starlette.concurrency import run_in_threadpool
 
-from headgate.audit.events import Batches, record
-from headgate.config import Settings
-from headgate.edge.call import OPERATOR, Call, Caller, Recorded
+from headgate.audit.events import record
+from headgate.edge.call import Call, Caller, Recorded
 from headgate.edge.guards import Guard
-from headgate.edge.problems import ProblemBody
-from headgate.errors import Denied, Invalid, NotFound, NotSignedIn, Problem, Unavailable
+from headgate.edge.identity import NOBODY, caller, refuse_cross_site
+from headgate.edge.services import SEEN_EVERY, Services, Use
+from headgate.errors import BadRequest, Denied, Invalid, NotFound, NotSignedIn, Problem, TooLarge, Unavailable
 from headgate.kit.clock import now as clock
-from headgate.kit.db import Database
-from headgate.tokens.service import identify
 
-OPERATOR_SCOPE = "headgate.operator"
-"""Set in the ASGI scope by a process on the machine itself; it cannot come over the network."""
+Prepare = Callable[[Services, Request, dict[str, Any]], Any]
 
 
 class Audit(StrEnum):
@@ -41,15 +39,6 @@ class Audit(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Services:
-    """What the routes of one process share."""
-
-    settings: Settings
-    database: Database
-    batches: Batches
-
-
-@dataclass(frozen=True, slots=True)
 class Declared:
     """What a route says of itself."""
 
@@ -57,6 +46,8 @@ class Declared:
     audit: Audit
     writes: bool
     is_quick: Callable[[dict[str, Any]], bool]
+    prepare: Prepare | None = None
+    offline: bool = False
 
 
 class GovernedRouter(APIRouter):
@@ -73,19 +64,24 @@ class GovernedRouter(APIRouter):
         errors: Sequence[type[Problem]] = (),
         text: str | None = None,
         quick: Callable[[dict[str, Any]], bool] | bool = False,
+        offline: bool = False,
+        prepare: Prepare | None = None,
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Add a route. It writes if it changes something: that is its audit entry.
 
         It answers with the model that its function returns, or with `text` of that media type. A `quick` one does a
         bounded read whose decision is in the statement that reads: it needs no snapshot, and no thread on SQLite.
+        What takes long and needs no transaction, such as hashing a password, is done by `prepare` before it; the
+        function gets its answer as `prepared`. An `offline` one answers without the database.
         """
         is_quick = quick if callable(quick) else (lambda parameters: bool(quick))
-        declared = Declared(guard, audit, audit is Audit.changes, is_quick)
+        declared = Declared(guard, audit, audit is Audit.changes, is_quick, prepare, offline)
 
         def add(function: Callable[..., Any]) -> Callable[..., Any]:
-            answer = inspect.signature(function, eval_str=True).return_annotation
+            signature = inspect.signature(function, eval_str=True)
+            answer = signature.return_annotation
             is_model = isinstance(answer, type) and (issubclass(answer, BaseModel) or is_dataclass(answer))
-            responses = _responses(guard, errors)
+            responses = _responses(guard, errors, signature.parameters.values())
             if text is not None:
                 responses[200] = {"description": summary, "content": {text: {"schema": {"type": "string"}}}}
             self.add_api_route(
@@ -104,35 +100,47 @@ class GovernedRouter(APIRouter):
         return add
 
 
-def _responses(guard: Guard, errors: Sequence[type[Problem]]) -> dict[int | str, dict[str, Any]]:
-    """The errors that a route declares: its own, and those that every guarded route has."""
-    common: list[type[Problem]] = [Invalid, Unavailable]
+def _responses(
+    guard: Guard, errors: Sequence[type[Problem]], parameters: Iterable[inspect.Parameter]
+) -> dict[int | str, dict[str, Any]]:
+    """The errors that a route declares: its own, and those that every route of its sort has."""
+    common: list[type[Problem]] = [Unavailable]
+    taken = [parameter for parameter in parameters if parameter.name not in GIVEN]
+    if taken:
+        common.append(Invalid)
+    if any(parameter.name == "body" for parameter in taken):
+        common += [BadRequest, TooLarge]
     if not guard.public:
         common += [NotSignedIn, Denied, NotFound]
     found: dict[int | str, dict[str, Any]] = {}
     for problem in sorted({*common, *errors}, key=lambda one: one.status):
         example = {"type": "about:blank", "title": problem.title, "status": problem.status, "code": problem.code}
-        found[problem.status] = {
-            "model": ProblemBody,
-            "description": problem.title,
-            "content": {"application/problem+json": {"example": {**example, "detail": problem.title}}},
-        }
+        example["detail"] = problem.title
+        body = {"schema": {"$ref": "#/components/schemas/ProblemBody"}, "example": example}
+        found[problem.status] = {"description": problem.title, "content": {"application/problem+json": body}}
     return found
+
+
+GIVEN = frozenset({"call", "request", "prepared"})
+"""Parameters of a route's function that the edge gives; the others come from the request."""
 
 
 def _endpoint(function: Callable[..., Any], declared: Declared) -> Callable[..., Any]:
     """The function as FastAPI sees it: without `call`, in one thread, in one transaction."""
     signature = inspect.signature(function, eval_str=True)
-    own = [parameter for name, parameter in signature.parameters.items() if name not in {"call", "request"}]
+    own = [parameter for name, parameter in signature.parameters.items() if name not in GIVEN]
     wants_request = "request" in signature.parameters
     request = inspect.Parameter("request", inspect.Parameter.KEYWORD_ONLY, annotation=Request)
     own = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
 
     @functools.wraps(function)
     async def endpoint(*, request: Request, **parameters: Any) -> Response:
+        if declared.prepare:
+            prepared = await run_in_threadpool(declared.prepare, request.app.state.services, request, parameters)
+            parameters["prepared"] = prepared
         if wants_request:
             parameters["request"] = request
-        return _respond(await run(function, declared, request, parameters))
+        return await run(function, declared, request, parameters)
 
     endpoint.__signature__ = signature.replace(parameters=[request, *own])  # type: ignore[attr-defined]
     endpoint.declared = declared  # type: ignore[attr-defined]
@@ -140,9 +148,14 @@ def _endpoint(function: Callable[..., Any], declared: Declared) -> Callable[...,
     return endpoint
 
 
-def _respond(answer: Any) -> Response:
-    if isinstance(answer, Response):
-        return answer
+def _respond(answer: Any, cookies: list[str]) -> Response:
+    response = answer if isinstance(answer, Response) else _json(answer)
+    for cookie in cookies:
+        response.headers.append("set-cookie", cookie)
+    return response
+
+
+def _json(answer: Any) -> Response:
     no_nulls = getattr(answer, "leave_out_none", False)
     serializer = _serializer(type(answer))  # type: ignore[arg-type]
     content = serializer.to_json(answer, by_alias=True, exclude_none=no_nulls)
@@ -154,18 +167,20 @@ def _serializer(answer: type) -> SchemaSerializer:
     return TypeAdapter(answer).serializer
 
 
-async def run(function: Callable[..., Any], declared: Declared, request: Request, parameters: dict[str, Any]) -> Any:
+async def run(
+    function: Callable[..., Any], declared: Declared, request: Request, parameters: dict[str, Any]
+) -> Response:
     """Run a route's function: identity, guard, work and commit; then what is to be recorded beside it."""
     services: Services = request.app.state.services
-    database, recorded = services.database, Recorded()
+    database, recorded, who, now = services.database, Recorded(), NOBODY, clock()
 
     def work(connection: Any) -> Any:
-        nonlocal recorded
+        nonlocal recorded, who, now
         now = clock()
-        caller = _caller(connection, request, declared, now)
-        call = Call(connection, now, caller, services.settings, request.scope.get("headgate.request_id"))
+        who = _caller(connection, request, declared, services, now)
+        call = Call(connection, now, who, services, request.scope.get("headgate.request_id"))
         recorded = call.recorded
-        request.scope["headgate.member"] = caller.member
+        request.scope["headgate.member"] = who.member
         declared.guard.check(call, parameters)
         return function(call=call, **parameters)
 
@@ -180,33 +195,33 @@ async def run(function: Callable[..., Any], declared: Declared, request: Request
             return work(connection)
 
     try:
-        if not declared.is_quick(parameters):
+        if declared.offline:
+            answer = work(None)
+        elif not declared.is_quick(parameters):
             answer = await run_in_threadpool(in_transaction)
         elif database.is_in_process:
             answer = by_statement()
         else:
             answer = await run_in_threadpool(by_statement)
-    except Problem:
+    finally:
         if recorded.denials:
             denials = recorded.denials
             await run_in_threadpool(database.write, lambda connection: record(connection, denials))
-        raise
+    _note(services, recorded, who, now)
+    return _respond(answer, recorded.cookies)
+
+
+def _note(services: Services, recorded: Recorded, who: Caller, now: datetime) -> None:
+    """Have written soon what need not be written at once."""
     for event in recorded.reads:
         services.batches.put(event)
-    return answer
+    if who.member and not who.operator and (who.seen is None or now - who.seen > SEEN_EVERY):
+        services.uses.put(Use(who.member, who.token, who.session, now))
 
 
-_NOBODY = Caller("")
-
-
-def _caller(connection: Any, request: Request, declared: Declared, now: Any) -> Caller:
-    if declared.guard.public:
-        return _NOBODY
-    if request.scope.get(OPERATOR_SCOPE):
-        return OPERATOR
-    header = request.headers.get("authorization", "")
-    scheme, _, secret = header.partition(" ")
-    identity = identify(connection, secret.strip(), now) if scheme.lower() == "bearer" else None
-    if identity is None:
-        raise NotSignedIn
-    return Caller(identity.member, identity.token, identity.narrowing)
+def _caller(connection: Any, request: Request, declared: Declared, services: Services, now: datetime) -> Caller:
+    if not declared.guard.public:
+        return caller(connection, request, services.settings, now)
+    if declared.writes:
+        refuse_cross_site(request, services.settings, must_tell=False)
+    return NOBODY

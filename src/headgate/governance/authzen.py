@@ -7,8 +7,6 @@ A subject is a member (type `member` or `user`), by id or name; a resource has a
 from dataclasses import replace
 from typing import Any
 
-from fastapi import Request
-
 from headgate.access.actions import DATA_READING
 from headgate.access.book import BOOK
 from headgate.access.kinds import rule_kinds, stored_kind
@@ -36,10 +34,11 @@ from headgate.governance.authzen_schemas import (
 )
 from headgate.governance.lookup import Ambiguous, Lookup
 from headgate.governance.people import who_can
-from headgate.governance.questions import Question, decide
+from headgate.governance.questions import Asker, Question, decide
 from headgate.governance.reasons import explain
 from headgate.governance.states import parse_state
 from headgate.kit.paging import MAX_LIMIT, BadCursor, Cursor
+from headgate.mail.texts import own_address
 from headgate.resources.repository import Query, details, page
 from headgate.resources.schemas import Kind
 
@@ -87,6 +86,7 @@ def _answer(call: Call, asked: Evaluation) -> DecisionOut:
         resource,
         state,
         call.caller.narrowing if own else replace_reach(call),
+        Asker(call.caller.member, call.caller.narrowing),
     )
     decision = decide(call.connection, question, call.now)
     if not decision or asked.action.name in DATA_READING:
@@ -189,6 +189,7 @@ def search_subject(call: Call, body: SearchSubject) -> SubjectsOut:
     """The members who have an action on a resource."""
     kind, resource = _resource(call, body.resource)
     if resource is None or body.subject.type not in SUBJECT_TYPES:
+        call.note_denial("see_access", kind, None)
         return SubjectsOut(page=PageOut(count=0), results=[])
     if not call.decide("ask_about_members", "organization", "organization"):
         call.require("see_access", kind, resource)
@@ -258,7 +259,8 @@ def search_action(call: Call, body: SearchAction) -> ActionsOut:
         rows = details(call.connection, member, [resource], call.now, limits)
         allowed = rows[0].allowed if rows else ()
     elif member and resource:
-        asked = (Question(member, action, kind, resource) for action in BOOK.actions(kind))
+        limits = call.caller.narrowing if member == call.caller.member else replace_reach(call)
+        asked = (Question(member, action, kind, resource, narrowing=limits) for action in BOOK.actions(kind))
         allowed = tuple(one.action for one in asked if decide(call.connection, one, call.now))
     return ActionsOut(page=PageOut(count=len(allowed)), results=[{"name": action} for action in allowed])
 
@@ -270,9 +272,9 @@ def search_action(call: Call, body: SearchAction) -> ActionsOut:
     audit=Audit.nothing,
     summary="AuthZEN metadata",
 )
-def authzen_configuration(call: Call, request: Request) -> Metadata:
+def authzen_configuration(call: Call) -> Metadata:
     """Where the AuthZEN endpoints are."""
-    base = (call.settings.server.public_url or str(request.base_url)).rstrip("/")
+    base = own_address(call.settings)
     return Metadata(
         policy_decision_point=base,
         access_evaluation_endpoint=f"{base}{BASE}/evaluation",

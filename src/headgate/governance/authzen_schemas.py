@@ -4,10 +4,13 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from headgate.kit.inputs import Input
+
 MAX_EVALUATIONS = 500
+LONGEST = 400
 
 
-class Loose(BaseModel):
+class Loose(Input):
     """As the specification asks, fields that we do not know are ignored."""
 
     model_config = ConfigDict(extra="ignore")
@@ -16,36 +19,36 @@ class Loose(BaseModel):
 class SubjectIn(Loose):
     """A member."""
 
-    type: str = Field(examples=["member"])
-    id: str = Field(examples=["Bob"])
-    properties: dict[str, Any] = {}
+    type: str = Field(max_length=LONGEST, examples=["member"])
+    id: str = Field(max_length=LONGEST, examples=["Bob"])
+    properties: dict[str, Any] = Field({})
 
 
 class SubjectType(Loose):
     """Members, in a search for them."""
 
-    type: str = Field(examples=["member"])
+    type: str = Field(max_length=LONGEST, examples=["member"])
 
 
 class ActionIn(Loose):
     """An action."""
 
-    name: str = Field(examples=["edit"])
-    properties: dict[str, Any] = {}
+    name: str = Field(max_length=LONGEST, examples=["edit"])
+    properties: dict[str, Any] = Field({})
 
 
 class ResourceIn(Loose):
     """A resource."""
 
-    type: str = Field(examples=["data_mart"])
-    id: str = Field(examples=["Sales"])
-    properties: dict[str, Any] = {}
+    type: str = Field(max_length=LONGEST, examples=["data_mart"])
+    id: str = Field(max_length=LONGEST, examples=["Sales"])
+    properties: dict[str, Any] = Field({})
 
 
 class ResourceType(Loose):
     """A kind of resource, in a search for them."""
 
-    type: str = Field(examples=["data_mart"])
+    type: str = Field(max_length=LONGEST, examples=["data_mart"])
 
 
 class PageIn(Loose):
@@ -61,7 +64,7 @@ class Evaluation(Loose):
     subject: SubjectIn
     action: ActionIn
     resource: ResourceIn
-    context: dict[str, Any] = {}
+    context: dict[str, Any] = Field({})
 
 
 class PartialEvaluation(Loose):

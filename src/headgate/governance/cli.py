@@ -227,7 +227,7 @@ def what_if(
     print_table(("member", "resource", "gains", "loses"), rows, empty="Nobody would gain or lose anything.")
     rest = found["total"] - len(found["items"])
     if rest:
-        print(f"and {rest} more" + (f", {found['hidden']} of them hidden from you" if found["hidden"] else ""))
+        print(f"and {rest} more")
 
 
 @app.command("change")
@@ -269,19 +269,12 @@ def tables(as_json: Json = False) -> None:
 @app.command()
 @told
 def reindex(as_json: Json = False) -> None:
-    """Write the index that makes lists fast anew, from the rule tables."""
-    from headgate.config import load
-    from headgate.kit.db import Database
+    """Write the index that makes lists fast anew, from the rule tables, in this machine's own installation."""
+    from headgate.cli.local import installation
     from headgate.resources.index import rebuild
-    from headgate.supervisor.preflight import check
 
-    settings = load()
-    check(settings)
-    database = Database(settings.database_url, pool_size=2)
-    try:
+    with installation() as (_, database):
         entries = database.write(rebuild)
-    finally:
-        database.close()
     if as_json:
         print_json({"entries": entries})
     else:

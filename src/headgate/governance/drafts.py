@@ -10,7 +10,7 @@ from headgate.access.facts import Item, Stream, Subject, Thing
 from headgate.access.world_fields import GRANT_STATE, STATE, Field
 from headgate.access.world_specs import Unknown
 from headgate.governance.facts import Facts
-from headgate.governance.lookup import Lookup
+from headgate.governance.lookup import Ambiguous, Lookup
 
 
 class NotThere(LookupError):
@@ -20,8 +20,9 @@ class NotThere(LookupError):
 class Drafts:
     """Makes drafts from the fields that a caller gives, by name or id."""
 
-    def __init__(self, facts_: Facts) -> None:
-        self.facts, self.lookup = facts_, Lookup(facts_.connection)
+    def __init__(self, facts_: Facts, known: Callable[[Thing], bool] | None = None) -> None:
+        """`known` tells what whoever asks may know of; a draft that names anything else is denied."""
+        self.facts, self.lookup, self.known = facts_, Lookup(facts_.connection), known
 
     # Values
 
@@ -44,7 +45,10 @@ class Drafts:
         return reader() if reader else value
 
     def _found(self, kind: str, name: Any) -> str:
-        found = None if isinstance(name, Unknown) else self.lookup.of(kind, name)
+        try:
+            found = None if isinstance(name, Unknown) else self.lookup.of(kind, name)
+        except Ambiguous:
+            found = None
         if found is None:
             raise NotThere(str(name))
         return found
@@ -56,7 +60,10 @@ class Drafts:
         return found
 
     def _thing(self, kind: str, name: Any) -> Any:
-        return self.facts.thing(self._found(kind, name))
+        found = self.facts.thing(self._found(kind, name))
+        if self.known is not None and not self.known(found):
+            raise NotThere(str(name))
+        return found
 
     def values(self, kind: str, state: dict[str, Any], fields: dict[str, Field] | None = None) -> dict[str, Any]:
         """The fields as facts hold them; NotThere if one names something that does not exist."""

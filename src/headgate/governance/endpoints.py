@@ -126,7 +126,7 @@ def what_can_access(call: Call, body: schemas.WhatRequest) -> schemas.WhatPage:
 )
 def what_if_access(call: Call, body: schemas.WhatIfRequest) -> schemas.WhatIfAnswer:
     """What a change that has not been made would give and take. Nothing is written or locked."""
-    found, total, hidden = service.preview(call, body.change, body.member)
+    found, total = service.preview(call, body.change, body.member)
     names = {effect.member: call.facts.subject(effect.member) for effect, _ in found}
     items = [
         schemas.EffectOut(
@@ -139,7 +139,7 @@ def what_if_access(call: Call, body: schemas.WhatIfRequest) -> schemas.WhatIfAns
         )
         for effect, name in found
     ]
-    return schemas.WhatIfAnswer(items=items, total=total, hidden=hidden)
+    return schemas.WhatIfAnswer(items=items, total=total)
 
 
 @router.governed(

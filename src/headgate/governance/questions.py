@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from sqlalchemy import Connection
@@ -31,6 +31,22 @@ class Question:
     resource: str | None = None
     state: dict[str, Any] | None = None
     narrowing: Narrowing = UNLIMITED
+    asker: "Asker | None" = None
+    """Who asks, where that is somebody who may not know of everything that the state could name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Someone who asks a question, by a token of these limits."""
+
+    member: str
+    narrowing: Narrowing = UNLIMITED
+
+    def knows(self, facts: Facts, thing: Any) -> bool:
+        """Whether they may know that something exists."""
+        subject = facts.subject(self.member)
+        listed_by = BOOK.tables[thing.kind].listed_by
+        return bool(BOOK.decide(subject, listed_by, thing)) and self.narrowing.reaches(listed_by, thing)
 
 
 def decide(connection: Connection, question: Question, now: datetime) -> Decision:
@@ -94,7 +110,8 @@ def decide_in_memory(facts: Facts, question: Question) -> Decision:
 
 def _decide_thing(facts: Facts, question: Question, subject: Any, thing: Any) -> tuple[Thing | None, Decision]:
     """What the question is about, for the limits of a token, and what the rule tables say."""
-    action, drafts = question.action, Drafts(facts)
+    action, asker = question.action, question.asker
+    drafts = Drafts(facts, None if asker is None else partial(asker.knows, facts))
     if action in DRAFT_ACTIONS:
         if thing is not None:
             return thing, DENIED
@@ -124,6 +141,6 @@ def _decide_state(drafts: Drafts, question: Question, subject: Any, thing: Any) 
     values = drafts.values("pipeline" if thing.kind == "task" else thing.kind, state)
     if action == "change_owner" and values.get("owner") is None:
         return DENIED
-    if action == "change_space":
+    if action == "change_space" and hasattr(thing, "new_space"):
         thing = replace(thing, new_space=(values.get("space"),))
     return BOOK.decide(subject, action, thing)

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from headgate.governance.changes.schemas import Change, Ref
+from headgate.kit.inputs import Input
 from headgate.kit.paging import DEFAULT_LIMIT, MAX_LIMIT
 
 Action = Annotated[str, Field(min_length=1, max_length=40, examples=["edit"])]
@@ -16,7 +17,7 @@ Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT)]
 PageCursor = Annotated[str | None, Field(max_length=4000, description="From `next_cursor` of the page before")]
 
 
-class Asking(BaseModel):
+class Asking(Input):
     """What every question forbids: fields that nobody reads."""
 
     model_config = ConfigDict(extra="forbid")
@@ -28,7 +29,9 @@ class ExplainRequest(Asking):
     member: Ref | None = Field(None, examples=["Bob"], description="A name or id; left out, oneself")
     action: Action
     resource: Target | None = None
-    kind: str | None = Field(None, examples=["report"], description="Instead of a resource, to create or add one")
+    kind: str | None = Field(
+        None, max_length=40, examples=["report"], description="Instead of a resource, to create or add one"
+    )
     state: dict[str, Any] | None = Field(
         None, alias="with", description="The place of what is created, or the state after; fields as in worlds"
     )
@@ -123,11 +126,10 @@ class EffectOut(BaseModel):
 
 
 class WhatIfAnswer(BaseModel):
-    """Everyone who would gain or lose, as far as the asker may see."""
+    """Everyone who would gain or lose, on what the asker may see and share; for admins, on all that they may see."""
 
     items: list[EffectOut]
-    total: int = Field(description="How many there are in all")
-    hidden: int = Field(description="How many concern resources that you may not see")
+    total: int = Field(description="How many of those there are in all")
 
 
 class Changed(BaseModel):

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from headgate.access.actions import DATA_READING, DESCRIPTIONS
+from headgate.access.actions import DATA_READING, DRAFT_ACTIONS
 from headgate.access.book import BOOK
 from headgate.access.kinds import KINDS, rule_kinds, stored_kind
 from headgate.audit.events import CHANGED
@@ -11,10 +11,10 @@ from headgate.edge.call import Call
 from headgate.errors import Invalid, NotFound
 from headgate.governance.changes.plans import Plan, plan
 from headgate.governance.changes.reach import stale
-from headgate.governance.changes.targets import Targets
+from headgate.governance.changes.targets import Hidden, Targets
 from headgate.governance.lookup import Ambiguous, Lookup
 from headgate.governance.people import Person, who_can
-from headgate.governance.questions import Question, decide
+from headgate.governance.questions import Asker, Question, decide
 from headgate.governance.reasons import Explanation, explain
 from headgate.governance.states import parse_state
 from headgate.governance.what_if import Effect, effects
@@ -64,7 +64,7 @@ def target_asked(call: Call, text: str) -> tuple[str, str]:
 
 def check_action(kind: str, action: str) -> None:
     """An action that nobody has heard of is a slip, and said so."""
-    if action not in DESCRIPTIONS:
+    if not any(BOOK.granting(rules, action) for rules in rule_kinds(kind)):
         known = sorted({one for rules in rule_kinds(kind) for one in BOOK.actions(rules)})
         raise Invalid(f"action: there is no action {action!r}; a {kind} has {', '.join(known)}")
 
@@ -75,12 +75,17 @@ def ask(
     """Explain a decision about a member and a resource, or about one that does not exist yet."""
     if (target is None) == (kind is None):
         raise Invalid("give either a resource, or, to create or add one, a kind")
+    if target is None and kind not in KINDS:
+        raise Invalid(f"kind: there is no kind {kind!r}; the kinds are {', '.join(sorted(KINDS))}")
+    if (target is None) != (action in DRAFT_ACTIONS):
+        raise Invalid(f"action: ask {action} {'of a resource' if target is None else 'of a kind, with its place'}")
     found_kind, resource = target_asked(call, target) if target is not None else (kind or "", None)
     check_action(found_kind, action)
     state = parse_state(found_kind, action, state)
     own = member == call.caller.member
     narrowing = call.caller.narrowing if own else replace(call.caller.narrowing, only=None, read_only=False)
-    question = Question(member, action, found_kind, resource, state, narrowing)
+    asker = None if call.caller.operator else Asker(call.caller.member, call.caller.narrowing)
+    question = Question(member, action, found_kind, resource, state, narrowing, asker)
     reader = None if call.caller.operator else call.subject
     answer = explain_or_decide(call, question, reader)
     if action in DATA_READING or not answer.allowed:
@@ -119,52 +124,50 @@ def what(call: Call, member: str, kind: str, limit: int, after: Cursor | None) -
 
 
 def _planned(call: Call, change: Any) -> Plan:
-    return plan(change, Targets(call.facts, call.subject))
+    try:
+        return plan(change, Targets(call.facts, call.subject, call.caller.narrowing))
+    except Hidden as problem:
+        call.note_denial("see", problem.kind, problem.resource)
+        raise
 
 
-def preview(call: Call, change: Any, member: str | None) -> tuple[list[tuple[Effect, str]], int, int]:
-    """What a change would do: effects with names, how many in all, and how many are hidden from the caller."""
+def preview(call: Call, change: Any, member: str | None) -> tuple[list[tuple[Effect, str]], int]:
+    """What a change would do, as far as the caller may ask: the first effects with names, and how many in all."""
     found = _planned(call, change)
-    may_ask = call.decide("ask_about_members", "organization", "organization")
-    if not may_ask and not _within_token(call, found):
+    may_ask = bool(call.decide("ask_about_members", "organization", "organization"))
+    if not may_ask and not found.decision:
         call.refuse(found.action, found.thing.kind, found.thing.id)
     one = member_asked(call, member) if member is not None else None
     all_effects = effects(call.connection, found.delta, call.now, member=one)
-    named = _names(call, all_effects[: MAX_EFFECTS * 5])
+    named = _names(call, all_effects, whoever=may_ask)
     visible = [(effect, named[effect.resource]) for effect in all_effects if effect.resource in named]
-    hidden = sum(1 for effect in all_effects[: MAX_EFFECTS * 5] if effect.resource not in named)
-    return visible[:MAX_EFFECTS], len(all_effects), hidden
+    return visible[:MAX_EFFECTS], len(visible)
 
 
-def _within_token(call: Call, found: Plan) -> bool:
-    limits = call.caller.narrowing
-    reaches = limits.permits_action(found.action, call.now) and limits.reaches(found.action, found.thing)
-    return bool(found.decision) and reaches
-
-
-def _names(call: Call, found: list[Effect]) -> dict[str, str]:
-    """The names of those resources among the effects that the caller may see."""
-    names: dict[str, str] = {"organization": "organization"}
+def _names(call: Call, found: list[Effect], *, whoever: bool) -> dict[str, str]:
+    """The names of those resources among the effects that the caller may see, and may ask who can do what with."""
+    names: dict[str, str] = {"organization": "organization"} if whoever else {}
     by_kind: dict[str, list[str]] = {}
     for effect in found:
         by_kind.setdefault(effect.kind, []).append(effect.resource)
     for kind, ids in by_kind.items():
         unique = list(dict.fromkeys(ids))
         if kind == "member":
-            subjects = (call.facts.subject(one) for one in unique)
+            subjects = (call.facts.subject(one) for one in unique if whoever)
             names.update({one.id: one.name for one in subjects if one is not None})
         elif kind != "organization":
             listed = {BOOK.tables[one].listed_by for one in rule_kinds(kind)}
             viewer = found[0].member if call.caller.operator else call.caller.member
-            rows = details(call.connection, viewer, unique, call.now)
-            names.update({row.id: row.name for row in rows if call.caller.operator or listed & set(row.allowed)})
+            rows = details(call.connection, viewer, unique, call.now, call.caller.narrowing)
+            asked = {"see_access"} if not whoever else listed
+            names.update({row.id: row.name for row in rows if call.caller.operator or asked & set(row.allowed)})
     return names
 
 
 def apply(call: Call, change: Any) -> Plan:
     """Make a change: decide, write the rows, keep the index, and tell the audit log; all in this transaction."""
     found = _planned(call, change)
-    if not _within_token(call, found):
+    if not found.decision:
         call.refuse(found.action, found.thing.kind, found.thing.id)
     touched = stale(call.connection, found.delta)
     found.delta.apply(call.connection)

@@ -7,6 +7,7 @@ from typing import Any
 from headgate.access.actions import SPACE_ROLES
 from headgate.access.world_fields import GRANT_STATE, STATE, Field
 from headgate.errors import Invalid
+from headgate.kit.clock import in_utc
 
 LONGEST = 350
 MOST = 2000
@@ -62,7 +63,10 @@ def _instant(place: str, value: Any) -> datetime:
         moment = datetime.fromisoformat(value)
     except (TypeError, ValueError):
         raise Invalid(f"{place}: expected a time such as 2026-06-01T00:00:00Z") from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    try:
+        return in_utc(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+    except ValueError as error:
+        raise Invalid(f"{place}: {error}") from None
 
 
 def _texts(place: str, value: Any) -> list[str]:

@@ -32,6 +32,12 @@ PREFIXES = {
     "gateway": "gw",
     "grant": "grt",
     "token": "tok",
+    "invitation": "inv",
+    "session": "ses",
+    "link": "lnk",
+    "mail": "ml",
+    "notice": "ntc",
+    "request": "req",
 }
 KINDS = {prefix: kind for kind, prefix in PREFIXES.items()}
 PATTERN = re.compile(rf"(?P<prefix>[a-z]{{2,3}})_[{_ALPHABET}]{{{_SUFFIX_LENGTH}}}")

@@ -42,6 +42,7 @@ Id = text_type(32)
 Name = text_type(200)
 NameKey = text_type(800)
 Word = text_type(40)
+Email = text_type(320)
 
 METADATA = MetaData(naming_convention=NAMING)
 """Every table of the database, once headgate.schema is imported."""

@@ -6,6 +6,9 @@ import unicodedata
 MAX_LENGTH = 200
 MAX_KEY_LENGTH = 800
 SQL_NAME = re.compile(r"[a-z_][a-z0-9_]{0,127}")
+_LABEL = r"[^\W_](?:[\w-]*[^\W_])?"
+EMAIL = re.compile(rf"[^\s@<>\"'(),:;\\\[\]\x00-\x1f\x7f]{{1,64}}@(?=.{{1,253}}$){_LABEL}(?:\.{_LABEL})*")
+MAX_EMAIL_LENGTH = 254
 RESERVED_SQL_NAMES = frozenset({"system", "global_temp", "spark_catalog"})
 
 
@@ -30,6 +33,19 @@ def check_name(name: str) -> str:
         raise BadName("a name cannot hold control characters")
     if not name_key(cleaned) or len(name_key(cleaned)) > MAX_KEY_LENGTH:
         raise BadName("this name has no usable form under Unicode's NFKC normalisation")
+    return cleaned
+
+
+def email_key(email: str) -> str:
+    """What two mail addresses must share to be the same account."""
+    return unicodedata.normalize("NFKC", email.strip()).casefold()
+
+
+def check_email(email: str) -> str:
+    """The mail address, without surrounding space, or BadName."""
+    cleaned = email.strip()
+    if not EMAIL.fullmatch(cleaned) or len(cleaned) > MAX_EMAIL_LENGTH or len(email_key(cleaned)) > MAX_EMAIL_LENGTH:
+        raise BadName(f"{cleaned[:100]!r} is not a mail address")
     return cleaned
 
 

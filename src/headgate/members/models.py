@@ -1,8 +1,8 @@
-"""The organization, principals (members and groups alike), members and their security roles."""
+"""The organization, principals (members and groups alike), members, their security roles, and invitations."""
 
 from sqlalchemy import CheckConstraint, Column, ForeignKey, Index, Integer, Table
 
-from headgate.kit.models import METADATA, Id, Name, NameKey, UtcDateTime, Word
+from headgate.kit.models import METADATA, Email, Id, Name, NameKey, UtcDateTime, Word, text_type
 
 organization_table = Table(
     "organization",
@@ -34,12 +34,18 @@ member_table = Table(
     Column("scope", Word, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("removed_at", UtcDateTime),
+    Column("email", Email),
+    Column("email_key", Email),
+    Column("password", text_type(200)),
+    Column("last_seen_at", UtcDateTime),
     CheckConstraint("role IN ('owner', 'admin', 'technical', 'business')", name="role"),
     CheckConstraint("scope IN ('entire', 'selected')", name="scope"),
     Index("uq_members_name_key", "name_key", unique=True),
+    Index("uq_members_email_key", "email_key", unique=True),
     Index("ix_members_role", "role"),
 )
-"""A person. A removed one stays as a row, so that what they created keeps its record, and gives up the name key."""
+"""A person. A removed one stays as a row, so that what they created keeps its record; it gives up name key, address
+and password."""
 
 member_security_role_table = Table(
     "member_security_roles",
@@ -49,3 +55,34 @@ member_security_role_table = Table(
     CheckConstraint("security_role IN ('tenant_admin', 'data_admin', 'space_creator')", name="security_role"),
 )
 """A security role that a member holds beside their role."""
+
+invitation_table = Table(
+    "invitations",
+    METADATA,
+    Column("id", Id, primary_key=True),
+    Column("email", Email, nullable=False),
+    Column("email_key", Email, nullable=False),
+    Column("role", Word, nullable=False),
+    Column("scope", Word, nullable=False),
+    Column("digest", text_type(64), unique=True, nullable=False),
+    Column("invited_by_id", Id, ForeignKey("members.id")),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("expires_at", UtcDateTime, nullable=False),
+    Column("accepted_at", UtcDateTime),
+    Column("revoked_at", UtcDateTime),
+    Column("member_id", Id, ForeignKey("members.id")),
+    CheckConstraint("role IN ('owner', 'admin', 'technical', 'business')", name="role"),
+    CheckConstraint("scope IN ('entire', 'selected')", name="scope"),
+    Index("ix_invitations_email_key", "email_key"),
+    Index("ix_invitations_invited_by_id", "invited_by_id"),
+)
+"""A place in the organization that waits for someone. Nobody invited the first owner: the operator did."""
+
+invitation_context_table = Table(
+    "invitation_contexts",
+    METADATA,
+    Column("invitation_id", Id, ForeignKey("invitations.id", ondelete="CASCADE"), primary_key=True),
+    Column("context_id", Id, ForeignKey("contexts.id"), primary_key=True),
+    Index("ix_invitation_contexts_context_id", "context_id"),
+)
+"""A context in which an invited member of selected scope will work."""

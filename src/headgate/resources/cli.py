@@ -41,10 +41,23 @@ def _creator(item: dict[str, Any]) -> str | None:
     return item["created_by"]["name"] if item["created_by"] else None
 
 
+def _id_of(client: Any, text: str) -> str:
+    """The id of a resource that is named by its kind and name."""
+    from headgate.errors import NotFound
+    from headgate.kit.names import name_key
+
+    kind, _, name = text.partition(":")
+    found = client.get("/api/resources", kind=kind, prefix=name, limit=200)["items"]
+    for item in found:
+        if name_key(item["name"]) == name_key(name):
+            return str(item["id"])
+    raise NotFound
+
+
 @app.command()
 @told
 def get(
-    resource: Annotated[str, typer.Argument(help="The resource's id.")],
+    resource: Annotated[str, typer.Argument(help="kind:name, or an id.")],
     as_json: Json = False,
 ) -> None:
     """Show one resource, with what you can do with it."""
@@ -53,7 +66,8 @@ def get(
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get(f"/api/resources/{quote(resource, safe='')}")
+        identifier = _id_of(client, resource) if ":" in resource else resource.strip() or "-"
+        found = client.get(f"/api/resources/{quote(identifier, safe='')}")
     if as_json:
         print_json(found)
         return

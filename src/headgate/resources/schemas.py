@@ -35,7 +35,7 @@ class Resource:
     kind: Annotated[str, Field(examples=["data_mart"])]
     name: Annotated[str, Field(examples=["Sales"], description="Of a table or volume, with its layer: gold.orders")]
     created_at: datetime
-    updated_at: datetime
+    updated_at: Annotated[datetime, Field(description="When it was last saved; a change of access is none")]
     created_by: Annotated[Creator | None, Field(description="Null for a creator who was removed")]
     allowed: Annotated[tuple[str, ...], Field(examples=[["see", "use"]], description="The caller's actions")]
 

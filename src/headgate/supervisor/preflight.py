@@ -1,5 +1,9 @@
 """What must hold before anything is started: settings, key file, and a database of the right version."""
 
+from pathlib import Path
+
+from sqlalchemy.engine import make_url
+
 from headgate.config import Settings
 from headgate.kit import version
 from headgate.kit.db import Database
@@ -35,6 +39,27 @@ def check(settings: Settings) -> None:
             raise NotReady(_advice(found, version.NEEDED))
     finally:
         database.close()
+
+
+def existing(settings: Settings) -> Database:
+    """The database of an installation that was started before, of the right version; nothing is made."""
+    url = make_url(settings.database_url)
+    if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
+        raise NotReady(
+            f"There is no installation in {settings.data_dir}; `headgate up` makes one. "
+            "If yours is elsewhere, set HEADGATE_DATA_DIR or HEADGATE_CONFIG"
+        )
+    database = Database(settings.database_url, pool_size=2)
+    try:
+        found = version.current(database)
+        if found is None:
+            raise NotReady("The database is empty; `headgate up` or `headgate init` prepares it")
+        if found != version.NEEDED:
+            raise NotReady(_advice(found, version.NEEDED))
+    except Exception:
+        database.close()
+        raise
+    return database
 
 
 def _advice(found: str, wanted: str) -> str:

@@ -24,7 +24,7 @@ def up(settings: Settings, started: Callable[[str], None] | None = None) -> int:
     """Run until SIGTERM or SIGINT; the exit status. `started` is called in a process of its own."""
     configure(settings.log)
     check(settings)
-    lock = _lock(settings.data_dir)
+    lock = hold(settings.data_dir)
     listener = _listen(settings)
     _prepare_metrics(settings.data_dir)
     stopping: list[int] = []
@@ -48,7 +48,7 @@ def up(settings: Settings, started: Callable[[str], None] | None = None) -> int:
 def _watch(children: list[Child], stopping: list[int], helper: int | None) -> int:
     while not stopping:
         time.sleep(0.1)
-        for child in children:
+        for child in children if not stopping else ():
             if child.check() is not None:
                 _log.error("cannot start; see the message above", process=child.name)
                 return 1
@@ -70,7 +70,7 @@ def _address(listener: socket.socket) -> str:
     return f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}"  # noqa: S104 - a comparison
 
 
-def _lock(data_dir: Path) -> int:
+def hold(data_dir: Path) -> int:
     """One supervisor a data folder: the lock is the kernel's, so that a killed one leaves none behind."""
     handle = os.open(data_dir / "up.lock", os.O_CREAT | os.O_RDWR, 0o600)
     try:

@@ -3,6 +3,7 @@
 import os
 import socket
 import threading
+from contextlib import suppress
 from datetime import timedelta
 
 from sqlalchemy import Connection
@@ -19,6 +20,7 @@ from headgate.supervisor.preflight import key_file
 LEASE = "scheduler"
 LENGTH = timedelta(seconds=15)
 INTERVAL = 0.5
+LONGEST_PAUSE = 10.0
 HEAD_FILE = "audit.head"
 
 _log = get_logger("headgate.scheduler")
@@ -42,12 +44,16 @@ class Scheduler:
 
     def run(self) -> None:
         """Work until asked to end; trouble with the database is waited out."""
-        while not self._stopping.wait(INTERVAL):
+        pause = INTERVAL
+        while not self._stopping.wait(pause):
             try:
                 self.tick()
-            except (Busy, DBAPIError):
-                _log.exception("cannot work right now; trying again")
-        self._database.write(lambda connection: release(connection, LEASE, self._holder, now()))
+                pause = INTERVAL
+            except (Busy, DBAPIError, OSError) as error:
+                pause = min(pause * 2, LONGEST_PAUSE)
+                _log.warning("cannot work right now; trying again", error=str(error).splitlines()[0], seconds=pause)
+        with suppress(Busy, DBAPIError):
+            self._database.write(lambda connection: release(connection, LEASE, self._holder, now()))
         self.close()
 
     def close(self) -> None:

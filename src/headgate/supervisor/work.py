@@ -20,6 +20,7 @@ def serve(settings: Settings, listener: socket.socket) -> None:
         access_log=False,
         server_header=False,
         date_header=False,
+        forwarded_allow_ips=settings.server.trusted_proxies,
         timeout_graceful_shutdown=int(settings.server.shutdown_seconds),
     )
     uvicorn.Server(config).run(sockets=[listener])

@@ -29,18 +29,15 @@ def create(
     """Make a token. It is shown once, and only its hash is kept."""
     from sqlalchemy import Connection
 
-    from headgate.config import load
+    from headgate.cli.local import installation
     from headgate.errors import Invalid, NotFound
     from headgate.governance.lookup import Lookup
     from headgate.kit.clock import now
-    from headgate.kit.db import Database
     from headgate.kit.names import BadName, check_name
-    from headgate.supervisor.preflight import check
     from headgate.tokens.service import Made
     from headgate.tokens.service import create as make
 
-    settings, moment = load(), now()
-    check(settings)
+    moment = now()
     ends = expires.replace(tzinfo=expires.tzinfo or UTC) if expires else None
     if ends and ends <= moment:
         raise Invalid("--expires lies in the past")
@@ -64,11 +61,8 @@ def create(
             reach.append(target)
         return make(connection, found, name, moment, read_only=read_only, only=reach, expires=ends)
 
-    database = Database(settings.database_url, pool_size=2)
-    try:
+    with installation() as (_, database):
         made = database.write(work)
-    finally:
-        database.close()
     if as_json:
         print_json({"id": made.id, "member": made.member, "token": made.secret})
     else:
@@ -79,41 +73,33 @@ def create(
 @told
 def list_tokens(as_json: Json = False) -> None:
     """List all tokens; never their secrets."""
-    from headgate.config import load
-    from headgate.kit.db import Database
-    from headgate.supervisor.preflight import check
+    from headgate.cli.local import installation
+    from headgate.kit.clock import iso
     from headgate.tokens.service import listing
 
-    settings = load()
-    check(settings)
-    database = Database(settings.database_url, pool_size=2)
-    try:
-        with database.read() as connection:
-            rows = [dict(row) for row in listing(connection)]
-    finally:
-        database.close()
+    with installation() as (_, database), database.read() as connection:
+        rows = [dict(row) for row in listing(connection)]
+    for row in rows:
+        row["narrowed to a list"] = row.pop("listed")
+        for name in ("created_at", "last_used_at", "expires_at", "revoked_at"):
+            row[name] = iso(row[name]) if row[name] else None
     if as_json:
-        print_json(rows)
+        print_json([{name.replace(" ", "_"): value for name, value in row.items()} for row in rows])
         return
-    columns = ("id", "member", "name", "read_only", "listed", "created_at", "expires_at", "revoked_at")
-    print_table(columns, ([row[column] for column in columns] for row in rows), empty="There are no tokens.")
+    columns = ["id", "hint", "member", "name", "read_only", "narrowed to a list"]
+    columns += ["created_at", "last_used_at", "expires_at", "revoked_at"]
+    shown = [column.replace("_at", "").replace("_", " ") for column in columns]
+    print_table(shown, ([row[column] for column in columns] for row in rows), empty="There are no tokens.")
 
 
 @app.command()
 @told
 def revoke(token: Annotated[str, typer.Argument(help="The token's id, as `headgate token list` shows it.")]) -> None:
     """End a token at once."""
-    from headgate.config import load
+    from headgate.cli.local import installation
     from headgate.kit.clock import now
-    from headgate.kit.db import Database
-    from headgate.supervisor.preflight import check
     from headgate.tokens.service import revoke as end
 
-    settings = load()
-    check(settings)
-    database = Database(settings.database_url, pool_size=2)
-    try:
-        database.write(lambda connection: end(connection, token, now()))
-    finally:
-        database.close()
+    with installation() as (_, database):
+        database.write(lambda connection: end(connection, token, now(), by=None))
     print(f"{token} is ended.")

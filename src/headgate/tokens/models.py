@@ -11,6 +11,7 @@ token_table = Table(
     Column("member_id", Id, ForeignKey("members.id"), nullable=False),
     Column("name", Name, nullable=False),
     Column("digest", text_type(64), unique=True, nullable=False),
+    Column("hint", text_type(12)),
     Column("read_only", Boolean, default=False, nullable=False),
     Column("listed", Boolean, default=False, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),

@@ -8,13 +8,15 @@ from typing import Any
 from sqlalchemy import Connection, insert, select, update
 
 from headgate.access.narrowing import UNLIMITED, Narrowing
+from headgate.audit.events import Event, record
 from headgate.errors import Conflict, NotFound
 from headgate.kit.db import bound, fetch, instant
 from headgate.kit.ids import new_id
+from headgate.kit.secrets import Sort, digest, is_well_formed, new_secret
 from headgate.members.models import member_table
 from headgate.tokens.models import token_reach_table, token_table
-from headgate.tokens.secrets import digest, is_well_formed, new_secret
 
+CREATED, REVOKED = "token.created", "token.revoked"
 _tokens, _members = token_table, member_table
 
 
@@ -34,6 +36,7 @@ class Identity:
     member: str
     token: str | None
     narrowing: Narrowing
+    seen: datetime | None = None
 
 
 def create(
@@ -45,15 +48,17 @@ def create(
     read_only: bool = False,
     only: Sequence[str] | None = None,
     expires: datetime | None = None,
+    by: str | None = None,
 ) -> Made:
-    """Make a token for a member, narrowed to the ids in `only` if given."""
-    identifier, secret = new_id("token"), new_secret()
+    """Make a token for a member, narrowed to the ids in `only` if given. Without `by`, the operator makes it."""
+    identifier, secret = new_id("token"), new_secret(Sort.token)
     connection.execute(
         insert(token_table).values(
             id=identifier,
             member_id=member,
             name=name,
             digest=digest(secret),
+            hint=secret[:8],
             read_only=read_only,
             listed=only is not None,
             created_at=now,
@@ -63,31 +68,37 @@ def create(
     if only:
         rows = [{"token_id": identifier, "resource_id": resource} for resource in dict.fromkeys(only)]
         connection.execute(insert(token_reach_table), rows)
+    after = {"member": member, "name": name, "read_only": read_only, "only": sorted(only) if only is not None else None}
+    record(connection, [Event(now, CREATED, True, by, kind="token", resource_id=identifier, after=after)])  # noqa: FBT003
     return Made(identifier, secret, member)
 
 
-def revoke(connection: Connection, token: str, now: datetime) -> None:
-    """End a token at once."""
+def revoke(connection: Connection, token: str, now: datetime, *, by: str | None) -> None:
+    """End a token at once, and tell the audit log by whom; None stands for the operator."""
     found = connection.execute(select(_tokens.c.revoked_at).where(_tokens.c.id == token)).one_or_none()
     if found is None:
         raise NotFound(f"There is no token {token!r}; `headgate token list` shows them")
     if found.revoked_at is not None:
         raise Conflict("This token was ended before")
     connection.execute(update(token_table).where(_tokens.c.id == token).values(revoked_at=now))
+    record(connection, [Event(now, REVOKED, allowed=True, actor_id=by, kind="token", resource_id=token)])
 
 
 def listing(connection: Connection) -> Sequence[Any]:
     """All tokens, newest first, with their members' names; never a secret."""
-    columns = (_tokens.c.id, _tokens.c.name, _members.c.name.label("member"), _tokens.c.read_only, _tokens.c.listed)
-    times = (_tokens.c.created_at, _tokens.c.expires_at, _tokens.c.revoked_at)
+    columns = (_tokens.c.id, _tokens.c.hint, _tokens.c.name, _members.c.name.label("member"))
+    limits = (_tokens.c.read_only, _tokens.c.listed)
+    times = (_tokens.c.created_at, _tokens.c.last_used_at, _tokens.c.expires_at, _tokens.c.revoked_at)
     joined = _tokens.join(_members, _members.c.id == _tokens.c.member_id)
     return (
-        connection.execute(select(*columns, *times).select_from(joined).order_by(_tokens.c.id.desc())).mappings().all()
+        connection.execute(select(*columns, *limits, *times).select_from(joined).order_by(_tokens.c.id.desc()))
+        .mappings()
+        .all()
     )
 
 
 _IDENTIFY = (
-    "SELECT tk.id, tk.member_id, tk.read_only, tk.listed, tk.expires_at FROM tokens tk "
+    "SELECT tk.id, tk.member_id, tk.read_only, tk.listed, tk.expires_at, tk.last_used_at FROM tokens tk "
     "JOIN members m ON m.id = tk.member_id AND m.removed_at IS NULL WHERE tk.digest = :digest "
     "AND tk.revoked_at IS NULL AND (tk.expires_at IS NULL OR tk.expires_at > :now)"
 )
@@ -99,18 +110,20 @@ _REACH = (
 
 def identify(connection: Connection, secret: str, now: datetime) -> Identity | None:
     """Whose secret this is now; None for one that is malformed, unknown, ended, or of a removed member."""
-    if not is_well_formed(secret):
+    if not is_well_formed(secret, Sort.token):
         return None
     rows = fetch(connection, _IDENTIFY, {"digest": digest(secret), "now": bound(connection, now)})
     if not rows:
         return None
-    token, member, read_only, listed, expires = rows[0]
+    token, member, read_only, listed, expires, used = rows[0]
+    seen = instant(used) if used else None
     if not (read_only or listed or expires):
-        return Identity(member, token, UNLIMITED)
+        return Identity(member, token, UNLIMITED, seen)
     only: frozenset[str] | None = None
     layers: frozenset[str] = frozenset()
     if listed:
         reach = fetch(connection, _REACH, {"token": token})
         only = frozenset(row[0] for row in reach)
         layers = frozenset(row[1] for row in reach if row[1])
-    return Identity(member, token, Narrowing(bool(read_only), only, layers, instant(expires) if expires else None))
+    narrowing = Narrowing(bool(read_only), only, layers, instant(expires) if expires else None)
+    return Identity(member, token, narrowing, seen)

@@ -8,7 +8,6 @@ from sqlalchemy import select
 
 from headgate.access import facts
 from headgate.access.actions import ADMINS, LEVEL_NAMES
-from headgate.access.book import BOOK
 from headgate.access.decision import Decision
 from headgate.contexts.models import member_context_table, resource_context_table
 from headgate.errors import Conflict, Invalid, NotFound
@@ -48,7 +47,7 @@ def plan(change: Any, t: Targets) -> Plan:
 
 
 def _new(t: Targets, action: str, thing: Any) -> Plan:
-    return Plan(action, thing, BOOK.decide(t.actor, action, thing))
+    return Plan(action, thing, t.decide(action, thing))
 
 
 # Lakehouse
@@ -70,16 +69,16 @@ def _grant(change: s.Grant, t: Targets) -> Plan:
     if change.expires and change.expires <= t.facts.now:
         raise Invalid("the end of a grant lies in the future; leave it out for a grant without end")
     draft = facts.GrantDraft(resource=thing, to=to, level=level, expires=change.expires)
-    decision = BOOK.decide(t.actor, "create", draft)
-    found = Plan("grant_manager" if level == 3 else "grant", thing, decision)
+    action = "grant_manager" if level == 3 else "grant"
+    found = Plan(action, thing, t.decide("create", draft, on=thing, as_=action))
     stored = _stored_grant(t, thing.id, to, level)
     creator = None if t.actor.operator else t.actor.id
     created = {"id": new_id("grant"), "created_at": t.facts.now, "created_by_id": creator}
     kept = {name: stored[name] for name in created} if stored else created
     row = {"resource_id": thing.id, "grantee_id": to, "level": level, "expires_at": change.expires}
     found.delta.put(grant_table, {**kept, **row})
-    found.before = _grant_values(change.to, level, stored["expires_at"]) if stored else {}
-    found.after = _grant_values(change.to, level, change.expires)
+    found.before = _grant_values(to, level, stored["expires_at"]) if stored else {}
+    found.after = _grant_values(to, level, change.expires)
     return found
 
 
@@ -92,7 +91,7 @@ def _revoke(change: s.Revoke, t: Targets) -> Plan:
         raise NotFound(f"{change.to} has no grant of {change.level} on {change.resource}")
     if stored:
         found.delta.drop(grant_table, {"id": stored["id"]})
-        found.before = _grant_values(change.to, level, stored["expires_at"])
+        found.before = _grant_values(to, level, stored["expires_at"])
     return found
 
 
@@ -132,7 +131,7 @@ def _owner_row(change: s.AddOwner | s.RemoveOwner, t: Targets) -> tuple[Plan, di
 def _add_owner(change: s.AddOwner, t: Targets) -> Plan:
     found, row, _ = _owner_row(change, t)
     found.delta.put(owner_table, row)
-    found.after = {"member": change.member, "ownership": change.ownership}
+    found.after = {"member": row["member_id"], "ownership": change.ownership}
     return found
 
 
@@ -144,31 +143,32 @@ def _remove_owner(change: s.RemoveOwner, t: Targets) -> Plan:
     if found.decision and change.ownership == needed and owners == {row["member_id"]}:
         raise Conflict("this is the last owner; add another first")
     found.delta.drop(owner_table, row)
-    found.before = {"member": change.member, "ownership": change.ownership}
+    found.before = {"member": row["member_id"], "ownership": change.ownership}
     return found
 
 
 def _context(change: s.AttachContext | s.DetachContext, t: Targets) -> tuple[Plan, dict[str, Any]]:
     thing = t.resource(change.resource, *SHAREABLE)
-    return _new(t, "manage_owners", thing), {"resource_id": thing.id, "context_id": t.context(change.context)}
+    found = _new(t, "manage_owners", thing)
+    return found, {"resource_id": thing.id, "context_id": t.context(change.context)}
 
 
 def _attach_context(change: s.AttachContext, t: Targets) -> Plan:
     found, row = _context(change, t)
     found.delta.put(resource_context_table, row)
-    found.after = {"context": change.context}
+    found.after = {"context": row["context_id"]}
     return found
 
 
 def _detach_context(change: s.DetachContext, t: Targets) -> Plan:
     found, row = _context(change, t)
     found.delta.drop(resource_context_table, row)
-    found.before = {"context": change.context}
+    found.before = {"context": row["context_id"]}
     return found
 
 
 def _destination_state(t: Targets, name: str, action: str, deleted_at: Any) -> Plan:
-    thing = t.resource(f"destination:{name}" if not name.startswith("dst_") else name, "destination")
+    thing = t.named("destination", name)
     found = _new(t, action, thing)
     found.delta.change(t.facts.connection, destination_table, {"id": thing.id}, deleted_at=deleted_at)
     found.before, found.after = {"deleted": thing.deleted}, {"deleted": deleted_at is not None}
@@ -211,7 +211,7 @@ def _set_role(change: s.SetRole, t: Targets) -> Plan:
     target = facts.MemberThing(
         id=member, name=thing.name, role=thing.role, last_owner=thing.last_owner, new_role=change.role
     )
-    found = Plan("change_role", thing, BOOK.decide(t.actor, "change_role", target))
+    found = Plan("change_role", thing, t.decide("change_role", target))
     before = _member_values(t, member)
     scope, contexts = before["scope"], before["contexts"]
     if change.role in ADMINS:
@@ -292,7 +292,7 @@ def _set_invites(change: s.SetInvites, t: Targets) -> Plan:
 
 
 def _space_role(change: s.GiveSpaceRole | s.TakeSpaceRole, t: Targets) -> Plan:
-    thing = t.resource(f"space:{change.space}" if not change.space.startswith("spc_") else change.space, "space")
+    thing = t.named("space", change.space)
     found = _new(t, "manage_members", thing)
     row = {"space_id": thing.id, "principal_id": t.principal(change.to), "space_role": change.space_role}
     if isinstance(change, s.GiveSpaceRole):
@@ -316,10 +316,8 @@ def _change_owner(change: s.ChangeOwner, t: Targets) -> Plan:
 
 
 def _change_space(change: s.ChangeSpace, t: Targets) -> Plan:
-    text = change.connection
-    thing = t.resource(text if text.startswith("con_") else f"connection:{text}", "connection")
-    space = t.resource(change.space if change.space.startswith("spc_") else f"space:{change.space}", "space")
-    found = Plan("change_space", thing, BOOK.decide(t.actor, "change_space", replace(thing, new_space=(space,))))
+    thing, space = t.named("connection", change.connection), t.named("space", change.space)
+    found = Plan("change_space", thing, t.decide("change_space", replace(thing, new_space=(space,))))
     found.delta.change(t.facts.connection, connection_table, {"id": thing.id}, space_id=space.id)
     found.before = {"space": thing.space.id if thing.space else None}
     found.after = {"space": space.id}

@@ -2,8 +2,10 @@
 
 from typing import Annotated, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, AliasChoices, AwareDatetime, ConfigDict, Field
 
+from headgate.kit.clock import in_utc
+from headgate.kit.inputs import Input
 from headgate.kit.names import MAX_LENGTH
 
 LONGEST = MAX_LENGTH + 150
@@ -22,6 +24,7 @@ Principal = Annotated[
         description="A member, or group:NAME",
     ),
 ]
+Instant = Annotated[AwareDatetime, AfterValidator(in_utc)]
 Level = Literal["viewer", "editor", "manager"]
 Role = Literal["owner", "admin", "technical", "business"]
 Scope = Literal["entire", "selected"]
@@ -30,7 +33,7 @@ SpaceRole = Literal["can_view", "can_view_data", "can_consume_data", "can_manage
 Ownership = Literal["owner", "technical", "business"]
 
 
-class ChangeBase(BaseModel):
+class ChangeBase(Input):
     """What every change has."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -43,7 +46,7 @@ class Grant(ChangeBase):
     to: Principal
     resource: Target
     level: Level
-    expires: AwareDatetime | None = None
+    expires: Instant | None = None
 
 
 class Revoke(ChangeBase):
@@ -60,7 +63,11 @@ class Share(ChangeBase):
 
     change: Literal["share"] = "share"
     resource: Target
-    for_use: bool | None = Field(None, description="Shared for use; of a data mart, for reporting")
+    for_use: bool | None = Field(
+        None,
+        validation_alias=AliasChoices("for_use", "for_reporting"),
+        description="Shared for use; of a data mart it is called for reporting, and can be written for_reporting",
+    )
     for_maintenance: bool | None = None
 
 
@@ -114,7 +121,7 @@ class SetScope(ChangeBase):
     change: Literal["set_scope"] = "set_scope"
     member: Ref
     scope: Scope
-    contexts: list[Ref] = []
+    contexts: list[Ref] = Field([])
 
 
 class GiveSecurityRole(ChangeBase):

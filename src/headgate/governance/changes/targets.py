@@ -4,19 +4,37 @@ from typing import Any
 
 from headgate.access.actions import LEVELS
 from headgate.access.book import BOOK
+from headgate.access.decision import DENIED, Decision
 from headgate.access.facts import Subject
 from headgate.access.kinds import KINDS
+from headgate.access.narrowing import UNLIMITED, Narrowing
 from headgate.errors import Invalid, NotFound
 from headgate.governance.facts import Facts
 from headgate.governance.lookup import Ambiguous, Lookup
 from headgate.kit.ids import kind_of
 
 
-class Targets:
-    """Looks names and ids up on behalf of a member."""
+class Hidden(NotFound):
+    """What a change is about is missing, or hidden from who asked for it; the answer does not say which."""
 
-    def __init__(self, facts: Facts, actor: Subject) -> None:
-        self.facts, self.actor, self.lookup = facts, actor, Lookup(facts.connection)
+    def __init__(self, kind: str, resource: str | None) -> None:
+        super().__init__()
+        self.kind, self.resource = kind, resource
+
+
+class Targets:
+    """Looks names and ids up, and decides, on behalf of a member by a token of these limits."""
+
+    def __init__(self, facts: Facts, actor: Subject, narrowing: Narrowing = UNLIMITED) -> None:
+        self.facts, self.actor, self.narrowing = facts, actor, narrowing
+        self.lookup = Lookup(facts.connection)
+
+    def decide(self, action: str, thing: Any, *, on: Any = None, as_: str | None = None) -> Decision:
+        """Whether the actor may; a draft counts, for the limits of a token, as the action `as_` on a resource."""
+        asked = as_ or action
+        if not (self.narrowing.permits_action(asked, self.facts.now) and self.narrowing.reaches(asked, on or thing)):
+            return DENIED
+        return BOOK.decide(self.actor, action, thing)
 
     def resource(self, text: str, *kinds: str) -> Any:
         """A resource that the actor may see, or may restore, of one of these kinds."""
@@ -31,17 +49,21 @@ class Targets:
             raise Invalid(str(error)) from None
         thing = self.facts.thing(identifier)
         if thing is None or not self.may_know(thing):
-            raise NotFound
+            raise Hidden(kind_of(text) or kind, identifier)
         if kinds and thing.kind not in kinds:
             raise Invalid(f"this takes a {' or '.join(kinds).replace('_', ' ')}, not a {thing.kind.replace('_', ' ')}")
         return thing
+
+    def named(self, kind: str, text: str) -> Any:
+        """The same, of one kind, by name or id."""
+        return self.resource(text if kind_of(text) == kind else f"{kind}:{text}", kind)
 
     def may_know(self, thing: Any) -> bool:
         """Whether the actor may know that this exists."""
         listed_by = BOOK.tables[thing.kind].listed_by
         if not listed_by or self.actor.operator:
             return True
-        return any(BOOK.decide(self.actor, action, thing) for action in (listed_by, "restore"))
+        return any(self.decide(action, thing) for action in (listed_by, "restore"))
 
     def _found(self, kind: str, name: str) -> str:
         try:

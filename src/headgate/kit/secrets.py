@@ -1,14 +1,23 @@
-"""Token secrets: a prefix to be recognised by, random characters, and a checksum that catches slips."""
+"""Secrets of ours: a prefix to be recognised by, random characters, and a checksum that catches slips."""
 
 import hashlib
 import secrets
 import string
 import zlib
+from enum import StrEnum
 
-PREFIX = "hgt_"
 _ALPHABET = string.digits + string.ascii_letters
 _LENGTH = 32
 _CHECK_LENGTH = 6
+
+
+class Sort(StrEnum):
+    """What a secret is for, as its first characters tell."""
+
+    token = "hgt_"  # noqa: S105 - a prefix
+    session = "hgs_"
+    link = "hgl_"
+    invitation = "hgi_"
 
 
 def _checksum(body: str) -> str:
@@ -20,20 +29,21 @@ def _checksum(body: str) -> str:
     return "".join(digits)
 
 
-def new_secret() -> str:
+def new_secret(sort: Sort) -> str:
     """A fresh secret; shown once, never stored."""
     body = "".join(secrets.choice(_ALPHABET) for _ in range(_LENGTH))
-    return f"{PREFIX}{body}{_checksum(body)}"
+    return f"{sort.value}{body}{_checksum(body)}"
 
 
-def is_well_formed(secret: str) -> bool:
-    """Whether a text can be one of our secrets at all: prefix, length, characters and checksum."""
-    body, check = secret[len(PREFIX) : -_CHECK_LENGTH], secret[-_CHECK_LENGTH:]
+def is_well_formed(secret: str, sort: Sort) -> bool:
+    """Whether a text can be a secret of this sort at all: prefix, length, characters and checksum."""
+    prefix = sort.value
+    body, check = secret[len(prefix) : -_CHECK_LENGTH], secret[-_CHECK_LENGTH:]
     return (
-        secret.startswith(PREFIX)
+        secret.startswith(prefix)
         and len(body) == _LENGTH
         and secret.isascii()
-        and secret[len(PREFIX) :].isalnum()
+        and secret[len(prefix) :].isalnum()
         and _checksum(body) == check
     )
 

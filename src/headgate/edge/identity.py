@@ -1,0 +1,61 @@
+"""Who calls: by a token in a header, or by a session in a cookie, and whether a browser was tricked into it."""
+
+from datetime import datetime
+from urllib.parse import urlsplit
+
+from fastapi import Request
+from sqlalchemy import Connection
+
+from headgate.config import Settings
+from headgate.edge.call import OPERATOR, Caller
+from headgate.errors import CrossSite, NotSignedIn
+from headgate.sessions import service as sessions
+from headgate.sessions.cookies import session_cookie
+from headgate.tokens import service as tokens
+
+OPERATOR_SCOPE = "headgate.operator"
+"""Set in the ASGI scope by a process on the machine itself; it cannot come over the network."""
+
+NOBODY = Caller("")
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+def caller(connection: Connection, request: Request, settings: Settings, now: datetime) -> Caller:
+    """Who calls, or NotSignedIn."""
+    if request.scope.get(OPERATOR_SCOPE):
+        return OPERATOR
+    header = request.headers.get("authorization")
+    if header is not None:
+        scheme, _, secret = header.partition(" ")
+        identity = tokens.identify(connection, secret.strip(), now) if scheme.lower() == "bearer" else None
+        if identity is None:
+            raise NotSignedIn
+        return Caller(identity.member, identity.token, identity.narrowing, seen=identity.seen)
+    secret = request.cookies.get(session_cookie(request), "")
+    found = sessions.identify(connection, secret, now, settings.sign_in) if secret else None
+    if found is None:
+        raise NotSignedIn
+    if request.method not in _SAFE:
+        refuse_cross_site(request, settings, must_tell=True)
+    return Caller(found.member, session=found.id, seen=found.seen)
+
+
+def refuse_cross_site(request: Request, settings: Settings, *, must_tell: bool) -> None:
+    """Refuse a request that another site made a browser send. Browsers tell; `must_tell` refuses one that does not."""
+    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+    if site is not None:
+        is_ours = site == "same-origin"
+    elif origin is not None:
+        is_ours = origin in _own_origins(request, settings)
+    else:
+        is_ours = not must_tell
+    if not is_ours:
+        raise CrossSite
+
+
+def _own_origins(request: Request, settings: Settings) -> set[str]:
+    found = {f"{request.url.scheme}://{request.headers.get('host', '')}"}
+    if settings.server.public_url:
+        public = urlsplit(settings.server.public_url)
+        found.add(f"{public.scheme}://{public.netloc}")
+    return found

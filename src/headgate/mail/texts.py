@@ -1,0 +1,54 @@
+"""What mails say. Plain text; every value that a person typed stands on a line of its own and cannot forge a header."""
+
+from headgate.config import Settings
+
+
+def link_address(settings: Settings, secret: str) -> str:
+    """Where a link leads. The secret stands behind a #, which browsers keep to themselves: no server, log or mail
+    scanner that opens the address gets it, so none can spend it."""
+    return f"{own_address(settings)}/link#{secret}"
+
+
+def own_address(settings: Settings) -> str:
+    """The address of this installation, as its operator set it; never as a request claims it."""
+    if settings.server.public_url:
+        return settings.server.public_url.rstrip("/")
+    host = settings.server.host
+    return f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{settings.server.port}"  # noqa: S104
+
+
+def _days(days: float) -> str:
+    return f"{days:g} day{'' if days == 1 else 's'}"
+
+
+def invitation(settings: Settings, inviter: str, organization: str, secret: str) -> tuple[str, str]:
+    """Subject and body of an invitation."""
+    return (
+        f"You are invited to {one_line(organization)} on Headgate",
+        f"{inviter} invites you to {organization}.\n\nOpen this address to join:\n\n  "
+        f"{link_address(settings, secret)}\n\nIt works once, within {_days(settings.sign_in.invitation_days)}. "
+        "If you did not expect this, ignore it.\n",
+    )
+
+
+def sign_in(settings: Settings, secret: str) -> tuple[str, str]:
+    """Subject and body of a sign-in link."""
+    return (
+        "Your sign-in link",
+        f"Open this address to sign in:\n\n  {link_address(settings, secret)}\n\nIt works once, within "
+        f"{settings.sign_in.link_minutes:g} minutes. If you did not ask for it, ignore it.\n",
+    )
+
+
+def password(settings: Settings, secret: str) -> tuple[str, str]:
+    """Subject and body of a link to choose a password."""
+    return (
+        "Choose a new password",
+        f"An admin has reset your password. Open this address to choose a new one:\n\n  "
+        f"{link_address(settings, secret)}\n\nIt works once, within {settings.sign_in.link_minutes:g} minutes.\n",
+    )
+
+
+def one_line(text: str) -> str:
+    """Text as a header can hold it."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:150]

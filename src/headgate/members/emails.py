@@ -1,0 +1,24 @@
+"""Finds members by their mail address."""
+
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from headgate.errors import Invalid
+from headgate.kit.names import BadName, check_email, email_key
+from headgate.members.models import member_table
+
+
+def account(connection: Connection, email: str) -> Any:
+    """The member with this address: id, name, email and stored password; None if there is none."""
+    table = member_table.c
+    where = (table.email_key == email_key(email), table.removed_at.is_(None))
+    return connection.execute(select(table.id, table.name, table.email, table.password).where(*where)).one_or_none()
+
+
+def usable(email: str, place: str = "email") -> str:
+    """The address as it is stored, or Invalid."""
+    try:
+        return check_email(email)
+    except BadName as error:
+        raise Invalid(f"{place}: {error}") from None

@@ -1,0 +1,165 @@
+"""Hosts however they are spelt, which addresses are public, and what `outgoing.allow` lists.
+
+`ipaddress.is_global` alone lets multicast, relays, tunnels and IPv4 inside IPv6 pass, and differs between releases of
+Python. So the ranges that are not public stand in a table here, and it has to agree as well.
+"""
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
+
+import httpx2 as httpx
+
+from headgate.config import PREFIX, BadSettings
+from headgate.outgoing.errors import Refused
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+Host = str | Address
+"""A host name in lower-case ASCII without a trailing dot, or an address."""
+
+_TABLE = """
+the address of a cloud's metadata service: 169.254.169.254 100.100.100.200 168.63.129.16 192.0.0.192
+the address of a cloud's metadata service: fd00:ec2::254 fd20:ce::254
+a loopback address: 127.0.0.0/8 ::1
+a link-local address: 169.254.0.0/16 fe80::/10
+a private address: 10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 fc00::/7 fec0::/10
+an address behind a carrier's NAT: 100.64.0.0/10
+a multicast address: 224.0.0.0/4 ff00::/8
+an unspecified address: 0.0.0.0/8 ::
+an address for documentation: 192.0.2.0/24 198.51.100.0/24 203.0.113.0/24 2001:db8::/32 3fff::/20
+an address for measurements: 198.18.0.0/15 2001:2::/48
+a tunnel to another address: 2002::/16 2001::/32 192.88.99.0/24 64:ff9b:1::/48
+a reserved address: 192.0.0.0/24 240.0.0.0/4 2001::/23
+"""
+_NOT_PUBLIC: tuple[tuple[str, Network], ...] = tuple(
+    (words, ip_network(network))
+    for words, _, networks in (line.partition(": ") for line in _TABLE.strip().splitlines())
+    for network in networks.split()
+)
+_GLOBAL_UNICAST = IPv6Network("2000::/3")
+_NAT64 = IPv6Network("64:ff9b::/96")
+_LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
+_NAME = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(?:\.{_LABEL})*")
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+
+
+def meant(address: Address) -> Address:
+    """The IPv4 address that an IPv6 address stands for (mapped, or behind NAT64); otherwise the address itself."""
+    if isinstance(address, IPv6Address):
+        if address.ipv4_mapped is not None:
+            return address.ipv4_mapped
+        if address in _NAT64:
+            return IPv4Address(int(address) & 0xFFFFFFFF)
+    return address
+
+
+def fault(address: Address) -> str | None:
+    """Why an address is not a public one, in words; None if it is."""
+    address = meant(address)
+    for words, network in _NOT_PUBLIC:
+        if address in network:
+            return words
+    if isinstance(address, IPv6Address):
+        if address not in _GLOBAL_UNICAST:
+            return "a reserved address"
+        if (int(address) >> 32) & 0xFDFFFFFF == 0x5EFE:  # ISATAP: an IPv4 address in the lower half
+            return "a tunnel to another address"
+    return None if address.is_global else "a reserved address"
+
+
+def read_host(text: str) -> Host:
+    """What the host of a URL is: an address in any spelling that resolvers take, or a name."""
+    if text.startswith("["):
+        return _bracketed(text)
+    name = unicodedata.normalize("NFKC", text).replace("\u3002", ".").lower().removesuffix(".")
+    if not name.isascii():
+        try:
+            name = httpx.URL(scheme="https", host=name).raw_host.decode("ascii")
+        except (httpx.InvalidURL, UnicodeError):
+            raise Refused("the host is not a name that can be looked up") from None
+    if not _NAME.fullmatch(name):
+        raise Refused("the host is neither a name that can be looked up nor an address")
+    return _numeric(name) if _NUMBER.fullmatch(name.rpartition(".")[2]) else name
+
+
+def _bracketed(text: str) -> Address:
+    try:
+        address = IPv6Address(text[1:-1] if text.endswith("]") else "")
+    except ValueError:
+        raise Refused("the host is in brackets, but is not an IPv6 address") from None
+    if address.scope_id is not None:
+        raise Refused("the host names an interface of this machine; give an address without a zone")
+    return address.ipv4_mapped or address
+
+
+def _numeric(name: str) -> IPv4Address:
+    """A name that ends in a number is an IPv4 address: one to four parts, the last of which fills what is left."""
+    try:
+        *heads, tail = [_number(part) for part in name.split(".")]
+        if len(heads) > 3 or any(part > 255 for part in heads) or tail >= 256 ** (4 - len(heads)):
+            raise ValueError
+    except ValueError:
+        raise Refused("the host ends in a number, but is not an IPv4 address") from None
+    return IPv4Address(sum(part << (24 - 8 * place) for place, part in enumerate(heads)) + tail)
+
+
+def _number(part: str) -> int:
+    if not _NUMBER.fullmatch(part):
+        raise ValueError(part)
+    if part.startswith("0x"):
+        return int(part[2:] or "0", 16)
+    return int(part, 8 if part.startswith("0") else 10)
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """What `outgoing.allow` lists."""
+
+    names: frozenset[str]
+    networks: tuple[Network, ...]
+
+    @classmethod
+    def of(cls, entries: Iterable[str]) -> "Allowed":
+        """Read the setting; BadSettings names an entry that would never match."""
+        names, networks = set[str](), list[Network]()
+        for entry in entries:
+            try:
+                found = _entry(entry.strip())
+            except (ValueError, Refused):
+                kinds = "a host name, an address or a network such as 10.1.0.0/16"
+                raise BadSettings(f"outgoing.allow: {entry!r} must be {kinds}") from None
+            if isinstance(found, str):
+                names.add(found)
+            else:
+                networks.append(found)
+        return cls(frozenset(names), tuple(networks))
+
+    def permits(self, address: Address) -> bool:
+        """Whether a call may go to this address: it is public, or listed in either of its spellings."""
+        return fault(address) is None or any(
+            one in network for one in (address, meant(address)) for network in self.networks
+        )
+
+
+def _entry(text: str) -> str | Network:
+    if "/" in text:
+        return ip_network(text, strict=False)
+    host = read_host(f"[{text}]" if ":" in text and not text.startswith("[") else text)
+    return host if isinstance(host, str) else ip_network(host)
+
+
+def refusal(host: Host, spelt: str | None = None) -> Refused:
+    """Says why a host is not called and which setting would allow it, but never what a name leads to."""
+    if isinstance(host, str):
+        entry, reason = host, f"{host} leads to an address that is not public"
+    else:
+        entry = str(meant(host))
+        same = spelt is None or spelt.strip("[]") in (entry, str(host))
+        reason = f"{entry} is {fault(host)}" if same else f"{spelt} is {entry}, {fault(host)}"
+    listed = json.dumps([entry])
+    setting = f"outgoing.allow = {listed} ({PREFIX}OUTGOING__ALLOW='{listed}')"
+    return Refused(f"{reason}. If calls may go there, an operator sets {setting}")

@@ -1,0 +1,251 @@
+"""The one client by which Headgate calls addresses that members typed."""
+
+import re
+import ssl
+import time
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from json import dumps
+from typing import Any
+
+import httpcore2
+import httpx2 as httpx
+
+from headgate import __version__
+from headgate.config import OutgoingSettings
+from headgate.outgoing.addresses import Allowed
+from headgate.outgoing.errors import Refused, TooLarge, Unreachable
+from headgate.outgoing.network import Guard, GuardedBackend, Resolver, system_resolver
+from headgate.outgoing.urls import Target, read_url
+
+MAX_REDIRECTS = 5
+IDLE_CONNECTIONS = 20
+IDLE_SECONDS = 5.0
+_INFLATED = 64 << 10
+_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"})
+_BECOME_GET = frozenset({301, 302, 303})
+_KEEP_METHOD = frozenset({307, 308})
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
+_OURS = re.compile(
+    r"host|content-length|transfer-encoding|connection|keep-alive|te|trailer|upgrade|expect|accept-encoding|proxy-.*"
+)
+_OF_BODY = re.compile(r"content-.*|idempotency-key")
+# Any other header may hold a secret: members name them as they like.
+_FOR_ANYONE = frozenset(
+    {"accept", "accept-encoding", "accept-language", "content-type", "idempotency-key", "user-agent"}
+)
+
+
+@dataclass(frozen=True)
+class Response:
+    """An answer: its headers as they were sent, its body unpacked."""
+
+    status: int
+    headers: httpx.Headers
+    body: bytes
+
+
+@dataclass(frozen=True)
+class _Ask:
+    """One request of a call; a redirect makes the next one."""
+
+    method: str
+    target: Target
+    headers: Mapping[str, str]
+    body: bytes | None
+
+    def redirected(self, status: int, location: str) -> "_Ask":
+        target = self.target.join(location)
+        if (self.target.url.scheme, target.url.scheme) == ("https", "http"):
+            raise Refused(f"{target.host} would be called by http, although the call began by https")
+        method, body, headers = self.method, self.body, self.headers
+        if target.origin != self.target.origin:
+            headers = {name: value for name, value in headers.items() if name in _FOR_ANYONE}
+        if status in _BECOME_GET and method not in ("GET", "HEAD"):
+            method, body = "GET", None
+            headers = {name: value for name, value in headers.items() if not _OF_BODY.fullmatch(name)}
+        return _Ask(method, target, headers, body)
+
+    def core(self, deadline: float) -> httpcore2.Request:
+        request = httpx.Request(self.method, self.target.url, headers=dict(self.headers), content=self.body)
+        url = request.url
+        return httpcore2.Request(
+            self.method,
+            httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
+            headers=request.headers.raw,
+            content=request.content,
+            extensions={"timeout": {"connect": deadline, "read": deadline, "write": deadline}},
+        )
+
+
+class Outgoing:
+    """Calls URLs that members typed, if they are public or `outgoing.allow` lists them. Threads may share one."""
+
+    def __init__(
+        self,
+        settings: OutgoingSettings,
+        *,
+        resolver: Resolver = system_resolver,
+        ssl_context: ssl.SSLContext | None = None,
+    ) -> None:
+        self._settings = settings
+        self._guard = Guard(Allowed.of(settings.allow), resolver)
+        # The pool itself, not a client around it, which would keep cookies, read .netrc and heed proxies.
+        self._pool = httpcore2.ConnectionPool(
+            ssl_context=ssl_context or httpx.create_ssl_context(),
+            max_connections=None,
+            max_keepalive_connections=IDLE_CONNECTIONS,
+            keepalive_expiry=IDLE_SECONDS,
+            network_backend=GuardedBackend(self._guard),
+        )
+
+    def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        content: bytes | None = None,
+        json: Any = None,
+        idempotency_key: str | None = None,
+    ) -> Response:
+        """Call a URL and give its answer, whatever its status, after redirects; or raise an OutgoingError."""
+        deadline = time.monotonic() + self._settings.timeout_seconds
+        if method.upper() not in _METHODS:
+            raise Refused(f"the method must be one of {', '.join(sorted(_METHODS))}")
+        if content is not None and json is not None:
+            raise ValueError("give content or json, not both")
+        ask = _Ask(method.upper(), read_url(url), _headers(headers or {}, idempotency_key), content)
+        if json is not None:
+            body = dumps(json, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+            ask = replace(ask, body=body, headers={"content-type": "application/json", **ask.headers})
+        return self._follow(ask, deadline)
+
+    def close(self) -> None:
+        """Let go of every connection."""
+        self._pool.close()
+
+    def _follow(self, ask: _Ask, deadline: float) -> Response:
+        first = ask.target.host
+        answer = self._send(ask, deadline)
+        for _ in range(MAX_REDIRECTS):
+            location = _location(answer)
+            if location is None:
+                return answer
+            try:
+                ask = ask.redirected(answer.status, location)
+                answer = self._send(ask, deadline)
+            except Refused as error:
+                raise Refused(f"redirected by {first}: {error}") from None
+        if _location(answer) is None:
+            return answer
+        raise Refused(f"{first} redirects more than {MAX_REDIRECTS} times")
+
+    def _send(self, ask: _Ask, deadline: float) -> Response:
+        self._guard.check(ask.target)
+        with _plainly(ask.target, self._settings):
+            response = self._pool.handle_request(ask.core(deadline))
+            try:
+                answer = Response(response.status, httpx.Headers(response.headers), b"")
+                if _location(answer) is not None:
+                    return answer
+                return replace(answer, body=self._body(response.iter_stream(), answer.headers))
+            finally:
+                response.close()
+
+    def _body(self, pieces: Iterable[bytes], headers: httpx.Headers) -> bytes:
+        """Read a body; it may be too large as sent, and again once unpacked."""
+        limit, encoding = self._settings.max_response_bytes, headers.get("content-encoding", "").strip().lower()
+        pieces = _limited(pieces, limit)
+        if encoding in ("gzip", "x-gzip"):
+            pieces = _limited(_inflated(pieces), limit)
+        elif encoding not in ("", "identity"):
+            raise _Garbled
+        body = bytearray()
+        for piece in pieces:
+            body += piece
+        return bytes(body)
+
+
+class _Garbled(Exception):
+    """The answer is packed in a way that was not asked for, or is damaged."""
+
+
+class _Overflow(Exception):
+    """The answer goes on beyond the limit."""
+
+
+def check_url(
+    url: str, settings: OutgoingSettings, *, resolve: bool = False, resolver: Resolver = system_resolver
+) -> None:
+    """Judge a URL when it is saved: its form and the address in it, and with `resolve` also where its name leads."""
+    guard, target = Guard(Allowed.of(settings.allow), resolver), read_url(url)
+    guard.check(target)
+    if resolve:
+        with _plainly(target, settings):
+            guard.addresses(target.host, time.monotonic() + settings.timeout_seconds)
+
+
+def _headers(given: Mapping[str, str], idempotency_key: str | None) -> dict[str, str]:
+    headers = {"user-agent": f"Headgate/{__version__}", "accept": "*/*"}
+    for name, value in given.items():
+        if not _HEADER_NAME.fullmatch(name):
+            raise Refused("a header's name has characters that it cannot have")
+        if _OURS.fullmatch(name.lower()):
+            raise Refused(f"the header {name} is not for members to set")
+        headers[name.lower()] = value
+    if idempotency_key is not None:
+        headers["idempotency-key"] = idempotency_key
+    for name, value in headers.items():
+        if not _HEADER_VALUE.fullmatch(value):
+            raise Refused(f"the header {name} has a value with characters other than printable ASCII")
+    return {name: value.strip() for name, value in headers.items()} | {"accept-encoding": "gzip"}
+
+
+def _location(answer: Response) -> str | None:
+    return answer.headers.get("location") if answer.status in _BECOME_GET | _KEEP_METHOD else None
+
+
+def _limited(pieces: Iterable[bytes], limit: int) -> Iterator[bytes]:
+    total = 0
+    for piece in pieces:
+        total += len(piece)
+        if total > limit:
+            raise _Overflow
+        yield piece
+
+
+def _inflated(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Unpack gzip in small steps; what follows its end is left out."""
+    inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    started = False
+    for piece in pieces:
+        started, rest = True, piece
+        while not inflater.eof and (found := inflater.decompress(rest, _INFLATED)):
+            yield found
+            rest = inflater.unconsumed_tail
+    if started and not inflater.eof:
+        raise _Garbled
+
+
+@contextmanager
+def _plainly(target: Target, settings: OutgoingSettings) -> Iterator[None]:
+    """Say what went wrong below in words, without what a name led to."""
+    host, port = target.origin[1:]
+    try:
+        yield
+    except _Overflow:
+        limit = f"{settings.max_response_bytes} bytes; outgoing.max_response_bytes sets this"
+        raise TooLarge(f"the answer of {host} has more than {limit}") from None
+    except (_Garbled, zlib.error):
+        raise Unreachable(f"the answer of {host} is packed in a way that was not asked for, or damaged") from None
+    except httpcore2.TimeoutException:
+        limit = f"{settings.timeout_seconds:g} seconds; outgoing.timeout_seconds sets this"
+        raise Unreachable(f"{host} did not answer within {limit}") from None
+    except httpcore2.ConnectError:
+        raise Unreachable(f"{host} takes no connections on port {port}") from None
+    except (httpcore2.NetworkError, httpcore2.ProtocolError):
+        raise Unreachable(f"{host} broke off, or answered with something that is not HTTP") from None

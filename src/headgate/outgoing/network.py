@@ -1,0 +1,158 @@
+"""Resolves a name once, judges every address of the answer, and connects to none but these, within one deadline.
+
+The judgement stands where connections are made, so nothing can be called around it: not by a redirect, not by a name
+whose answer changes, not by a URL that two parsers read differently.
+"""
+
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import Any
+
+import httpcore2
+
+from headgate.outgoing.addresses import Address, Allowed, Host, refusal
+from headgate.outgoing.errors import Unreachable
+from headgate.outgoing.urls import Target
+
+Resolver = Callable[[str], Sequence[str]]
+"""Gives all addresses of a host name; OSError if there are none."""
+
+_LOOPBACK = (IPv4Address("127.0.0.1"), IPv6Address("::1"))
+_PIECE = 16 << 10
+
+
+def system_resolver(name: str) -> list[str]:
+    """The addresses that this machine finds for a name."""
+    return [str(found[4][0]) for found in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)]
+
+
+def left(deadline: float | None) -> float:
+    """The seconds until a deadline; a timeout if it has passed, or if there is none."""
+    seconds = (deadline or 0.0) - time.monotonic()
+    if seconds <= 0:
+        raise httpcore2.TimeoutException
+    return seconds
+
+
+class Guard:
+    """Says where calls may go."""
+
+    def __init__(self, allowed: Allowed, resolver: Resolver) -> None:
+        self._allowed, self._resolver = allowed, resolver
+
+    def check(self, target: Target) -> None:
+        """Judge what the URL says by itself: an address, or a name that always means this machine."""
+        if isinstance(target.host, str):
+            if self._is_local(target.host):
+                raise refusal(target.host)
+        elif not self._allowed.permits(target.host):
+            raise refusal(target.host, target.spelt)
+
+    def _is_local(self, name: str) -> bool:
+        """Whether a name means this machine without asking anyone, and nothing permits that."""
+        if name in self._allowed.names or not f".{name}".endswith(".localhost"):
+            return False
+        return not any(self._allowed.permits(address) for address in _LOOPBACK)
+
+    def addresses(self, host: Host, deadline: float) -> list[Address]:
+        """The addresses of a host, all of them judged: one that is not permitted spoils the answer."""
+        if not isinstance(host, str):
+            found = [host]
+        else:
+            found = self._resolve(host, deadline)
+            if host in self._allowed.names:
+                return found
+        if not all(self._allowed.permits(address) for address in found):
+            raise refusal(host)
+        return found
+
+    def _resolve(self, name: str, deadline: float) -> list[Address]:
+        """Ask in a thread, since the system's resolver knows no timeout and a hostile name server takes its time."""
+        answer: Future[Sequence[str]] = Future()
+
+        def ask() -> None:
+            try:
+                answer.set_result(self._resolver(name))
+            except Exception as error:  # noqa: BLE001 - handed to whoever waits
+                answer.set_exception(error)
+
+        threading.Thread(target=ask, daemon=True, name="headgate-resolve").start()
+        try:
+            found = [ip_address(text) for text in answer.result(left(deadline))]
+        except TimeoutError:
+            raise httpcore2.ConnectTimeout from None
+        except (OSError, UnicodeError):
+            found = []
+        if not found:
+            raise Unreachable(f"{name} cannot be found: there is no address for this name")
+        return list(dict.fromkeys(found))
+
+
+class GuardedBackend(httpcore2.NetworkBackend):
+    """Makes the connections of a pool. What the pool calls a timeout is here the moment when all must be over."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard, self._plain = guard, httpcore2.SyncBackend()
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.NetworkStream:
+        """Connect to an address of this host that was judged; each gets its share of the time that is left."""
+        addresses = self._guard.addresses(_read(host), timeout or 0.0)
+        failure: Exception = httpcore2.ConnectError()
+        for number, address in enumerate(addresses):
+            share = left(timeout) / (len(addresses) - number)
+            try:
+                stream = self._plain.connect_tcp(str(address), port, share, local_address, socket_options)
+                return _Timed(stream)
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
+                failure = error
+        raise failure
+
+
+def _read(host: str) -> Host:
+    """What the pool was told to connect to, which is already in its usual spelling."""
+    try:
+        return ip_address(host)
+    except ValueError:
+        return host
+
+
+class _Timed(httpcore2.NetworkStream):
+    """A connection, used by one call after the other, each with its own deadline."""
+
+    def __init__(self, stream: httpcore2.NetworkStream) -> None:
+        self._stream = stream
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._stream.read(max_bytes, left(timeout))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        for start in range(0, len(buffer), _PIECE):
+            self._stream.write(buffer[start : start + _PIECE], left(timeout))
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore2.NetworkStream:
+        try:
+            return _Timed(self._stream.start_tls(ssl_context, server_hostname, left(timeout)))
+        except httpcore2.ConnectError as error:
+            cause = error.__cause__
+            words = cause.verify_message if isinstance(cause, ssl.SSLCertVerificationError) else "no TLS there"
+            raise Unreachable(f"no safe connection to {server_hostname}: {words}") from None
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)

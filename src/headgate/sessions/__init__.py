@@ -1,0 +1,1 @@
+"""Sign-in: passwords, links and sessions."""

@@ -1,0 +1,145 @@
+"""Opens sessions, finds whose they are, ends them; makes links that are used once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, or_, select, update
+
+from headgate.config import SignInSettings
+from headgate.errors import LinkSpent
+from headgate.kit.db import bound, fetch, instant
+from headgate.kit.ids import new_id
+from headgate.kit.secrets import Sort, digest, is_well_formed, new_secret
+from headgate.members.models import member_table
+from headgate.sessions.models import link_table, session_table
+
+_sessions, _links = session_table.c, link_table.c
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A session that is alive."""
+
+    id: str
+    member: str
+    seen: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Browser:
+    """What is noted of a browser, for its owner to know it by."""
+
+    agent: str
+    address: str
+
+
+_IDENTIFY = (
+    "SELECT s.id, s.member_id, s.last_seen_at FROM sessions s "
+    "JOIN members m ON m.id = s.member_id AND m.removed_at IS NULL WHERE s.digest = :digest "
+    "AND s.ended_at IS NULL AND s.expires_at > :now AND s.last_seen_at > :idle"
+)
+
+
+def identify(connection: Connection, secret: str, now: datetime, settings: SignInSettings) -> Found | None:
+    """Whose session this is now; None for one that is malformed, unknown, over, or of a removed member."""
+    if not is_well_formed(secret, Sort.session):
+        return None
+    idle = now - timedelta(hours=settings.idle_hours)
+    parameters = {"digest": digest(secret), "now": bound(connection, now), "idle": bound(connection, idle)}
+    rows = fetch(connection, _IDENTIFY, parameters)
+    return Found(rows[0][0], rows[0][1], instant(rows[0][2])) if rows else None
+
+
+def open_session(
+    connection: Connection, member: str, method: str, browser: Browser, now: datetime, settings: SignInSettings
+) -> str:
+    """A new session; its secret, which goes into a cookie and is not kept."""
+    secret = new_secret(Sort.session)
+    connection.execute(
+        insert(session_table).values(
+            id=new_id("session"),
+            member_id=member,
+            digest=digest(secret),
+            method=method,
+            created_at=now,
+            last_seen_at=now,
+            expires_at=now + timedelta(days=settings.session_days),
+            agent=browser.agent,
+            address=browser.address,
+        )
+    )
+    connection.execute(update(member_table).where(member_table.c.id == member).values(last_seen_at=now))
+    return secret
+
+
+def alive(connection: Connection, member: str, now: datetime, settings: SignInSettings) -> Sequence[Any]:
+    """A member's sessions that could still be used, the one used last first."""
+    idle = now - timedelta(hours=settings.idle_hours)
+    where = (_sessions.member_id == member, _sessions.ended_at.is_(None), _sessions.expires_at > now)
+    found = select(session_table).where(*where, _sessions.last_seen_at > idle).order_by(_sessions.last_seen_at.desc())
+    return connection.execute(found).mappings().all()
+
+
+def end(connection: Connection, member: str, now: datetime, *, only: str | None = None, but: str | None = None) -> int:
+    """End a member's sessions: one, all but one, or all; how many were alive."""
+    where = [_sessions.member_id == member, _sessions.ended_at.is_(None), _sessions.expires_at > now]
+    if only is not None:
+        where.append(_sessions.id == only)
+    if but is not None:
+        where.append(_sessions.id != but)
+    return connection.execute(update(session_table).where(*where).values(ended_at=now)).rowcount
+
+
+def make_link(connection: Connection, member: str, purpose: str, by: str | None, now: datetime, minutes: float) -> str:
+    """A link's secret, in place of any earlier one for the same purpose."""
+    waiting = (_links.member_id == member, _links.purpose == purpose, _links.used_at.is_(None))
+    connection.execute(update(link_table).where(*waiting).values(used_at=now))
+    secret = new_secret(Sort.link)
+    connection.execute(
+        insert(link_table).values(
+            id=new_id("link"),
+            member_id=member,
+            purpose=purpose,
+            digest=digest(secret),
+            created_at=now,
+            expires_at=now + timedelta(minutes=minutes),
+            created_by_id=by,
+        )
+    )
+    return secret
+
+
+def _good_link(connection: Connection, secret: str, purpose: str, now: datetime) -> Any:
+    if not is_well_formed(secret, Sort.link):
+        raise LinkSpent
+    where = (_links.digest == digest(secret), _links.purpose == purpose, _links.used_at.is_(None))
+    joined = link_table.join(member_table, member_table.c.id == _links.member_id)
+    found = (
+        select(_links.id, _links.member_id)
+        .select_from(joined)
+        .where(*where, _links.expires_at > now, member_table.c.removed_at.is_(None))
+    )
+    row = connection.execute(found).one_or_none()
+    if row is None:
+        raise LinkSpent
+    return row
+
+
+def member_of_link(connection: Connection, secret: str, purpose: str, now: datetime) -> str:
+    """The member of a link, which stays as it is; LinkSpent for any that cannot be used."""
+    return str(_good_link(connection, secret, purpose, now).member_id)
+
+
+def use_link(connection: Connection, secret: str, purpose: str, now: datetime) -> str:
+    """The member of a link, which is spent by this; LinkSpent for any that cannot be used."""
+    row = _good_link(connection, secret, purpose, now)
+    connection.execute(update(link_table).where(_links.id == row.id).values(used_at=now))
+    return str(row.member_id)
+
+
+def purge(connection: Connection, before: datetime) -> None:
+    """Forget sessions and links that were over by then."""
+    connection.execute(delete(session_table).where(or_(_sessions.expires_at < before, _sessions.ended_at < before)))
+    connection.execute(delete(link_table).where(_links.expires_at < before))
