@@ -16,9 +16,13 @@ from headgate.governance import authzen
 from headgate.governance import endpoints as governance
 from headgate.kit.batches import Batches
 from headgate.kit.db import Database
+from headgate.members import endpoints as members
+from headgate.members import invitation_endpoints as invitations
 from headgate.resources import endpoints as resources
 from headgate.sessions import endpoints as sessions
 from headgate.supervisor.preflight import key_file
+from headgate.tokens import endpoints as tokens
+from headgate.web import endpoints as web
 
 DESCRIPTION = """
 A self-hosted, governed data platform: one access model from the lakehouse to the report.
@@ -30,6 +34,10 @@ Send a token as `Authorization: Bearer …`. Errors are `application/problem+jso
 ROUTERS = (
     health.router,
     sessions.router,
+    members.router,
+    invitations.router,
+    tokens.router,
+    web.router,
     resources.router,
     governance.router,
     audit.router,

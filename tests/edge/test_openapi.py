@@ -7,6 +7,7 @@ import pytest
 from headgate.app import create_app
 from headgate.config import Settings
 
+WITHOUT_BODY = ("/sign-out", "/resend", "/magic-link", "/password-reset")
 PUBLIC = ("/api/sign-in", "/api/password", "/api/invitations/accept")
 
 
@@ -61,6 +62,6 @@ def test_every_field_of_a_body_has_an_example_or_a_plain_type(document: dict[str
 
 def test_requests_with_a_body_name_it(document: dict[str, Any]) -> None:
     for path, method, one in operations(document):
-        if method == "post" and path != "/api/sign-out":
+        if method == "post" and not path.endswith(WITHOUT_BODY):
             schema = one["requestBody"]["content"]["application/json"]["schema"]
             assert "$ref" in schema or "oneOf" in schema, path

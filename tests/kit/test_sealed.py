@@ -52,11 +52,13 @@ def forget_all_but_the_newest(keys: KeyFile) -> Ring:
     return keys.change(PURPOSE, lambda ring: Ring(ring.generations[-1:]))
 
 
+@settings(deadline=None)
 @given(texts, st.text(max_size=20), st.text(max_size=20), st.text(max_size=20))
 def test_what_was_sealed_opens_in_its_place(sealer: Sealer, text: str, table: str, row: str, column: str) -> None:
     assert sealer.open(sealer.seal(text, table, row, column), table, row, column) == text
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_bytes_come_back_as_bytes(sealer: Sealer, secret: bytes) -> None:
     value = sealer.seal(secret, *PLACE)
@@ -70,6 +72,7 @@ def test_bytes_come_back_as_bytes(sealer: Sealer, secret: bytes) -> None:
         assert sealer.open(value, *PLACE) == expected
 
 
+@settings(deadline=None)
 @given(texts, st.tuples(st.text(max_size=8), st.text(max_size=8), st.text(max_size=8)), st.data())
 def test_no_other_place_opens_it(sealer: Sealer, text: str, place: tuple[str, str, str], data: Any) -> None:
     """Also not one whose parts, put together, read the same."""
@@ -95,6 +98,7 @@ def test_every_single_change_of_a_character_is_noticed(sealer: Sealer) -> None:
                     sealer.open(value[:position] + other + value[position + 1 :], *PLACE)
 
 
+@settings(deadline=None)
 @given(texts, st.data())
 def test_every_cut_addition_and_change_of_bytes_is_noticed(sealer: Sealer, text: str, data: Any) -> None:
     value = sealer.seal(f"hunter2 {text}", *PLACE)
@@ -112,12 +116,14 @@ def test_every_cut_addition_and_change_of_bytes_is_noticed(sealer: Sealer, text:
             assert "hunter2" not in str(caught.value)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=80))
 def test_whatever_was_not_sealed_does_not_open(sealer: Sealer, value: str) -> None:
     with pytest.raises(CannotOpen, match=r"connections\.password of con_1"):
         sealer.open(value, *PLACE)
 
 
+@settings(deadline=None)
 @given(texts)
 def test_equal_texts_are_sealed_differently_and_the_text_is_not_seen(sealer: Sealer, text: str) -> None:
     assume(len(text) > 2)
@@ -316,7 +322,7 @@ def test_a_damaged_ring_is_told_and_never_replaced(keys: KeyFile, generations: A
     assert keys.path.read_text() == text
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(cut=st.integers(0, 400))
 def test_a_key_file_that_was_cut_is_told(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
     keys = KeyFile(tmp_path_factory.mktemp("cut") / "keys.json")

@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from headgate.cli import local
+from headgate.config import load
 from headgate.kit.db import Busy, Database
 from headgate.kit.keys import KeyFile
 from headgate.kit.sealed import PURPOSE
 from headgate.secrets import cli, rotation
 from headgate.secrets.rotation import KeyStatus
-from headgate.supervisor import preflight
+from headgate.supervisor.preflight import check
 from tests.secrets import METADATA, Vault, registered
 
 
@@ -28,7 +30,7 @@ def vault(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("HEADGATE_DATA_DIR", str(tmp_path))
     monkeypatch.setenv("HEADGATE_DATABASE__URL", database_url)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(preflight, "check", lambda settings: None)
+    monkeypatch.setattr(local, "existing", lambda settings: Database(database_url))
     database = Database(database_url)
     METADATA.create_all(database.engine)
     with registered():
@@ -39,6 +41,7 @@ def vault(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_new_installation_has_no_keys_and_can_rotate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADGATE_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.chdir(tmp_path)
+    check(load())
     assert run("list").stdout == "There are no keys yet: nothing was sealed.\n"
     assert run("rotate").exit_code == 0
     assert len(json.loads(run("list", "--json").stdout)["keys"]) == 1

@@ -12,11 +12,11 @@ from sqlalchemy import Column, MetaData, String, Table, Text, insert, update
 import headgate
 from headgate.kit.db import Busy, Database
 from headgate.kit.keys import KeyFile, Ring
-from headgate.kit.sealed import PLACES, PURPOSE, Sealer, key_id_of
+from headgate.kit.sealed import PLACES, PURPOSE, Sealer, key_id_of, row_name
 from headgate.schema import MODULES
 from headgate.secrets import rotation
 from headgate.secrets.rotation import GRACE, prune, register, rotate, status
-from tests.secrets import ITEMS, METADATA, Clock, Vault, registered
+from tests.secrets import ITEMS, METADATA, PAIRS, Clock, Vault, registered
 
 
 @pytest.fixture
@@ -311,6 +311,24 @@ def test_rows_that_cannot_be_opened_are_named_left_alone_and_keep_their_key(vaul
         prune(vault.database, vault.keys, clock=clock)
     assert vault.usage()[old] == 2
     assert old in ids(vault)
+
+
+def test_many_rows_that_cannot_be_opened_hide_no_others(vault: Vault) -> None:
+    """More than a batch of them, in the order of the keys and in the order in which they were stored."""
+    sealer = Sealer(vault.keys)
+    names = [(f"z{n}", "damaged") for n in range(10)] + [
+        (name, sealer.seal(name, ITEMS.name, name, "secret")) for name in ("a", "m", "zz")
+    ]
+    items = [{"id": name, "secret": value} for name, value in names]
+    pairs = [{"order": "a", "number": n, "secret": "damaged"} for n in range(10)]
+    for n in (10, 11):
+        value = sealer.seal("fine", PAIRS.name, row_name("a", n), "secret")
+        pairs.append({"order": "a", "number": n, "secret": value})
+    vault.database.write(lambda connection: connection.execute(insert(ITEMS), items) and None)
+    vault.database.write(lambda connection: connection.execute(insert(PAIRS), pairs) and None)
+    outcome = rotate(vault.database, vault.keys)
+    assert (outcome.resealed, outcome.unopened) == (5, 20)
+    assert vault.usage() == {outcome.key: 5, None: 20}
 
 
 def test_only_the_first_faults_are_told_in_full(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx2 as httpx
 
+from headgate.cli.credentials import stored
 from headgate.errors import Problem
 from headgate.kit.secrets import Sort, is_well_formed
 
@@ -39,42 +40,61 @@ class Client:
         """POST; the answer."""
         return self._answer(self._http.post(path, json=body))
 
+    def request(self, method: str, path: str, body: Any = None, **parameters: Any) -> Any:
+        """Any method; the answer."""
+        given = {name: value for name, value in parameters.items() if value is not None}
+        more = {} if body is None else {"json": body}
+        return self._answer(self._http.request(method, path, params=given, **more))
+
     @staticmethod
     def _answer(response: httpx.Response) -> Any:
         is_json = "json" in response.headers.get("content-type", "")
         if response.is_success:
             return response.json() if is_json else response.text
-        if response.status_code == 401:
+        if response.status_code == 401 and "Authorization" in response.request.headers:
             detail = f"the server does not know this token; it may have ended. Set {TOKEN_VARIABLE} to another"
             raise RemoteProblem({"detail": detail}, 401)
         raise RemoteProblem(response.json() if is_json else {}, response.status_code)
 
 
+def server_address(given: str | None = None) -> str:
+    """The server that is meant: given, named by the environment, or on this machine."""
+    address = (given or os.environ.get(SERVER_VARIABLE) or DEFAULT_SERVER).rstrip("/")
+    if not address.startswith(("http://", "https://")):
+        raise RemoteProblem({"detail": f"{SERVER_VARIABLE}: write http:// or https:// before {address!r}"}, 422)
+    return address
+
+
+@contextmanager
+def over_http(address: str, headers: dict[str, str]) -> Iterator[httpx.Client]:
+    """A connection to a server; what goes wrong on the way is a problem in words."""
+    try:
+        with httpx.Client(base_url=address, headers=headers, timeout=60) as http:
+            yield http
+    except httpx.TransportError as error:
+        detail = f"cannot reach {address}: {str(error).rstrip('.')}; is `headgate up` running?"
+        raise RemoteProblem({"detail": detail}, 503) from None
+    except (httpx.InvalidURL, httpx.UnsupportedProtocol):
+        raise RemoteProblem({"detail": f"{SERVER_VARIABLE}: {address!r} is not an address"}, 422) from None
+
+
 @contextmanager
 def connect() -> Iterator[Client]:
-    """A client: of the server that the environment names, or of this machine's own installation."""
+    """A client: by the token of the environment or of `headgate login`, or of this machine's own installation."""
     token, server = os.environ.get(TOKEN_VARIABLE), os.environ.get(SERVER_VARIABLE)
-    if token or server:
-        if not token:
-            raise RemoteProblem({"detail": f"{SERVER_VARIABLE} is set, so set {TOKEN_VARIABLE} too"}, 401)
-        if not is_well_formed(token, Sort.token):
-            raise RemoteProblem({"detail": f"{TOKEN_VARIABLE} holds no token; one looks like hgt_ and 38 more"}, 422)
-        if server and not server.startswith(("http://", "https://")):
-            raise RemoteProblem({"detail": f"{SERVER_VARIABLE}: write http:// or https:// before {server!r}"}, 422)
-        headers = {"Authorization": f"Bearer {token}"}
-        try:
-            with httpx.Client(base_url=server or DEFAULT_SERVER, headers=headers, timeout=60) as http:
-                yield Client(http)
-        except httpx.TransportError as error:
-            address = server or DEFAULT_SERVER
-            raise RemoteProblem(
-                {"detail": f"cannot reach {address}: {error}; is `headgate up` running?"}, 503
-            ) from None
-        except (httpx.InvalidURL, httpx.UnsupportedProtocol):
-            raise RemoteProblem({"detail": f"{SERVER_VARIABLE}: {server!r} is not an address"}, 422) from None
-    else:
-        with _local() as http:
-            yield Client(http)
+    kept = None if token else stored()
+    if kept is not None and server in {None, kept.server}:
+        token, server = kept.token, kept.server
+    if not token and not server:
+        with _local() as local:
+            yield Client(local)
+        return
+    if not token:
+        raise RemoteProblem({"detail": f"set {TOKEN_VARIABLE}, or sign in with `headgate login`"}, 401)
+    if not is_well_formed(token, Sort.token):
+        raise RemoteProblem({"detail": f"{TOKEN_VARIABLE} holds no token; one looks like hgt_ and 38 more"}, 422)
+    with over_http(server_address(server), {"Authorization": f"Bearer {token}"}) as http:
+        yield Client(http)
 
 
 @contextmanager

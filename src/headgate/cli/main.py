@@ -9,8 +9,10 @@ from headgate import __version__
 from headgate.audit import cli as audit
 from headgate.cli import database, installation
 from headgate.governance import cli as access
+from headgate.members import cli as members
 from headgate.resources import cli as resources
 from headgate.secrets import cli as secrets
+from headgate.sessions import cli as sessions
 from headgate.tokens import cli as tokens
 
 app = typer.Typer(
@@ -22,6 +24,11 @@ app = typer.Typer(
 )
 app.command("up")(installation.up)
 app.command("demo")(installation.demo)
+app.command("init")(sessions.init)
+app.command("login")(sessions.login)
+app.command("logout")(sessions.logout)
+app.add_typer(members.app, name="member")
+app.add_typer(members.invitations, name="invitation")
 app.add_typer(installation.config, name="config")
 app.add_typer(database.app, name="db")
 app.add_typer(tokens.app, name="token")
@@ -44,9 +51,11 @@ def _root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Commands talk to the server that HEADGATE_SERVER_URL names, as the member whose token HEADGATE_TOKEN holds.
+    """Commands talk to the server of `headgate login`, or to the one that HEADGATE_SERVER_URL names, as the member
+    whose token HEADGATE_TOKEN holds.
 
-    Without them, they work on this machine's own installation, as its operator.
+    Without either, they work on this machine's own installation, as its operator. So do, always: up, demo, init,
+    config, db, keys, token, audit verify and access reindex.
     """
 
 

@@ -108,7 +108,9 @@ def _declared_length(scope: Scope) -> int:
 
 
 def _headers(found: Any, request_id: str, scope: Scope) -> list[tuple[bytes, bytes]]:
-    headers = [*found, *SECURITY_HEADERS, (b"x-request-id", request_id.encode())]
+    own = {name for name, _ in found}
+    common = (header for header in SECURITY_HEADERS if header[0] not in own)
+    headers = [*found, *common, (b"x-request-id", request_id.encode())]
     if not any(name == b"cache-control" for name, _ in found):
         headers.append(_NO_STORE)
     if scope.get("scheme") == "https":

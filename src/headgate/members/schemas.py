@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BaseModel, Field
 
@@ -91,7 +91,7 @@ class InvitationOut(BaseModel):
     role: str = Field(examples=["technical"])
     scope: str = Field(examples=["selected"])
     contexts: list[Named]
-    state: Literal["waiting", "expired", "revoked", "accepted"]
+    state: str = Field(examples=["waiting"], description="waiting, expired, revoked or accepted")
     invited_by: str | None = Field(description="The name of who vouches for it; null for the operator")
     created_at: datetime
     expires_at: datetime
@@ -110,6 +110,7 @@ class Acceptance(Input):
 
     invitation: LinkText
     name: Annotated[str, Field(min_length=1, max_length=MAX_LENGTH, examples=["Ana"])]
+    email: EmailText | None = Field(None, description="For the first owner, whose address is not known yet")
     password: Password | None = Field(None, description="Left out, one signs in by links alone")
 
 

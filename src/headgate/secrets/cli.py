@@ -69,20 +69,16 @@ def prune(as_json: Json = False) -> None:
 def _opened() -> "Iterator[tuple[Database, KeyFile]]":
     """The database of this installation, with all sealed columns known, and its key file."""
     import headgate.schema  # noqa: F401 - tables declare their sealed columns
-    from headgate.config import load
+    from headgate.cli.local import installation
     from headgate.errors import Unavailable
-    from headgate.kit.db import Busy, Database
-    from headgate.supervisor.preflight import check, key_file
+    from headgate.kit.db import Busy
+    from headgate.supervisor.preflight import key_file
 
-    settings = load()
-    check(settings)
-    database = Database(settings.database_url, pool_size=2)
     try:
-        yield database, key_file(settings)
+        with installation() as (settings, database):
+            yield database, key_file(settings)
     except Busy:
         raise Unavailable("the database is busy with other changes; run the command again to finish") from None
-    finally:
-        database.close()
 
 
 def _progress(done: int, total: int) -> None:

@@ -56,7 +56,7 @@ class SealedColumn:
 
     def others(self, key_id: str, after: Sequence[Any] | None) -> Select[Any]:
         """The next rows, in the order of their keys, that use another key than this one."""
-        query = select(*self.key, self.column).where(self.column.is_not(None), self.prefix != prefix_of(key_id))
+        query = select(*self.key, self.column).where(self.prefix != prefix_of(key_id))
         if after is not None:
             query = query.where(tuple_(*self.key) > tuple(after))
         return query.order_by(*self.key).limit(BATCH)

@@ -139,6 +139,12 @@ def use_link(connection: Connection, secret: str, purpose: str, now: datetime) -
     return str(row.member_id)
 
 
+def forget_password(connection: Connection, member: str, now: datetime) -> None:
+    """End a member's password and sessions."""
+    connection.execute(update(member_table).where(member_table.c.id == member).values(password=None))
+    end(connection, member, now)
+
+
 def purge(connection: Connection, before: datetime) -> None:
     """Forget sessions and links that were over by then."""
     connection.execute(delete(session_table).where(or_(_sessions.expires_at < before, _sessions.ended_at < before)))

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
 from headgate.config import Settings
@@ -24,13 +25,10 @@ def key_file(settings: Settings) -> KeyFile:
 def check(settings: Settings) -> None:
     """Prepare a new installation, and refuse one that this version cannot serve."""
     settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    try:
-        key_file(settings).key("audit")
-    except BadKeyFile as error:
-        raise NotReady(str(error)) from None
     database = Database(settings.database_url, pool_size=2)
     try:
         found = version.current(database)
+        _keys(settings, database if found == version.NEEDED else None)
         if found is None:
             from headgate.migrations import upgrade  # noqa: PLC0415 - loads Alembic, once in an installation's life
 
@@ -39,6 +37,19 @@ def check(settings: Settings) -> None:
             raise NotReady(_advice(found, version.NEEDED))
     finally:
         database.close()
+
+
+def _keys(settings: Settings, database: Database | None) -> None:
+    """Make the key file of a new installation; a lost one is not replaced, since what it sealed would be lost too."""
+    keys = key_file(settings)
+    if database is not None and not keys.path.exists():
+        with database.read() as connection:
+            if connection.execute(text("SELECT 1 FROM audit_events WHERE seal IS NOT NULL LIMIT 1")).first():
+                raise NotReady(f"{keys.path} is missing, and the database was sealed with it; restore it from a backup")
+    try:
+        keys.key("audit")
+    except BadKeyFile as error:
+        raise NotReady(str(error)) from None
 
 
 def existing(settings: Settings) -> Database:

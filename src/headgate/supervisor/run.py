@@ -32,10 +32,14 @@ def up(settings: Settings, started: Callable[[str], None] | None = None) -> int:
         signal.signal(number, lambda asked, _: stopping.append(asked))
     children = _children(settings, listener)
     address = _address(listener)
+    link = _first_owner(settings, address)
     try:
         for child in children:
             child.start()
         print(f"Headgate serves at {address}", flush=True)  # noqa: T201 - the terminal's answer
+        if link is not None:
+            text = f"Nobody owns this installation yet. Open this address once to become its owner:\n  {link}"
+            print(text, flush=True)  # noqa: T201 - the terminal's answer
         helper = fork(lambda: started(address)) if started else None
         return _watch(children, stopping, helper)
     finally:
@@ -63,6 +67,25 @@ def _children(settings: Settings, listener: socket.socket) -> list[Child]:
 
     servers = [Child(f"server {n + 1}", partial(serve, settings, listener)) for n in range(settings.server.processes)]
     return [*servers, Child("scheduler", partial(schedule, settings))]
+
+
+def _first_owner(settings: Settings, address: str) -> str | None:
+    """A one-time link for whoever is to own a new installation; None if somebody does."""
+    from headgate.kit.clock import now  # noqa: PLC0415
+    from headgate.kit.db import Database  # noqa: PLC0415
+    from headgate.members.first import has_owner, invite_owner  # noqa: PLC0415
+
+    if settings.server.public_url is None:
+        server = settings.server.model_copy(update={"public_url": address})
+        settings = settings.model_copy(update={"server": server})
+    database = Database(settings.database_url, pool_size=2)
+    try:
+        with database.read() as connection:
+            if has_owner(connection):
+                return None
+        return database.write(lambda connection: invite_owner(connection, settings, now()))
+    finally:
+        database.close()
 
 
 def _address(listener: socket.socket) -> str:

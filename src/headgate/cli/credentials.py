@@ -1,0 +1,45 @@
+"""Where `headgate login` keeps its token: a file of the user's own, readable by nobody else."""
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from headgate.kit.keys import write_atomically
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """A server, and the token that a member has there."""
+
+    server: str
+    token: str
+    token_id: str
+    member: str
+
+
+def _place() -> Path:
+    base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
+    return Path(base) / "headgate" / "login.json"
+
+
+def save(login: Login) -> Path:
+    """Keep a login, in place of any before; where."""
+    place = _place()
+    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    write_atomically(place, json.dumps(asdict(login), indent=1))
+    return place
+
+
+def stored() -> Login | None:
+    """The login that was kept; None if there is none, or it cannot be read."""
+    try:
+        found = json.loads(_place().read_text())
+        return Login(**{name: str(found[name]) for name in ("server", "token", "token_id", "member")})
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def forget() -> None:
+    """Forget the login."""
+    _place().unlink(missing_ok=True)

@@ -1,0 +1,102 @@
+"""`headgate init`, `headgate login` and `headgate logout`."""
+
+from typing import Annotated
+
+import typer
+
+from headgate.cli.output import Json, print_json, told
+
+Server = Annotated[str | None, typer.Option(help="The server's address; left out, HEADGATE_SERVER_URL or this host.")]
+
+
+@told
+def init(
+    name: Annotated[str | None, typer.Option(help="The owner's name.")] = None,
+    email: Annotated[str | None, typer.Option(help="The owner's mail address.")] = None,
+    organization: Annotated[str | None, typer.Option(help="What to call the organization.")] = None,
+    password_stdin: Annotated[bool, typer.Option("--password-stdin", help="Read the password from a line.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Prepare a new installation here, and make its owner."""
+    import sys
+
+    from headgate.config import load
+    from headgate.errors import Invalid
+    from headgate.kit.clock import now
+    from headgate.kit.db import Database
+    from headgate.kit.names import BadName, check_name
+    from headgate.members.emails import usable
+    from headgate.members.first import make_owner
+    from headgate.sessions import passwords
+    from headgate.supervisor.preflight import check
+
+    settings = load()
+    name = name or typer.prompt("Your name")
+    address = usable(email or typer.prompt("Your mail address"), "--email")
+    password = sys.stdin.readline().rstrip("\n") if password_stdin else None
+    if password is None:
+        password = typer.prompt("A password", hide_input=True, confirmation_prompt=True)
+    try:
+        name, organization = check_name(name), check_name(organization) if organization else None
+    except BadName as error:
+        raise Invalid(str(error)) from None
+    passwords.check_strength(password, [name, address])
+    check(settings)
+    database, stored = Database(settings.database_url, pool_size=2), passwords.hashed(password)
+    try:
+        member = database.write(lambda c: make_owner(c, name, address, stored, now(), organization))
+    finally:
+        database.close()
+    if as_json:
+        print_json({"member": member, "name": name, "email": address})
+    else:
+        print(f"{name} owns this installation. Start it with `headgate up`, then sign in: `headgate login`.")
+
+
+@told
+def login(
+    server: Server = None,
+    email: Annotated[str | None, typer.Option(help="Your mail address.")] = None,
+    link: Annotated[str | None, typer.Option(help="A sign-in link, instead of a password.")] = None,
+    password_stdin: Annotated[bool, typer.Option("--password-stdin", help="Read the password from a line.")] = False,
+) -> None:
+    """Sign in, and keep a token for the commands that follow."""
+    import socket
+    import sys
+
+    from headgate.cli.client import Client, over_http, server_address
+    from headgate.cli.credentials import Login, save
+
+    address = server_address(server)
+    with over_http(address, {"Origin": address}) as http:
+        client = Client(http)
+        if link:
+            who = client.post("/api/sign-in/by-link", {"link": link.rpartition("#")[2]})
+        else:
+            mail = email or typer.prompt("Your mail address")
+            typed = sys.stdin.readline().rstrip("\n") if password_stdin else typer.prompt("Password", hide_input=True)
+            who = client.post("/api/sign-in", {"email": mail, "password": typed})
+        made = client.post("/api/tokens", {"name": f"command line on {socket.gethostname()}"})
+        client.request("POST", "/api/sign-out")
+    place = save(Login(address, made["token"], made["id"], who["name"]))
+    print(f"You are {who['name']} at {address}. The token is kept in {place}; `headgate logout` ends it.")
+
+
+@told
+def logout() -> None:
+    """End the token that `headgate login` made, and forget it."""
+    from headgate.cli.client import Client, over_http
+    from headgate.cli.credentials import forget, stored
+    from headgate.errors import NotFound, Problem
+
+    kept = stored()
+    if kept is None:
+        raise NotFound("you are not signed in")
+    forget()
+    try:
+        with over_http(kept.server, {"Authorization": f"Bearer {kept.token}"}) as http:
+            Client(http).request("DELETE", f"/api/tokens/{kept.token_id}")
+    except Problem as problem:
+        print(f"Forgotten here, but the server was not told: {problem.detail}")
+        return
+    print("Signed out; the token is ended.")

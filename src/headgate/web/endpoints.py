@@ -1,0 +1,45 @@
+"""The page that a link leads to: it keeps the link's secret in the browser until a person presses the button."""
+
+import base64
+import hashlib
+import re
+from functools import cache
+from importlib.resources import files
+
+from fastapi import Response
+
+from headgate.edge.call import Call
+from headgate.edge.guards import Public
+from headgate.edge.routes import Audit, GovernedRouter
+
+router = GovernedRouter(tags=["pages"])
+
+
+@cache
+def _page() -> tuple[str, str]:
+    """The page, and the policy that lets its own style and script run and nothing else."""
+    text = (files("headgate.web") / "link.html").read_text(encoding="utf-8")
+    hashes = {
+        name: base64.b64encode(hashlib.sha256(body.encode()).digest()).decode()
+        for name, body in re.findall(r"<(style|script)>(.*?)</\1>", text, re.DOTALL)
+    }
+    policy = (
+        f"default-src 'none'; style-src 'sha256-{hashes['style']}'; script-src 'sha256-{hashes['script']}'; "
+        "connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+    )
+    return text, policy
+
+
+@router.governed(
+    "GET",
+    "/link",
+    guard=Public("shows a page that is the same for everyone"),
+    audit=Audit.nothing,
+    summary="The page that links lead to",
+    text="text/html",
+    offline=True,
+)
+def link_page(call: Call) -> Response:
+    """A page on which an invitation is accepted, or a link signs in; opening it changes nothing."""
+    text, policy = _page()
+    return Response(text, media_type="text/html", headers={"Content-Security-Policy": policy})

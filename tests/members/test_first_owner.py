@@ -1,0 +1,91 @@
+"""The first owner: by `headgate init`, or by the link that the first start prints; and `headgate login`."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx2 as httpx
+
+from tests.support.installation import Installation, eventually, installed
+
+PASSWORD = "seven quiet herons fishing"
+
+
+def test_init_makes_an_owner_who_signs_in(tmp_path: Path) -> None:
+    with installed(tmp_path, XDG_CONFIG_HOME=str(tmp_path / "config")) as one:
+        made = run(one, PASSWORD, "init", "--name", "Olga", "--email", "olga@example.com", "--organization", "Mill")
+        assert made.returncode == 0, made.stderr
+        again = run(one, PASSWORD, "init", "--name", "Otto", "--email", "otto@example.com")
+        assert (again.returncode, "has an owner already" in again.stderr) == (1, True)
+        address = one.up()
+        assert "/link#" not in one.log.read_text()
+        wrong = run(one, "wrong password", "login", "--server", address, "--email", "olga@example.com")
+        assert (wrong.returncode, "wrong" in wrong.stderr) == (1, True)
+        done = run(one, PASSWORD, "login", "--server", address, "--email", "olga@example.com")
+        assert "You are Olga" in done.stdout, done.stderr
+        kept = tmp_path / "config/headgate/login.json"
+        assert kept.stat().st_mode & 0o777 == 0o600
+        assert json.loads(one.headgate("me", "--json").stdout)["role"] == "owner"
+        invited = json.loads(
+            one.headgate("invitation", "make", "ana@example.com", "--role", "technical", "--json").stdout
+        )
+        assert invited["link"].startswith(f"{own(one)}/link#hgi_")
+        assert [m["name"] for m in json.loads(one.headgate("member", "list", "--json").stdout)["items"]] == ["Olga"]
+        token = json.loads(kept.read_text())["token"]
+        assert one.headgate("logout").returncode == 0
+        assert not kept.exists()
+        answer = httpx.get(f"{address}/api/access/me", headers={"Authorization": f"Bearer {token}"})
+        assert answer.status_code == 401
+
+
+def own(one: Installation) -> str:
+    """What links begin with: the address that the settings give."""
+    return "http://127.0.0.1:0"
+
+
+def run(one: Installation, line: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Run a command that reads a password from a line."""
+    return subprocess.run(
+        [sys.executable, "-m", "headgate.cli.main", *arguments, "--password-stdin"],
+        env=one.environment, cwd=one.folder, input=line + "\n", capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+def test_a_weak_password_makes_no_owner(tmp_path: Path) -> None:
+    one = Installation(tmp_path)
+    done = run(one, "password", "init", "--name", "Olga", "--email", "olga@example.com")
+    assert (done.returncode, "password" in done.stderr) == (2, True)
+    assert not (tmp_path / "headgate.db").exists()
+
+
+def link_in(text: str) -> str:
+    found = re.findall(r"http\S+/link#(hgi_\w+)", text)
+    return str(found[-1])
+
+
+def test_the_first_start_prints_a_link_for_the_owner(tmp_path: Path) -> None:
+    with installed(tmp_path) as one:
+        address = one.up()
+        eventually(lambda: "/link#hgi_" in one.log.read_text())
+        first = link_in(one.log.read_text())
+        one.stop()
+        address = one.up()
+        eventually(lambda: one.log.read_text().count("/link#hgi_") == 2)
+        second = link_in(one.log.read_text())
+
+        def accept(secret: str, **more: str) -> httpx.Response:
+            body = {"invitation": secret, "name": "Olga", "password": PASSWORD, **more}
+            return httpx.post(f"{address}/api/invitations/accept", json=body)
+
+        assert accept(first, email="olga@example.com").status_code == 410
+        assert accept(second).status_code == 422
+        assert accept(second, email="olga@example.com").status_code == 200
+        assert accept(second, email="eve@example.com").status_code == 410
+        signed = httpx.post(f"{address}/api/sign-in", json={"email": "olga@example.com", "password": PASSWORD})
+        assert signed.json()["name"] == "Olga"
+        one.stop()
+        one.up()
+        one.stop()
+        assert one.log.read_text().count("/link#hgi_") == 2
