@@ -9,15 +9,18 @@ from headgate import __version__
 from headgate.audit import endpoints as audit
 from headgate.audit.events import record
 from headgate.config import Settings
+from headgate.contexts import endpoints as contexts
 from headgate.edge import health, problems
 from headgate.edge.middleware import Edge
 from headgate.edge.services import Services, note_uses
 from headgate.governance import authzen
 from headgate.governance import endpoints as governance
+from headgate.groups import endpoints as groups
 from headgate.kit.batches import Batches
 from headgate.kit.db import Database
 from headgate.members import endpoints as members
 from headgate.members import invitation_endpoints as invitations
+from headgate.organization import endpoints as organization
 from headgate.resources import endpoints as resources
 from headgate.sessions import endpoints as sessions
 from headgate.supervisor.preflight import key_file
@@ -36,6 +39,9 @@ ROUTERS = (
     sessions.router,
     members.router,
     invitations.router,
+    groups.router,
+    contexts.router,
+    organization.router,
     tokens.router,
     web.router,
     resources.router,

@@ -50,6 +50,12 @@ def test_the_list_sorts_and_pages(millrace: Company, sort: str) -> None:
     assert [one["id"] for one in up] == [one["id"] for one in reversed(down)]
 
 
+def test_a_token_narrowed_to_a_list_sees_nobody(millrace: Company) -> None:
+    api = millrace.as_("Adam", only=[])
+    assert api.get("/api/members").status_code == 403
+    assert api.get(f"/api/members/{millrace.id('member', 'Ben')}").status_code == 403
+
+
 def test_who_sees_names_sorts_by_names(millrace: Company) -> None:
     assert millrace.as_("Ben").get("/api/members", sort="role").status_code == 422
     assert [one["name"] for one in walk(millrace, "Ben", prefix="b")] == ["Bea", "Ben"]

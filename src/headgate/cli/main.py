@@ -8,8 +8,11 @@ import typer
 from headgate import __version__
 from headgate.audit import cli as audit
 from headgate.cli import database, installation
+from headgate.contexts import cli as contexts
 from headgate.governance import cli as access
+from headgate.groups import cli as groups
 from headgate.members import cli as members
+from headgate.organization import cli as organization
 from headgate.resources import cli as resources
 from headgate.secrets import cli as secrets
 from headgate.sessions import cli as sessions
@@ -29,6 +32,9 @@ app.command("login")(sessions.login)
 app.command("logout")(sessions.logout)
 app.add_typer(members.app, name="member")
 app.add_typer(members.invitations, name="invitation")
+app.add_typer(organization.app, name="organization")
+app.add_typer(groups.app, name="group")
+app.add_typer(contexts.app, name="context")
 app.add_typer(installation.config, name="config")
 app.add_typer(database.app, name="db")
 app.add_typer(tokens.app, name="token")

@@ -148,6 +148,10 @@ class Call:
 
     def explanation(self, action: str, kind: str, resource: str | None) -> dict[str, Any]:
         """Why the caller may not, and who could change that; in words that a program can read too."""
+        if self.caller.operator:
+            return {
+                "detail": f"The operator may not {words(action)}; act as a member: set HEADGATE_TOKEN to their token"
+            }
         question = Question(self.caller.member, action, kind, resource, narrowing=self.caller.narrowing)
         if self.caller.narrowing.is_narrowed:
             full = Question(self.caller.member, action, kind, resource)

@@ -6,7 +6,7 @@ from headgate.access.kinds import stored_kind
 from headgate.access.world_specs import GROUP
 from headgate.kit.db import fetch
 from headgate.kit.ids import kind_of
-from headgate.kit.names import name_key
+from headgate.kit.names import is_text, name_key
 
 
 class Ambiguous(LookupError):
@@ -24,7 +24,7 @@ class Lookup:
         kind = stored_kind(kind)
         if kind == "organization":
             return "organization"
-        if not name or not name.isprintable():
+        if not name or not is_text(name):
             return None
         if kind_of(name) == kind:
             return name if self._exists(kind, name) else None

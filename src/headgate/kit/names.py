@@ -22,6 +22,11 @@ def name_key(name: str) -> str:
     return folded.strip()
 
 
+def is_text(text: str) -> bool:
+    """Whether a text holds no control characters and no half characters."""
+    return not any(unicodedata.category(c) in {"Cc", "Cs"} for c in text)
+
+
 def check_name(name: str) -> str:
     """The name, without surrounding space, or BadName."""
     cleaned = name.strip()
@@ -29,7 +34,7 @@ def check_name(name: str) -> str:
         raise BadName("a name cannot be empty")
     if len(cleaned) > MAX_LENGTH:
         raise BadName(f"a name has at most {MAX_LENGTH} characters; this one has {len(cleaned)}")
-    if any(unicodedata.category(c) in {"Cc", "Cs"} for c in cleaned):
+    if not is_text(cleaned):
         raise BadName("a name cannot hold control characters")
     if not name_key(cleaned) or len(name_key(cleaned)) > MAX_KEY_LENGTH:
         raise BadName("this name has no usable form under Unicode's NFKC normalisation")

@@ -3,11 +3,13 @@
 import base64
 import binascii
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from headgate.kit.names import MAX_KEY_LENGTH
 
+_BAD = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 MAX_LIMIT = 200
 DEFAULT_LIMIT = 50
 MAX_TOTAL = 10_000
@@ -45,4 +47,4 @@ class Cursor:
 
 
 def _is_plain(part: Any) -> bool:
-    return isinstance(part, str) and len(part) <= MAX_KEY_LENGTH + 200 and "\0" not in part and part.isprintable()
+    return isinstance(part, str) and len(part) <= MAX_KEY_LENGTH + 200 and not _BAD.search(part)

@@ -29,6 +29,7 @@ from headgate.members.schemas import (
     Reassigned,
     Reassignment,
 )
+from headgate.organization.naming import require_names
 from headgate.sessions import service as sessions
 
 router = GovernedRouter(prefix="/api/members", tags=["members"])
@@ -82,6 +83,7 @@ def list_members(
     cursor: Annotated[str | None, Query(max_length=4000, description="From `next_cursor` of the page before")] = None,
 ) -> MemberPage:
     """Members by page. Only who manages members gets more than names, and other orders than by name."""
+    require_names(call)
     whole = _manages(call)
     if not whole and sort not in {MemberSort.name, MemberSort.name_desc}:
         raise Invalid("query.sort: you see names only, so sort by name or -name")
@@ -107,6 +109,7 @@ def list_members(
 )
 def show_member(call: Call, member_id: MemberId) -> MemberPageOut:
     """A member, what they can do in the organization and through what, and what the caller can do with them."""
+    require_names(call)
     row = repository.one(call.connection, member_id)
     if row is None:
         raise NotFound

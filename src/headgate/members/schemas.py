@@ -149,29 +149,3 @@ class Reassigned(BaseModel):
     """What was handed over."""
 
     items: list[Holding]
-
-
-class Usage(BaseModel):
-    """What the organization holds, for its owners."""
-
-    plan: str = Field(examples=["growth"])
-    members: dict[str, int] = Field(examples=[{"owner": 1, "technical": 3}])
-    invitations: int
-    groups: int
-    contexts: int
-    tokens: int
-    resources: dict[str, int] = Field(examples=[{"data_mart": 2}])
-
-
-class OrganizationOut(BaseModel):
-    """The organization."""
-
-    name: str
-    plan: str = Field(examples=["growth"], description="starter, growth or custom")
-    invites: str = Field(examples=["by-role"])
-
-
-class OrganizationName(Input):
-    """What to call the organization."""
-
-    name: Annotated[str, Field(min_length=1, max_length=MAX_LENGTH)]

@@ -1,0 +1,80 @@
+"""`headgate context`: contexts, and to how much they are attached."""
+
+from typing import Annotated
+
+import typer
+
+from headgate.cli.output import Json, print_json, print_table, told
+from headgate.organization.finding import id_of
+
+app = typer.Typer(
+    help="Contexts, which narrow what a selected scope reaches.", no_args_is_help=True, rich_markup_mode=None
+)
+
+PATH = "/api/contexts"
+Context = Annotated[str, typer.Argument(help="The context, by name or id.")]
+
+
+@app.command("list")
+@told
+def list_contexts(
+    prefix: Annotated[str, typer.Option(help="Only names that begin like this.")] = "",
+    limit: Annotated[int, typer.Option(min=1, max=200, help="How many on a page.")] = 50,
+    cursor: Annotated[str | None, typer.Option(help="From the page before.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List the contexts; who manages contexts also sees to how much each is attached."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.get(PATH, prefix=prefix, limit=limit, cursor=cursor)
+    if as_json:
+        print_json(found)
+        return
+    columns = ("name", "resources", "members", "invitations", "id")
+    rows = ([item[column] for column in columns] for item in found["items"])
+    print_table(columns, rows, empty="There is no such context.")
+    if found["next_cursor"]:
+        print(f"more: --cursor {found['next_cursor']}")
+
+
+@app.command()
+@told
+def create(name: Annotated[str, typer.Argument(help="What to call it.")], as_json: Json = False) -> None:
+    """Create a context; `headgate access change attach_context` attaches it."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.post(PATH, {"name": name})
+    if as_json:
+        print_json(found)
+    else:
+        print(f"Created the context {found['name']} ({found['id']}).")
+
+
+@app.command()
+@told
+def rename(context: Context, name: Annotated[str, typer.Argument(help="The new name.")], as_json: Json = False) -> None:
+    """Rename a context; it stays attached to what it is attached to."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.request("PATCH", f"{PATH}/{id_of(client, PATH, 'context', context)}", {"name": name})
+    if as_json:
+        print_json(found)
+    else:
+        print(f"The context is called {found['name']} now.")
+
+
+@app.command()
+@told
+def delete(context: Context, as_json: Json = False) -> None:
+    """Delete a context that is attached to nothing."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.request("DELETE", f"{PATH}/{id_of(client, PATH, 'context', context)}")
+    if as_json:
+        print_json(found)
+    else:
+        print(f"Deleted the context {found['name']}.")

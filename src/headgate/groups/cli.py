@@ -1,0 +1,129 @@
+"""`headgate group`: groups, who is in them, and who joins and leaves."""
+
+from typing import Annotated, Any
+
+import typer
+
+from headgate.cli.output import Json, print_json, print_table, told
+from headgate.organization.finding import id_of
+
+app = typer.Typer(help="Groups of members.", no_args_is_help=True, rich_markup_mode=None)
+
+PATH = "/api/groups"
+Group = Annotated[str, typer.Argument(help="The group, by name or id.")]
+Members = Annotated[list[str], typer.Argument(help="Members, by name or id.")]
+Limit = Annotated[int, typer.Option(min=1, max=200, help="How many on a page.")]
+Cursor = Annotated[str | None, typer.Option(help="From the page before.")]
+
+
+@app.command("list")
+@told
+def list_groups(
+    prefix: Annotated[str, typer.Option(help="Only names that begin like this.")] = "",
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    as_json: Json = False,
+) -> None:
+    """List the groups, each with the number of its members."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.get(PATH, prefix=prefix, limit=limit, cursor=cursor)
+    if as_json:
+        print_json(found)
+        return
+    rows = ((item["name"], item["members"], item["built_in"], item["id"]) for item in found["items"])
+    print_table(("name", "members", "built in", "id"), rows, empty="There is no such group.")
+    if found["next_cursor"]:
+        print(f"more: --cursor {found['next_cursor']}")
+
+
+@app.command()
+@told
+def show(group: Group, limit: Limit = 50, cursor: Cursor = None, as_json: Json = False) -> None:
+    """Show a group and, if you are in it or manage groups, its members."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.get(f"{PATH}/{id_of(client, PATH, 'group', group)}", limit=limit, cursor=cursor)
+    if as_json:
+        print_json(found)
+        return
+    print_table(("field", "value"), found["group"].items())
+    print()
+    if found["members"] is None:
+        print("Its members are shown to those in it, and to who manages groups.")
+        return
+    print_table(("member", "id"), ((one["name"], one["id"]) for one in found["members"]), empty="Nobody is in it.")
+    if found["next_cursor"]:
+        print(f"more: --cursor {found['next_cursor']}")
+
+
+@app.command()
+@told
+def create(name: Annotated[str, typer.Argument(help="What to call it.")], as_json: Json = False) -> None:
+    """Create a group; `headgate group add` puts members into it."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.post(PATH, {"name": name})
+    if as_json:
+        print_json(found)
+    else:
+        print(f"Created the group {found['name']} ({found['id']}).")
+
+
+@app.command()
+@told
+def rename(group: Group, name: Annotated[str, typer.Argument(help="The new name.")], as_json: Json = False) -> None:
+    """Rename a group; what it was granted stays."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.request("PATCH", f"{PATH}/{id_of(client, PATH, 'group', group)}", {"name": name})
+    if as_json:
+        print_json(found)
+    else:
+        print(f"The group is called {found['name']} now.")
+
+
+@app.command()
+@told
+def delete(group: Group, as_json: Json = False) -> None:
+    """Delete a group; its grants, space roles and memberships end at once."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.request("DELETE", f"{PATH}/{id_of(client, PATH, 'group', group)}")
+    if as_json:
+        print_json(found)
+        return
+    ended = f"memberships: {found['members']}, grants: {found['grants']}, space roles: {found['space_roles']}"
+    print(f"Deleted the group {found['name']}; what ended with it: {ended}.")
+
+
+def _change(change: str, group: str, members: list[str], *, as_json: bool) -> None:
+    from headgate.cli.client import connect
+
+    answers: list[Any] = []
+    with connect() as client:
+        for member in members:
+            answers.append(client.post("/api/access/changes", {"change": change, "group": group, "member": member}))
+            if not as_json:
+                print(f"{member} {'is in' if change == 'join_group' else 'is no longer in'} {group}.")
+    if as_json:
+        print_json(answers)
+
+
+@app.command()
+@told
+def add(group: Group, members: Members, as_json: Json = False) -> None:
+    """Put members into a group, one after the other."""
+    _change("join_group", group, members, as_json=as_json)
+
+
+@app.command()
+@told
+def remove(group: Group, members: Members, as_json: Json = False) -> None:
+    """Take members out of a group, one after the other."""
+    _change("leave_group", group, members, as_json=as_json)

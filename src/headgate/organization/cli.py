@@ -1,0 +1,93 @@
+"""`headgate organization`: what it is called, its plan, who may invite, and what it holds."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from headgate.cli.output import Json, print_json, print_table, told
+
+app = typer.Typer(help="The organization.", no_args_is_help=True, rich_markup_mode=None)
+
+PATH = "/api/organization"
+
+
+@app.command()
+@told
+def show(as_json: Json = False) -> None:
+    """Show the organization: its name, its plan, and who may invite."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.get(PATH)
+    if as_json:
+        print_json(found)
+    else:
+        print_table(("field", "value"), found.items())
+
+
+@app.command()
+@told
+def rename(name: Annotated[str, typer.Argument(help="The new name.")], as_json: Json = False) -> None:
+    """Rename the organization."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.request("PATCH", PATH, {"name": name})
+    if as_json:
+        print_json(found)
+    else:
+        print(f"The organization is called {found['name']} now.")
+
+
+def _flat(found: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in found.items():
+        if isinstance(value, dict):
+            yield from ((f"{name}: {inner}", count) for inner, count in value.items())
+        else:
+            yield name, value
+
+
+@app.command()
+@told
+def usage(as_json: Json = False) -> None:
+    """Show what the organization holds; for its owners."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.get(f"{PATH}/usage")
+    if as_json:
+        print_json(found)
+    else:
+        print_table(("what", "value"), _flat(found))
+
+
+def _change(change: dict[str, str], *, as_json: bool) -> None:
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.post("/api/access/changes", change)
+    if as_json:
+        print_json(found)
+    else:
+        print(f"Done, by {', '.join(found['via'])}.")
+
+
+@app.command("set-plan")
+@told
+def set_plan(
+    plan: Annotated[str, typer.Argument(help="starter, growth or custom.")],
+    as_json: Json = False,
+) -> None:
+    """Change the plan; `headgate access what-if set_plan plan=…` shows what it would do."""
+    _change({"change": "set_plan", "plan": plan}, as_json=as_json)
+
+
+@app.command("set-invites")
+@told
+def set_invites(
+    invites: Annotated[str, typer.Argument(help="by-role or admins-only.")],
+    as_json: Json = False,
+) -> None:
+    """Say who may invite whom: by role, or admins only."""
+    _change({"change": "set_invites", "invites": invites}, as_json=as_json)
