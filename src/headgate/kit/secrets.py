@@ -17,6 +17,7 @@ class Sort(StrEnum):
     token = "hgt_"  # noqa: S105 - a prefix
     session = "hgs_"
     link = "hgl_"
+    password = "hgp_"  # noqa: S105 - a prefix
     invitation = "hgi_"
 
 

@@ -248,7 +248,14 @@ def change_password(call: Call, body: PasswordChange, prepared: NewPassword) -> 
     return Ended(ended=service.end(call.connection, member, call.now, but=call.caller.session))
 
 
-@router.governed("POST", "/sign-out", guard=SignedIn("ends their own session"), audit=Audit.changes, summary="Sign out")
+@router.governed(
+    "POST",
+    "/sign-out",
+    guard=SignedIn("ends their own session"),
+    audit=Audit.changes,
+    summary="Sign out",
+    errors=[Conflict],
+)
 def sign_out(call: Call, request: Request) -> Ended:
     """End the session that asks."""
     if call.caller.session is None:

@@ -16,6 +16,8 @@ from headgate.members.models import member_table
 from headgate.sessions.models import link_table, session_table
 
 _sessions, _links = session_table.c, link_table.c
+_SORTS = {"sign_in": Sort.link, "password": Sort.password}
+"""How a link tells what it is for, so that the page it leads to asks for the right things."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ def make_link(connection: Connection, member: str, purpose: str, by: str | None,
     """A link's secret, in place of any earlier one for the same purpose."""
     waiting = (_links.member_id == member, _links.purpose == purpose, _links.used_at.is_(None))
     connection.execute(update(link_table).where(*waiting).values(used_at=now))
-    secret = new_secret(Sort.link)
+    secret = new_secret(_SORTS[purpose])
     connection.execute(
         insert(link_table).values(
             id=new_id("link"),
@@ -112,7 +114,7 @@ def make_link(connection: Connection, member: str, purpose: str, by: str | None,
 
 
 def _good_link(connection: Connection, secret: str, purpose: str, now: datetime) -> Any:
-    if not is_well_formed(secret, Sort.link):
+    if not is_well_formed(secret, _SORTS[purpose]):
         raise LinkSpent
     where = (_links.digest == digest(secret), _links.purpose == purpose, _links.used_at.is_(None))
     joined = link_table.join(member_table, member_table.c.id == _links.member_id)
