@@ -20,6 +20,7 @@ from headgate.kit.batches import Batches
 from headgate.kit.db import Database
 from headgate.members import endpoints as members
 from headgate.members import invitation_endpoints as invitations
+from headgate.notifications import endpoints as notifications
 from headgate.organization import endpoints as organization
 from headgate.resources import endpoints as resources
 from headgate.sessions import endpoints as sessions
@@ -43,6 +44,7 @@ ROUTERS = (
     contexts.router,
     organization.router,
     tokens.router,
+    notifications.router,
     web.router,
     resources.router,
     governance.router,

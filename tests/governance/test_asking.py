@@ -1,5 +1,7 @@
 """Who may ask what about whom: anyone about themselves, sharers about a resource, admins about members."""
 
+from typing import Any
+
 import pytest
 
 from tests.support.company import Company
@@ -153,3 +155,37 @@ def test_the_rule_tables_can_be_read(millrace: Company) -> None:
     assert paths["shared for reporting"]["grants"] == ["see", "use"]
     assert "in scope" in paths["shared for reporting"]["condition"]
     assert "save" not in tables["data_mart"]["actions"]
+
+
+@pytest.mark.parametrize(
+    ("member", "kind", "state", "allowed", "says"),
+    [
+        ("Adam", "data_mart", {}, False, "storage"),
+        ("Adam", "data_mart", {"storage": "Warehouse"}, True, None),
+        ("Ben", "data_mart", {"storage": "Warehouse"}, False, "may not see"),
+        ("Ana", "table", {"layer": "trusted"}, False, "edit on layer trusted"),
+        ("Tess", "table", {"layer": "trusted"}, True, None),
+        ("Ben", "destination", {}, True, None),
+    ],
+)
+def test_creating_is_explained_too(
+    millrace: Company, member: str, kind: str, state: dict[str, Any], allowed: bool, says: str | None
+) -> None:
+    found = millrace.as_(member).post("/api/access/explain", {"action": "create", "kind": kind, "with": state}).json()
+    assert found["allowed"] == allowed
+    told = [text for way in found["ways"] for text in way["missing"]]
+    assert (says is None and not told) or any(says in text for text in told if says), told
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"action": "create", "kind": "unicorn"},
+        {"action": "create", "resource": "data_mart:Revenue"},
+        {"action": "edit", "kind": "data_mart"},
+        {"action": "edit", "resource": "organization"},
+        {"action": "fly", "resource": "data_mart:Revenue"},
+    ],
+)
+def test_a_question_that_makes_no_sense_is_said(millrace: Company, body: dict[str, Any]) -> None:
+    assert millrace.as_("Adam").post("/api/access/explain", body).status_code == 422

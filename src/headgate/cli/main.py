@@ -12,6 +12,7 @@ from headgate.contexts import cli as contexts
 from headgate.governance import cli as access
 from headgate.groups import cli as groups
 from headgate.members import cli as members
+from headgate.notifications import cli as notifications
 from headgate.organization import cli as organization
 from headgate.resources import cli as resources
 from headgate.secrets import cli as secrets
@@ -33,6 +34,7 @@ app.command("logout")(sessions.logout)
 app.add_typer(members.app, name="member")
 app.add_typer(members.invitations, name="invitation")
 app.add_typer(organization.app, name="organization")
+app.add_typer(notifications.app, name="notifications")
 app.add_typer(groups.app, name="group")
 app.add_typer(contexts.app, name="context")
 app.add_typer(installation.config, name="config")

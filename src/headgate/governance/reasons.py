@@ -1,6 +1,7 @@
 """Explanations about the stored organization, written for a reader who may not see all of it."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from headgate.access.book import BOOK
@@ -8,6 +9,7 @@ from headgate.access.decision import Decision
 from headgate.access.explain import PathReason, reasons
 from headgate.access.facts import Subject, Thing
 from headgate.access.rules import Remedy
+from headgate.governance.drafts import Drafts, NotThere
 from headgate.governance.facts import Facts
 from headgate.governance.people import who_can
 from headgate.governance.questions import Question, decide_in_memory
@@ -65,6 +67,24 @@ def explain(facts: Facts, question: Question, reader: Subject | None) -> Explana
         return Explanation(decision.allowed, decision.via, because, ())
     ways = tuple(_way(facts, thing, reason) for reason in found)
     return Explanation(allowed=False, via=(), because=because, ways=ways)
+
+
+def explain_draft(facts: Facts, question: Question, reader: Subject | None) -> Explanation:
+    """Why something may or may not be created or added in a place, for this reader."""
+    decision = decide_in_memory(facts, question)
+    subject, asker = facts.subject(question.member), question.asker
+    known = None if asker is None else partial(asker.knows, facts)
+    try:
+        draft = Drafts(facts, known).new(question.kind, question.state or {}, subject) if subject else None
+    except NotThere:
+        return _bare(decision, "what `with` names: it does not exist, or you may not see it")
+    if draft is None:
+        return _bare(decision, f"a {question.kind} is not made this way")
+    found = reasons(subject, question.action, draft, Reader(facts, reader).knows)
+    because = tuple(reason.asks for reason in found if reason.is_open)
+    if decision.allowed or question.narrowing.is_narrowed:
+        return Explanation(decision.allowed, decision.via, because, ())
+    return Explanation(False, (), because, tuple(Way(reason.name, reason.missing) for reason in found))  # noqa: FBT003
 
 
 def _bare(decision: Decision, text: str) -> Explanation:

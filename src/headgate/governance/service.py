@@ -11,15 +11,17 @@ from headgate.edge.call import Call
 from headgate.errors import Invalid, NotFound
 from headgate.governance.changes.plans import Plan, plan
 from headgate.governance.changes.reach import stale
+from headgate.governance.changes.schemas import RemoveMember, SetRole
 from headgate.governance.changes.targets import Hidden, Targets
 from headgate.governance.lookup import Ambiguous, Lookup
 from headgate.governance.people import Person, who_can
 from headgate.governance.questions import Asker, Question, decide
-from headgate.governance.reasons import Explanation, explain
+from headgate.governance.reasons import Explanation, explain, explain_draft
 from headgate.governance.states import parse_state
 from headgate.governance.what_if import Effect, effects
 from headgate.kit.ids import kind_of
 from headgate.kit.paging import Cursor
+from headgate.notifications.service import Notice, tell
 from headgate.resources.index import refresh
 from headgate.resources.repository import Query, details, page
 from headgate.resources.schemas import Resource
@@ -94,9 +96,11 @@ def ask(
 
 
 def explain_or_decide(call: Call, question: Question, reader: Any) -> Explanation:
-    """Why; for what does not exist yet, or a state after, the decision alone."""
+    """Why; for a state after, the decision alone."""
     if question.resource is not None and question.state is None:
         return explain(call.facts, question, reader)
+    if question.resource is None:
+        return explain_draft(call.facts, question, reader)
     decision = decide(call.connection, question, call.now)
     return Explanation(decision.allowed, decision.via, (), ())
 
@@ -173,6 +177,10 @@ def apply(call: Call, change: Any) -> Plan:
     found.delta.apply(call.connection)
     touched |= stale(call.connection, found.delta)
     refresh(call.connection, touched)
+    if isinstance(change, SetRole | RemoveMember):
+        event = "removed" if isinstance(change, RemoveMember) else "role_changed"
+        notice = Notice("members", event, actor=call.caller.member, member=found.thing.id)
+        tell(call.connection, notice, call.now)
     call.record(
         call.event(
             CHANGED,

@@ -49,7 +49,12 @@ def email_key(email: str) -> str:
 def check_email(email: str) -> str:
     """The mail address, without surrounding space, or BadName."""
     cleaned = email.strip()
-    if not EMAIL.fullmatch(cleaned) or len(cleaned) > MAX_EMAIL_LENGTH or len(email_key(cleaned)) > MAX_EMAIL_LENGTH:
+    if (
+        not EMAIL.fullmatch(cleaned)
+        or "=?" in cleaned
+        or len(cleaned) > MAX_EMAIL_LENGTH
+        or len(email_key(cleaned)) > MAX_EMAIL_LENGTH
+    ):
         raise BadName(f"{cleaned[:100]!r} is not a mail address")
     return cleaned
 

@@ -3,6 +3,7 @@
 from sqlalchemy import Column, ForeignKey, Index, Integer, Table, Text
 
 from headgate.kit.models import METADATA, Email, Id, Name, UtcDateTime, Word, text_type
+from headgate.secrets.rotation import register
 
 mail_table = Table(
     "mails",
@@ -22,3 +23,5 @@ mail_table = Table(
     Index("ix_mails_due_at", "due_at"),
 )
 """A mail. Its body is sealed, since it may hold a link, and forgotten once sent; `due_at` is null when it is done."""
+
+register(mail_table, "body")

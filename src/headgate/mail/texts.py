@@ -50,5 +50,6 @@ def password(settings: Settings, secret: str) -> tuple[str, str]:
 
 
 def one_line(text: str) -> str:
-    """Text as a header can hold it."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:150]
+    """Text as a header can hold it: without line breaks, nor words in RFC 2047's encoding, which can hide some."""
+    plain = "".join(c if c.isprintable() else " " for c in text).replace("=?", "= ?")
+    return " ".join(plain.split())[:150]

@@ -5,38 +5,40 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, SecretStr
 
+from headgate.kit.inputs import Input
+
 EmailText = Annotated[str, Field(max_length=320, examples=["ana@example.com"])]
 Password = Annotated[SecretStr, Field(max_length=1000, examples=["three small brown otters"])]
 LinkText = Annotated[SecretStr, Field(max_length=100, description="What stands behind the # of a link")]
 
 
-class SignIn(BaseModel):
+class SignIn(Input):
     """An account and its password."""
 
     email: EmailText
     password: Password
 
 
-class LinkWanted(BaseModel):
+class LinkWanted(Input):
     """Whom to send a sign-in link."""
 
     email: EmailText
 
 
-class ByLink(BaseModel):
+class ByLink(Input):
     """A sign-in link."""
 
     link: LinkText
 
 
-class PasswordByLink(BaseModel):
+class PasswordByLink(Input):
     """A link to choose a password, and the password."""
 
     link: LinkText
     password: Password
 
 
-class PasswordChange(BaseModel):
+class PasswordChange(Input):
     """One's own password: the old one, if there is one, and the new."""
 
     current: Password | None = None

@@ -15,6 +15,8 @@ from headgate.kit.clock import now
 from headgate.kit.db import Busy, Database
 from headgate.kit.leases import acquire, is_held, release
 from headgate.kit.log import get_logger
+from headgate.mail.sending import Mailer
+from headgate.notifications.telling import COMPOSERS, Teller
 from headgate.supervisor.preflight import key_file
 
 LEASE = "scheduler"
@@ -27,12 +29,14 @@ _log = get_logger("headgate.scheduler")
 
 
 class Scheduler:
-    """Seals the audit log."""
+    """Seals the audit log, tells what is to be told, and sends mail."""
 
     def __init__(self, settings: Settings) -> None:
         self._database = Database(settings.database_url, pool_size=2)
         self._key = key_file(settings).key("audit")
         self._head = HeadFile(settings.data_dir / HEAD_FILE, self._key)
+        self._teller = Teller(settings, self._database)
+        self._mailer = Mailer(settings, self._database, key_file(settings), COMPOSERS)
         self._holder = f"{socket.gethostname()}:{os.getpid()}"
         self._stopping = threading.Event()
         self._fence: int | None = None
@@ -58,6 +62,7 @@ class Scheduler:
 
     def close(self) -> None:
         """Let go of the database."""
+        self._mailer.close()
         self._database.close()
 
     def tick(self) -> bool:
@@ -70,6 +75,8 @@ class Scheduler:
             self._renew_at = moment + LENGTH / 3
         if self._fence is not None:
             self.seal(self._fence)
+            self._teller.tell_pending()
+            self._mailer.nudge()
         return self._fence is not None
 
     def seal(self, fence: int) -> None:

@@ -10,6 +10,8 @@ from sqlalchemy import Connection, Table, and_, delete, insert, select, update
 from headgate.kit.db import stored
 
 Row = Mapping[str, Any]
+UNREAD = frozenset({"tokens", "sessions", "links", "mails", "notification_receivers"})
+"""Tables that no rule reads: what changes in them foretells nothing."""
 
 
 @dataclass(slots=True)
@@ -56,9 +58,9 @@ class Delta:
         parameters: dict[str, Any] = {}
         parts = [
             f"{table.name} AS NOT MATERIALIZED ({self._laid_over(table, dialect, parameters)})"
-            for table in dict.fromkeys(one for one, _ in (*self.puts, *self.drops))
+            for table in dict.fromkeys(one for one, _ in (*self.puts, *self.drops) if one.name not in UNREAD)
         ]
-        return "WITH " + ", ".join(parts) + " ", parameters
+        return ("WITH " + ", ".join(parts) + " ", parameters) if parts else ("", {})
 
     def _laid_over(self, table: Table, dialect: str, parameters: dict[str, Any]) -> str:
         def bind(value: Any) -> str:

@@ -9,6 +9,7 @@ from sqlalchemy import select
 from headgate.access import facts
 from headgate.access.actions import ADMINS, LEVEL_NAMES
 from headgate.access.decision import Decision
+from headgate.access.inviting import is_subscribed_on_joining
 from headgate.contexts.models import member_context_table, resource_context_table
 from headgate.errors import Conflict, Invalid, NotFound
 from headgate.governance.changes import schemas as s
@@ -21,6 +22,7 @@ from headgate.kit.ids import ALL_GROUP, new_id
 from headgate.lakehouse.models import grant_table
 from headgate.marts.models import data_mart_table, destination_table, storage_table
 from headgate.members.models import member_security_role_table, member_table, organization_table
+from headgate.notifications.models import receiver_table
 from headgate.pipelines.models import pipeline_table
 from headgate.resources.models import owner_table
 from headgate.spaces.models import connection_table, project_table, space_member_table, space_table
@@ -222,6 +224,8 @@ def _set_role(change: s.SetRole, t: Targets) -> Plan:
         scope, contexts = "selected", []
     _scope_rows(found, t, member, scope, contexts)
     found.delta.change(t.facts.connection, member_table, {"id": member}, role=change.role, scope=scope)
+    if is_subscribed_on_joining(before["role"]) and not is_subscribed_on_joining(change.role):
+        found.delta.drop_all(t.facts.connection, receiver_table, {"member_id": member})
     found.before, found.after = before, {"role": change.role, "scope": scope, "contexts": contexts}
     return found
 

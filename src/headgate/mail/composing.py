@@ -1,0 +1,42 @@
+"""Writes mails that wait without a body: at the moment they are sent, as things are by then."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, update
+
+from headgate.config import Settings
+from headgate.kit.sealed import Sealer
+from headgate.mail import texts
+from headgate.mail.messages import Draft
+from headgate.mail.models import mail_table
+from headgate.members.emails import account
+from headgate.sessions.service import make_link
+
+Composer = Callable[[Connection, Sealer, Settings, Any, datetime], Draft | None]
+"""Writes a mail from its row; None if there is nothing to send any more. It may write, and may run again."""
+
+
+def sign_in(connection: Connection, sealer: Sealer, settings: Settings, row: Any, now: datetime) -> Draft | None:
+    """A sign-in link to the address that the account has, however the asker spelt it; nothing without an account.
+
+    It is kept until it is sent: written anew, it would spend a link that may have arrived. It waits no longer than the
+    link works.
+    """
+    found = account(connection, row.recipient)
+    if found is None:
+        return None
+    minutes = settings.sign_in.link_minutes
+    subject, body = texts.sign_in(settings, make_link(connection, found.id, "sign_in", None, now, minutes))
+    kept = update(mail_table).where(mail_table.c.id == row.id)
+    connection.execute(
+        kept.values(
+            member_id=found.id,
+            recipient=found.email,
+            subject=subject,
+            body=sealer.seal(body, mail_table.name, row.id, "body"),
+            expires_at=min(row.expires_at, now + timedelta(minutes=minutes)),
+        )
+    )
+    return Draft(found.email, subject, body)
