@@ -22,6 +22,7 @@ from headgate.members import endpoints as members
 from headgate.members import invitation_endpoints as invitations
 from headgate.notifications import endpoints as notifications
 from headgate.organization import endpoints as organization
+from headgate.requests import endpoints as requests
 from headgate.resources import endpoints as resources
 from headgate.sessions import endpoints as sessions
 from headgate.supervisor.preflight import key_file
@@ -48,6 +49,7 @@ ROUTERS = (
     web.router,
     resources.router,
     governance.router,
+    requests.router,
     audit.router,
     authzen.router,
 )

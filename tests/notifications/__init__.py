@@ -85,15 +85,6 @@ class House:
 
 @contextmanager
 def house(database: Database, folder: Path, **settings: Any) -> Iterator[House]:
-    """The company, with the routes of notifications."""
+    """The company, and what its members are told."""
     with company(database, folder, **settings) as one:
-        app: Any = one.client.app
-        pending, paths = list(app.routes), set()
-        while pending:
-            route = pending.pop()
-            paths.add(route.path) if isinstance(route, APIRoute) else pending.extend(
-                getattr(route, "original_router", route).__dict__.get("routes", [])
-            )
-        if "/api/notifications" not in paths:
-            app.include_router(router)
         yield House(one)

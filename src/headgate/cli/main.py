@@ -14,6 +14,7 @@ from headgate.groups import cli as groups
 from headgate.members import cli as members
 from headgate.notifications import cli as notifications
 from headgate.organization import cli as organization
+from headgate.requests import cli as requests
 from headgate.resources import cli as resources
 from headgate.secrets import cli as secrets
 from headgate.sessions import cli as sessions
@@ -41,6 +42,7 @@ app.add_typer(installation.config, name="config")
 app.add_typer(database.app, name="db")
 app.add_typer(tokens.app, name="token")
 app.add_typer(access.app, name="access")
+app.add_typer(requests.app, name="request")
 app.add_typer(resources.app, name="resource")
 app.add_typer(audit.app, name="audit")
 app.add_typer(secrets.app, name="keys")

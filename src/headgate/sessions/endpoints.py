@@ -8,7 +8,7 @@ from sqlalchemy import select, update
 
 from headgate.audit.events import Event, record
 from headgate.edge.call import Call
-from headgate.edge.guards import OwnCredentials, Public, SignedIn
+from headgate.edge.guards import OwnCredentials, Public, SignedIn, refuse_narrowed
 from headgate.edge.identity import caller, refuse_cross_site
 from headgate.edge.routes import Audit, GovernedRouter
 from headgate.edge.services import Services
@@ -214,6 +214,7 @@ def _hash_own(services: Services, request: Request, parameters: dict[str, Passwo
     body, now, settings = parameters["body"], clock(), services.settings
     with services.database.read() as connection:
         who = caller(connection, request, settings, now)
+        refuse_narrowed(who, now)
         found = connection.execute(
             select(_members.name, _members.email, _members.password).where(_members.id == who.member)
         ).one_or_none()

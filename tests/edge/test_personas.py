@@ -1,0 +1,201 @@
+"""Every route, asked by ten kinds of callers, against a declared table of what each is answered.
+
+A request is well formed and about something that exists; the table says the status for each caller. `ok` stands for 200.
+"""
+
+from typing import Any
+
+import pytest
+
+from headgate.kit.clock import now
+from headgate.tokens.service import create
+from tests.edge.test_route_table import ROUTES
+from tests.support.company import Api, Company
+
+PERSONAS = (
+    "nobody",
+    "expired",
+    "owner",
+    "admin",
+    "technical",
+    "business",
+    "data admin",
+    "read-only admin",
+    "listed admin",
+    "removed",
+)
+
+
+def apis(millrace: Company) -> dict[str, Api]:
+    """The API, as each kind of caller uses it."""
+    moment = now()
+    gone = millrace.as_("Bea")
+    ended = millrace.database.write(
+        lambda connection: create(connection, millrace.id("member", "Adam"), "old", moment, expires=moment).secret
+    )
+    millrace.as_("Olga").change(change="remove_member", member="Bea").raise_for_status()
+    return {
+        "nobody": millrace.as_(None),
+        "expired": Api(millrace.client, ended),
+        "owner": millrace.as_("Olga"),
+        "admin": millrace.as_("Adam"),
+        "technical": millrace.as_("Tess"),
+        "business": millrace.as_("Ben"),
+        "data admin": millrace.as_("Dora"),
+        "read-only admin": millrace.as_("Adam", read_only=True),
+        "listed admin": millrace.as_("Adam", only=[millrace.id("table", "service.revenue")]),
+        "removed": gone,
+    }
+
+
+def expected(row: str) -> dict[str, int]:
+    """A row of the table: a status for each persona, or one for all who are known."""
+    words = row.split()
+    if len(words) == 1:
+        words = ["401", "401", *words * 7, "401"]
+    assert len(words) == len(PERSONAS), row
+    return {who: 200 if word == "ok" else int(word) for who, word in zip(PERSONAS, words, strict=True)}
+
+
+EVERYONE = "ok ok ok ok ok ok ok ok ok ok"
+ADMINS = "401 401 ok ok 403 403 403 403 403 401"
+OWN = "401 401 ok ok ok ok ok 403 403 401"
+
+MART = {
+    "subject": {"type": "member", "id": "{me}"},
+    "action": {"name": "see"},
+    "resource": {"type": "data_mart", "id": "Revenue"},
+}
+
+TABLE: dict[tuple[str, str], tuple[Any, str]] = {
+    ("GET", "/healthz"): (None, EVERYONE),
+    ("GET", "/readyz"): (None, EVERYONE),
+    ("GET", "/metrics"): (None, EVERYONE),
+    ("GET", "/link"): (None, EVERYONE),
+    ("GET", "/.well-known/authzen-configuration"): (None, EVERYONE),
+    ("POST", "/api/sign-in"): ({"email": "x@example.com", "password": "wrong"}, " ".join(["401"] * 10)),
+    ("POST", "/api/sign-in/links"): ({"email": "x@example.com"}, EVERYONE),
+    ("POST", "/api/sign-in/by-link"): ({"link": "hgl_x"}, " ".join(["410"] * 10)),
+    ("POST", "/api/password/by-link"): ({"link": "hgp_x", "password": "x"}, " ".join(["410"] * 10)),
+    ("POST", "/api/invitations/accept"): ({"invitation": "hgi_x", "name": "N"}, " ".join(["410"] * 10)),
+    ("POST", "/api/sign-out"): (None, "409"),
+    ("POST", "/api/me/password"): ({"password": "nine tall poplars by a weir"}, OWN),
+    ("GET", "/api/me/sessions"): (None, "ok"),
+    ("DELETE", "/api/me/sessions"): (None, OWN),
+    ("DELETE", "/api/me/sessions/{session_id}"): (None, "401 401 404 404 404 404 404 403 403 401"),
+    ("GET", "/api/members"): (None, "401 401 ok ok ok ok ok ok 403 401"),
+    ("GET", "/api/members/{member_id}"): (None, "401 401 ok ok ok ok ok ok 403 401"),
+    ("POST", "/api/members/{member_id}/magic-link"): (None, ADMINS),
+    ("POST", "/api/members/{member_id}/password-reset"): (None, ADMINS),
+    ("GET", "/api/members/{member_id}/holdings"): (None, ADMINS),
+    ("POST", "/api/members/{member_id}/reassign"): ({"to": "Tess", "resources": []}, ADMINS),
+    ("POST", "/api/invitations"): (
+        {"email": "{who}@example.com", "role": "technical"},
+        "401 401 ok ok ok 403 403 403 403 401",
+    ),
+    ("GET", "/api/invitations"): (None, "ok"),
+    ("POST", "/api/invitations/{invitation_id}/resend"): (None, "401 401 404 404 404 404 404 403 403 401"),
+    ("DELETE", "/api/invitations/{invitation_id}"): (None, "401 401 404 404 404 404 404 403 403 401"),
+    ("GET", "/api/groups"): (None, "401 401 ok ok ok ok ok ok 403 401"),
+    ("GET", "/api/groups/{group_id}"): (None, "401 401 ok ok ok ok ok ok 403 401"),
+    ("POST", "/api/groups"): ({"name": "{who}"}, ADMINS),
+    ("PATCH", "/api/groups/{group_id}"): ({"name": "{who} again"}, ADMINS),
+    ("DELETE", "/api/groups/{group_id}"): (None, "401 401 ok 404 403 403 403 403 403 401"),
+    ("GET", "/api/contexts"): (None, "401 401 ok ok ok ok ok ok 403 401"),
+    ("POST", "/api/contexts"): ({"name": "{who}"}, ADMINS),
+    ("PATCH", "/api/contexts/{context_id}"): ({"name": "{who} again"}, ADMINS),
+    ("DELETE", "/api/contexts/{context_id}"): (None, "401 401 409 409 403 403 403 403 403 401"),
+    ("GET", "/api/organization"): (None, "401 401 ok ok ok ok ok ok 403 401"),
+    ("PATCH", "/api/organization"): ({"name": "Mill"}, ADMINS),
+    ("GET", "/api/organization/usage"): (None, "401 401 ok 403 403 403 403 403 403 401"),
+    ("POST", "/api/tokens"): ({"name": "mine"}, OWN),
+    ("GET", "/api/tokens"): (None, OWN),
+    ("DELETE", "/api/tokens/{token_id}"): (None, "401 401 404 404 404 404 404 403 403 401"),
+    ("GET", "/api/notifications"): (None, "ok"),
+    ("GET", "/api/notifications/receivers/{channel}"): (None, ADMINS),
+    ("PUT", "/api/notifications/receivers/{channel}"): ({"receivers": [{"member": "Ben"}]}, ADMINS),
+    ("POST", "/api/notifications/read"): ({"all": True}, OWN),
+    ("GET", "/api/me/notifications"): (None, "ok"),
+    ("PUT", "/api/me/notifications"): ({"channels": []}, OWN),
+    ("POST", "/api/access/requests"): (
+        {"action": "edit", "resource": "data_mart:Revenue", "reason": "the audit"},
+        "401 401 409 409 409 ok ok 403 403 401",
+    ),
+    ("GET", "/api/access/requests"): (None, "ok"),
+    ("GET", "/api/access/requests/{request_id}"): (None, "404"),
+    ("POST", "/api/access/requests/{request_id}/approve"): (
+        {"change": {"change": "set_plan", "plan": "starter"}},
+        "401 401 404 404 404 404 404 403 403 401",
+    ),
+    ("POST", "/api/access/requests/{request_id}/decline"): (
+        {"comment": "no"},
+        "401 401 404 404 404 404 404 403 403 401",
+    ),
+    ("POST", "/api/access/requests/{request_id}/withdraw"): (None, "401 401 404 404 404 404 404 403 403 401"),
+    ("GET", "/api/resources"): ({"kind": "data_mart"}, "ok"),
+    ("GET", "/api/resources/{resource_id}"): (None, "401 401 ok ok ok ok ok ok 404 401"),
+    ("GET", "/api/access/me"): (None, "ok"),
+    ("POST", "/api/access/explain"): (
+        {"action": "see", "resource": "data_mart:Revenue"},
+        "401 401 ok ok ok ok ok ok 404 401",
+    ),
+    ("POST", "/api/access/who-can"): (
+        {"action": "see", "resource": "data_mart:Revenue"},
+        "401 401 ok ok ok 403 403 403 404 401",
+    ),
+    ("POST", "/api/access/what-can"): ({"kind": "data_mart"}, "ok"),
+    ("POST", "/api/access/what-if"): (
+        {"change": {"change": "share", "resource": "data_mart:Revenue", "for_use": True}},
+        "401 401 ok ok ok 403 403 403 404 401",
+    ),
+    ("POST", "/api/access/changes"): (
+        {"change": "share", "resource": "data_mart:Revenue", "for_use": True},
+        "401 401 ok ok ok 403 403 403 404 401",
+    ),
+    ("POST", "/api/access/test"): ({"world": "members: {a: {role: owner}}\nresources: []\nchecks: []\n"}, ADMINS),
+    ("GET", "/api/access/export"): (None, ADMINS),
+    ("GET", "/api/access/tables"): (None, "ok"),
+    ("GET", "/api/audit"): (None, ADMINS),
+    ("POST", "/access/v1/evaluation"): (MART, "ok"),
+    ("POST", "/access/v1/evaluations"): ({"evaluations": [MART]}, "ok"),
+    ("POST", "/access/v1/search/subject"): (
+        {**MART, "subject": {"type": "member"}},
+        "401 401 ok ok ok 403 403 403 ok 401",
+    ),
+    ("POST", "/access/v1/search/resource"): ({**MART, "resource": {"type": "data_mart"}}, "ok"),
+    ("POST", "/access/v1/search/action"): ({"subject": MART["subject"], "resource": MART["resource"]}, "ok"),
+}
+NAMES = {"nobody": "Ben", "expired": "Adam", "owner": "Olga", "admin": "Adam", "technical": "Tess", "business": "Ben"}
+NAMES |= {"data admin": "Dora", "read-only admin": "Adam", "listed admin": "Adam", "removed": "Ben"}
+
+
+def filled(value: Any, who: str) -> Any:
+    """A body, with the caller's own name where it says so."""
+    if isinstance(value, str):
+        return value.replace("{who}", who.replace(" ", "-")).replace("{me}", NAMES[who])
+    if isinstance(value, dict):
+        return {key: filled(inner, who) for key, inner in value.items()}
+    return [filled(inner, who) for inner in value] if isinstance(value, list) else value
+
+
+def test_every_route_is_in_the_table() -> None:
+    assert set(ROUTES) == set(TABLE)
+
+
+@pytest.mark.parametrize(("method", "path"), TABLE)
+def test_each_caller_is_answered_as_the_table_says(millrace_on_sqlite: Company, method: str, path: str) -> None:
+    millrace = millrace_on_sqlite
+    body, row = TABLE[method, path]
+    zero = "0" * 20
+    places = {
+        "session_id": f"ses_{zero}", "invitation_id": f"inv_{zero}", "token_id": f"tok_{zero}",
+        "request_id": f"req_{zero}", "channel": "runs",
+        "member_id": millrace.id("member", "Ben"), "group_id": millrace.id("group", "stewards"),
+        "context_id": millrace.id("context", "finance"), "resource_id": millrace.id("data_mart", "Revenue"),
+    }  # fmt: skip
+    found = {}
+    for who, api in apis(millrace).items():
+        sent = filled(body, who)
+        more = {"params": sent} if method == "GET" and sent else {"json": sent} if sent is not None else {}
+        found[who] = api.request(method, path.format(**places), **more).status_code
+    assert found == expected(row)
