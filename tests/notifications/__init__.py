@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from fastapi.routing import APIRoute
 from sqlalchemy import select, update
 
 from headgate.kit.clock import now
@@ -14,7 +13,6 @@ from headgate.kit.keys import KeyFile
 from headgate.mail.models import mail_table
 from headgate.mail.sending import Mailer
 from headgate.members.models import member_table
-from headgate.notifications.endpoints import router
 from headgate.notifications.models import notice_table
 from headgate.notifications.service import Notice, set_receiver, subscribe, tell
 from headgate.notifications.telling import COMPOSERS, Teller
