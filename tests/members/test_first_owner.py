@@ -33,6 +33,14 @@ def test_init_makes_an_owner_who_signs_in(tmp_path: Path) -> None:
         )
         assert invited["link"].startswith(f"{own(one)}/link#hgi_")
         assert [m["name"] for m in json.loads(one.headgate("member", "list", "--json").stdout)["items"]] == ["Olga"]
+        made = one.headgate("my", "make-token", "nightly", "--read-only").stdout.strip()
+        assert json.loads(one.headgate("me", "--json", HEADGATE_TOKEN=made, HEADGATE_SERVER_URL=address).stdout)[
+            "read_only"
+        ]
+        tokens = json.loads(one.headgate("my", "tokens", "--json").stdout)["items"]
+        assert tokens[0]["name"] == "nightly"
+        assert "is ended" in one.headgate("my", "end-token", tokens[0]["id"]).stdout
+        assert "signed in nowhere" in one.headgate("my", "sessions").stdout
         token = json.loads(kept.read_text())["token"]
         assert one.headgate("logout").returncode == 0
         assert not kept.exists()

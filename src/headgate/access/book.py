@@ -25,6 +25,7 @@ class Book:
         self._paths: dict[tuple[str, str], Callable[[Subject | None, Thing], int]] = {}
         self._decisions: dict[tuple[str, str, int], Decision] = {}
         self._actions_of_mask: dict[tuple[str, int], tuple[str, ...]] = {}
+        self._paths_of_mask: dict[tuple[str, int], tuple[str, ...]] = {}
 
     def meaning(self, term: Term) -> Condition:
         """What a term stands for."""
@@ -101,6 +102,15 @@ class Book:
             granted = {a for bit, path in enumerate(paths) if mask >> bit & 1 for a in path.grants}
             found = tuple(action for action in self.actions(kind) if action in granted)
             self._actions_of_mask[kind, mask] = found
+        return found
+
+    def open_paths(self, kind: str, mask: int) -> tuple[str, ...]:
+        """The names of the paths in a set of open ones."""
+        found = self._paths_of_mask.get((kind, mask))
+        if found is None:
+            paths = self.tables[kind].paths
+            found = tuple(path.name for bit, path in enumerate(paths) if mask >> bit & 1)
+            self._paths_of_mask[kind, mask] = found
         return found
 
     def at(self, kind: str) -> At:

@@ -18,6 +18,7 @@ from headgate.requests import cli as requests
 from headgate.resources import cli as resources
 from headgate.secrets import cli as secrets
 from headgate.sessions import cli as sessions
+from headgate.sessions import own_cli as own
 from headgate.tokens import cli as tokens
 
 app = typer.Typer(
@@ -32,6 +33,7 @@ app.command("demo")(installation.demo)
 app.command("init")(sessions.init)
 app.command("login")(sessions.login)
 app.command("logout")(sessions.logout)
+app.add_typer(own.app, name="my")
 app.add_typer(members.app, name="member")
 app.add_typer(members.invitations, name="invitation")
 app.add_typer(organization.app, name="organization")

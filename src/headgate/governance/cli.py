@@ -185,7 +185,8 @@ def what_can(
     if as_json:
         print_json(items)
     else:
-        print_table(("kind", "name", "can"), ((item["kind"], item["name"], item["actions"]) for item in items))
+        rows = ((item["kind"], item["name"], item["actions"], item["via"]) for item in items)
+        print_table(("kind", "name", "can", "by"), rows)
 
 
 def _pairs(values: list[str]) -> dict[str, Any]:

@@ -111,7 +111,10 @@ def what_can_access(call: Call, body: schemas.WhatRequest) -> schemas.WhatPage:
     subject = call.facts.subject(member)
     return schemas.WhatPage(
         member=subject.name if subject else "",
-        items=[schemas.Can(id=row.id, kind=row.kind, name=row.name, actions=list(row.allowed)) for row in rows],
+        items=[
+            schemas.Can(id=row.id, kind=row.kind, name=row.name, actions=list(row.allowed), via=list(row.via))
+            for row in rows
+        ],
         next_cursor=following.encode(purpose) if following else None,
     )
 

@@ -97,6 +97,7 @@ class Can(BaseModel):
     kind: str = Field(examples=["data_mart"])
     name: str = Field(examples=["Sales"])
     actions: list[str] = Field(examples=[["see", "use"]])
+    via: list[str] = Field(examples=[["ownership floor"]], description="The paths that give them")
 
 
 class WhatPage(BaseModel):

@@ -279,7 +279,6 @@ def details(
             identifier, own_kind, name, created, updated, creator, creator_name, layer, bits = row
             allowed = narrowing.within(BOOK.allowed_actions(kind, bits), now, kind, identifier, layer)
             author = Creator(creator, creator_name) if creator else None
-            found[identifier] = Resource(
-                identifier, own_kind, name, instant(created), instant(updated), author, allowed
-            )
+            times, via = (instant(created), instant(updated)), BOOK.open_paths(kind, bits)
+            found[identifier] = Resource(identifier, own_kind, name, *times, author, allowed, via)
     return [found[one] for one in ids if one in found]

@@ -38,6 +38,7 @@ class Resource:
     updated_at: Annotated[datetime, Field(description="When it was last saved; a change of access is none")]
     created_by: Annotated[Creator | None, Field(description="Null for a creator who was removed")]
     allowed: Annotated[tuple[str, ...], Field(examples=[["see", "use"]], description="The caller's actions")]
+    via: Annotated[tuple[str, ...], Field(examples=[["ownership floor"]], description="The paths that give them")]
 
 
 class ResourcePage(BaseModel):

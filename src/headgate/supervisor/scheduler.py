@@ -4,7 +4,7 @@ import os
 import socket
 import threading
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
@@ -17,6 +17,7 @@ from headgate.kit.leases import acquire, is_held, release
 from headgate.kit.log import get_logger
 from headgate.mail.sending import Mailer
 from headgate.notifications.telling import COMPOSERS, Teller
+from headgate.sessions.service import purge
 from headgate.supervisor.preflight import key_file
 
 LEASE = "scheduler"
@@ -24,6 +25,8 @@ LENGTH = timedelta(seconds=15)
 INTERVAL = 0.5
 LONGEST_PAUSE = 10.0
 HEAD_FILE = "audit.head"
+CLEAN_EVERY = timedelta(hours=1)
+KEPT = timedelta(days=30)
 
 _log = get_logger("headgate.scheduler")
 
@@ -40,7 +43,7 @@ class Scheduler:
         self._holder = f"{socket.gethostname()}:{os.getpid()}"
         self._stopping = threading.Event()
         self._fence: int | None = None
-        self._renew_at = now()
+        self._renew_at = self._clean_at = now()
 
     def stop(self) -> None:
         """Ask it to end."""
@@ -77,7 +80,14 @@ class Scheduler:
             self.seal(self._fence)
             self._teller.tell_pending()
             self._mailer.nudge()
+            self._clean(moment)
         return self._fence is not None
+
+    def _clean(self, moment: datetime) -> None:
+        """Now and then, forget sessions and links that were over long ago."""
+        if moment >= self._clean_at:
+            self._database.write(lambda connection: purge(connection, moment - KEPT))
+            self._clean_at = moment + CLEAN_EVERY
 
     def seal(self, fence: int) -> None:
         """Seal what is pending, in batches, and keep the end of the chain outside the database."""
