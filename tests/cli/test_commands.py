@@ -159,7 +159,7 @@ def test_members_act_over_http(tmp_path: Path) -> None:
         refused = as_("Ben", "access", "change", "share", "resource=data_mart:Revenue", "for_use=false")
         assert (refused.returncode, refused.stderr) == (
             1,
-            "error: You may not configure sharing: change the sharing toggles\n",
+            "error: You may not configure sharing: change the sharing toggles\n`headgate request make` asks those who could grant it\n",
         )
         done = as_("Tess", "access", "change", "share", "resource=data_mart:Revenue", "for_use=false")
         assert done.stdout == "Done, by technical owner.\n"

@@ -86,7 +86,9 @@ def told(function: Callable[P, None]) -> Callable[P, None]:
         except (WorldError, BadSettings, BadKeyFile, NotReady) as error:
             fail(str(error), MALFORMED)
         except Problem as error:
-            fail(error.detail, MALFORMED if isinstance(error, Invalid) or error.status in (400, 422) else FAILED)
+            hint = "\n`headgate request make` asks those who could grant it" if "ask" in error.more else ""
+            is_malformed = isinstance(error, Invalid) or error.status in (400, 422)
+            fail(error.detail + hint, MALFORMED if is_malformed else FAILED)
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         except OSError as error:

@@ -161,4 +161,5 @@ class Call:
         ways = [
             {"path": way.path, "missing": list(way.missing), "how": way.how, "who": list(way.who)} for way in found.ways
         ]
-        return {"detail": f"You may not {words(action)}", "action": action, "ways": ways}
+        told = {"detail": f"You may not {words(action)}", "action": action, "ways": ways}
+        return told if kind == "member" else {**told, "ask": "POST /api/access/requests"}
