@@ -61,8 +61,10 @@ def sign_ins(address: str) -> Table:
 
 def session_or_token(address: str, token: str) -> Table:
     """GET of oneself with each, in turns."""
-    by_session, by_token = httpx.Client(base_url=address, headers={"Origin": address}), httpx.Client(base_url=address)
-    by_session.post("/api/sign-in", json={"email": EMAIL, "password": PASSWORD}).raise_for_status()
+    by_session, by_token = httpx.Client(base_url=address), httpx.Client(base_url=address)
+    signed = httpx.post(f"{address}/api/sign-in", json={"email": EMAIL, "password": PASSWORD}).raise_for_status()
+    # As a plain header on both sides: a jar of cookies is the client's cost, not the server's.
+    by_session.headers["Cookie"] = f"headgate={signed.cookies['headgate']}"
     by_token.headers["Authorization"] = f"Bearer {token}"
 
     def cost(client: httpx.Client) -> float:

@@ -1,7 +1,7 @@
 """Audit events, which are written with the change they tell of, or in batches for reads of data."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 
@@ -13,12 +13,6 @@ CHANGED = "access.changed"
 DENIED = "access.denied"
 DECIDED = "access.decided"
 READ = "resource.read"
-
-_WIDTHS = {
-    column.name: column.type.length
-    for column in audit_event_table.columns
-    if isinstance(column.type, String) and column.type.length
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +33,21 @@ class Event:
     after: dict[str, Any] | None = None
 
 
+_FIELDS = tuple(one.name for one in fields(Event))
+_WIDTHS = tuple(
+    (column.name, column.type.length)
+    for column in audit_event_table.columns
+    if column.name in _FIELDS and isinstance(column.type, String) and column.type.length
+)
+
+
 def _stored(event: Event) -> dict[str, Any]:
     """An event as the table holds it: whatever a caller wrote in it is cut to the width of its column."""
-    row = asdict(event)
-    for name, width in _WIDTHS.items():
-        if row.get(name) is not None and len(row[name]) > width:
-            row[name] = row[name][: width - 1] + "…"
+    row = {name: getattr(event, name) for name in _FIELDS}
+    for name, width in _WIDTHS:
+        value = row[name]
+        if value is not None and len(value) > width:
+            row[name] = value[: width - 1] + "…"
     return row
 
 

@@ -108,10 +108,10 @@ def _declared_length(scope: Scope) -> int:
 
 
 def _headers(found: Any, request_id: str, scope: Scope) -> list[tuple[bytes, bytes]]:
-    own = {name for name, _ in found}
-    common = (header for header in SECURITY_HEADERS if header[0] not in own)
+    own = [name for name, _ in found]
+    common = SECURITY_HEADERS if b"content-security-policy" not in own else SECURITY_HEADERS[:-1]
     headers = [*found, *common, (b"x-request-id", request_id.encode())]
-    if not any(name == b"cache-control" for name, _ in found):
+    if b"cache-control" not in own:
         headers.append(_NO_STORE)
     if scope.get("scheme") == "https":
         headers.append(_HSTS)
