@@ -55,7 +55,7 @@ MAY_READ_TABLES = {
 }
 MAY_COMPARE = {
     "governance/changes/plans.py": "what a change does to the rows, after the book has decided",
-    "members/first.py": "an installation without an owner gets one; nobody is asked",
+    "members/invitations.py": "an installation without an owner gets one; nobody is asked",
     "governance/facts.py": "loads facts for decisions in memory",
     "governance/loading.py": "writes a world's facts",
     "governance/what_if.py": "no conclusion is drawn",

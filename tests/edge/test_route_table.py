@@ -23,7 +23,7 @@ ROUTES = {
     ("POST", "/api/password/by-link"): (PUBLIC, "changes"),
     ("POST", "/api/sign-out"): (MEMBER, "changes"),
     ("POST", "/api/me/password"): (CREDENTIALS, "changes"),
-    ("GET", "/api/me/sessions"): (MEMBER, "nothing"),
+    ("GET", "/api/me/sessions"): (CREDENTIALS, "nothing"),
     ("DELETE", "/api/me/sessions"): (CREDENTIALS, "changes"),
     ("DELETE", "/api/me/sessions/{session_id}"): (CREDENTIALS, "changes"),
     ("GET", "/link"): (PUBLIC, "nothing"),

@@ -5,6 +5,10 @@ from typing import Any
 
 import pytest
 
+from headgate.access.inviting import Reach
+from headgate.kit.clock import now
+from headgate.members.first import UNKNOWN
+from headgate.members.invitations import make
 from tests.support.company import Company
 from tests.support.people import PASSWORD, Browser, secret_of, with_password
 
@@ -203,3 +207,23 @@ def test_who_joins_is_subscribed_as_their_role_is(millrace: Company) -> None:
         member = accept(millrace, link, role).json()["id"]
         rows = millrace.rows(f"SELECT COUNT(*) FROM notification_receivers WHERE member_id = '{member}'")
         assert rows == [(count,)], role
+
+
+def test_the_first_owners_placeholder_is_nobodys_address(millrace: Company) -> None:
+    assert invite(millrace, "Tess", UNKNOWN).status_code == 422
+
+
+def test_a_first_owners_link_is_of_no_use_once_there_is_an_owner(millrace: Company) -> None:
+    moment = now()
+    made = millrace.database.write(
+        lambda connection: make(connection, UNKNOWN, "owner", Reach(entire=True), None, moment, 1)[1]
+    )
+    assert accept(millrace, f"x#{made}", email="eve@example.com").status_code == 410
+
+
+def test_who_is_no_admin_does_not_learn_whose_an_address_is(millrace: Company) -> None:
+    with_password(millrace, "Ana", "ana@example.com")
+    invite(millrace, "Adam", "new@example.com").raise_for_status()
+    told = {invite(millrace, "Ben", email).json()["detail"] for email in ("ana@example.com", "new@example.com")}
+    assert len(told) == 1
+    assert "address of a member" in invite(millrace, "Adam", "ana@example.com").json()["detail"]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.requests.conftest import PLACE, Asking
+from tests.support.company import Company
 
 END = "2090-01-01T00:00:00Z"
 
@@ -366,3 +367,17 @@ def test_who_answered_still_sees_the_request_without_the_right(asking: Asking) -
         asking.company.as_("Adam").change(**change).raise_for_status()
     assert asking.show("Tess", request).json()["change"]["change"] == "grant"
     assert asking.show("Tom", request).status_code == 404
+
+
+def test_who_did_not_answer_learns_no_role_of_the_requester(millrace: Company) -> None:
+    made = (
+        millrace.as_("Bea")
+        .post("/api/access/requests", {"action": "edit", "resource": "data_mart:Revenue", "reason": "x"})
+        .json()["id"]
+    )
+    change = {"change": "set_role", "member": "Bea", "role": "admin"}
+    millrace.as_("Olga").post(f"/api/access/requests/{made}/approve", {"change": change}).raise_for_status()
+    seen = {who: millrace.as_(who).get(f"/api/access/requests/{made}") for who in ("Olga", "Adam", "Tess", "Bea")}
+    assert seen["Olga"].json()["change"]["role"] == seen["Adam"].json()["change"]["role"] == "admin"
+    assert seen["Bea"].json()["change"] == {"change": "set_role", "role": "admin"}
+    assert seen["Tess"].status_code == 404 or "role" not in seen["Tess"].json()["change"]

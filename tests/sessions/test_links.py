@@ -103,3 +103,48 @@ def test_without_mail_asking_for_a_link_says_so(millrace: Company) -> None:
     answer = Browser(millrace).post("/api/sign-in/links", {"email": "ana@example.com"})
     assert (answer.status_code, "sends no mail" in answer.json()["detail"]) == (200, True)
     assert millrace.rows("SELECT COUNT(*) FROM mails") == [(0,)]
+
+
+# Links are judged again when they are used
+
+
+def use(millrace: Company, secret: str) -> int:
+    path = "/api/password/by-link" if secret.startswith("hgp_") else "/api/sign-in/by-link"
+    return int(Browser(millrace).post(path, {"link": secret, "password": FRESH}).status_code)
+
+
+@pytest.mark.parametrize("path", ["magic-link", "password-reset"])
+def test_no_link_of_an_admin_makes_an_owner(millrace: Company, path: str) -> None:
+    secret = make(millrace, "Adam", "Tess", path)
+    millrace.as_("Olga").change(change="set_role", member="Tess", role="owner").raise_for_status()
+    assert use(millrace, secret) == 410
+
+
+@pytest.mark.parametrize("path", ["magic-link", "password-reset"])
+@pytest.mark.parametrize(
+    "after",
+    [
+        {"change": "set_role", "member": "Adam", "role": "business"},
+        {"change": "remove_member", "member": "Adam"},
+    ],
+)
+def test_a_link_ends_with_the_right_to_make_it(millrace: Company, path: str, after: dict[str, str]) -> None:
+    secret = make(millrace, "Adam", "Tess", path)
+    millrace.as_("Olga").change(**after).raise_for_status()
+    assert use(millrace, secret) == 410
+
+
+def test_a_session_does_not_become_an_owners(millrace: Company) -> None:
+    browser = Browser(millrace)
+    browser.post("/api/sign-in/by-link", {"link": make(millrace, "Adam", "Tess")}).raise_for_status()
+    millrace.as_("Olga").change(change="set_role", member="Tess", role="owner").raise_for_status()
+    assert browser.get("/api/access/me").status_code == 401
+
+
+def test_a_reset_and_a_new_password_spend_every_link(millrace: Company) -> None:
+    magic = make(millrace, "Adam", "Bea")
+    reset = make(millrace, "Adam", "Bea", "password-reset")
+    assert use(millrace, magic) == 410
+    magic = make(millrace, "Adam", "Bea")
+    assert use(millrace, reset) == 200
+    assert use(millrace, magic) == 410

@@ -1,11 +1,13 @@
 """Sign-in by password: what a browser gets, what strangers learn, and how guessing is slowed down."""
 
 import statistics
+import threading
 import time
 
 import pytest
 
-from headgate.sessions.throttle import WINDOW
+from headgate.config import SignInSettings
+from headgate.sessions.throttle import WINDOW, of_address
 from tests.support.company import Company
 from tests.support.people import PASSWORD, Browser, with_password
 
@@ -236,3 +238,44 @@ def test_a_narrowed_token_changes_no_password_session_or_token(millrace: Company
     assert api.post("/api/tokens", {"name": "more"}).status_code == 403
     assert api.request("DELETE", "/api/me/sessions").status_code == 403
     assert api.post("/api/invitations", {"email": "x@example.com", "role": "business"}).status_code == 403
+
+
+# What an attacker found
+
+
+def test_a_device_cookie_of_odd_characters_tells_nothing(millrace: Company, ana: str) -> None:
+    for email in ("ana@example.com", "nobody@example.com"):
+        body = {"email": email, "password": "wrong"}
+        answer = Browser(millrace).client.post(
+            "/api/sign-in", json=body, headers=[(b"cookie", b"headgate-device=\xe9")]
+        )
+        assert answer.status_code == 401
+
+
+def test_many_guesses_at_once_are_no_way_around(millrace: Company, ana: str) -> None:
+    found: list[int] = []
+
+    def guess() -> None:
+        found.append(Browser(millrace).sign_in("ana@example.com", "wrong").status_code)
+
+    threads = [threading.Thread(target=guess) for _ in range(25)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (found.count(401), found.count(429)) == (10, 15)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("::ffff:192.0.2.1", "192.0.2.1", True),
+        ("::ffff:192.0.2.1", "::ffff:192.0.2.9", False),
+        ("2001:db8::1", "2001:db8::2", True),
+        ("2001:db8::1", "2001:db8:0:1::1", False),
+        ("192.0.2.1", "192.0.2.2", False),
+    ],
+)
+def test_addresses_are_counted_by_who_owns_them(one: str, other: str, same: bool) -> None:
+    settings = SignInSettings()
+    assert (of_address(one, settings) == of_address(other, settings)) == same

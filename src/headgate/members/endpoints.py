@@ -162,9 +162,8 @@ def make_magic_link(call: Call, member_id: MemberId) -> LinkMade:
 )
 def reset_password(call: Call, member_id: MemberId) -> LinkMade:
     """End the member's password and sessions, and make a link by which they choose a new one."""
-    made = _link(call, member_id, "password")
     sessions.forget_password(call.connection, member_id, call.now)
-    return made
+    return _link(call, member_id, "password")
 
 
 def _held(found: list[handover.Held]) -> list[Holding]:

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, update
 
 from headgate.access.inviting import Reach
 from headgate.audit.events import CHANGED, Event, record
@@ -10,16 +10,11 @@ from headgate.config import Settings
 from headgate.errors import Conflict
 from headgate.mail.texts import link_address
 from headgate.members import invitations
-from headgate.members.models import invitation_table, member_table, organization_table
+from headgate.members.invitations import has_owner
+from headgate.members.models import invitation_table, organization_table
 
 UNKNOWN = "the-first-owner@localhost"
 """Stands for an address that is not known yet: whoever opens the link gives theirs."""
-
-
-def has_owner(connection: Connection) -> bool:
-    """Whether anyone owns the organization; from then on there is always someone who does."""
-    where = (member_table.c.role == "owner", member_table.c.removed_at.is_(None))
-    return connection.execute(select(member_table.c.id).where(*where)).first() is not None
 
 
 def make_owner(

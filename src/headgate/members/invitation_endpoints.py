@@ -17,7 +17,7 @@ from headgate.edge.services import Services
 from headgate.errors import Conflict, Denied, Invalid, LinkSpent, NotFound
 from headgate.governance.changes.targets import Targets
 from headgate.kit.clock import now as clock
-from headgate.kit.names import BadName, check_name
+from headgate.kit.names import BadName, check_name, email_key
 from headgate.kit.paging import DEFAULT_LIMIT, MAX_LIMIT, BadCursor, Cursor
 from headgate.mail import texts
 from headgate.mail.service import enqueue
@@ -28,6 +28,7 @@ from headgate.members.invitations import Invitation
 from headgate.members.models import member_table, organization_table
 from headgate.members.schemas import Acceptance, InvitationIn, InvitationOut, InvitationPage, Named
 from headgate.notifications.service import Notice, tell
+from headgate.organization.naming import require_names
 from headgate.sessions import passwords
 from headgate.sessions.endpoints import sign_in_member
 from headgate.sessions.schemas import SignedInAs
@@ -110,10 +111,18 @@ def _tell(call: Call, invitation: Invitation, what: str) -> None:
 def invite(call: Call, body: InvitationIn) -> InvitationOut:
     """Invite someone by mail address. Without a mail relay, the answer holds the link to hand over."""
     call.require(f"invite_{body.role}", "organization", "organization")
+    if email_key(body.email) == UNKNOWN:
+        raise Invalid("email: this address stands for one that is not known; give another")
     reach, days = _reach(call, body), call.settings.sign_in.invitation_days
-    identifier, secret = invitations.make(
-        call.connection, usable(body.email), body.role, reach, call.caller.member, call.now, days
-    )
+    try:
+        identifier, secret = invitations.make(
+            call.connection, usable(body.email), body.role, reach, call.caller.member, call.now, days
+        )
+    except Conflict:
+        # Whose address is whose is for those who manage members.
+        if call.decide("manage_members", "organization", "organization"):
+            raise
+        raise Conflict("This address cannot be invited: it is invited, or a member's, already") from None
     made = invitations.by_id(call.connection, identifier)
     assert made is not None  # noqa: S101 - made just now
     _tell(call, made, "invite")
@@ -133,6 +142,7 @@ def list_invitations(
     cursor: Annotated[str | None, Query(max_length=4000)] = None,
 ) -> InvitationPage:
     """Invitations that wait, have expired or were taken back; the newest first."""
+    require_names(call)
     try:
         after = Cursor.decode(cursor, PURPOSE).id if cursor else None
     except BadCursor as error:
@@ -196,7 +206,7 @@ def revoke_invitation(call: Call, invitation_id: InvitationId) -> InvitationOut:
 
 def _addressed(invitation: Invitation, body: Acceptance) -> Invitation:
     """The invitation, with the address of whoever accepts it: only the first owner's does not know it."""
-    if invitation.email != UNKNOWN:
+    if invitation.email != UNKNOWN or invitation.invited_by is not None:
         return invitation
     if body.email is None:
         raise Invalid("body.email: is needed")

@@ -50,6 +50,12 @@ class Invitation:
         return "waiting" if self.expires_at > now else "expired"
 
 
+def has_owner(connection: Connection) -> bool:
+    """Whether anyone owns the organization; from then on there is always someone who does."""
+    where = (member_table.c.role == "owner", member_table.c.removed_at.is_(None))
+    return connection.execute(select(member_table.c.id).where(*where)).first() is not None
+
+
 def make(
     connection: Connection, email: str, role: str, reach: Reach, by: str | None, now: datetime, days: float
 ) -> tuple[str, str]:
@@ -154,6 +160,8 @@ def known(connection: Connection, member: str | None, limit: int, after: str | N
 def accept(facts: Facts, invitation: Invitation, name: str, password: str | None) -> str:
     """Make the member that an invitation waits for; their id."""
     connection, now = facts.connection, facts.now
+    if invitation.invited_by is None and has_owner(connection):
+        raise LinkSpent
     if invitation.invited_by is not None:
         inviter: Subject | None = facts.subject(invitation.invited_by)
         if not may_invite(inviter, invitation.role, invitation.reach, facts.organization()):

@@ -31,6 +31,7 @@ from headgate.notifications.schemas import (
 from headgate.notifications.service import CHANNELS, set_receiver
 from headgate.notifications.telling import about
 from headgate.notifications.texts import sentence
+from headgate.organization.naming import require_names
 
 router = GovernedRouter(prefix="/api", tags=["notifications"])
 
@@ -129,6 +130,7 @@ def read_notifications(call: Call, body: ReadIn) -> ReadOut:
 )
 def get_notification_settings(call: Call) -> NotificationSettings:
     """The channels that the caller receives, and warnings where their role is too low for what they own."""
+    require_names(call)
     return _settings(call)
 
 

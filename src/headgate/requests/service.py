@@ -40,6 +40,8 @@ PLAIN = frozenset(
     }
 )
 """The parts of a change that name nothing which somebody may not see."""
+ABOUT_MEMBERS = frozenset({"role", "scope", "security_role"})
+"""Of those, what is told of a member only to themselves and to admins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +51,15 @@ class Seen:
     row: RowMapping
     name: str | None
     own: bool
+    whole: bool = False
 
     @property
     def change(self) -> dict[str, Any] | None:
-        """The change that was made; for who asked, without what it names."""
+        """The change that was made; only who answered, and admins, get all of it."""
         made: dict[str, Any] | None = self.row["change"]
-        return {key: made[key] for key in made if key in PLAIN} if made and self.own else made
+        if made is None or self.whole:
+            return made
+        return {key: made[key] for key in made if key in PLAIN and (self.own or key not in ABOUT_MEMBERS)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +144,7 @@ def listed(call: Call, *, mine: bool, limit: int, after: Cursor | None) -> tuple
 
 def _names(call: Call, rows: Iterable[RowMapping]) -> dict[str, str]:
     """The names of those resources that the caller sees."""
-    found = {"organization": "organization"}
+    found = {"organization": "organization"} if call.caller.narrowing.only is None else {}
     by_kind: dict[str, set[str]] = {}
     for row in rows:
         by_kind.setdefault(row["kind"], set()).add(row["resource_id"])
@@ -156,7 +161,10 @@ def _seen(call: Call, row: RowMapping, names: dict[str, str]) -> Seen | None:
     name, own = names.get(row["resource_id"]), row["member_id"] == call.caller.member
     if own:
         return Seen(row, name, own=True) if name is not None or not call.caller.narrowing.is_narrowed else None
-    return Seen(row, name, own=False) if name is not None and _may_answer(call, row) else None
+    if name is None or not _may_answer(call, row):
+        return None
+    admin = call.decide("manage_members", "organization", "organization")
+    return Seen(row, name, own=False, whole=row["answered_by_id"] == call.caller.member or bool(admin))
 
 
 def _own(call: Call, row: RowMapping) -> Seen:

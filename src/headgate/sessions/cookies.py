@@ -30,7 +30,7 @@ def proof(key: bytes, member: str) -> str:
 
 def is_proof(key: bytes, member: str | None, given: str) -> bool:
     """Whether a browser signed in to this account before."""
-    return member is not None and hmac.compare_digest(proof(key, member), given)
+    return member is not None and hmac.compare_digest(proof(key, member).encode(), given.encode("utf-8", "replace"))
 
 
 def set_cookie(request: Request, name: str, value: str, seconds: float) -> str:

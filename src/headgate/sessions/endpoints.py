@@ -63,7 +63,8 @@ class Attempt:
     member: str
     stored: str
     fresh: str | None
-    counters: tuple[throttle.Counter, ...]
+    of_account: throttle.Counter
+    of_address: throttle.Counter
 
 
 def _attempt(services: Services, request: Request, parameters: dict[str, SignIn]) -> Attempt:
@@ -76,25 +77,19 @@ def _attempt(services: Services, request: Request, parameters: dict[str, SignIn]
         known = is_proof(services.device_key, found.id if found else None, proof)
         of_account = throttle.of_account(email_key(body.email), settings.sign_in, known_browser=known)
         of_address = throttle.of_address(browser(request).address, settings.sign_in)
-        throttle.check(connection, (of_account, of_address), now)
+    services.database.write(lambda connection: throttle.take(connection, (of_account, of_address), now))
     given = body.password.get_secret_value()
     if not passwords.is_right(found.password if found else None, given):
-        _failed(services, request, found.id if found else None, (of_account, of_address))
+        _failed(services, request, found.id if found else None)
     fresh = passwords.hashed(given) if passwords.needs_new_hash(found.password) else None
-    return Attempt(found.id, found.password, fresh, (of_account,))
+    return Attempt(found.id, found.password, fresh, of_account, of_address)
 
 
-def _failed(services: Services, request: Request, member: str | None, counters: tuple[throttle.Counter, ...]) -> None:
-    """Count a failure and record it; the answer is the same whatever was wrong."""
-    now = clock()
+def _failed(services: Services, request: Request, member: str | None) -> None:
+    """Record a failure; the answer is the same whatever was wrong."""
     told = {"address": browser(request).address}
-    event = Event(now, FAILED, False, member, request_id=request.scope.get("headgate.request_id"), after=told)  # noqa: FBT003
-
-    def work(connection: object) -> None:
-        throttle.count(connection, counters, now)  # type: ignore[arg-type]
-        record(connection, [event])  # type: ignore[arg-type]
-
-    services.database.write(work)
+    event = Event(clock(), FAILED, False, member, request_id=request.scope.get("headgate.request_id"), after=told)  # noqa: FBT003
+    services.database.write(lambda connection: record(connection, [event]))
     raise WrongPassword
 
 
@@ -112,7 +107,8 @@ def sign_in(call: Call, request: Request, body: SignIn, prepared: Attempt) -> Si
     where = (_members.id == prepared.member, _members.removed_at.is_(None), _members.password == prepared.stored)
     if call.connection.execute(select(_members.id).where(*where)).first() is None:
         raise WrongPassword
-    throttle.forgive(call.connection, prepared.counters)
+    throttle.forgive(call.connection, (prepared.of_account,))
+    throttle.give_back(call.connection, (prepared.of_address,))
     if prepared.fresh:
         call.connection.execute(update(member_table).where(*where).values(password=prepared.fresh))
     return sign_in_member(call, request, prepared.member, "password")
@@ -199,6 +195,7 @@ def choose_password(call: Call, request: Request, body: PasswordByLink, prepared
 
 def _set_password(call: Call, member: str, stored: str) -> None:
     call.connection.execute(update(member_table).where(_members.id == member).values(password=stored))
+    service.spend_links(call.connection, member, call.now)
     call.record(Event(call.now, PASSWORD, True, member, request_id=call.request_id, resource_id=member))  # noqa: FBT003
 
 
@@ -208,6 +205,7 @@ class NewPassword:
 
     stored: str | None
     fresh: str
+    counter: throttle.Counter
 
 
 def _hash_own(services: Services, request: Request, parameters: dict[str, PasswordChange]) -> NewPassword:
@@ -220,14 +218,14 @@ def _hash_own(services: Services, request: Request, parameters: dict[str, Passwo
         ).one_or_none()
         if found is None:
             raise NotFound
-        counter = throttle.of_account(who.member, settings.sign_in, known_browser=True, purpose="own password")
-        throttle.check(connection, (counter,), now)
+    counter = throttle.of_account(who.member, settings.sign_in, known_browser=True, purpose="own password")
+    services.database.write(lambda connection: throttle.take(connection, (counter,), now))
     current = body.current.get_secret_value() if body.current else ""
     if found.password is not None and not passwords.is_right(found.password, current):
-        _failed(services, request, who.member, (counter,))
+        _failed(services, request, who.member)
     password = body.password.get_secret_value()
     passwords.check_strength(password, [found.name, found.email or ""])
-    return NewPassword(found.password, passwords.hashed(password))
+    return NewPassword(found.password, passwords.hashed(password), counter)
 
 
 @router.governed(
@@ -245,6 +243,7 @@ def change_password(call: Call, body: PasswordChange, prepared: NewPassword) -> 
     stored = call.connection.execute(select(_members.password).where(_members.id == member)).scalar_one()
     if stored != prepared.stored:
         raise Conflict("The password was changed meanwhile; try again")
+    throttle.forgive(call.connection, (prepared.counter,))
     _set_password(call, member, prepared.fresh)
     return Ended(ended=service.end(call.connection, member, call.now, but=call.caller.session))
 
@@ -270,7 +269,7 @@ def sign_out(call: Call, request: Request) -> Ended:
 @router.governed(
     "GET",
     "/me/sessions",
-    guard=SignedIn("sees their own sessions"),
+    guard=OwnCredentials("sees their own sessions"),
     audit=Audit.nothing,
     summary="Your sessions",
 )

@@ -7,8 +7,10 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, insert, or_, select, update
 
+from headgate.access.book import BOOK
 from headgate.config import SignInSettings
 from headgate.errors import LinkSpent
+from headgate.governance.facts import Facts
 from headgate.kit.db import bound, fetch, instant
 from headgate.kit.ids import new_id
 from headgate.kit.secrets import Sort, digest, is_well_formed, new_secret
@@ -16,6 +18,7 @@ from headgate.members.models import member_table
 from headgate.sessions.models import link_table, session_table
 
 _sessions, _links = session_table.c, link_table.c
+_MADE_BY = {"sign_in": "make_magic_link", "password": "reset_password"}
 _SORTS = {"sign_in": Sort.link, "password": Sort.password}
 """How a link tells what it is for, so that the page it leads to asks for the right things."""
 
@@ -119,14 +122,22 @@ def _good_link(connection: Connection, secret: str, purpose: str, now: datetime)
     where = (_links.digest == digest(secret), _links.purpose == purpose, _links.used_at.is_(None))
     joined = link_table.join(member_table, member_table.c.id == _links.member_id)
     found = (
-        select(_links.id, _links.member_id)
+        select(_links.id, _links.member_id, _links.created_by_id)
         .select_from(joined)
         .where(*where, _links.expires_at > now, member_table.c.removed_at.is_(None))
     )
     row = connection.execute(found).one_or_none()
-    if row is None:
+    if row is None or not _stands(Facts(connection, now), row, purpose):
         raise LinkSpent
     return row
+
+
+def _stands(facts: Facts, row: Any, purpose: str) -> bool:
+    """Whether whoever made a link for a member could still make it; one's own needs nobody."""
+    if row.created_by_id is None:
+        return True
+    maker = facts.subject(row.created_by_id)
+    return maker is not None and bool(BOOK.decide(maker, _MADE_BY[purpose], facts.thing(row.member_id)))
 
 
 def member_of_link(connection: Connection, secret: str, purpose: str, now: datetime) -> str:
@@ -141,10 +152,17 @@ def use_link(connection: Connection, secret: str, purpose: str, now: datetime) -
     return str(row.member_id)
 
 
+def spend_links(connection: Connection, member: str, now: datetime) -> None:
+    """Have no link of a member work any more."""
+    unused = (_links.member_id == member, _links.used_at.is_(None))
+    connection.execute(update(link_table).where(*unused).values(used_at=now))
+
+
 def forget_password(connection: Connection, member: str, now: datetime) -> None:
-    """End a member's password and sessions."""
+    """End a member's password, sessions and links."""
     connection.execute(update(member_table).where(member_table.c.id == member).values(password=None))
     end(connection, member, now)
+    spend_links(connection, member, now)
 
 
 def purge(connection: Connection, before: datetime) -> None:

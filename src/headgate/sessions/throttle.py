@@ -31,7 +31,10 @@ def of_address(address: str, settings: SignInSettings, purpose: str = "address")
     """For a network address; an IPv6 host owns its whole /64."""
     try:
         found = ipaddress.ip_address(address)
-        if found.version == 6:
+        mapped = found.ipv4_mapped if found.version == 6 else None
+        if mapped is not None:
+            address = str(mapped)
+        elif found.version == 6:
             address = str(ipaddress.ip_network((found, 64), strict=False))
     except ValueError:
         address = "unknown"
@@ -64,6 +67,20 @@ def count(connection: Connection, counters: Sequence[Counter], now: datetime) ->
         added = update(table).where(table.c.key == counter.key).values(count=table.c.count + 1)
         if connection.execute(added).rowcount == 0:
             connection.execute(insert(table).values(key=counter.key, since=now, count=1))
+
+
+def take(connection: Connection, counters: Sequence[Counter], now: datetime) -> None:
+    """Count an attempt before it is made, or refuse it: so that many at once are no way around. Call it in a write."""
+    check(connection, counters, now)
+    count(connection, counters, now)
+
+
+def give_back(connection: Connection, counters: Sequence[Counter]) -> None:
+    """Count an attempt that was right as none."""
+    table = failure_table
+    for counter in counters:
+        fewer = update(table).where(table.c.key == counter.key, table.c.count > 0)
+        connection.execute(fewer.values(count=table.c.count - 1))
 
 
 def forgive(connection: Connection, counters: Sequence[Counter]) -> None:

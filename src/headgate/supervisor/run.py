@@ -73,7 +73,8 @@ def _first_owner(settings: Settings, address: str) -> str | None:
     """A one-time link for whoever is to own a new installation; None if somebody does."""
     from headgate.kit.clock import now  # noqa: PLC0415
     from headgate.kit.db import Database  # noqa: PLC0415
-    from headgate.members.first import has_owner, invite_owner  # noqa: PLC0415
+    from headgate.members.first import invite_owner  # noqa: PLC0415
+    from headgate.members.invitations import has_owner  # noqa: PLC0415
 
     if settings.server.public_url is None:
         server = settings.server.model_copy(update={"public_url": address})

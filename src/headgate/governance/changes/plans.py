@@ -14,12 +14,13 @@ from headgate.contexts.models import member_context_table, resource_context_tabl
 from headgate.errors import Conflict, Invalid, NotFound
 from headgate.governance.changes import schemas as s
 from headgate.governance.changes.delta import Delta
-from headgate.governance.changes.removal import remove_member
+from headgate.governance.changes.removal import end_open, remove_member
 from headgate.governance.changes.targets import Targets, level_number
 from headgate.groups.models import group_member_table
 from headgate.kit.clock import iso
 from headgate.kit.ids import ALL_GROUP, new_id
 from headgate.lakehouse.models import grant_table
+from headgate.mail.models import mail_table
 from headgate.marts.models import data_mart_table, destination_table, storage_table
 from headgate.members.models import member_security_role_table, member_table, organization_table
 from headgate.notifications.models import receiver_table
@@ -224,6 +225,9 @@ def _set_role(change: s.SetRole, t: Targets) -> Plan:
         scope, contexts = "selected", []
     _scope_rows(found, t, member, scope, contexts)
     found.delta.change(t.facts.connection, member_table, {"id": member}, role=change.role, scope=scope)
+    if change.role == "owner":
+        # What somebody who is no owner opened or made for them must not become an owner's.
+        end_open(t.facts, member, found.delta, but=(mail_table,))
     if is_subscribed_on_joining(before["role"]) and not is_subscribed_on_joining(change.role):
         found.delta.drop_all(t.facts.connection, receiver_table, {"member_id": member})
     found.before, found.after = before, {"role": change.role, "scope": scope, "contexts": contexts}
