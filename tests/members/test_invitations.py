@@ -227,3 +227,10 @@ def test_who_is_no_admin_does_not_learn_whose_an_address_is(millrace: Company) -
     told = {invite(millrace, "Ben", email).json()["detail"] for email in ("ana@example.com", "new@example.com")}
     assert len(told) == 1
     assert "address of a member" in invite(millrace, "Adam", "ana@example.com").json()["detail"]
+
+
+def test_the_audit_log_says_by_which_path_someone_was_invited(millrace: Company) -> None:
+    made = invite(millrace, "Ben").json()
+    millrace.as_("Ben").request("DELETE", f"/api/invitations/{made['id']}").raise_for_status()
+    told = millrace.as_("Adam").get("/api/audit", actor="Ben", event="access.changed").json()["items"]
+    assert [one["via"] for one in told] == [["inviter"], ["members invite"]]

@@ -85,7 +85,7 @@ def _reach(call: Call, body: InvitationIn) -> Reach:
     return reach
 
 
-def _tell(call: Call, invitation: Invitation, what: str) -> None:
+def _tell(call: Call, invitation: Invitation, what: str, via: tuple[str, ...]) -> None:
     after = {"change": what, "email": invitation.email, "role": invitation.role, "scope": invitation.reach.scope}
     after["contexts"] = sorted(invitation.reach.contexts)  # type: ignore[assignment]
     call.record(
@@ -95,6 +95,7 @@ def _tell(call: Call, invitation: Invitation, what: str) -> None:
             action=f"invite_{invitation.role}",
             kind="invitation",
             resource_id=invitation.id,
+            via=list(via),
             after=after,
         )
     )
@@ -110,7 +111,7 @@ def _tell(call: Call, invitation: Invitation, what: str) -> None:
 )
 def invite(call: Call, body: InvitationIn) -> InvitationOut:
     """Invite someone by mail address. Without a mail relay, the answer holds the link to hand over."""
-    call.require(f"invite_{body.role}", "organization", "organization")
+    decision = call.require(f"invite_{body.role}", "organization", "organization")
     if email_key(body.email) == UNKNOWN:
         raise Invalid("email: this address stands for one that is not known; give another")
     reach, days = _reach(call, body), call.settings.sign_in.invitation_days
@@ -125,7 +126,7 @@ def invite(call: Call, body: InvitationIn) -> InvitationOut:
         raise Conflict("This address cannot be invited: it is invited, or a member's, already") from None
     made = invitations.by_id(call.connection, identifier)
     assert made is not None  # noqa: S101 - made just now
-    _tell(call, made, "invite")
+    _tell(call, made, "invite", decision.via)
     return _send(call, made, secret)
 
 
@@ -177,14 +178,14 @@ def _own(call: Call, identifier: str) -> Invitation:
 def resend_invitation(call: Call, invitation_id: InvitationId) -> InvitationOut:
     """Make a new link for an invitation, with a new end; the old link works no more. Whoever does so vouches for it."""
     found = _own(call, invitation_id)
-    call.require(f"invite_{found.role}", "organization", "organization")
+    decision = call.require(f"invite_{found.role}", "organization", "organization")
     if not found.reach.is_within(reach_of(call.subject)):
         raise Denied("You may invite others to no more than your own scope and contexts")
     days = call.settings.sign_in.invitation_days
     secret = invitations.renew(call.connection, found, call.caller.member, call.now, days)
     renewed = invitations.by_id(call.connection, invitation_id)
     assert renewed is not None  # noqa: S101 - renewed just now
-    _tell(call, renewed, "invite again")
+    _tell(call, renewed, "invite again", decision.via)
     return _send(call, renewed, secret)
 
 
@@ -200,7 +201,8 @@ def revoke_invitation(call: Call, invitation_id: InvitationId) -> InvitationOut:
     """Take an invitation back; its link works no more."""
     found = _own(call, invitation_id)
     invitations.revoke(call.connection, invitation_id, call.now)
-    _tell(call, found, "take the invitation back")
+    by = call.decide("manage_members", "organization", "organization").via
+    _tell(call, found, "take the invitation back", by or ("inviter",))
     return _shown(call, [i for i in [invitations.by_id(call.connection, invitation_id)] if i])[0]
 
 
