@@ -286,7 +286,7 @@ def _close(
         _tell(call, f"request.{state}", row, (row["member_id"],))
     closed = repository.get(call.connection, row["id"])
     assert closed is not None  # noqa: S101 - written just before
-    return Seen(closed, _names(call, [closed]).get(row["resource_id"]), own=own)
+    return Seen(closed, _names(call, [closed]).get(row["resource_id"]), own=own, whole=not own)
 
 
 def _record(call: Call, event: str, row: RowMapping, via: list[str] | None = None, **after: Any) -> None:
