@@ -45,7 +45,7 @@ def test_a_group_goes_through_its_life_by_name(run: Commands, millrace: Company)
     assert "shown to those in it" in run("Ben", "show", "Night shift").output
     assert run("Adam", "rename", "Night shift", "Day shift").output == "The group is called Day shift now.\n"
     deleted = run("Adam", "delete", "Day shift")
-    assert "memberships: 1, grants: 0, space roles: 0" in deleted.output
+    assert "members: 1, grants: 0, space roles: 0" in deleted.output
     assert json.loads(run("Adam", "create", "Day shift", "--json").output)["id"] != group
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from headgate.cli.output import Json, print_json, print_table, told
-from headgate.organization.finding import id_of
+from headgate.organization import named_cli as named
 
 app = typer.Typer(
     help="Contexts, which narrow what a selected scope reaches.", no_args_is_help=True, rich_markup_mode=None
@@ -42,39 +42,18 @@ def list_contexts(
 @told
 def create(name: Annotated[str, typer.Argument(help="What to call it.")], as_json: Json = False) -> None:
     """Create a context; `headgate access change attach_context` attaches it."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        found = client.post(PATH, {"name": name})
-    if as_json:
-        print_json(found)
-    else:
-        print(f"Created the context {found['name']} ({found['id']}).")
+    named.create(PATH, "context", name, as_json=as_json)
 
 
 @app.command()
 @told
 def rename(context: Context, name: Annotated[str, typer.Argument(help="The new name.")], as_json: Json = False) -> None:
     """Rename a context; it stays attached to what it is attached to."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        found = client.request("PATCH", f"{PATH}/{id_of(client, PATH, 'context', context)}", {"name": name})
-    if as_json:
-        print_json(found)
-    else:
-        print(f"The context is called {found['name']} now.")
+    named.rename(PATH, "context", context, name, as_json=as_json)
 
 
 @app.command()
 @told
 def delete(context: Context, as_json: Json = False) -> None:
     """Delete a context that is attached to nothing."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        found = client.request("DELETE", f"{PATH}/{id_of(client, PATH, 'context', context)}")
-    if as_json:
-        print_json(found)
-    else:
-        print(f"Deleted the context {found['name']}.")
+    named.delete(PATH, "context", context, as_json=as_json)

@@ -5,7 +5,8 @@ from typing import Annotated, Any
 import typer
 
 from headgate.cli.output import Json, print_json, print_table, told
-from headgate.organization.finding import id_of
+from headgate.organization import named_cli as named
+from headgate.organization.named_cli import id_of
 
 app = typer.Typer(help="Groups of members.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -63,43 +64,21 @@ def show(group: Group, limit: Limit = 50, cursor: Cursor = None, as_json: Json =
 @told
 def create(name: Annotated[str, typer.Argument(help="What to call it.")], as_json: Json = False) -> None:
     """Create a group; `headgate group add` puts members into it."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        found = client.post(PATH, {"name": name})
-    if as_json:
-        print_json(found)
-    else:
-        print(f"Created the group {found['name']} ({found['id']}).")
+    named.create(PATH, "group", name, as_json=as_json)
 
 
 @app.command()
 @told
 def rename(group: Group, name: Annotated[str, typer.Argument(help="The new name.")], as_json: Json = False) -> None:
     """Rename a group; what it was granted stays."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        found = client.request("PATCH", f"{PATH}/{id_of(client, PATH, 'group', group)}", {"name": name})
-    if as_json:
-        print_json(found)
-    else:
-        print(f"The group is called {found['name']} now.")
+    named.rename(PATH, "group", group, name, as_json=as_json)
 
 
 @app.command()
 @told
 def delete(group: Group, as_json: Json = False) -> None:
     """Delete a group; its grants, space roles and memberships end at once."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        found = client.request("DELETE", f"{PATH}/{id_of(client, PATH, 'group', group)}")
-    if as_json:
-        print_json(found)
-        return
-    ended = f"memberships: {found['members']}, grants: {found['grants']}, space roles: {found['space_roles']}"
-    print(f"Deleted the group {found['name']}; what ended with it: {ended}.")
+    named.delete(PATH, "group", group, as_json=as_json)
 
 
 def _change(change: str, group: str, members: list[str], *, as_json: bool) -> None:

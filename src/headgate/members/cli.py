@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from headgate.cli.output import Json, print_json, print_table, told
+from headgate.organization.named_cli import id_of
 
 app = typer.Typer(help="Members.", no_args_is_help=True, rich_markup_mode=None)
 invitations = typer.Typer(help="Invitations.", no_args_is_help=True, rich_markup_mode=None)
@@ -15,16 +16,7 @@ Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 def _id(client: Any, text: str) -> str:
     """The id of a member who is named."""
-    from headgate.errors import NotFound
-    from headgate.kit.ids import kind_of
-    from headgate.kit.names import name_key
-
-    if kind_of(text) == "member":
-        return text
-    for item in client.get("/api/members", prefix=text, limit=200)["items"]:
-        if name_key(item["name"]) == name_key(text):
-            return str(item["id"])
-    raise NotFound(f"there is no member called {text!r}")
+    return id_of(client, "/api/members", "member", text)
 
 
 def _names(items: Any) -> list[str] | None:

@@ -4,20 +4,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any
 
-from fastapi import Query
 from pydantic import AfterValidator, Field
 from sqlalchemy import Connection, Table, select, tuple_
 from sqlalchemy.exc import IntegrityError
 
 from headgate.edge.call import Call
+from headgate.edge.pages import begins_after
 from headgate.errors import Conflict, Denied, Invalid, NotFound
 from headgate.kit.names import MAX_LENGTH, check_name, name_key
-from headgate.kit.paging import MAX_LIMIT, BadCursor, Cursor
+from headgate.kit.paging import Cursor
 
 NameText = Annotated[str, Field(min_length=1, max_length=MAX_LENGTH, examples=["Analysts"]), AfterValidator(check_name)]
-Prefix = Annotated[str, Query(max_length=MAX_LENGTH, description="Only names that begin like this")]
-Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT)]
-After = Annotated[str | None, Query(max_length=4000, description="From `next_cursor` of the page before")]
 LAST = "\U0010ffff"
 
 
@@ -28,14 +25,6 @@ def require_names(call: Call) -> None:
         raise Denied("This token is narrowed to a list of layers, tables and volumes, and reaches nothing else")
 
 
-def decode(cursor: str | None, purpose: str) -> Cursor | None:
-    """Where a page begins; Invalid for a cursor of another list."""
-    try:
-        return Cursor.decode(cursor, purpose) if cursor else None
-    except BadCursor as error:
-        raise Invalid(f"query.cursor: {error}") from None
-
-
 def page(call: Call, table: Table, prefix: str, limit: int, cursor: str | None) -> tuple[Sequence[Any], str | None]:
     """A page of the named rows of a table, by name, and the cursor of the next."""
     if "\0" in prefix:
@@ -44,7 +33,7 @@ def page(call: Call, table: Table, prefix: str, limit: int, cursor: str | None) 
     query = select(table)
     if key:
         query = query.where(table.c.name_key >= key, table.c.name_key < key + LAST)
-    return paged(call.connection, query, table, limit, decode(cursor, purpose), purpose)
+    return paged(call.connection, query, table, limit, begins_after(cursor, purpose), purpose)
 
 
 def paged(
