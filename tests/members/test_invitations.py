@@ -9,6 +9,7 @@ from headgate.access.inviting import Reach
 from headgate.kit.clock import now
 from headgate.members.first import UNKNOWN
 from headgate.members.invitations import make
+from headgate.sessions import throttle
 from tests.support.company import Company
 from tests.support.people import PASSWORD, Browser, secret_of, with_password
 
@@ -234,3 +235,13 @@ def test_the_audit_log_says_by_which_path_someone_was_invited(millrace: Company)
     millrace.as_("Ben").request("DELETE", f"/api/invitations/{made['id']}").raise_for_status()
     told = millrace.as_("Adam").get("/api/audit", actor="Ben", event="access.changed").json()["items"]
     assert [one["via"] for one in told] == [["inviter"], ["members invite"]]
+
+
+def test_nobody_floods_an_address_or_many(millrace: Company, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = invite(millrace, "Ben").json()["id"]
+    again = [millrace.as_("Ben").request("POST", f"/api/invitations/{made}/resend").status_code for _ in range(6)]
+    assert again == [200] * 4 + [429] * 2
+    monkeypatch.setattr(throttle, "MAILS_BY_ONE", 3)
+    found = [invite(millrace, "Tess", f"n{number}@example.com").status_code for number in range(5)]
+    assert found == [200] * 3 + [429] * 2
+    assert millrace.rows("SELECT COUNT(*) FROM invitations") == [(4,)]

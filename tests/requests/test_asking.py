@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from headgate.kit.ids import new_id
+from headgate.sessions import throttle
 from tests.requests.conftest import PLACE, Asking
+from tests.support.company import Company
 
 
 def without_id(answer: Any) -> Any:
@@ -274,3 +276,16 @@ def test_a_short_page_can_be_followed_by_more(asking_on_sqlite: Asking, monkeypa
     assert page["items"] == []
     assert page["next_cursor"]
     assert asking_on_sqlite.listed("Ben") == [mine]
+
+
+def test_asking_and_withdrawing_floods_nobody(millrace: Company, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(throttle, "MAILS_BY_ONE", 3)
+    ben, found = millrace.as_("Ben"), []
+    for _ in range(5):
+        body = {"action": "edit", "resource": "data_mart:Revenue", "reason": "again"}
+        answer = ben.post("/api/access/requests", body)
+        found.append(answer.status_code)
+        if answer.status_code == 200:
+            ben.request("POST", f"/api/access/requests/{answer.json()['id']}/withdraw").raise_for_status()
+    assert found == [200] * 3 + [429] * 2
+    assert millrace.rows("SELECT COUNT(*) FROM notices WHERE event = 'request.made'") == [(3,)]

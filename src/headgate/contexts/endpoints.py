@@ -9,10 +9,11 @@ from headgate.contexts.models import context_table
 from headgate.contexts.schemas import ContextDeleted, ContextName, ContextOut, ContextPage
 from headgate.edge.call import Call
 from headgate.edge.guards import OnOrganization, SignedIn
+from headgate.edge.pages import After, Limit, Prefix
 from headgate.edge.routes import Audit, GovernedRouter
 from headgate.errors import Conflict
 from headgate.kit.paging import DEFAULT_LIMIT
-from headgate.organization.naming import After, Limit, Prefix, one, page, require_names
+from headgate.organization.naming import one, page, require_names
 
 router = GovernedRouter(prefix="/api/contexts", tags=["contexts"])
 

@@ -13,6 +13,7 @@ from headgate.access.decision import Decision
 from headgate.access.facts import Subject
 from headgate.access.kinds import KINDS, rule_kinds
 from headgate.access.narrowing import UNLIMITED, Narrowing
+from headgate.access.own import is_own_or
 from headgate.audit.events import DECIDED, DENIED, READ, Event, record
 from headgate.config import Settings
 from headgate.edge.services import Services
@@ -119,6 +120,11 @@ class Call:
             return BOOK.decide(self.subject, action, self.facts.thing(resource))
         question = Question(self.caller.member, action, kind, resource, narrowing=self.caller.narrowing)
         return decide(self.connection, question, self.now)
+
+    def handles(self, holder: str | None) -> bool:
+        """Whether something of this member is the caller's own, or theirs to manage."""
+        manages = self.decide("manage_members", "organization", "organization")
+        return is_own_or(self.caller.member, holder, manages)
 
     def may_see(self, resource: str) -> bool:
         """Whether the caller may know that a resource exists."""

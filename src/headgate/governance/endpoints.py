@@ -10,6 +10,7 @@ from headgate.access.worlds import read_world
 from headgate.access.yaml_nodes import WorldError
 from headgate.edge.call import Call
 from headgate.edge.guards import OnOrganization, SignedIn
+from headgate.edge.pages import begins_after
 from headgate.edge.routes import Audit, GovernedRouter
 from headgate.errors import Conflict, Invalid
 from headgate.governance import schemas, service
@@ -17,7 +18,7 @@ from headgate.governance.changes.schemas import Change
 from headgate.governance.exporting import Exporter, as_yaml
 from headgate.governance.testing import run_world
 from headgate.kit.ids import kind_of
-from headgate.kit.paging import BadCursor, Cursor
+from headgate.kit.paging import Cursor
 from headgate.resources.schemas import Kind
 
 router = GovernedRouter(prefix="/api/access", tags=["access"])
@@ -25,13 +26,6 @@ router = GovernedRouter(prefix="/api/access", tags=["access"])
 OWN_OR_ADMIN = "asks about themselves; about another member, with ask_about_members"
 SHARERS = "asks about a resource on which they have see_access; about all, with ask_about_members"
 MAX_ASSERTIONS = 20_000
-
-
-def _after(cursor: str | None, purpose: str) -> Cursor | None:
-    try:
-        return Cursor.decode(cursor, purpose) if cursor else None
-    except BadCursor as error:
-        raise Invalid(f"cursor: {error}") from None
 
 
 @router.governed("GET", "/me", guard=SignedIn("sees themselves"), audit=Audit.nothing, summary="Who am I")
@@ -86,7 +80,7 @@ def explain_access(call: Call, body: schemas.ExplainRequest) -> schemas.Explaine
 def who_can_access(call: Call, body: schemas.WhoRequest) -> schemas.WhoPage:
     """The members who have an action on a resource, by name."""
     purpose = f"who {body.action} {body.resource}"
-    people = service.who(call, body.action, body.resource, body.limit + 1, _after(body.cursor, purpose))
+    people = service.who(call, body.action, body.resource, body.limit + 1, begins_after(body.cursor, purpose, "cursor"))
     shown, last = people[: body.limit], people[body.limit - 1] if len(people) > body.limit else None
     return schemas.WhoPage(
         items=[schemas.MemberName(id=person.id, name=person.name) for person in shown],
@@ -107,7 +101,7 @@ def what_can_access(call: Call, body: schemas.WhatRequest) -> schemas.WhatPage:
         raise Invalid(f"kind: there is no kind {body.kind!r}; the kinds are {', '.join(Kind.__members__)}")
     member = service.member_asked(call, body.member)
     purpose = f"what {member} {body.kind}"
-    rows, following = service.what(call, member, body.kind, body.limit, _after(body.cursor, purpose))
+    rows, following = service.what(call, member, body.kind, body.limit, begins_after(body.cursor, purpose, "cursor"))
     subject = call.facts.subject(member)
     return schemas.WhatPage(
         member=subject.name if subject else "",

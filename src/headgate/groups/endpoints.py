@@ -6,6 +6,7 @@ from fastapi import Path
 
 from headgate.edge.call import Call
 from headgate.edge.guards import OnOrganization, SignedIn
+from headgate.edge.pages import After, Limit, Prefix, begins_after
 from headgate.edge.routes import Audit, GovernedRouter
 from headgate.errors import Conflict
 from headgate.groups import repository, service
@@ -15,7 +16,7 @@ from headgate.groups.schemas import GroupDeleted, GroupMembers, GroupName, Group
 from headgate.kit.ids import ALL_GROUP
 from headgate.kit.paging import DEFAULT_LIMIT
 from headgate.members.schemas import Named
-from headgate.organization.naming import After, Limit, Prefix, decode, one, page, require_names
+from headgate.organization.naming import one, page, require_names
 
 router = GovernedRouter(prefix="/api/groups", tags=["groups"])
 
@@ -70,7 +71,7 @@ def show_group(call: Call, group_id: GroupId, limit: Limit = DEFAULT_LIMIT, curs
     """One group, with a page of its members for those who may see them."""
     require_names(call)
     group, purpose = _group(call, group_id), f"members of {group_id}"
-    after = decode(cursor, purpose)
+    after = begins_after(cursor, purpose)
     if not _may_see_members(call, group_id):
         return GroupMembers(group=group, members=None, next_cursor=None)
     rows, following = repository.members_page(call.connection, group_id, limit, after, purpose)

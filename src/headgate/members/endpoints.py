@@ -8,11 +8,12 @@ from fastapi import Path, Query
 from headgate.access.book import BOOK
 from headgate.edge.call import Call
 from headgate.edge.guards import OnOrganization, OnResource, SignedIn
+from headgate.edge.pages import After, Limit, Prefix, begins_after
 from headgate.edge.routes import Audit, GovernedRouter
 from headgate.errors import Conflict, Invalid, NotFound
 from headgate.governance.changes.targets import Targets
 from headgate.kit.names import name_key
-from headgate.kit.paging import DEFAULT_LIMIT, MAX_LIMIT, BadCursor, Cursor
+from headgate.kit.paging import DEFAULT_LIMIT, BadCursor
 from headgate.mail import texts
 from headgate.mail.service import enqueue
 from headgate.members import handover, repository
@@ -78,9 +79,9 @@ def _manages(call: Call) -> bool:
 def list_members(
     call: Call,
     sort: Annotated[MemberSort, Query(description="The order; a leading minus turns it around")] = MemberSort.name,
-    prefix: Annotated[str, Query(max_length=200, description="Only names that begin like this")] = "",
-    limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = DEFAULT_LIMIT,
-    cursor: Annotated[str | None, Query(max_length=4000, description="From `next_cursor` of the page before")] = None,
+    prefix: Prefix = "",
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: After = None,
 ) -> MemberPage:
     """Members by page. Only who manages members gets more than names, and other orders than by name."""
     require_names(call)
@@ -91,7 +92,7 @@ def list_members(
         raise Invalid("query.prefix: a name cannot hold control characters")
     purpose = f"members {sort.value} {prefix}"
     try:
-        after = Cursor.decode(cursor, purpose) if cursor else None
+        after = begins_after(cursor, purpose)
         rows, following = repository.page(call.connection, sort, name_key(prefix), limit, after)
     except BadCursor as error:
         raise Invalid(f"query.cursor: {error}") from None
@@ -113,7 +114,7 @@ def show_member(call: Call, member_id: MemberId) -> MemberPageOut:
     row = repository.one(call.connection, member_id)
     if row is None:
         raise NotFound
-    whole = member_id == call.caller.member or _manages(call)
+    whole = call.handles(member_id)
     subject = call.facts.subject(member_id)
     organization = call.facts.organization()
     decisions = {action: BOOK.decide(subject, action, organization) for action in BOOK.actions("organization")}

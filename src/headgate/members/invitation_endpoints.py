@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Annotated
 
-from fastapi import Path, Query, Request
+from fastapi import Path, Request
 from sqlalchemy import select
 
 from headgate.access.inviting import Reach, reach_for, reach_of
@@ -12,13 +12,14 @@ from headgate.contexts.models import context_table
 from headgate.edge.call import Call
 from headgate.edge.guards import OwnCredentials, Public, SignedIn
 from headgate.edge.identity import refuse_cross_site
+from headgate.edge.pages import After, Limit, begins_after
 from headgate.edge.routes import Audit, GovernedRouter
 from headgate.edge.services import Services
-from headgate.errors import Conflict, Denied, Invalid, LinkSpent, NotFound
+from headgate.errors import Conflict, Denied, Invalid, LinkSpent, NotFound, TooMany
 from headgate.governance.changes.targets import Targets
 from headgate.kit.clock import now as clock
 from headgate.kit.names import BadName, check_name, email_key
-from headgate.kit.paging import DEFAULT_LIMIT, MAX_LIMIT, BadCursor, Cursor
+from headgate.kit.paging import DEFAULT_LIMIT, Cursor
 from headgate.mail import texts
 from headgate.mail.service import enqueue
 from headgate.members import invitations
@@ -29,7 +30,7 @@ from headgate.members.models import member_table, organization_table
 from headgate.members.schemas import Acceptance, InvitationIn, InvitationOut, InvitationPage, Named
 from headgate.notifications.service import Notice, tell
 from headgate.organization.naming import require_names
-from headgate.sessions import passwords
+from headgate.sessions import passwords, throttle
 from headgate.sessions.endpoints import sign_in_member
 from headgate.sessions.schemas import SignedInAs
 
@@ -64,7 +65,8 @@ def _shown(call: Call, found: list[Invitation], link: str | None = None) -> list
 
 
 def _send(call: Call, invitation: Invitation, secret: str) -> InvitationOut:
-    """Mail the link, or give it to the caller to hand over."""
+    """Mail the link, or give it to the caller to hand over; nobody floods an address, or many."""
+    throttle.take(call.connection, throttle.of_mails(call.caller.member, email_key(invitation.email)), call.now)
     link: str | None = texts.link_address(call.settings, secret)
     if call.settings.mail.host is not None:
         organization = call.connection.execute(select(organization_table.c.name)).scalar_one()
@@ -107,7 +109,7 @@ def _tell(call: Call, invitation: Invitation, what: str, via: tuple[str, ...]) -
     guard=OwnCredentials("invites those roles that the rule tables let them invite"),
     audit=Audit.changes,
     summary="Invite someone",
-    errors=[Conflict],
+    errors=[Conflict, TooMany],
 )
 def invite(call: Call, body: InvitationIn) -> InvitationOut:
     """Invite someone by mail address. Without a mail relay, the answer holds the link to hand over."""
@@ -139,18 +141,15 @@ def invite(call: Call, body: InvitationIn) -> InvitationOut:
 )
 def list_invitations(
     call: Call,
-    limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = DEFAULT_LIMIT,
-    cursor: Annotated[str | None, Query(max_length=4000)] = None,
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: After = None,
 ) -> InvitationPage:
     """Invitations that wait, have expired or were taken back; the newest first."""
     require_names(call)
-    try:
-        after = Cursor.decode(cursor, PURPOSE).id if cursor else None
-    except BadCursor as error:
-        raise Invalid(f"query.cursor: {error}") from None
+    after = begins_after(cursor, PURPOSE)
     all_of_them = call.decide("manage_members", "organization", "organization")
     whose = None if all_of_them else call.caller.member
-    found = list(invitations.known(call.connection, whose, limit + 1, after))
+    found = list(invitations.known(call.connection, whose, limit + 1, after.id if after else None))
     following = Cursor("", found[limit - 1].id).encode(PURPOSE) if len(found) > limit else None
     return InvitationPage(items=_shown(call, found[:limit]), next_cursor=following)
 
@@ -158,9 +157,7 @@ def list_invitations(
 def _own(call: Call, identifier: str) -> Invitation:
     """An invitation that the caller made, or manages as an admin; it must wait or have expired."""
     found = invitations.by_id(call.connection, identifier)
-    if found is None:
-        raise NotFound
-    if found.invited_by != call.caller.member and not call.decide("manage_members", "organization", "organization"):
+    if found is None or not call.handles(found.invited_by):
         raise NotFound
     if found.state(call.now) in {"accepted", "revoked"}:
         raise Conflict(f"This invitation was {found.state(call.now)}")
@@ -173,7 +170,7 @@ def _own(call: Call, identifier: str) -> Invitation:
     guard=OwnCredentials("sends their own again; any with manage_members"),
     audit=Audit.changes,
     summary="Send an invitation again",
-    errors=[Conflict],
+    errors=[Conflict, TooMany],
 )
 def resend_invitation(call: Call, invitation_id: InvitationId) -> InvitationOut:
     """Make a new link for an invitation, with a new end; the old link works no more. Whoever does so vouches for it."""

@@ -6,11 +6,12 @@ from fastapi import Query
 
 from headgate.edge.call import Call
 from headgate.edge.guards import OnOrganization, SignedIn
+from headgate.edge.pages import begins_after
 from headgate.edge.routes import Audit, GovernedRouter
 from headgate.errors import Denied, Invalid
 from headgate.governance.lookup import Lookup
 from headgate.kit.ids import kind_of
-from headgate.kit.paging import DEFAULT_LIMIT, MAX_LIMIT, BadCursor, Cursor
+from headgate.kit.paging import DEFAULT_LIMIT, MAX_LIMIT, Cursor
 from headgate.notifications import repository
 from headgate.notifications.judging import Reader
 from headgate.notifications.schemas import (
@@ -42,13 +43,6 @@ MOST_WARNED = 200
 _PURPOSE = "notifications"
 
 
-def _after(cursor: str | None, purpose: str) -> Cursor | None:
-    try:
-        return Cursor.decode(cursor, purpose) if cursor else None
-    except BadCursor as error:
-        raise Invalid(f"query.cursor: {error}") from None
-
-
 def _reader(call: Call) -> Reader:
     return Reader(call.connection, call.caller.member, call.now, call.caller.narrowing)
 
@@ -68,7 +62,7 @@ def list_notifications(
 ) -> NotificationPage:
     """What the caller was told, the newest first, as far as they may know of it now."""
     purpose = f"{_PURPOSE} {unread}"
-    after = _after(cursor, purpose)
+    after = begins_after(cursor, purpose)
     before, scanned = after.id if after else None, 0
     found: list[tuple[Any, str | None]] = []
     more = True
@@ -214,7 +208,7 @@ def list_receivers(
 
 def _receivers(call: Call, channel: str, limit: int, cursor: str | None) -> ReceiverPage:
     purpose = f"receivers {channel}"
-    rows, following = repository.receivers(call.connection, channel, limit, _after(cursor, purpose))
+    rows, following = repository.receivers(call.connection, channel, limit, begins_after(cursor, purpose))
     items = [ReceiverOut(id=row.id, name=row.name, email=row.email, by_mail=row.by_mail) for row in rows]
     return ReceiverPage(channel=channel, items=items, next_cursor=following.encode(purpose) if following else None)
 

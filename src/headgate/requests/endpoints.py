@@ -8,11 +8,12 @@ from sqlalchemy import select
 
 from headgate.edge.call import Call
 from headgate.edge.guards import SignedIn
+from headgate.edge.pages import After, Limit, begins_after
 from headgate.edge.routes import Audit, GovernedRouter
-from headgate.errors import Conflict, Invalid
+from headgate.errors import Conflict, Invalid, TooMany
 from headgate.governance.schemas import MemberName
 from headgate.kit.ids import PATTERN, PREFIXES
-from headgate.kit.paging import DEFAULT_LIMIT, MAX_LIMIT, BadCursor, Cursor
+from headgate.kit.paging import DEFAULT_LIMIT, BadCursor
 from headgate.members.models import member_table
 from headgate.requests import service
 from headgate.requests.schemas import (
@@ -71,7 +72,7 @@ def _one(call: Call, seen: service.Seen) -> AccessRequest:
     guard=SignedIn("asks for themselves, on what they see; not by a narrowed token"),
     audit=Audit.changes,
     summary="Ask for access",
-    errors=[Conflict],
+    errors=[Conflict, TooMany],
 )
 def request_access(call: Call, body: RequestWanted) -> AccessRequest:
     """Ask for an action on a resource that you can see. Those who could give it are told."""
@@ -88,13 +89,13 @@ def request_access(call: Call, body: RequestWanted) -> AccessRequest:
 def list_access_requests(
     call: Call,
     mine: Annotated[bool, Query(description="Your own, instead of those that you could answer")] = False,
-    limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = DEFAULT_LIMIT,
-    cursor: Annotated[str | None, Query(max_length=4000, description="From `next_cursor` of the page before")] = None,
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: After = None,
 ) -> AccessRequestPage:
     """Requests that you could answer, or your own: open ones first, the newest first."""
     purpose = f"requests {'mine' if mine else 'to answer'}"
     try:
-        after = Cursor.decode(cursor, purpose) if cursor else None
+        after = begins_after(cursor, purpose)
         found, following = service.listed(call, mine=mine, limit=limit, after=after)
     except BadCursor as error:
         raise Invalid(f"query.cursor: {error}") from None

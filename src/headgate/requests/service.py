@@ -21,6 +21,7 @@ from headgate.requests import repository
 from headgate.requests.proposals import Asked, Proposal, could_answer, is_admin, proposals, recipients
 from headgate.requests.schemas import Approval, RequestWanted
 from headgate.resources.repository import details
+from headgate.sessions import throttle
 
 REQUESTED, ANSWERED = "access.requested", "access.answered"
 MAX_OPEN = 100
@@ -96,6 +97,7 @@ def make(call: Call, wanted: RequestWanted) -> Seen:
         raise Conflict(f"You have asked for this, and it is open: {same}", request=same)
     if repository.count_open(call.connection, member) >= MAX_OPEN:
         raise Conflict(f"You have {MAX_OPEN} open requests; withdraw one, or wait for answers")
+    throttle.take(call.connection, throttle.of_mails(member), call.now)
     values = {"member_id": member, "action": wanted.action, "kind": kind, "resource_id": resource}
     identifier = repository.add(call.connection, {**values, "reason": wanted.reason}, call.now)
     row = repository.get(call.connection, identifier)

@@ -8,10 +8,11 @@ from headgate.access.book import BOOK
 from headgate.access.kinds import rule_kinds
 from headgate.edge.call import Call
 from headgate.edge.guards import SignedIn
+from headgate.edge.pages import After, Limit, Prefix, begins_after
 from headgate.edge.routes import Audit, GovernedRouter
 from headgate.errors import Invalid
 from headgate.kit.ids import PATTERN, kind_of
-from headgate.kit.paging import DEFAULT_LIMIT, MAX_LIMIT, MAX_TOTAL, BadCursor, Cursor
+from headgate.kit.paging import DEFAULT_LIMIT, MAX_TOTAL, BadCursor
 from headgate.resources import repository
 from headgate.resources.repository import ResourceSort
 from headgate.resources.schemas import Kind, Resource, ResourcePage
@@ -41,15 +42,15 @@ def list_resources(
     call: Call,
     kind: Annotated[Kind, Query(description="The kind to list", examples=["data_mart"])],
     sort: Annotated[ResourceSort, Query(description="The order; a leading minus turns it around")] = ResourceSort.name,
-    prefix: Annotated[str, Query(max_length=200, description="Only names that begin like this")] = "",
+    prefix: Prefix = "",
     action: Annotated[
         str | None,
         Query(
             description="Only those on which you have this action; left out, all that you may see", examples=["edit"]
         ),
     ] = None,
-    limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = DEFAULT_LIMIT,
-    cursor: Annotated[str | None, Query(max_length=4000, description="From `next_cursor` of the page before")] = None,
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: After = None,
     total: Annotated[bool, Query(description="Also count them all; it costs more than the page")] = False,
 ) -> ResourcePage:
     """The resources of a kind that the caller may see, or on which they have an action, by page."""
@@ -60,7 +61,7 @@ def list_resources(
         raise Invalid("query.prefix: a name cannot hold control characters")
     purpose = f"{kind.value} {sort.value} {action or ''} {prefix}"
     try:
-        after = Cursor.decode(cursor, purpose) if cursor else None
+        after = begins_after(cursor, purpose)
         query = repository.Query(
             call.caller.member,
             kind.value,

@@ -1,4 +1,4 @@
-"""Slows guessing down: failures of late are counted for an account, a known browser and a network address."""
+"""Slows guessing and flooding: what was tried of late is counted, for an account, a browser, an address, a member."""
 
 import hashlib
 import ipaddress
@@ -13,6 +13,7 @@ from headgate.errors import TooMany
 from headgate.sessions.models import failure_table
 
 WINDOW = timedelta(minutes=15)
+MAILS_BY_ONE, MAILS_TO_ONE = 100, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,12 @@ def of_account(email_key: str, settings: SignInSettings, *, known_browser: bool,
     return Counter(f"{purpose}:{_short(who)}", settings.failures_per_account)
 
 
+def of_mails(sender: str, recipient: str | None = None) -> tuple[Counter, ...]:
+    """For mails that a member causes: how many in all, and how many to one address."""
+    found = (Counter(f"mails by:{_short(sender)}", MAILS_BY_ONE),)
+    return found if recipient is None else (*found, Counter(f"mails to:{_short(recipient)}", MAILS_TO_ONE))
+
+
 def check(connection: Connection, counters: Sequence[Counter], now: datetime) -> None:
     """Refuse an attempt if there were too many."""
     table = failure_table.c
@@ -56,7 +63,7 @@ def check(connection: Connection, counters: Sequence[Counter], now: datetime) ->
     for key, since, count in rows:
         if since > now - WINDOW and count >= keys[key]:
             wait = int((since + WINDOW - now).total_seconds()) + 1
-            raise TooMany(f"Too many attempts; try again in {wait // 60 + 1} minutes, or use a sign-in link", wait)
+            raise TooMany(f"Too many attempts; try again in {wait // 60 + 1} minutes", wait)
 
 
 def count(connection: Connection, counters: Sequence[Counter], now: datetime) -> None:

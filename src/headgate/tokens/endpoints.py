@@ -7,11 +7,12 @@ from sqlalchemy import select
 
 from headgate.edge.call import Call
 from headgate.edge.guards import OwnCredentials
+from headgate.edge.pages import After, Limit, begins_after
 from headgate.edge.routes import Audit, GovernedRouter
 from headgate.errors import Conflict, Invalid, NotFound
 from headgate.governance.changes.targets import Targets
 from headgate.kit.names import BadName, check_name
-from headgate.kit.paging import DEFAULT_LIMIT, MAX_LIMIT, BadCursor, Cursor
+from headgate.kit.paging import DEFAULT_LIMIT, Cursor
 from headgate.members.models import member_table
 from headgate.tokens import service
 from headgate.tokens.models import token_reach_table, token_table
@@ -65,23 +66,20 @@ def make_token(call: Call, body: TokenIn) -> TokenMade:
 def list_tokens(
     call: Call,
     all_: Annotated[bool, Query(alias="all", description="Those of all members; needs manage_members")] = False,
-    limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = DEFAULT_LIMIT,
-    cursor: Annotated[str | None, Query(max_length=4000)] = None,
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: After = None,
 ) -> TokenPage:
     """Tokens, the newest first; never their secrets."""
     if all_:
         call.require("manage_members", "organization", "organization")
     purpose = f"tokens {all_}"
-    try:
-        after = Cursor.decode(cursor, purpose).id if cursor else None
-    except BadCursor as error:
-        raise Invalid(f"query.cursor: {error}") from None
+    after = begins_after(cursor, purpose)
     joined = token_table.join(member_table, member_table.c.id == _tokens.member_id)
     query = select(token_table, member_table.c.name.label("member")).select_from(joined)
     if not all_:
         query = query.where(_tokens.member_id == call.caller.member)
     if after is not None:
-        query = query.where(_tokens.id < after)
+        query = query.where(_tokens.id < after.id)
     rows = call.connection.execute(query.order_by(_tokens.id.desc()).limit(limit + 1)).mappings().all()
     following = Cursor("", rows[limit - 1]["id"]).encode(purpose) if len(rows) > limit else None
     return TokenPage(items=_shown(call, rows[:limit]), next_cursor=following)
@@ -110,9 +108,7 @@ def _shown(call: Call, rows: Any) -> list[TokenOut]:
 def revoke_token(call: Call, token_id: TokenId) -> TokenOut:
     """End a token at once."""
     owner = call.connection.execute(select(_tokens.member_id).where(_tokens.id == token_id)).scalar_one_or_none()
-    if owner is None:
-        raise NotFound
-    if owner != call.caller.member and not call.decide("manage_members", "organization", "organization"):
+    if owner is None or not call.handles(owner):
         raise NotFound
     service.revoke(call.connection, token_id, call.now, by=call.caller.member)
     joined = token_table.join(member_table, member_table.c.id == _tokens.member_id)
