@@ -169,6 +169,106 @@ class OutgoingSettings(Section):
     ] = 10 << 20
 
 
+class WarehouseSettings(Section):
+    """Where the lakehouse keeps its bytes."""
+
+    url: Annotated[
+        str | None,
+        Field(
+            description="A folder (`file:///PATH`) or a bucket (`s3://BUCKET/PREFIX`). "
+            "Left out, it is the folder `warehouse` in `data_dir`."
+        ),
+    ] = None
+    external_engines: Annotated[
+        Literal["off", "same-host"],
+        Field(
+            description="Whether engines other than Headgate's own may load tables of a warehouse in a folder. There, "
+            "the operating system's user is the only guard of the files: `same-host` trusts every program that runs as "
+            "a user who can read them. A warehouse in a bucket does not need this."
+        ),
+    ] = "off"
+    keep_snapshots: Annotated[int, Field(ge=1, le=100_000, description="How many snapshots a table keeps.")] = 200
+    deleted_days: Annotated[
+        float, Field(ge=0, le=3650, description="How long what was deleted can be restored, in days.")
+    ] = 7
+    max_file_bytes: Annotated[int, Field(ge=1, description="The largest file that a volume takes, in bytes.")] = (
+        10 << 30
+    )
+    upload_hours: Annotated[
+        float, Field(gt=0, le=720, description="How long an upload that was begun can be resumed, in hours.")
+    ] = 24
+
+    @field_validator("url")
+    @classmethod
+    def _known(cls, url: str | None) -> str | None:
+        if url is not None:
+            parts = urlsplit(url)
+            is_folder = parts.scheme == "file" and not parts.netloc and parts.path.startswith("/")
+            if not is_folder and not (parts.scheme == "s3" and parts.netloc):
+                raise ValueError("write a folder as file:///PATH or a bucket as s3://BUCKET/PREFIX")
+        return url
+
+
+class SparkSettings(Section):
+    """The Spark servers that run the data work."""
+
+    member_url: Annotated[
+        str | None,
+        Field(
+            description="A guarded Spark Connect server (`sc://HOST:PORT`) for members' SQL. "
+            "Left out, the worker starts one."
+        ),
+    ] = None
+    platform_url: Annotated[
+        str | None,
+        Field(
+            description="A Spark Connect server for the platform's own steps, which no member's SQL reaches. "
+            "Left out, the worker starts one when it is needed."
+        ),
+    ] = None
+    memory: Annotated[
+        str | None,
+        Field(
+            pattern="^[1-9][0-9]*[mg]$", description="Memory of each server, such as `2g`. Left out, by the machine's."
+        ),
+    ] = None
+    cores: Annotated[int | None, Field(ge=1, le=1024, description="Cores of each server. Left out, all of them.")] = (
+        None
+    )
+    sandbox: Annotated[
+        Literal["auto", "required", "off"],
+        Field(
+            description="Whether the server for members' SQL runs in a sandbox (bubblewrap): if the machine has it, "
+            "always, or never. Without one, it listens on loopback and asks for a key."
+        ),
+    ] = "auto"
+    jars_dir: Annotated[
+        Path | None,
+        Field(
+            description="A folder with the jars, for machines that cannot fetch them. Left out, they are fetched once."
+        ),
+    ] = None
+
+
+class SqlSettings(Section):
+    """Limits of members' SQL."""
+
+    statement_seconds: Annotated[
+        float, Field(gt=0, le=86_400, description="How long a statement may run, in seconds.")
+    ] = 600
+    max_rows: Annotated[int, Field(ge=1, description="The most rows of a result that are kept.")] = 100_000
+    max_bytes: Annotated[int, Field(ge=1024, description="The most bytes of a result that are kept, as Arrow.")] = (
+        256 << 20
+    )
+    concurrent: Annotated[
+        int, Field(ge=1, le=1000, description="Statements that one member may have waiting or running.")
+    ] = 4
+    results_hours: Annotated[float, Field(gt=0, le=8760, description="How long results are kept, in hours.")] = 24
+    history_days: Annotated[
+        float, Field(gt=0, le=3650, description="How long a statement stays in its member's history, in days.")
+    ] = 90
+
+
 class AuditSettings(Section):
     """What the audit log keeps."""
 
@@ -206,6 +306,9 @@ class Settings(BaseSettings):
     sign_in: SignInSettings = SignInSettings()
     mail: MailSettings = MailSettings()
     outgoing: OutgoingSettings = OutgoingSettings()
+    warehouse: WarehouseSettings = WarehouseSettings()
+    spark: SparkSettings = SparkSettings()
+    sql: SqlSettings = SqlSettings()
     audit: AuditSettings = AuditSettings()
     log: LogSettings = LogSettings()
 
@@ -213,6 +316,11 @@ class Settings(BaseSettings):
     def database_url(self) -> str:
         """The URL of the database."""
         return self.database.url or f"sqlite:///{self.data_dir.absolute()}/headgate.db"
+
+    @property
+    def warehouse_url(self) -> str:
+        """The URL of the warehouse's root, without a slash at its end."""
+        return (self.warehouse.url or f"file://{self.data_dir.absolute()}/warehouse").rstrip("/")
 
     @classmethod
     def settings_customise_sources(

@@ -1,6 +1,7 @@
 """Every table of the database, together."""
 
 from headgate.audit import models as audit
+from headgate.catalog import models as catalog
 from headgate.contexts import models as contexts
 from headgate.groups import models as groups
 from headgate.kit import leases
@@ -17,9 +18,11 @@ from headgate.runs import models as runs
 from headgate.sessions import models as sessions
 from headgate.spaces import models as spaces
 from headgate.tokens import models as tokens
+from headgate.workbench import models as workbench
 
 MODULES = (
     audit,
+    catalog,
     contexts,
     groups,
     lakehouse,
@@ -35,6 +38,7 @@ MODULES = (
     sessions,
     spaces,
     tokens,
+    workbench,
 )
 
 __all__ = ["METADATA", "MODULES"]

@@ -6,12 +6,13 @@ repeated whole.
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, is_dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, TypeAdapter
@@ -19,6 +20,7 @@ from pydantic_core import SchemaSerializer
 from starlette.concurrency import run_in_threadpool
 
 from headgate.audit.events import record
+from headgate.config import Settings
 from headgate.edge.call import Call, Caller, Recorded
 from headgate.edge.guards import Guard
 from headgate.edge.identity import NOBODY, caller, refuse_cross_site
@@ -27,6 +29,8 @@ from headgate.errors import BadRequest, Denied, Invalid, NotFound, NotSignedIn, 
 from headgate.kit.clock import now as clock
 
 Prepare = Callable[[Services, Request, dict[str, Any]], Any]
+Wait = Callable[[Services, Request, dict[str, Any]], Awaitable[None]]
+T = TypeVar("T")
 
 
 class Audit(StrEnum):
@@ -48,12 +52,15 @@ class Declared:
     is_quick: Callable[[dict[str, Any]], bool]
     prepare: Prepare | None = None
     offline: bool = False
+    staged: bool = False
+    limiter: CapacityLimiter | None = None
+    wait: Wait | None = None
 
 
 class GovernedRouter(APIRouter):
     """A router on which no route can be added without a guard and an audit entry."""
 
-    def governed(
+    def governed(  # noqa: PLR0913 - each is a word that a route may say of itself
         self,
         method: str,
         path: str,
@@ -66,6 +73,9 @@ class GovernedRouter(APIRouter):
         quick: Callable[[dict[str, Any]], bool] | bool = False,
         offline: bool = False,
         prepare: Prepare | None = None,
+        staged: bool = False,
+        limiter: CapacityLimiter | None = None,
+        wait: Wait | None = None,
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Add a route. It writes if it changes something: that is its audit entry.
 
@@ -73,9 +83,13 @@ class GovernedRouter(APIRouter):
         bounded read whose decision is in the statement that reads: it needs no snapshot, and no thread on SQLite.
         What takes long and needs no transaction, such as hashing a password, is done by `prepare` before it; the
         function gets its answer as `prepared`. An `offline` one answers without the database.
+
+        A `staged` one works on files between transactions: its function takes `stages` in place of `call`, and opens
+        each transaction by it; who calls is found, and the guard checked, in each. A `limiter` keeps its threads apart
+        from those of other routes. What must be waited for without a thread is awaited by `wait`, before all else.
         """
         is_quick = quick if callable(quick) else (lambda parameters: bool(quick))
-        declared = Declared(guard, audit, audit is Audit.changes, is_quick, prepare, offline)
+        declared = Declared(guard, audit, audit is Audit.changes, is_quick, prepare, offline, staged, limiter, wait)
 
         def add(function: Callable[..., Any]) -> Callable[..., Any]:
             signature = inspect.signature(function, eval_str=True)
@@ -121,7 +135,7 @@ def _responses(
     return found
 
 
-GIVEN = frozenset({"call", "request", "prepared"})
+GIVEN = frozenset({"call", "stages", "request", "prepared"})
 """Parameters of a route's function that the edge gives; the others come from the request."""
 
 
@@ -135,11 +149,15 @@ def _endpoint(function: Callable[..., Any], declared: Declared) -> Callable[...,
 
     @functools.wraps(function)
     async def endpoint(*, request: Request, **parameters: Any) -> Response:
+        if declared.wait:
+            await declared.wait(request.app.state.services, request, parameters)
         if declared.prepare:
             prepared = await run_in_threadpool(declared.prepare, request.app.state.services, request, parameters)
             parameters["prepared"] = prepared
         if wants_request:
             parameters["request"] = request
+        if declared.staged:
+            return await run_staged(function, declared, request, parameters)
         return await run(function, declared, request, parameters)
 
     endpoint.__signature__ = signature.replace(parameters=[request, *own])  # type: ignore[attr-defined]
@@ -209,6 +227,67 @@ async def run(
             await run_in_threadpool(database.write, lambda connection: record(connection, denials))
     _note(services, recorded, who, now)
     return _respond(answer, recorded.cookies)
+
+
+class Stages:
+    """The transactions of a staged route, one after the other; between them it may work on files."""
+
+    def __init__(self, declared: Declared, request: Request, parameters: dict[str, Any]) -> None:
+        self.services: Services = request.app.state.services
+        self._declared, self._request, self._parameters = declared, request, parameters
+        self._recorded: list[Recorded] = []
+        self.who, self.now = NOBODY, clock()
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of this installation."""
+        return self.services.settings
+
+    def read(self, work: Callable[[Call], T]) -> T:
+        """Do some work on one snapshot."""
+        with self.services.database.read() as connection:
+            return self._work(connection, work)
+
+    def write(self, work: Callable[[Call], T]) -> T:
+        """Do some work in one transaction, and commit it; it is repeated whole if it met another write."""
+        kept = len(self._recorded)
+
+        def attempt(connection: Any) -> T:
+            del self._recorded[kept:]
+            return self._work(connection, work)
+
+        return self.services.database.write(attempt)
+
+    def _work(self, connection: Any, work: Callable[[Call], T]) -> T:
+        self.now = clock()
+        self.who = _caller(connection, self._request, self._declared, self.services, self.now)
+        call = Call(connection, self.now, self.who, self.services, self._request.scope.get("headgate.request_id"))
+        self._recorded.append(call.recorded)
+        self._request.scope["headgate.member"] = self.who.member
+        self._declared.guard.check(call, self._parameters)
+        return work(call)
+
+    def finish(self) -> None:
+        """Write what was refused, and have the reads written soon."""
+        if denials := [event for one in self._recorded for event in one.denials]:
+            self.services.database.write(lambda connection: record(connection, denials))
+        for one in self._recorded:
+            _note(self.services, one, self.who, self.now)
+
+
+async def run_staged(
+    function: Callable[..., Any], declared: Declared, request: Request, parameters: dict[str, Any]
+) -> Response:
+    """Run a staged route's function in a thread; it opens its transactions itself."""
+    stages = Stages(declared, request, parameters)
+
+    def work() -> Any:
+        try:
+            return function(stages=stages, **parameters)
+        finally:
+            stages.finish()
+
+    return _respond(await to_thread.run_sync(work, limiter=declared.limiter), [])
 
 
 def _note(services: Services, recorded: Recorded, who: Caller, now: datetime) -> None:

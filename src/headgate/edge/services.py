@@ -16,6 +16,8 @@ from headgate.kit.sealed import Sealer
 from headgate.members.models import member_table
 from headgate.sessions.models import session_table
 from headgate.tokens.models import token_table
+from headgate.warehouse.places import open_store
+from headgate.warehouse.store import Store
 
 SEEN_EVERY = timedelta(minutes=1)
 """How exact "last seen" and "last used" are: noting each request would make every read a write."""
@@ -64,6 +66,11 @@ class Services:
     def sealer(self) -> Sealer:
         """Seals what is secret at rest."""
         return Sealer(self.keys)
+
+    @cached_property
+    def store(self) -> Store:
+        """The warehouse."""
+        return open_store(self.settings)
 
     @cached_property
     def device_key(self) -> bytes:

@@ -38,6 +38,12 @@ PREFIXES = {
     "mail": "ml",
     "notice": "ntc",
     "request": "req",
+    "file": "fil",
+    "upload": "upl",
+    "commit": "cmt",
+    "work": "wk",
+    "statement": "stm",
+    "worker": "wrk",
 }
 KINDS = {prefix: kind for kind, prefix in PREFIXES.items()}
 PATTERN = re.compile(rf"(?P<prefix>[a-z]{{2,3}})_[{_ALPHABET}]{{{_SUFFIX_LENGTH}}}")

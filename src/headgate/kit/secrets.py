@@ -19,6 +19,7 @@ class Sort(StrEnum):
     link = "hgl_"
     password = "hgp_"  # noqa: S105 - a prefix
     invitation = "hgi_"
+    work = "hgw_"
 
 
 def _checksum(body: str) -> str:

@@ -1,6 +1,6 @@
 """Triggers and runs of data marts, reports and pipelines."""
 
-from sqlalchemy import CheckConstraint, Column, ForeignKey, Index, Table
+from sqlalchemy import CheckConstraint, Column, ForeignKey, Index, Integer, Table
 
 from headgate.kit.models import METADATA, Id, Word
 
@@ -22,6 +22,9 @@ run_table = Table(
     METADATA,
     Column("id", Id, ForeignKey("resources.id", ondelete="CASCADE"), primary_key=True),
     Column("parent_id", Id, ForeignKey("resources.id", ondelete="CASCADE"), nullable=False),
+    Column("state", Word, nullable=False, server_default="succeeded"),
+    Column("fence", Integer, nullable=False, server_default="0"),
     Index("ix_runs_parent_id", "parent_id"),
 )
-"""One execution of a data mart, report or pipeline."""
+"""One execution of a data mart, report or pipeline. Only while it is running, and only with this fencing number, do
+commits for it count."""

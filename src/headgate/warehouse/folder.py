@@ -1,0 +1,94 @@
+"""A store in a folder of this machine, or of a mount that all machines share."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO
+
+from headgate.warehouse.store import Entry, Missing, Taken, checked
+
+
+class FolderStore:
+    """Files under a folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    @property
+    def url(self) -> str:
+        """The root as engines know it."""
+        return f"file://{self.root}"
+
+    def _at(self, path: str) -> Path:
+        return self.root / checked(path)
+
+    def read(self, path: str) -> bytes:
+        """A whole file, or Missing."""
+        with self.open(path) as file:
+            return file.read()
+
+    def open(self, path: str) -> BinaryIO:
+        """A file to read and seek in, or Missing."""
+        try:
+            return self._at(path).open("rb")
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+            raise Missing(path) from None
+
+    def write(self, path: str, parts: Iterable[bytes]) -> int:
+        """Write a new file, whole or not at all, and durably; its size. Taken if there is one."""
+        target = self._at(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=".new-", dir=target.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                size = sum(file.write(part) for part in parts)
+                file.flush()
+                os.fchmod(file.fileno(), 0o644)
+                os.fsync(file.fileno())
+            try:
+                os.link(name, target)
+            except FileExistsError:
+                raise Taken(path) from None
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(name)  # noqa: PTH108 - a name that mkstemp gave
+        _sync_folder(target.parent)
+        return size
+
+    def size(self, path: str) -> int:
+        """The size of a file, or Missing."""
+        try:
+            return self._at(path).stat().st_size
+        except (FileNotFoundError, NotADirectoryError):
+            raise Missing(path) from None
+
+    def files(self, folder: str) -> Iterator[Entry]:
+        """Every file below a folder, in no order; none if there is no such folder. Links are not followed."""
+        for place, _, names in os.walk(self._at(folder)):
+            for name in names:
+                file = Path(place, name)
+                with suppress(FileNotFoundError):
+                    found = file.lstat()
+                    modified = datetime.fromtimestamp(found.st_mtime, UTC)
+                    yield Entry(str(file.relative_to(self.root)), found.st_size, modified)
+
+    def delete(self, path: str) -> None:
+        """Delete a file, if it is there."""
+        self._at(path).unlink(missing_ok=True)
+
+    def delete_folder(self, folder: str) -> None:
+        """Delete all below a folder, and the folder."""
+        with suppress(FileNotFoundError):
+            shutil.rmtree(self._at(folder))
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

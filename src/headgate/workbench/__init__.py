@@ -1,0 +1,1 @@
+"""SQL as a member: statements, their results, saved queries."""
