@@ -64,7 +64,7 @@ bench: $(READY) postgres ## Measure, side by side with peers
 .PHONY: lock
 lock: $(READY) ## Resolve the locks anew
 	$(UV) pip compile --quiet --universal --generate-hashes --all-extras --no-emit-index-url pyproject.toml -o requirements.lock
-	$(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url -c requirements.lock benchmarks/requirements.in -o benchmarks/requirements.lock
+	$(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url benchmarks/requirements.in -o benchmarks/requirements.lock
 
 .PHONY: postgres
 postgres:
