@@ -47,6 +47,14 @@ lint: $(READY) ## Check format, lint, types, and that generated pages are fresh
 docs: $(READY) ## Write the generated reference pages anew
 	$(BIN)/python tools/reference.py
 
+.PHONY: jars
+jars: $(READY) ## Fetch the jars that Spark needs, once
+	@$(BIN)/python -m headgate.engine.jars
+
+.PHONY: guard
+guard: jars ## Build the guard inside Spark, and put it into the package
+	@$(BIN)/python -m headgate.engine.jars --ship
+
 .PHONY: worlds
 worlds: $(READY) postgres ## Compare 10,000 random worlds with the oracle
 	WORLDS=10000 $(BIN)/pytest -n $(WORKERS) tests/access/test_properties.py

@@ -1,0 +1,249 @@
+package headgate.guard;
+
+import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.function.Predicate;
+import org.apache.spark.sql.catalyst.analysis.ResolvedIdentifier;
+import org.apache.spark.sql.catalyst.analysis.ResolvedNamespace;
+import org.apache.spark.sql.catalyst.analysis.ResolvedProcedure;
+import org.apache.spark.sql.catalyst.analysis.ResolvedTable;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedFunction;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedFunctionName;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedGenerator;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedIdentifier;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedNamespace;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedTable;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedTableOrView;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedTableValuedFunction;
+import org.apache.spark.sql.catalyst.expressions.ApplyFunctionExpression;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.objects.Invoke;
+import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
+import org.apache.spark.sql.catalyst.plans.UsingJoin;
+import org.apache.spark.sql.catalyst.plans.logical.*;
+import org.apache.spark.sql.execution.command.DescribeQueryCommand;
+import org.apache.spark.sql.execution.command.ExplainCommand;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import scala.Option;
+import scala.Product;
+import scala.collection.Seq;
+
+/** What a listed class must hold besides. A check answers whether its elements are to be visited too. */
+final class Checks {
+
+  private static final String PRIVILEGES = UnresolvedRelation.REQUIRED_WRITE_PRIVILEGES();
+  private static final List<String> CODE =
+      List.of("org.apache.spark.sql.catalyst.", "org.apache.spark.unsafe.", "org.apache.iceberg.spark.functions.");
+  private static final List<Class<? extends LogicalPlan>> NAMED_BY_ICEBERG =
+      List.of(
+          AddPartitionField.class, DropPartitionField.class, ReplacePartitionField.class,
+          SetWriteDistributionAndOrdering.class, CreateOrReplaceBranch.class, CreateOrReplaceTag.class, DropBranch.class,
+          DropTag.class, SetIdentifierFields.class, DropIdentifierFields.class);
+
+  private final Walk walk;
+  private final NameChecks names;
+  private final Specs specs;
+  private final Map<Class<?>, Predicate<Object>> byClass = new HashMap<>();
+
+  Checks(Walk walk, NameChecks names) {
+    this.walk = walk;
+    this.names = names;
+    this.specs = new Specs(names);
+    unresolvedNames();
+    resolvedNames();
+    statements();
+    definitions();
+    expressions();
+  }
+
+  boolean plan(LogicalPlan plan) {
+    return byClass.getOrDefault(plan.getClass(), any -> true).test(plan);
+  }
+
+  boolean expression(Expression expression) {
+    return byClass.getOrDefault(expression.getClass(), any -> true).test(expression);
+  }
+
+  boolean value(Object value) {
+    return byClass.getOrDefault(value.getClass(), any -> true).test(value);
+  }
+
+  private void unresolvedNames() {
+    on(UnresolvedRelation.class, one -> {
+      names.table(one.multipartIdentifier());
+      noOptions(one.options());
+      if (one.isStreaming()) throw new Refused("STREAM", "read the table itself");
+      return false;
+    });
+    on(UnresolvedTable.class, one -> leaf(() -> names.table(one.multipartIdentifier())));
+    on(UnresolvedTableOrView.class, one -> leaf(() -> names.table(one.multipartIdentifier())));
+    on(UnresolvedIdentifier.class, one -> leaf(() -> names.table(one.nameParts())));
+    on(UnresolvedNamespace.class, one -> leaf(() -> names.identifier(one.multipartIdentifier(), true)));
+    on(UnresolvedFunctionName.class, one -> leaf(() -> names.function(one.multipartIdentifier())));
+    on(UnresolvedTableValuedFunction.class, one -> inside(() -> names.function(one.name())));
+    for (Class<? extends LogicalPlan> named : NAMED_BY_ICEBERG) on(named, this::namedFirst);
+  }
+
+  /** Iceberg's commands hold the table's name as plain texts and look it up when they run: nothing else sees it. */
+  @SuppressWarnings("unchecked")
+  private boolean namedFirst(LogicalPlan plan) {
+    names.table((Seq<String>) ((Product) plan).productElement(0));
+    return true;
+  }
+
+  private void resolvedNames() {
+    on(DataSourceV2Relation.class, one -> {
+      Tables.relation(one.table(), one.catalog(), one.identifier());
+      noOptions(one.options());
+      return false;
+    });
+    on(DataSourceV2ScanRelation.class, one -> {
+      walk.push(one.relation());
+      return false;
+    });
+    on(ResolvedTable.class, one -> {
+      Tables.catalog(one.catalog());
+      Tables.table(one.table());
+      return false;
+    });
+    on(ResolvedIdentifier.class, one -> leaf(() -> Tables.catalog(one.catalog())));
+    on(ResolvedNamespace.class, one -> leaf(() -> Tables.catalog(one.catalog())));
+    on(ResolvedProcedure.class, one -> leaf(() -> Calls.resolved(one)));
+  }
+
+  private void statements() {
+    on(Call.class, one -> {
+      if (one.procedure() instanceof ResolvedProcedure) return true;
+      Calls.parsed(one, names);
+      return false;
+    });
+    on(ExplainCommand.class, one -> unresolvedInside(one.logicalPlan()));
+    on(DescribeQueryCommand.class, one -> unresolvedInside(one.plan()));
+    on(CommandResult.class, one -> unresolvedInside(one.commandLogicalPlan()));
+    on(LocalRelation.class, one -> {
+      if (one.isStreaming()) throw new Refused("STREAM", "read the table itself");
+      return false;
+    });
+    on(DescribeRelation.class, one ->
+        inside(() -> {
+          if (one.isExtended()) throw new Refused("DESCRIBE EXTENDED", "use DESCRIBE TABLE");
+          if (one.partitionSpec().nonEmpty()) throw new Refused("DESCRIBE ... PARTITION", "use DESCRIBE TABLE");
+        }));
+    on(DescribeColumn.class, one ->
+        inside(() -> {
+          if (one.isExtended()) throw new Refused("DESCRIBE EXTENDED", "use DESCRIBE TABLE");
+        }));
+    on(ShowTableProperties.class, one ->
+        inside(() -> {
+          if (one.propertyKey().isEmpty()) {
+            throw new Refused("SHOW TBLPROPERTIES without a key", "ask for one: SHOW TBLPROPERTIES layer.table (key)");
+          }
+          names.property(one.propertyKey().get());
+        }));
+    on(AppendData.class, one -> inside(() -> noOptions(one.writeOptions())));
+    on(OverwriteByExpression.class, one -> inside(() -> noOptions(one.writeOptions())));
+    on(OverwritePartitionsDynamic.class, one -> inside(() -> noOptions(one.writeOptions())));
+    on(UsingJoin.class, one -> inside(() -> names.column(one.usingColumns())));
+  }
+
+  private void definitions() {
+    on(CreateTableAsSelect.class, one -> inside(() -> noOptions(one.writeOptions())));
+    on(ReplaceTableAsSelect.class, one -> inside(() -> noOptions(one.writeOptions())));
+    on(UnresolvedTableSpec.class, one -> inside(() -> specs.unresolved(one)));
+    on(TableSpec.class, one -> leaf(() -> specs.resolved(one)));
+    on(ColumnDefinition.class, one -> inside(() -> Specs.column(one)));
+    on(SetTableProperties.class, one -> inside(() -> specs.properties(one.properties())));
+    on(UnsetTableProperties.class, one -> inside(() -> NameChecks.list(one.propertyKeys()).forEach(names::property)));
+    on(CreateNamespace.class, one -> inside(() -> Specs.namespace(one)));
+    on(DropTable.class, one ->
+        inside(() -> {
+          if (one.purge()) throw new Refused("PURGE", "use DROP TABLE");
+        }));
+    on(DropNamespace.class, one ->
+        inside(() -> {
+          if (one.cascade()) throw new Refused("CASCADE", "drop the tables first");
+        }));
+  }
+
+  private void expressions() {
+    on(Literal.class, one -> {
+      walk.push(one.dataType());
+      return false;
+    });
+    on(UnresolvedAttribute.class, one -> leaf(() -> names.column(one.nameParts())));
+    on(UnresolvedFunction.class, one ->
+        inside(() -> {
+          if (one.isInternal()) throw new Refused("a function of Spark's own workings", "use built-in functions");
+          names.function(one.nameParts());
+        }));
+    on(UnresolvedGenerator.class, one -> {
+      names.function(one.name().nameParts());
+      walk.push(one.children());
+      return false;
+    });
+    on(StaticInvoke.class, one -> {
+      code(one.staticObject());
+      walk.push(one.children());
+      return false;
+    });
+    on(Invoke.class, one -> true);
+    on(ApplyFunctionExpression.class, one -> {
+      code(one.function().getClass());
+      walk.push(one.children());
+      return false;
+    });
+  }
+
+  private <T> void on(Class<T> type, Predicate<? super T> check) {
+    byClass.put(type, any -> check.test(type.cast(any)));
+  }
+
+  /** Checked, and nothing in it to visit. */
+  private static boolean leaf(Runnable check) {
+    check.run();
+    return false;
+  }
+
+  /** Checked, and its elements are visited too. */
+  private static boolean inside(Runnable check) {
+    check.run();
+    return true;
+  }
+
+  /** A resolved EXPLAIN or DESCRIBE QUERY still holds a statement that is not. */
+  private boolean unresolvedInside(LogicalPlan held) {
+    walk.push(held, walk.stage() == Walk.Stage.RESOLVED ? Walk.Stage.EARLY : walk.stage());
+    return false;
+  }
+
+  private static void noOptions(CaseInsensitiveStringMap options) {
+    options.keySet().forEach(key -> option(key));
+  }
+
+  private static void noOptions(scala.collection.Map<String, String> options) {
+    options.keysIterator().foreach(key -> {
+      option(key);
+      return null;
+    });
+  }
+
+  private static void option(String key) {
+    if (!key.toLowerCase(Locale.ROOT).equals(PRIVILEGES.toLowerCase(Locale.ROOT))) {
+      throw new Refused("options on a table", "leave out WITH (...) and OPTIONS (...)");
+    }
+  }
+
+  private static void code(Class<?> owner) {
+    String name = owner.getName();
+    if (CODE.stream().noneMatch(name::startsWith)) {
+      throw new Refused("a function that is not built in", "use a function that the reference lists, or a notebook");
+    }
+  }
+}

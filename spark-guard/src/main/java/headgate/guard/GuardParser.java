@@ -1,0 +1,85 @@
+package headgate.guard;
+
+import org.apache.spark.sql.catalyst.FunctionIdentifier;
+import org.apache.spark.sql.catalyst.TableIdentifier;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.parser.ParameterContext;
+import org.apache.spark.sql.catalyst.parser.ParseException;
+import org.apache.spark.sql.catalyst.parser.ParserInterface;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+import scala.collection.immutable.Seq;
+
+/** The outermost parser: what it gives has passed the lists. */
+final class GuardParser implements ParserInterface {
+
+  private final Setup setup;
+
+  /** Iceberg looks for its own parser behind a field of this name. */
+  private final ParserInterface delegate;
+
+  GuardParser(Setup setup, ParserInterface delegate) {
+    this.setup = setup;
+    this.delegate = delegate;
+  }
+
+  @Override
+  public LogicalPlan parsePlan(String text) throws ParseException {
+    return checked(delegate.parsePlan(text));
+  }
+
+  @Override
+  public LogicalPlan parsePlanWithParameters(String text, ParameterContext parameters) throws ParseException {
+    return checked(delegate.parsePlanWithParameters(text, parameters));
+  }
+
+  @Override
+  public LogicalPlan parseQuery(String text) throws ParseException {
+    return checked(delegate.parseQuery(text));
+  }
+
+  @Override
+  public Expression parseExpression(String text) throws ParseException {
+    Expression found = delegate.parseExpression(text);
+    setup.check();
+    new Walk(setup).check(found, Walk.Stage.PARSED);
+    return found;
+  }
+
+  @Override
+  public TableIdentifier parseTableIdentifier(String text) throws ParseException {
+    return delegate.parseTableIdentifier(text);
+  }
+
+  @Override
+  public FunctionIdentifier parseFunctionIdentifier(String text) throws ParseException {
+    return delegate.parseFunctionIdentifier(text);
+  }
+
+  @Override
+  public Seq<String> parseMultipartIdentifier(String text) throws ParseException {
+    return delegate.parseMultipartIdentifier(text);
+  }
+
+  @Override
+  public StructType parseTableSchema(String text) throws ParseException {
+    return delegate.parseTableSchema(text);
+  }
+
+  @Override
+  public StructType parseRoutineParam(String text) throws ParseException {
+    return delegate.parseRoutineParam(text);
+  }
+
+  @Override
+  public DataType parseDataType(String text) throws ParseException {
+    return delegate.parseDataType(text);
+  }
+
+  private LogicalPlan checked(LogicalPlan plan) {
+    setup.check();
+    new Walk(setup).check(plan, Walk.Stage.PARSED);
+    return plan;
+  }
+}

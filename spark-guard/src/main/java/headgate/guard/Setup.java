@@ -1,0 +1,59 @@
+package headgate.guard;
+
+import java.util.Map;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.internal.SessionState;
+
+/** The settings without which the guard does not hold, looked at again for every statement. */
+final class Setup {
+
+  static final String CATALOG_CONF = "spark.sql.catalog.";
+  private static final String OFF = "false";
+
+  /** What each setting must be. */
+  static final Map<String, String> NEEDED =
+      Map.of(
+          "spark.sql.runSQLOnFiles", OFF,
+          "spark.sql.variable.substitute", OFF,
+          "spark.sql.defaultCatalog", NameChecks.CATALOG,
+          CATALOG_CONF + NameChecks.CATALOG + ".cache-enabled", OFF);
+
+  /** What each setting must be if it is set at all. */
+  static final Map<String, String> IF_SET =
+      Map.of(
+          "spark.sql.analyzer.singlePassResolver.enabled", OFF,
+          "spark.sql.analyzer.singlePassResolver.enabledTentatively", OFF);
+
+  private final SparkSession session;
+
+  Setup(SparkSession session) {
+    this.session = session;
+  }
+
+  /** Refuse when the session's settings were changed since the start. */
+  void check() {
+    boolean held = NEEDED.entrySet().stream().allMatch(entry -> entry.getValue().equals(conf(entry.getKey())));
+    boolean unset = IF_SET.entrySet().stream().allMatch(entry -> entry.getValue().equals(conf(entry.getKey(), OFF)));
+    String current = state().catalogManager().currentCatalog().name();
+    if (!held || !unset || !NameChecks.CATALOG.equals(current)) {
+      throw new Refused("this session", "its settings were changed; open a new one");
+    }
+  }
+
+  boolean isCatalog(String name) {
+    return state().conf().contains(CATALOG_CONF + name);
+  }
+
+  private String conf(String key) {
+    return conf(key, null);
+  }
+
+  private String conf(String key, String otherwise) {
+    return state().conf().getConfString(key, otherwise);
+  }
+
+  /** Asked for when needed: while the session is being built there is none yet. */
+  private SessionState state() {
+    return ((org.apache.spark.sql.classic.SparkSession) session).sessionState();
+  }
+}

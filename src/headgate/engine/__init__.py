@@ -1,0 +1,1 @@
+"""Spark: the only place that imports pyspark."""
