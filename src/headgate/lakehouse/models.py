@@ -123,14 +123,18 @@ volume_file_table = Table(
     Column("id", Id, primary_key=True),
     Column("volume_id", Id, ForeignKey("lake_items.id", ondelete="CASCADE"), nullable=False),
     Column("path", text_type(1000), nullable=False),
+    Column("path_key", text_type(64), nullable=False),
     Column("size", BigInteger, nullable=False),
     Column("sha256", text_type(64), nullable=False),
     Column("media_type", text_type(200), nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("created_by_id", Id, ForeignKey("members.id")),
-    Index("uq_volume_files", "volume_id", "path", unique=True),
+    Index("uq_volume_files", "volume_id", "path_key", unique=True),
+    Index("ix_volume_files_path", "volume_id", "path"),
 )
-"""A file of a volume. Its bytes lie under its id, so that no name ever becomes a path, and replacing one is one row."""
+"""A file of a volume. Its bytes lie under its id, so that no name ever becomes a path, and replacing one is one row.
+
+Paths that look alike share a `path_key`: a sum, since what it sums may be longer than an index takes."""
 
 upload_table = Table(
     "uploads",
@@ -139,6 +143,7 @@ upload_table = Table(
     Column("volume_id", Id, ForeignKey("lake_items.id", ondelete="CASCADE"), nullable=False),
     Column("path", text_type(1000), nullable=False),
     Column("media_type", text_type(200), nullable=False),
+    Column("overwrite", Boolean, nullable=False),
     Column("size", BigInteger, nullable=False),
     Column("received", BigInteger, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),

@@ -68,6 +68,7 @@ def _lakehouse() -> None:
         _column("id", _text(32)),
         _column("volume_id", _text(32)),
         _column("path", _text(1000)),
+        _column("path_key", _text(64)),
         _column("size", sa.BigInteger()),
         _column("sha256", _text(64)),
         _column("media_type", _text(200)),
@@ -77,13 +78,15 @@ def _lakehouse() -> None:
         _key("volume_files", "created_by_id", "members"),
         sa.PrimaryKeyConstraint("id", name="pk_volume_files"),
     )
-    op.create_index("uq_volume_files", "volume_files", ["volume_id", "path"], unique=True)
+    op.create_index("uq_volume_files", "volume_files", ["volume_id", "path_key"], unique=True)
+    op.create_index("ix_volume_files_path", "volume_files", ["volume_id", "path"])
     op.create_table(
         "uploads",
         _column("id", _text(32)),
         _column("volume_id", _text(32)),
         _column("path", _text(1000)),
         _column("media_type", _text(200)),
+        _column("overwrite", sa.Boolean()),
         _column("size", sa.BigInteger()),
         _column("received", sa.BigInteger()),
         _column("created_at", _TIME),
@@ -209,6 +212,7 @@ def _workbench() -> None:
         _column("id", _text(32)),
         _column("member_id", _text(32)),
         _column("token_id", _text(32), nullable=True),
+        _column("purpose", _text(40)),
         _column("sql", sa.Text()),
         _column("state", _text(40)),
         _column("fence", sa.Integer()),
@@ -218,7 +222,7 @@ def _workbench() -> None:
         _column("started_at", _TIME, nullable=True),
         _column("finished_at", _TIME, nullable=True),
         _column("cancelled_at", _TIME, nullable=True),
-        _column("error_code", _text(40), nullable=True),
+        _column("error_code", _text(120), nullable=True),
         _column("error", sa.Text(), nullable=True),
         _column("columns", sa.JSON(), nullable=True),
         _column("rows", sa.BigInteger(), nullable=True),
@@ -229,6 +233,9 @@ def _workbench() -> None:
         _column("progress", sa.JSON(), nullable=True),
         _column("first_page", sa.LargeBinary(), nullable=True),
         _column("results_expire_at", _TIME, nullable=True),
+        _column("save", sa.JSON(), nullable=True),
+        _column("saved_query_id", _text(32), nullable=True),
+        sa.CheckConstraint("purpose IN ('statement', 'probe')", name="ck_statements_ck_statements_purpose"),
         sa.CheckConstraint(
             "state IN ('queued', 'running', 'succeeded', 'failed', 'cancelling', 'cancelled')",
             name="ck_statements_ck_statements_state",
