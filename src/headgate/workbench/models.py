@@ -14,7 +14,7 @@ from sqlalchemy import (
     Text,
 )
 
-from headgate.kit.models import METADATA, Id, Name, UtcDateTime, Word
+from headgate.kit.models import METADATA, Id, Name, UtcDateTime, Word, text_type
 
 STATES = ("queued", "running", "succeeded", "failed", "cancelling", "cancelled")
 
@@ -24,6 +24,7 @@ statement_table = Table(
     Column("id", Id, primary_key=True),
     Column("member_id", Id, ForeignKey("members.id"), nullable=False),
     Column("token_id", Id, ForeignKey("tokens.id")),
+    Column("purpose", Word, nullable=False),
     Column("sql", Text, nullable=False),
     Column("state", Word, nullable=False),
     Column("fence", Integer, nullable=False),
@@ -33,7 +34,7 @@ statement_table = Table(
     Column("started_at", UtcDateTime),
     Column("finished_at", UtcDateTime),
     Column("cancelled_at", UtcDateTime),
-    Column("error_code", Word),
+    Column("error_code", text_type(120)),
     Column("error", Text),
     Column("columns", JSON),
     Column("rows", BigInteger),
@@ -44,13 +45,17 @@ statement_table = Table(
     Column("progress", JSON),
     Column("first_page", LargeBinary),
     Column("results_expire_at", UtcDateTime),
+    Column("save", JSON),
+    Column("saved_query_id", Id),
+    CheckConstraint("purpose IN ('statement', 'probe')", name="purpose"),
     CheckConstraint("state IN ('queued', 'running', 'succeeded', 'failed', 'cancelling', 'cancelled')", name="state"),
     Index("ix_statements_member_id", "member_id", "id"),
     Index("ix_statements_state", "state", "id"),
     Index("ix_statements_results_expire_at", "results_expire_at"),
 )
 """One SQL statement of a member: its state, its lease, and what came of it. The first page of its rows is in the row,
-the others lie in the warehouse's results folder, as Arrow."""
+the others lie in the warehouse's results folder, as Arrow. A probe only finds out what a query reads: `save` says which
+saved query is to be written then, and `saved_query_id` which one was."""
 
 statement_read_table = Table(
     "statement_reads",
