@@ -11,7 +11,7 @@ from headgate.audit.events import record
 from headgate.config import Settings
 from headgate.contexts import endpoints as contexts
 from headgate.edge import health, problems
-from headgate.edge.middleware import Edge
+from headgate.edge.middleware import Edge, body_limits
 from headgate.edge.services import Services, note_uses
 from headgate.governance import authzen
 from headgate.governance import endpoints as governance
@@ -87,5 +87,5 @@ def create_app(settings: Settings, database: Database | None = None) -> FastAPI:
         app.include_router(router)
     problems.install(app)
     problems.describe(app)
-    app.add_middleware(Edge, max_body_bytes=settings.server.max_body_bytes)
+    app.add_middleware(Edge, limits=body_limits(settings))
     return app

@@ -58,6 +58,12 @@ class WrongMethod(Problem):
     status, code, title = 405, "wrong_method", "This place does not take that method"
 
 
+class TooSlow(Problem):
+    """The body did not come in time."""
+
+    status, code, title = 408, "too_slow", "The body of the request came too slowly; send it again"
+
+
 class Conflict(Problem):
     """It cannot be done in the present state."""
 
@@ -70,10 +76,26 @@ class LinkSpent(Problem):
     status, code, title = 410, "link_spent", "This link was used, replaced or has expired; ask for a new one"
 
 
+class Stale(Problem):
+    """It is no longer what the caller took it for."""
+
+    status, code, title = 412, "stale", "It has changed since you looked; look again"
+
+
 class TooLarge(Problem):
     """The request is larger than we take."""
 
     status, code, title = 413, "too_large", "The request is too large"
+
+
+class NoSuchRange(Problem):
+    """None of the bytes that were asked for exist."""
+
+    status, code, title = 416, "no_such_range", "The file has no such bytes"
+
+    def __init__(self, size: int) -> None:
+        super().__init__(f"The file has {size} bytes; ask for some of them, or for all by leaving `Range` out")
+        self.headers = {"Content-Range": f"bytes */{size}"}
 
 
 class Invalid(Problem):

@@ -47,6 +47,7 @@ class Recorded:
     denials: list[Event] = field(default_factory=list)
     reads: list[Event] = field(default_factory=list)
     cookies: list[str] = field(default_factory=list)
+    headers: dict[str, str] = field(default_factory=dict)
 
 
 class Call:
@@ -100,6 +101,12 @@ class Call:
         if self.settings.audit.reads == "all":
             event = self.event(READ, allowed=True, action=action, kind=kind, resource_id=resource, **more)
             self.recorded.reads.append(event)
+
+    def note_data(self, action: str, kind: str, resource: str, decision: Decision, **what: Any) -> None:
+        """Have it recorded that data was given out; always, whatever the settings say of other reads."""
+        via = list(decision.via)
+        more = {"action": action, "kind": kind, "resource_id": resource, "via": via, "after": what}
+        self.recorded.reads.append(self.event(READ, allowed=True, **more))
 
     def note_decision(self, question: Question, decision: Decision) -> None:
         """Have a decision recorded that gives rows of data, or that was asked for and denied."""

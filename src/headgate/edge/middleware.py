@@ -3,6 +3,7 @@
 import re
 import secrets
 import time
+from dataclasses import dataclass
 from typing import Any
 
 from prometheus_client import Counter, Histogram
@@ -10,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from headgate.config import Settings
 from headgate.edge.problems import handle, respond
 from headgate.errors import TooLarge
 from headgate.kit.log import get_logger
@@ -37,11 +39,37 @@ _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,64}")
 _log = get_logger("headgate.http")
 
 
+IS_HEAD = "headgate.is_head"
+"""Set in the ASGI scope of a request for headers alone, which routes see as a GET."""
+
+
+@dataclass(frozen=True, slots=True)
+class BodyLimit:
+    """The largest body that is taken under paths of a form, and the setting that says so."""
+
+    paths: re.Pattern[str]
+    most: int
+    setting: str
+
+    def __str__(self) -> str:
+        return f"A request has at most {self.most} bytes here; `{self.setting}` sets this"
+
+
+def body_limits(settings: Settings) -> tuple[BodyLimit, ...]:
+    """The limits of this installation; the first whose form fits a path counts. Only streams may be large."""
+    files = settings.warehouse.max_file_bytes
+    return (
+        BodyLimit(re.compile(r"/api/volumes/[^/]+/files/.+", re.DOTALL), files, "warehouse.max_file_bytes"),
+        BodyLimit(re.compile(r"/api/uploads/[^/]+"), files, "warehouse.max_file_bytes"),
+        BodyLimit(re.compile(r".*", re.DOTALL), settings.server.max_body_bytes, "server.max_body_bytes"),
+    )
+
+
 class Edge:
     """Wraps the application; plain ASGI, so that it costs next to nothing."""
 
-    def __init__(self, app: ASGIApp, *, max_body_bytes: int) -> None:
-        self.app, self.max_body_bytes = app, max_body_bytes
+    def __init__(self, app: ASGIApp, *, limits: tuple[BodyLimit, ...]) -> None:
+        self.app, self.limits = app, limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -49,7 +77,7 @@ class Edge:
             return
         is_head = scope["method"] == "HEAD"
         if is_head:
-            scope = {**scope, "method": "GET"}
+            scope = {**scope, "method": "GET", IS_HEAD: True}
         request_id = _request_id(scope)
         scope["headgate.request_id"] = request_id
         started, status, answered = time.perf_counter(), 500, False
@@ -61,11 +89,12 @@ class Edge:
                 message["headers"] = _headers(message["headers"], request_id, scope)
             await send({**message, "body": b""} if is_head and message["type"] == "http.response.body" else message)
 
+        limit = next(one for one in self.limits if one.paths.fullmatch(scope["path"]))
         try:
-            if _declared_length(scope) > self.max_body_bytes:
-                await self._refuse(scope, receive, send_with_headers)
+            if _declared_length(scope) > limit.most:
+                await respond(TooLarge(str(limit)), Request(scope))(scope, receive, send_with_headers)
             else:
-                await self.app(scope, _Limited(receive, self.max_body_bytes), send_with_headers)
+                await self.app(scope, _Limited(receive, limit), send_with_headers)
         except Exception as error:
             if answered:
                 raise
@@ -73,23 +102,20 @@ class Edge:
         finally:
             _observe(scope, status, time.perf_counter() - started, request_id)
 
-    async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
-        problem = TooLarge(f"A request has at most {self.max_body_bytes} bytes; `server.max_body_bytes` sets this")
-        await respond(problem, Request(scope))(scope, receive, send)
-
 
 class _Limited:
     """Receives a body up to a limit, whatever its header said."""
 
-    def __init__(self, receive: Receive, limit: int) -> None:
-        self.receive, self.left = receive, limit
+    def __init__(self, receive: Receive, limit: BodyLimit) -> None:
+        self.receive, self.limit, self.left = receive, limit, limit.most
 
     async def __call__(self) -> Message:
         message = await self.receive()
         if message["type"] == "http.request":
             self.left -= len(message.get("body", b""))
             if self.left < 0:
-                raise HTTPException(TooLarge.status)
+                # Nothing says when such a body ends, so that the connection does.
+                raise HTTPException(TooLarge.status, str(self.limit), {"Connection": "close"})
         return message
 
 

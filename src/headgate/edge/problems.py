@@ -86,7 +86,8 @@ def _problem_of(error: Exception, request: Request) -> Problem:
         return Unavailable("The database is busy; try again in a moment")
     if isinstance(error, HTTPException):
         known: dict[int, type[Problem]] = {404: NotFound, 405: WrongMethod, 413: TooLarge}
-        return known.get(error.status_code, BadRequest)(None if error.status_code in known else str(error.detail))
+        is_told = error.status_code not in {404, 405}
+        return known.get(error.status_code, BadRequest)(str(error.detail) if is_told else None)
     return Problem("This is a fault of ours; it has been logged under the request id")
 
 

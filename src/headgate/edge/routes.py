@@ -6,10 +6,11 @@ repeated whole.
 
 import functools
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from datetime import datetime
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from anyio import CapacityLimiter, to_thread
@@ -70,6 +71,8 @@ class GovernedRouter(APIRouter):
         summary: str,
         errors: Sequence[type[Problem]] = (),
         text: str | None = None,
+        takes: str | None = None,
+        also: Mapping[int, str] = MappingProxyType({}),
         quick: Callable[[dict[str, Any]], bool] | bool = False,
         offline: bool = False,
         prepare: Prepare | None = None,
@@ -79,8 +82,9 @@ class GovernedRouter(APIRouter):
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Add a route. It writes if it changes something: that is its audit entry.
 
-        It answers with the model that its function returns, or with `text` of that media type. A `quick` one does a
-        bounded read whose decision is in the statement that reads: it needs no snapshot, and no thread on SQLite.
+        It answers with the model that its function returns, or with `text` of that media type; with a status of `also`
+        where that says what it means. One that `takes` a media type reads its body itself. A `quick` one does a bounded
+        read whose decision is in the statement that reads: it needs no snapshot, and no thread on SQLite.
         What takes long and needs no transaction, such as hashing a password, is done by `prepare` before it; the
         function gets its answer as `prepared`. An `offline` one answers without the database.
 
@@ -95,7 +99,8 @@ class GovernedRouter(APIRouter):
             signature = inspect.signature(function, eval_str=True)
             answer = signature.return_annotation
             is_model = isinstance(answer, type) and (issubclass(answer, BaseModel) or is_dataclass(answer))
-            responses = _responses(guard, errors, signature.parameters.values())
+            responses = _responses(guard, errors, signature.parameters.values(), takes)
+            responses |= {status: {"description": meaning} for status, meaning in also.items()}
             if text is not None:
                 responses[200] = {"description": summary, "content": {text: {"schema": {"type": "string"}}}}
             self.add_api_route(
@@ -108,6 +113,7 @@ class GovernedRouter(APIRouter):
                 description=inspect.getdoc(function),
                 responses=responses,
                 operation_id=function.__name__,
+                openapi_extra=_raw_body(takes) if takes else None,
             )
             return function
 
@@ -115,14 +121,14 @@ class GovernedRouter(APIRouter):
 
 
 def _responses(
-    guard: Guard, errors: Sequence[type[Problem]], parameters: Iterable[inspect.Parameter]
+    guard: Guard, errors: Sequence[type[Problem]], parameters: Iterable[inspect.Parameter], takes: str | None
 ) -> dict[int | str, dict[str, Any]]:
     """The errors that a route declares: its own, and those that every route of its sort has."""
     common: list[type[Problem]] = [Unavailable]
     taken = [parameter for parameter in parameters if parameter.name not in GIVEN]
     if taken:
         common.append(Invalid)
-    if any(parameter.name == "body" for parameter in taken):
+    if takes or any(parameter.name == "body" for parameter in taken):
         common += [BadRequest, TooLarge]
     if not guard.public:
         common += [NotSignedIn, Denied, NotFound]
@@ -133,6 +139,11 @@ def _responses(
         body = {"schema": {"$ref": "#/components/schemas/ProblemBody"}, "example": example}
         found[problem.status] = {"description": problem.title, "content": {"application/problem+json": body}}
     return found
+
+
+def _raw_body(media_type: str) -> dict[str, Any]:
+    content = {media_type: {"schema": {"type": "string", "format": "binary"}}}
+    return {"requestBody": {"description": "The bytes", "required": True, "content": content}}
 
 
 GIVEN = frozenset({"call", "stages", "request", "prepared"})
@@ -166,10 +177,12 @@ def _endpoint(function: Callable[..., Any], declared: Declared) -> Callable[...,
     return endpoint
 
 
-def _respond(answer: Any, cookies: list[str]) -> Response:
+def _respond(answer: Any, *recorded: Recorded) -> Response:
     response = answer if isinstance(answer, Response) else _json(answer)
-    for cookie in cookies:
-        response.headers.append("set-cookie", cookie)
+    for one in recorded:
+        response.headers.update(one.headers)
+        for cookie in one.cookies:
+            response.headers.append("set-cookie", cookie)
     return response
 
 
@@ -226,7 +239,7 @@ async def run(
             denials = recorded.denials
             await run_in_threadpool(database.write, lambda connection: record(connection, denials))
     _note(services, recorded, who, now)
-    return _respond(answer, recorded.cookies)
+    return _respond(answer, recorded)
 
 
 class Stages:
@@ -235,7 +248,7 @@ class Stages:
     def __init__(self, declared: Declared, request: Request, parameters: dict[str, Any]) -> None:
         self.services: Services = request.app.state.services
         self._declared, self._request, self._parameters = declared, request, parameters
-        self._recorded: list[Recorded] = []
+        self.recorded: list[Recorded] = []
         self.who, self.now = NOBODY, clock()
 
     @property
@@ -250,10 +263,10 @@ class Stages:
 
     def write(self, work: Callable[[Call], T]) -> T:
         """Do some work in one transaction, and commit it; it is repeated whole if it met another write."""
-        kept = len(self._recorded)
+        kept = len(self.recorded)
 
         def attempt(connection: Any) -> T:
-            del self._recorded[kept:]
+            del self.recorded[kept:]
             return self._work(connection, work)
 
         return self.services.database.write(attempt)
@@ -262,16 +275,16 @@ class Stages:
         self.now = clock()
         self.who = _caller(connection, self._request, self._declared, self.services, self.now)
         call = Call(connection, self.now, self.who, self.services, self._request.scope.get("headgate.request_id"))
-        self._recorded.append(call.recorded)
+        self.recorded.append(call.recorded)
         self._request.scope["headgate.member"] = self.who.member
         self._declared.guard.check(call, self._parameters)
         return work(call)
 
     def finish(self) -> None:
         """Write what was refused, and have the reads written soon."""
-        if denials := [event for one in self._recorded for event in one.denials]:
+        if denials := [event for one in self.recorded for event in one.denials]:
             self.services.database.write(lambda connection: record(connection, denials))
-        for one in self._recorded:
+        for one in self.recorded:
             _note(self.services, one, self.who, self.now)
 
 
@@ -287,7 +300,7 @@ async def run_staged(
         finally:
             stages.finish()
 
-    return _respond(await to_thread.run_sync(work, limiter=declared.limiter), [])
+    return _respond(await to_thread.run_sync(work, limiter=declared.limiter), *stages.recorded)
 
 
 def _note(services: Services, recorded: Recorded, who: Caller, now: datetime) -> None:
