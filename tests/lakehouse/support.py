@@ -1,7 +1,6 @@
 """What the tests of the lakehouse share: calls of a member without HTTP, and what the database then holds."""
 
 from collections.abc import Callable
-from datetime import datetime
 from typing import Any, TypeVar
 
 from sqlalchemy import Table, insert
@@ -9,6 +8,7 @@ from sqlalchemy import Table, insert
 from headgate.access.narrowing import UNLIMITED, Narrowing
 from headgate.edge.call import Call, Caller
 from headgate.kit.clock import now
+from headgate.kit.models import UtcDateTime
 from headgate.lakehouse.keeping import ITSELF
 from headgate.resources.index import rebuild
 from headgate.schema import METADATA
@@ -26,9 +26,11 @@ def acting(millrace: Company, member: str, work: Callable[[Call], T], narrowing:
 
 def put(millrace: Company, table: Table, **values: Any) -> None:
     """Write a row; what a column must have and is not given is something plain."""
-    plain: dict[type, Any] = {str: "x", int: 0, bool: False, datetime: now()}
+    plain: dict[type, Any] = {str: "x", int: 0, bool: False}
     needed = [one for one in table.columns if not one.nullable and one.name not in values]
-    row = {one.name: plain[one.type.python_type] for one in needed} | values
+    row = {
+        one.name: now() if isinstance(one.type, UtcDateTime) else plain[one.type.python_type] for one in needed
+    } | values
     millrace.database.write(lambda connection: connection.execute(insert(table).values(row)))
 
 
