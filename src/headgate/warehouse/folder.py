@@ -42,7 +42,7 @@ class FolderStore:
         """Write a new file, whole or not at all, and durably; its size. Taken if there is one."""
         target = self._at(path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=".new-", dir=target.parent)
+        handle, name = tempfile.mkstemp(prefix="new-", dir=target.parent)
         try:
             with os.fdopen(handle, "wb") as file:
                 size = sum(file.write(part) for part in parts)

@@ -40,6 +40,11 @@ def volume_file(volume: str, file: str) -> str:
     return f"volumes/{volume}/{file}"
 
 
+def upload_root(upload: str) -> str:
+    """The folder of an upload's parts."""
+    return f"uploads/{upload}"
+
+
 def upload_part(upload: str, begins: int) -> str:
     """The part of an upload that begins at this byte."""
     return f"uploads/{upload}/{begins:020}"
