@@ -1,0 +1,87 @@
+"""The settings of the Spark servers: what makes one safe for members' SQL, and how the lakehouse is named in it."""
+
+CATALOG = "lake"
+ICEBERG = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+GUARD = "headgate.guard.GuardExtensions"
+PLUGIN = "headgate.guard.GuardPlugin"
+AUTHORIZATION = f"spark.sql.catalog.{CATALOG}.header.Authorization"
+"""Set by each session, with its own token; never for the whole server."""
+
+TIME_ZONE = "spark.sql.session.timeZone"
+CONNECT = "org.apache.spark.sql.connect.service.SparkConnectServer"
+
+Conf = dict[str, str]
+
+
+def lake(catalog_url: str) -> Conf:
+    """The catalog of the lakehouse, without a token."""
+    name = f"spark.sql.catalog.{CATALOG}"
+    return {
+        name: "org.apache.iceberg.spark.SparkCatalog",
+        f"{name}.type": "rest",
+        f"{name}.uri": catalog_url,
+        # Otherwise a member whose access was taken reads on for half a minute.
+        f"{name}.cache-enabled": "false",
+        # The session's own header is the token; with Iceberg's own handling, a closed session would not be freed.
+        f"{name}.rest.auth.type": "none",
+        f"{name}.rest-metrics-reporting-enabled": "false",
+        "spark.sql.defaultCatalog": CATALOG,
+    }
+
+
+def guarded() -> Conf:
+    """What the guard needs. The order of the extensions matters: the last one's parser is the outermost."""
+    return {
+        "spark.sql.extensions": f"{ICEBERG},{GUARD}",
+        "spark.plugins": PLUGIN,
+        "spark.sql.runSQLOnFiles": "false",
+        "spark.sql.variable.substitute": "false",
+        "spark.sql.analyzer.singlePassResolver.enabled": "false",
+        "spark.sql.analyzer.singlePassResolver.enabledTentatively": "false",
+    }
+
+
+def common() -> Conf:
+    """What every server of ours has."""
+    return {
+        "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|authorization",
+        TIME_ZONE: "UTC",
+        "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
+        "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.ui.enabled": "false",
+        "spark.ui.retainedJobs": "50",
+        "spark.ui.retainedStages": "50",
+        "spark.sql.ui.retainedExecutions": "20",
+        "spark.connect.progress.reportInterval": "500ms",
+        # A plan that was kept would not ask the catalog again.
+        "spark.connect.session.planCache.enabled": "false",
+        "spark.sql.connect.serverStacktrace.enabled": "false",
+        # Sessions are freed when they end; this frees those of a worker that was killed.
+        "spark.connect.session.manager.defaultSessionTimeout": "15m",
+    }
+
+
+def for_members(catalog_url: str) -> Conf:
+    """A server for members' SQL, wherever it runs."""
+    return {**common(), **lake(catalog_url), **guarded()}
+
+
+def for_platform(catalog_url: str) -> Conf:
+    """A server for the platform's own steps, which no member's SQL reaches."""
+    return {**common(), **lake(catalog_url), "spark.sql.extensions": ICEBERG}
+
+
+def local(*, name: str, cores: int, port: int, scratch: str) -> Conf:
+    """What a server on this machine has beside: it listens on loopback alone."""
+    return {
+        "spark.app.name": name,
+        "spark.master": f"local[{cores}]",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.connect.grpc.port.maxRetries": "0",
+        "spark.local.dir": f"{scratch}/local",
+        "spark.sql.warehouse.dir": f"{scratch}/none",
+    }

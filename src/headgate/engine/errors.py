@@ -1,0 +1,29 @@
+"""What can go wrong with a statement. Each message is safe to show to a member, but for EngineDown's detail."""
+
+
+class EngineDown(Exception):
+    """Spark is not there, or went away under a statement, which may be tried again. The detail is the operator's."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail)
+        self.detail = detail
+
+
+class SqlFailed(Exception):
+    """Spark could not run a statement: its own code and sentence, without internals."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code, self.message = code, message
+
+
+class Refused(Exception):
+    """The guard does not let a statement pass; says why, and what to use instead."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+CANCELED = "OPERATION_CANCELED"
+TIME_LIMIT = "TIME_LIMIT"

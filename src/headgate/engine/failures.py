@@ -1,0 +1,158 @@
+"""Turns what Spark says went wrong into what a member may read: its code and its sentence, nothing of its insides.
+
+Only sentences that were written for whoever wrote the statement pass: those of Spark's error classes, and those of our
+own catalog. Everything else becomes one sentence of ours, and is told in full to the operator's log alone.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from headgate.engine.errors import CANCELED, EngineDown, Refused, SqlFailed
+from headgate.kit.log import get_logger
+
+UNKNOWN = SqlFailed("SPARK_FAILED", "Spark could not run this statement; the operator's log says why")
+STOPPED = SqlFailed(CANCELED, "The statement was stopped")
+MOST_CHARACTERS = 2000
+
+_log = get_logger("headgate.engine")
+_REFUSED = re.compile(r"HEADGATE_REFUSED: ?([^\n]*)")
+_GUARD = "headgate.guard.Refused"
+_CODE = re.compile(r"^\s*\[([A-Z][A-Z0-9_.]*)\]\s*")
+_SQLSTATE = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}")
+_PLAN = re.compile(r"(;\s*line \d+,? pos \d+)?;?\s*\n['!+: ]*[A-Z]\w*.*", re.DOTALL)
+_CONTEXT = re.compile(r"\n== [^\n]* ==\n.*", re.DOTALL)
+_INSIDES = re.compile(
+    r"(?:\b(?:org|com|java|javax|scala|io|sun|jdk|headgate)(?:\.[a-z_][\w$]*)+(?:\.[A-Z][\w$]*)*)"
+    r"|(?:\b(?:file|s3a?|hdfs|https?|jdbc):/[^\s'\"`),;]*)"
+    r"|(?:(?<![\w/.*<])/(?:[\w.@=+-]+/)+[\w.@=+-]*)"
+    r"|(?:\bspark\.[a-z][\w.]+)"
+    r"|(?:\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b)"
+)
+_SILENT = ("INTERNAL_ERROR", "_LEGACY_ERROR_TEMP", "FAILED_EXECUTE_UDF", "CONNECT", "INVALID_HANDLE", "FAILED_READ")
+"""Classes of errors whose sentences are about Spark's insides."""
+
+_CATALOG = "org.apache.iceberg.exceptions."
+_SENTENCES = {
+    "ForbiddenException": ("FORBIDDEN", "Forbidden: "),
+    "NotAuthorizedException": ("NOT_AUTHORIZED", "Not authorized: "),
+    "NoSuchTableException": ("TABLE_OR_VIEW_NOT_FOUND", ""),
+    "NoSuchNamespaceException": ("SCHEMA_NOT_FOUND", ""),
+    "AlreadyExistsException": ("ALREADY_EXISTS", ""),
+    "NamespaceNotEmptyException": ("SCHEMA_NOT_EMPTY", ""),
+    "CommitFailedException": ("COMMIT_CONFLICT", "Commit failed: "),
+    "BadRequestException": ("BAD_REQUEST", "Malformed request: "),
+    "UnprocessableEntityException": ("BAD_REQUEST", ""),
+    "ValidationException": ("INVALID", ""),
+}
+"""Iceberg's errors that carry a sentence of our catalog's, and what Iceberg puts before it."""
+
+_DOUBT = ("CommitStateUnknownException", "ServiceFailureException", "ServiceUnavailableException", "RESTException")
+_UNSURE = SqlFailed(
+    "CATALOG_FAILED", "The catalog did not answer in time; look whether the change was made before you try it again"
+)
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One error of a chain."""
+
+    classes: tuple[str, ...]
+    message: str
+    code: str | None
+
+
+def translate(error: Exception, details: Callable[[str], Any]) -> Exception:
+    """What to raise for an error of gRPC's: SqlFailed, Refused or EngineDown. `details` asks the server for more."""
+    from grpc import RpcError, StatusCode  # noqa: PLC0415 - heavy
+
+    if not isinstance(error, RpcError):
+        return error
+    code = error.code()
+    if code in (StatusCode.UNAVAILABLE, StatusCode.CANCELLED, StatusCode.DEADLINE_EXCEEDED, StatusCode.UNAUTHENTICATED):
+        return EngineDown(f"Spark does not answer: {code.name}")
+    chain = list(_chain(error, details))
+    found = next((one for one in map(_told, chain) if one is not None), None)
+    if found is None:
+        _log.error("a statement failed inside Spark", causes=[f"{one.classes[:1]}: {one.message}" for one in chain])
+        return UNKNOWN
+    return found
+
+
+def _chain(error: Any, details: Callable[[str], Any]) -> Iterator[Cause]:
+    """The error and its causes, outermost first."""
+    from google.rpc import error_details_pb2  # noqa: PLC0415 - heavy
+    from grpc_status import rpc_status  # noqa: PLC0415 - heavy
+
+    status = rpc_status.from_call(error)
+    info = error_details_pb2.ErrorInfo()
+    for detail in status.details if status else ():
+        detail.Unpack(info)
+    told = dict(info.metadata)
+    full = _full(told.get("errorId"), details)
+    if full is None:
+        classes = tuple(json.loads(told.get("classes") or "[]"))
+        yield Cause(classes, status.message if status else error.details() or "", told.get("errorClass"))
+        return
+    place = full.root_error_idx
+    for _ in full.errors:
+        one = full.errors[place]
+        code = one.spark_throwable.error_class if one.HasField("spark_throwable") else ""
+        yield Cause(tuple(one.error_type_hierarchy), one.message, code or None)
+        if not one.HasField("cause_idx"):
+            return
+        place = one.cause_idx
+
+
+def _full(error_id: str | None, details: Callable[[str], Any]) -> Any:
+    if error_id is None:
+        return None
+    from grpc import RpcError  # noqa: PLC0415 - heavy
+
+    try:
+        found = details(error_id)
+    except RpcError:
+        return None
+    return found if found.HasField("root_error_idx") else None
+
+
+def _told(cause: Cause) -> Exception | None:
+    """What a member may read of an error; None if nothing."""
+    refused = _REFUSED.search(cause.message)
+    if refused and (_GUARD in cause.classes or _GUARD in cause.message):
+        return Refused(_clean(refused[1]))
+    if cause.code is not None:
+        return _of_spark(cause.code, cause.message)
+    for name in cause.classes:
+        if name.startswith(_CATALOG):
+            return _of_catalog(name.removeprefix(_CATALOG), cause.message)
+    return None
+
+
+def _of_spark(code: str, message: str) -> Exception | None:
+    if code == CANCELED:
+        return STOPPED
+    if code.startswith(_SILENT):
+        return None
+    text = _CODE.sub("", message)
+    text = _CONTEXT.sub("", text)
+    text = _PLAN.sub("", text)
+    return SqlFailed(code, _clean(_SQLSTATE.sub("", text)))
+
+
+def _of_catalog(name: str, message: str) -> Exception | None:
+    if name in _DOUBT:
+        return _UNSURE
+    if name not in _SENTENCES:
+        return None
+    code, before = _SENTENCES[name]
+    text = message.splitlines()[0] if message else ""
+    return SqlFailed(code, _clean(text.removeprefix(before)))
+
+
+def _clean(text: str) -> str:
+    """The sentence without names of classes, paths, settings and sessions."""
+    text = _INSIDES.sub("…", text).strip().rstrip(";").strip()
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…"

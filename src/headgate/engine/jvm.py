@@ -1,0 +1,90 @@
+"""How a Spark server is started as a plain Java program, quicker than through Spark's own scripts."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from headgate.engine.conf import CONNECT, Conf
+
+_OPEN = (
+    *("lang", "lang.invoke", "lang.reflect", "io", "net", "nio", "util", "util.concurrent", "util.concurrent.atomic"),
+)
+_OPEN_INTERNAL = ("jdk.internal.ref", "sun.nio.ch", "sun.nio.cs", "sun.security.action", "sun.util.calendar")
+
+MODULES = (
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    "--add-modules=jdk.incubator.vector",
+    *(f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in _OPEN),
+    *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPEN_INTERNAL),
+    "--add-opens=java.security.jgss/sun.security.krb5=ALL-UNNAMED",
+    "-Djdk.reflect.useDirectMethodHandle=false",
+    "-Dio.netty.tryReflectionSetAccessible=true",
+    "-Dio.netty.allocator.type=pooled",
+    "-Dio.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE",
+    "--enable-native-access=ALL-UNNAMED",
+)
+"""What Spark's scripts add; a test compares."""
+
+LOGGING = """\
+rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+appender.file.type = RollingFile
+appender.file.name = file
+appender.file.fileName = ${sys:headgate.log}
+appender.file.filePattern = ${sys:headgate.log}.1
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{ISO8601}{UTC} %p %c{1}: %m%n%ex
+appender.file.policies.type = SizeBasedTriggeringPolicy
+appender.file.policies.size = 5MB
+appender.file.strategy.type = DefaultRolloverStrategy
+appender.file.strategy.max = 1
+# Each refusal and each mistake in a statement is a warning with a whole stack here, and no news.
+logger.connect.name = org.apache.spark.sql.connect
+logger.connect.level = off
+"""
+
+
+def arguments(*, memory: str, classes: Sequence[str], conf: Conf, scratch: str) -> str:
+    """The content of a file for `java @FILE`. So nothing of it shows in a list of processes."""
+    options = [
+        f"-Xmx{memory}",
+        "-XX:+ExitOnOutOfMemoryError",
+        "-XX:-UsePerfData",
+        f"-XX:ErrorFile={scratch}/crash.log",
+        f"-Xlog:gc:file={scratch}/gc.log::filecount=1,filesize=1m",
+        *MODULES,
+        "-Duser.timezone=UTC",
+        "-Dfile.encoding=UTF-8",
+        "-Djava.net.preferIPv4Stack=true",
+        f"-Djava.io.tmpdir={scratch}/tmp",  # noqa: S108 - in a folder of its own
+        f"-Dheadgate.log={scratch}/server.log",
+        f"-Dlog4j2.configurationFile={scratch}/log4j2.properties",
+        *(f"-D{key}={value}" for key, value in sorted(conf.items())),
+        "-cp",
+        ":".join(classes),
+        CONNECT,
+    ]
+    return "".join(f"{_quoted(option)}\n" for option in options)
+
+
+def lay_out(scratch: Path) -> None:
+    """The folders and files that a server expects in its scratch folder."""
+    for name in ("local", "tmp"):
+        (scratch / name).mkdir(parents=True, exist_ok=True, mode=0o700)
+    (scratch / "log4j2.properties").write_text(LOGGING, encoding="utf-8")
+
+
+def heap_after_collection(scratch: Path) -> int:
+    """The bytes that were still in use after the last garbage collection; 0 if there was none."""
+    try:
+        lines = (scratch / "gc.log").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return 0
+    for line in reversed(lines):
+        _, arrow, rest = line.partition("M->")
+        if arrow and rest.partition("M")[0].isdigit():
+            return int(rest.partition("M")[0]) << 20
+    return 0
+
+
+def _quoted(option: str) -> str:
+    return '"' + option.replace("\\", "\\\\").replace('"', '\\"') + '"'

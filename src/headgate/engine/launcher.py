@@ -1,0 +1,75 @@
+"""Holds one Spark server: `python -m headgate.engine.launcher PLAN` starts it, and ends it when whoever asked is gone.
+
+A process of its own, because the kernel ends a child with the *thread* that started it: here that is the main thread,
+which lives as long as the server. Whoever asked holds the other end of standard input, which closes however they end.
+
+    command  the program, its environment and its folder
+    open     [[socket, host, port], …]   sockets that lead to one address each, for a server in a sandbox
+    record   the file that says which processes these are
+"""
+
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from headgate.engine import relay
+from headgate.engine.processes import identity
+
+_PR_SET_PDEATHSIG = 1
+
+
+def _with_parent() -> None:
+    """In the child: end when this process does, at once."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def main(plan: dict[str, Any]) -> int:
+    """Start the server and wait for its end; its exit status."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with Path(plan["output"]).open("ab") as output:
+        child = subprocess.Popen(  # noqa: S603 - our own command
+            plan["command"],
+            env=plan["environment"],
+            cwd=plan["folder"],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            preexec_fn=_with_parent,  # noqa: PLW1509 - no other thread runs yet
+        )
+    _record(Path(plan["record"]), plan, child.pid)
+    for path, host, port in plan["open"]:
+        relay.relay(relay.listen_unix(path), relay.address(host, port))
+    signal.signal(signal.SIGTERM, lambda *_: _end(child.pid))
+    threading.Thread(target=_end_when_alone, args=(child.pid,), daemon=True).start()
+    return child.wait()
+
+
+def _record(file: Path, plan: dict[str, Any], child: int) -> None:
+    text = json.dumps({"processes": [identity(os.getpid()), identity(child)], "sockets": plan["sockets"]})
+    part = file.with_suffix(".part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(file)
+
+
+def _end_when_alone(child: int) -> None:
+    with suppress(OSError):
+        while os.read(0, 1024):
+            pass
+    _end(child)
+
+
+def _end(child: int) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    sys.exit(main(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))) & 0xFF)

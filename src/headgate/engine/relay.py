@@ -1,0 +1,125 @@
+"""Passes connections on, between addresses and Unix sockets. Only the standard library: it also runs in the sandbox.
+
+There it is the first process, and Spark its child: `relay.py PLAN`, with a plan in JSON:
+
+    listen   [[host, port, socket], …]   what the sandbox may reach: connections to an address go out by a socket
+    serve    [socket, host, port]        who may come in: the socket appears once something listens at the address
+    command  the program to run; the relay ends with it
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+CHUNK = 1 << 18
+DIAL_SECONDS = 10
+Dial = Callable[[], socket.socket]
+
+
+def address(host: str, port: int) -> Dial:
+    """Dials an address."""
+    return lambda: socket.create_connection((host, port), DIAL_SECONDS)
+
+
+def unix(path: str) -> Dial:
+    """Dials a Unix socket."""
+
+    def dial() -> socket.socket:
+        found = socket.socket(socket.AF_UNIX)
+        found.settimeout(DIAL_SECONDS)
+        found.connect(path)
+        return found
+
+    return dial
+
+
+def listen_unix(path: str) -> socket.socket:
+    """A Unix socket that its owner alone can dial."""
+    found = socket.socket(socket.AF_UNIX)
+    with suppress(FileNotFoundError):
+        os.unlink(path)  # noqa: PTH108 - paths are text here
+    mask = os.umask(0o177)
+    try:
+        found.bind(path)
+    finally:
+        os.umask(mask)
+    found.listen(128)
+    return found
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening address."""
+    return socket.create_server((host, port), backlog=128)
+
+
+def relay(listener: socket.socket, dial: Dial) -> None:
+    """Pass on every connection, from now on, in threads of its own."""
+    threading.Thread(target=_accept, args=(listener, dial), daemon=True).start()
+
+
+def _accept(listener: socket.socket, dial: Dial) -> None:
+    while True:
+        try:
+            near, _ = listener.accept()
+        except OSError:
+            return
+        threading.Thread(target=_connect, args=(near, dial), daemon=True).start()
+
+
+def _connect(near: socket.socket, dial: Dial) -> None:
+    with near:
+        try:
+            far = dial()
+        except OSError:
+            return
+        with far:
+            for end in (near, far):
+                end.settimeout(None)
+                if end.family != socket.AF_UNIX:
+                    end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            back = threading.Thread(target=_copy, args=(far, near), daemon=True)
+            back.start()
+            _copy(near, far)
+            back.join()
+
+
+def _copy(source: socket.socket, target: socket.socket) -> None:
+    with suppress(OSError):
+        while data := source.recv(CHUNK):
+            target.sendall(data)
+    with suppress(OSError):
+        target.shutdown(socket.SHUT_WR)
+    with suppress(OSError):
+        source.shutdown(socket.SHUT_RD)
+
+
+def _serve_when_ready(path: str, host: str, port: int) -> None:
+    while True:
+        with suppress(OSError), socket.create_connection((host, port), 1):
+            break
+        time.sleep(0.05)
+    part = f"{path}.new"
+    relay(listen_unix(part), address(host, port))
+    os.rename(part, path)  # noqa: PTH104 - whoever sees the socket can dial it
+
+
+def main(plan: dict[str, Any]) -> int:
+    """Run the plan; the exit status of its command."""
+    for host, port, path in plan["listen"]:
+        relay(listen(host, port), unix(path))
+    with subprocess.Popen(plan["command"]) as child:  # noqa: S603 - our own command
+        signal.signal(signal.SIGTERM, lambda *_: child.kill())
+        threading.Thread(target=_serve_when_ready, args=plan["serve"], daemon=True).start()
+        return child.wait()
+
+
+if __name__ == "__main__":
+    sys.exit(main(json.loads(sys.argv[1])))

@@ -1,0 +1,232 @@
+"""A Spark Connect server on this machine: started, watched and ended, in the sandbox or on loopback."""
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from headgate.config import Settings
+from headgate.engine import conf, java, jvm, left, reach, sandbox, sizes
+from headgate.engine.errors import EngineDown
+from headgate.engine.jars import Jars
+from headgate.engine.processes import java_below, resident_bytes
+from headgate.kit.log import get_logger
+
+START_SECONDS = 120
+PORT_INSIDE = 15002
+_log = get_logger("headgate.engine")
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a server is dialled: a Unix socket, or a port of localhost with a key."""
+
+    socket: str | None = None
+    port: int | None = None
+    token: str | None = None
+
+
+class LocalServer:
+    """One server. It ends with `stop`, or with the process that made it."""
+
+    def __init__(self, kind: str, settings: Settings, jars: Jars, confs: conf.Conf, *, sandboxed: bool) -> None:
+        self.kind, self.settings, self.jars, self.sandboxed = kind, settings, jars, sandboxed
+        self.confs = confs
+        self.memory, self.cores = sizes.memory(settings.spark), sizes.cores(settings.spark)
+        self.since = time.time()
+        self.ended = threading.Event()
+        self.address = Address()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._stopping = False
+        self._place = left.take(settings.data_dir.absolute() / "spark", kind)
+        self._sockets = Path(tempfile.mkdtemp(prefix="headgate-spark-", dir=_short_folder()))
+        self.scratch = self._place.folder / "scratch"
+
+    @property
+    def pid(self) -> int | None:
+        """The Java process."""
+        return java_below(self._process.pid) if self._process and not self.ended.is_set() else None
+
+    @property
+    def resident_bytes(self) -> int:
+        """The memory that it holds."""
+        return resident_bytes(self.pid or 0)
+
+    def start(self, on_end: Callable[[], None]) -> Address:
+        """Start it and wait until it can be dialled; EngineDown if it ends before."""
+        try:
+            self._process = self._start()
+            watch = threading.Thread(target=self._watch, args=(self._process, on_end), name=f"spark {self.kind}")
+            watch.daemon = True
+            watch.start()
+            self._wait()
+        except BaseException:
+            self.stop()
+            raise
+        return self.address
+
+    def stop(self) -> None:
+        """End it and all its processes, and remove what it left on the disk."""
+        if self._stopping:
+            return
+        self._stopping = True
+        if self._process is not None:
+            self._end(self._process)
+        shutil.rmtree(self._sockets, ignore_errors=True)
+        shutil.rmtree(self.scratch / "local", ignore_errors=True)
+        shutil.rmtree(self.scratch / "tmp", ignore_errors=True)
+        (self._place.folder / left.RECORD).unlink(missing_ok=True)
+        self._place.leave()
+
+    def why(self) -> str:
+        """The end of what it wrote before it ended, for an operator."""
+        text = ""
+        for name in ("output.log", "server.log"):
+            with contextlib.suppress(OSError):
+                text += (self.scratch / name).read_text(encoding="utf-8", errors="replace")
+        lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
+        return "\n".join(lines[-15:])
+
+    def _start(self) -> "subprocess.Popen[bytes]":
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        jvm.lay_out(self.scratch)
+        token = None if self.sandboxed else secrets.token_urlsafe(32)
+        command, opened = self._sandboxed() if self.sandboxed else (self._plain(token), [])
+        environment = {"LANG": "C.UTF-8", "TZ": "UTC", "PATH": os.environ.get("PATH", "/usr/bin:/bin")}
+        if token is not None:
+            environment |= {"SPARK_CONNECT_AUTHENTICATE_TOKEN": token, "SPARK_LOCAL_IP": "127.0.0.1"}
+        plan = self._place.folder / "plan.json"
+        plan.touch(mode=0o600)
+        plan.write_text(
+            json.dumps(
+                {
+                    "command": command,
+                    "environment": environment,
+                    "folder": str(self.scratch),
+                    "output": str(self.scratch / "output.log"),
+                    "open": opened,
+                    "record": str(self._place.folder / left.RECORD),
+                    "sockets": str(self._sockets),
+                }
+            ),
+            encoding="utf-8",
+        )
+        return subprocess.Popen(  # noqa: S603 - our own command
+            [sys.executable, "-m", "headgate.engine.launcher", str(plan)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def _plain(self, token: str | None) -> list[str]:
+        port = _free_port()
+        self.address = Address(port=port, token=token)
+        classes = [str(path) for path in (java.spark_jars() / "*", *self.jars.paths)]
+        file = self._arguments(classes, str(self.scratch), port, self.confs)
+        return [java.java(), f"@{file}"]
+
+    def _sandboxed(self) -> tuple[list[str], list[list[str | int]]]:
+        """The command, and the sockets through which it reaches what it may."""
+        catalog = self.confs[f"spark.sql.catalog.{conf.CATALOG}.uri"]
+        routes = reach.routes(reach.allowed(self.settings, catalog))
+        inner, outer = self._sockets / "in", self._sockets / "out"
+        for folder in (inner, outer):
+            folder.mkdir(mode=0o700)
+        self.address = Address(socket=str(inner / "connect"))
+        names = {path: f"{sandbox.HOME}/jars/{path.name}" for path in self.jars.paths}
+        confs = {**self.confs, f"spark.sql.catalog.{conf.CATALOG}.uri": reach.seen_inside(catalog)}
+        classes = [f"{sandbox.HOME}/spark/*", *names.values()]
+        self._arguments(classes, sandbox.SCRATCH, PORT_INSIDE, confs)
+        program = Path(java.java()).resolve()
+        plan = {
+            "listen": [[r.inside, r.port, f"{sandbox.HOME}/out/{n}"] for n, r in enumerate(routes)],
+            "serve": [f"{sandbox.HOME}/in/connect", "127.0.0.1", PORT_INSIDE],
+            "command": [str(program), f"@{sandbox.SCRATCH}/java.args"],
+        }
+        read = {
+            **sandbox.files(self._place.folder, {r.name: r.inside for r in routes if r.name}),
+            f"{sandbox.HOME}/relay.py": sandbox.relay_file(),
+            f"{sandbox.HOME}/spark": str(java.spark_jars().resolve()),
+            **{inside: str(path.resolve()) for path, inside in names.items()},
+            f"{sandbox.HOME}/out": str(outer),
+        }
+        write = {sandbox.SCRATCH: str(self.scratch), f"{sandbox.HOME}/in": str(inner)}
+        binds = sandbox.Binds({**read, **self._tables("metadata")}, {**write, **self._tables("tables")})
+        command = sandbox.command(program.parents[1], binds, sandbox.relayed(json.dumps(plan)))
+        return command, [[str(outer / str(n)), r.host, r.port] for n, r in enumerate(routes)]
+
+    def _tables(self, name: str) -> dict[str, str]:
+        """A folder of the warehouse, seen where it is; none in a bucket."""
+        parts = urlsplit(self.settings.warehouse_url)
+        if parts.scheme != "file":
+            return {}
+        folder = Path(unquote(parts.path), name)
+        folder.mkdir(parents=True, exist_ok=True)
+        return {str(folder): str(folder.resolve())}
+
+    def _arguments(self, classes: list[str], scratch: str, port: int, confs: conf.Conf) -> Path:
+        own = conf.local(name=f"headgate-{self.kind}", cores=self.cores, port=port, scratch=scratch)
+        text = jvm.arguments(memory=self.memory, classes=classes, conf={**confs, **own}, scratch=scratch)
+        file = self.scratch / "java.args"
+        file.touch(mode=0o600)
+        file.write_text(text, encoding="utf-8")
+        return file
+
+    def _wait(self) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while not self._can_be_dialled():
+            if self.ended.is_set():
+                raise EngineDown(f"Spark did not start:\n{self.why()}")
+            if time.monotonic() > deadline:
+                raise EngineDown(f"Spark did not start within {START_SECONDS} seconds:\n{self.why()}")
+            time.sleep(0.05)
+
+    def _can_be_dialled(self) -> bool:
+        if self.address.socket is not None:
+            # A link would lead elsewhere; only a socket will do.
+            with contextlib.suppress(FileNotFoundError):
+                return stat.S_ISSOCK(os.lstat(self.address.socket).st_mode)
+            return False
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.address.port or 0), 1):
+            return True
+        return False
+
+    def _watch(self, process: "subprocess.Popen[bytes]", on_end: Callable[[], None]) -> None:
+        status = process.wait()
+        self.ended.set()
+        if not self._stopping:
+            _log.warning("a Spark server ended", kind=self.kind, status=status)
+        on_end()
+
+    def _end(self, process: "subprocess.Popen[bytes]") -> None:
+        if process.stdin is not None:
+            process.stdin.close()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        self.ended.set()
+
+
+def _short_folder() -> str:
+    """A folder for sockets: their paths may have a hundred characters, and a data folder's own path may be long."""
+    own = tempfile.gettempdir()
+    return own if len(own) < 60 else "/tmp"  # noqa: S108 - the folder made in it is private
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return int(found.getsockname()[1])
