@@ -92,6 +92,7 @@ def load(connection: Connection, world: World, now: datetime, *, name: str = "He
     connection.execute(delete(organization_table))
     connection.execute(delete(group_table).where(group_table.c.id == ALL_GROUP))
     connection.execute(delete(principal_table).where(principal_table.c.id == ALL_GROUP))
+    connection.execute(delete(resource_table).where(resource_table.c.kind == "layer"))
     loader = _Loader(world, now)
     loader.people(name)
     loader.resources()

@@ -211,7 +211,7 @@ def restore_item(call: Call, item_id: str, *, name: str | None = None) -> str:
     """
     row = trash.one(call.connection, item_id)
     decision = trash.decide(call, row) if row else None
-    if row is None or not decision or row["purge_at"] <= call.now:
+    if row is None or not decision:
         call.note_denial("restore", kind_of(item_id) or "", item_id)
         raise NotFound
     kind, wanted = row["kind"], _checked(name) if name is not None else row["name"]

@@ -6,15 +6,13 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, select
 
-from headgate.access.actions import LEVELS
-from headgate.access.decision import Decision
+from headgate.access.decision import DENIED, Decision
 from headgate.access.facts import Grant, Layer, Table, Volume
 from headgate.edge.call import Call
 from headgate.governance.changes.targets import Targets
 from headgate.lakehouse.models import deleted_item_table
 
 _deleted = deleted_item_table.c
-HIGHEST = max(LEVELS.values())
 
 
 def one(connection: Connection, identifier: str) -> Any:
@@ -26,6 +24,11 @@ def one(connection: Connection, identifier: str) -> Any:
 def forget(connection: Connection, identifier: str) -> None:
     """Drop the row: it was restored, or is gone for good."""
     connection.execute(delete(deleted_item_table).where(_deleted.id == identifier))
+
+
+def is_marked(kept: dict[str, Any]) -> bool:
+    """Whether its end has begun: then only the folders to delete are left of what was kept."""
+    return "folders" in kept
 
 
 def thing(call: Call, row: Any) -> Layer | Table | Volume:
@@ -44,7 +47,11 @@ def _grant(kept: dict[str, Any]) -> Grant:
 
 
 def decide(call: Call, row: Any) -> Decision:
-    """Whether the caller may restore it: whoever may delete it, as its grants were and its layer's are."""
+    """Whether the caller may restore it: whoever may delete it, as its grants were and its layer's are.
+
+    Nobody may whose time is over, whether or not it is gone already."""
+    if row["purge_at"] <= call.now or is_marked(row["kept"]):
+        return DENIED
     targets = Targets(call.facts, call.subject, call.caller.narrowing)
     return targets.decide("delete", thing(call, row))
 

@@ -35,8 +35,20 @@ def check(settings: Settings) -> None:
             upgrade(database.engine)
         elif found != version.NEEDED:
             raise NotReady(_advice(found, version.NEEDED))
+        _layers(database)
     finally:
         database.close()
+
+
+def _layers(database: Database) -> None:
+    """Make the layers that a new installation has; also if an earlier start ended before it could."""
+    from headgate.kit.clock import now  # noqa: PLC0415
+    from headgate.lakehouse.defaults import make_layers  # noqa: PLC0415 - it needs the access rules
+
+    with database.read() as connection:
+        is_used = connection.execute(text("SELECT 1 FROM members UNION ALL SELECT 1 FROM layers LIMIT 1")).first()
+    if is_used is None:
+        database.write(lambda connection: make_layers(connection, now()))
 
 
 def _keys(settings: Settings, database: Database | None) -> None:

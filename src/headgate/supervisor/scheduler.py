@@ -15,10 +15,13 @@ from headgate.kit.clock import now
 from headgate.kit.db import Busy, Database
 from headgate.kit.leases import acquire, is_held, release
 from headgate.kit.log import get_logger
+from headgate.lakehouse.purging import Purger
 from headgate.mail.sending import Mailer
 from headgate.notifications.telling import COMPOSERS, Teller
 from headgate.sessions.service import purge
 from headgate.supervisor.preflight import key_file
+from headgate.warehouse.places import open_store
+from headgate.workbench.cleaning import Cleaner, sweep
 
 LEASE = "scheduler"
 LENGTH = timedelta(seconds=15)
@@ -35,11 +38,13 @@ class Scheduler:
     """Seals the audit log, tells what is to be told, and sends mail."""
 
     def __init__(self, settings: Settings) -> None:
-        self._database = Database(settings.database_url, pool_size=2)
+        self._database = Database(settings.database_url, pool_size=4)
         self._key = key_file(settings).key("audit")
         self._head = HeadFile(settings.data_dir / HEAD_FILE, self._key)
         self._teller = Teller(settings, self._database)
         self._mailer = Mailer(settings, self._database, key_file(settings), COMPOSERS)
+        self._purger = Purger(self._database, lambda: open_store(settings))
+        self._cleaner = Cleaner(settings, self._database, lambda: open_store(settings))
         self._holder = f"{socket.gethostname()}:{os.getpid()}"
         self._stopping = threading.Event()
         self._fence: int | None = None
@@ -66,6 +71,8 @@ class Scheduler:
     def close(self) -> None:
         """Let go of the database."""
         self._mailer.close()
+        self._purger.close()
+        self._cleaner.close()
         self._database.close()
 
     def tick(self) -> bool:
@@ -80,12 +87,15 @@ class Scheduler:
             self.seal(self._fence)
             self._teller.tell_pending()
             self._mailer.nudge()
+            sweep(self._database, moment)
             self._clean(moment)
         return self._fence is not None
 
     def _clean(self, moment: datetime) -> None:
-        """Now and then, forget sessions and links that were over long ago."""
+        """Now and then, forget sessions and links that were over long ago, and what was deleted long ago."""
         if moment >= self._clean_at:
+            self._purger.nudge(moment)
+            self._cleaner.nudge(moment)
             self._database.write(lambda connection: purge(connection, moment - KEPT))
             self._clean_at = moment + CLEAN_EVERY
 
