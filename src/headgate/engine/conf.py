@@ -72,7 +72,7 @@ def for_platform(catalog_url: str) -> Conf:
     return {**common(), **lake(catalog_url), "spark.sql.extensions": ICEBERG}
 
 
-def local(*, name: str, cores: int, port: int, scratch: str) -> Conf:
+def local(*, name: str, cores: int, heap: int, port: int, scratch: str) -> Conf:
     """What a server on this machine has beside: it listens on loopback alone."""
     return {
         "spark.app.name": name,
@@ -83,5 +83,10 @@ def local(*, name: str, cores: int, port: int, scratch: str) -> Conf:
         "spark.connect.grpc.binding.port": str(port),
         "spark.connect.grpc.port.maxRetries": "0",
         "spark.local.dir": f"{scratch}/local",
+        # A result that is larger must not take the whole server down.
+        "spark.driver.maxResultSize": str(heap // 3),
+        # A long statement leaves cores to the others.
+        "spark.scheduler.mode": "FAIR",
+        "spark.scheduler.allocation.file": f"file://{scratch}/fair.xml",
         "spark.sql.warehouse.dir": f"{scratch}/none",
     }

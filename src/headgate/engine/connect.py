@@ -8,6 +8,7 @@ import logging
 import threading
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from headgate.engine.errors import EngineDown
@@ -21,7 +22,8 @@ _OPTIONS = (
     ("grpc.max_send_message_length", 128 << 20),
     ("grpc.max_receive_message_length", 128 << 20),
     ("grpc.enable_retries", 0),
-    ("grpc.keepalive_time_ms", 30_000),
+    # Servers close a connection that is asked more often than every five minutes.
+    ("grpc.keepalive_time_ms", 310_000),
     ("grpc.keepalive_timeout_ms", 20_000),
 )
 _CHUNK_BYTES = 4 << 20
@@ -111,8 +113,8 @@ class Session:
         operation = proto.ConfigRequest.Operation(set=proto.ConfigRequest.Set(pairs=pairs))
         self._connection.quick("Config", self._request(proto.ConfigRequest, operation=operation))
 
-    def execute(self, sql: str, operation: str) -> Iterator[Any]:
-        """The answers to a statement, which is executed once. Closing the iterator lets go of it."""
+    def execute(self, sql: str, operation: str, most: int | None) -> Iterator[Any]:
+        """The answers to a statement, executed once, with at most so many rows. Closing the iterator lets go of it."""
         proto = self._proto
         options = [
             proto.ExecutePlanRequest.RequestOption(reattach_options=proto.ReattachOptions(reattachable=True)),
@@ -124,7 +126,7 @@ class Session:
         ]
         # As a relation, not as a command: so that a query is analysed once, and a command still executed once.
         request = self._request(
-            proto.ExecutePlanRequest, operation_id=operation, plan=self._plan(sql), request_options=options
+            proto.ExecutePlanRequest, operation_id=operation, plan=self._plan(sql, most), request_options=options
         )
         stream = self._connection.call(self._connection.stub.ExecutePlan(request))
         last = None
@@ -163,9 +165,13 @@ class Session:
         """Free the session, and stop what it runs."""
         self._connection.quick("ReleaseSession", self._request(self._proto.ReleaseSessionRequest))
 
-    def _plan(self, sql: str) -> Any:
+    def _plan(self, sql: str, most: int | None = None) -> Any:
         proto = self._proto
-        return proto.Plan(root=proto.Relation(sql=proto.SQL(query=sql)))
+        found = proto.Relation(sql=proto.SQL(query=sql))
+        if most is not None:
+            # A part of a result is in memory as a whole: without a limit, one statement could take the server down.
+            found = proto.Relation(limit=proto.Limit(input=found, limit=most))
+        return proto.Plan(root=found)
 
     def _again(self, operation: str, last: str | None) -> Any:
         request = self._request(self._proto.ReattachExecuteRequest, operation_id=operation, last_response_id=last)
@@ -174,7 +180,8 @@ class Session:
     def _let_go(self, operation: str) -> None:
         release_all = self._proto.ReleaseExecuteRequest.ReleaseAll()
         request = self._request(self._proto.ReleaseExecuteRequest, operation_id=operation, release_all=release_all)
-        self._connection.stub.ReleaseExecute.future(request, timeout=QUICK_SECONDS)
+        with suppress(ValueError):  # the connection is closed: there is nothing to let go of
+            self._connection.stub.ReleaseExecute.future(request, timeout=QUICK_SECONDS)
 
     def _request(self, kind: Callable[..., Any], **fields: Any) -> Any:
         context = self._proto.UserContext(user_id=USER)

@@ -66,11 +66,18 @@ def arguments(*, memory: str, classes: Sequence[str], conf: Conf, scratch: str) 
     return "".join(f"{_quoted(option)}\n" for option in options)
 
 
+FAIR = """\
+<?xml version="1.0"?>
+<allocations><pool name="default"><schedulingMode>FAIR</schedulingMode></pool></allocations>
+"""
+
+
 def lay_out(scratch: Path) -> None:
     """The folders and files that a server expects in its scratch folder."""
     for name in ("local", "tmp"):
         (scratch / name).mkdir(parents=True, exist_ok=True, mode=0o700)
     (scratch / "log4j2.properties").write_text(LOGGING, encoding="utf-8")
+    (scratch / "fair.xml").write_text(FAIR, encoding="utf-8")
 
 
 def heap_after_collection(scratch: Path) -> int:

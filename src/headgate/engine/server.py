@@ -177,7 +177,8 @@ class LocalServer:
         return {str(folder): str(folder.resolve())}
 
     def _arguments(self, classes: list[str], scratch: str, port: int, confs: conf.Conf) -> Path:
-        own = conf.local(name=f"headgate-{self.kind}", cores=self.cores, port=port, scratch=scratch)
+        heap = sizes.memory_bytes(self.memory)
+        own = conf.local(name=f"headgate-{self.kind}", cores=self.cores, heap=heap, port=port, scratch=scratch)
         text = jvm.arguments(memory=self.memory, classes=classes, conf={**confs, **own}, scratch=scratch)
         file = self.scratch / "java.args"
         file.touch(mode=0o600)

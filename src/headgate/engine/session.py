@@ -1,0 +1,219 @@
+"""A member's session: runs statements, streams their rows, tells how far they are, and stops them for real."""
+
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from headgate.engine import failures
+from headgate.engine.connect import Connection, Session
+from headgate.engine.errors import TIME_LIMIT, EngineDown, Refused, SqlFailed
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+CANARY = "SET"
+"""A statement that no guard lets pass."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage of a statement, as Spark counts it."""
+
+    id: int
+    tasks_done: int
+    tasks_total: int
+    bytes_read: int
+    done: bool
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a statement is."""
+
+    stages: list[Stage] = field(default_factory=list)
+    tasks_done: int = 0
+    tasks_total: int = 0
+    bytes_read: int = 0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The result of a statement. Batches come as Spark makes them; whoever stops reading early closes them."""
+
+    schema: "pa.Schema"
+    batches: Iterator["pa.RecordBatch"]
+
+
+class SqlSession:
+    """A session of one member, for one statement at a time."""
+
+    def __init__(self, connection: Connection, most: int, on_close: Callable[[], None] = lambda: None) -> None:
+        self._session, self._connection, self._on_close = Session(connection), connection, on_close
+        self._most = most
+        self._operation: str | None = None
+        self._stopped: SqlFailed | None = None
+        self._open = True
+
+    def configure(self, values: dict[str, str]) -> None:
+        """Set values of the session."""
+        with self._told():
+            self._session.configure(values)
+
+    def run(
+        self,
+        sql: str,
+        on_progress: Callable[[Progress], None] | None = None,
+        *,
+        seconds: float | None = None,
+        max_rows: int | None = None,
+    ) -> Answer:
+        """Execute a statement, once. Comes back with the first rows, or at the end.
+
+        It is stopped after so many seconds, if given. No more rows come than `max_rows`; left out, one more than the
+        settings keep, so that a reader sees that there are more. A session whose statement was stopped runs no other.
+        """
+        if self._stopped is not None:
+            raise self._stopped
+        told = on_progress or (lambda _: None)
+        batches = self._batches(sql, told, seconds, max_rows or self._most)
+        try:
+            first = next(batches)
+        except StopIteration:
+            import pyarrow as pa
+
+            return Answer(pa.schema([]), iter(()))
+        return Answer(first.schema, _after(first, batches))
+
+    def schema(self, sql: str) -> "pa.Schema":
+        """The columns that a query would give. Nothing is executed."""
+        from pyspark.sql.connect.types import proto_schema_to_pyspark_data_type
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        with self._told():
+            found = self._session.analyse(sql)
+        struct: Any = proto_schema_to_pyspark_data_type(found.schema)
+        return to_arrow_schema(struct)
+
+    def interrupt(self) -> None:
+        """Stop the statement, in Spark and not only here. To be called from another thread."""
+        self._stop(failures.STOPPED)
+
+    def close(self) -> None:
+        """Free the session on the server, and stop what it runs."""
+        if not self._open:
+            return
+        self._open = False
+        try:
+            with suppress(EngineDown, SqlFailed, Refused), self._told():
+                self._session.release()
+        finally:
+            self._on_close()
+
+    def _stop(self, reason: SqlFailed) -> None:
+        self._stopped = reason
+        operation = self._operation
+        deadline = time.monotonic() + 5
+        with suppress(EngineDown, SqlFailed, Refused), self._told():
+            # A statement that was sent a moment ago may not have arrived.
+            while operation is not None and self._operation == operation and time.monotonic() < deadline:
+                if self._session.interrupt(operation):
+                    return
+                time.sleep(0.05)
+
+    def _batches(
+        self, sql: str, on_progress: Callable[[Progress], None], seconds: float | None, most: int
+    ) -> Iterator["pa.RecordBatch"]:
+        self._operation = operation = str(uuid.uuid4())
+        limit = threading.Timer(seconds, self._stop, [_too_long(seconds)]) if seconds is not None else None
+        if limit is not None:
+            limit.daemon = True
+            limit.start()
+        ended = False
+        try:
+            with self._told():
+                yield from _decoded(self._session.execute(sql, operation, most), on_progress)
+            ended = True
+        except (SqlFailed, Refused, EngineDown):
+            ended = True
+            raise
+        finally:
+            if limit is not None:
+                limit.cancel()
+            self._operation = None
+            if not ended:
+                # Whoever reads has had enough: Spark need not go on.
+                with suppress(EngineDown, SqlFailed, Refused), self._told():
+                    self._session.interrupt(operation)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Turn errors of the protocol into ours."""
+        self._connection.check()
+        try:
+            yield
+        except (SqlFailed, Refused, EngineDown):
+            raise
+        except Exception as error:
+            self._connection.check()
+            found = failures.translate(error, self._session.error_details)
+            if found is failures.STOPPED and self._stopped is not None:
+                raise self._stopped from None
+            if found is error:
+                raise
+            raise found from None
+
+
+def see_that_it_refuses(session: SqlSession) -> None:
+    """Send the canary. A server that answers it is not guarded, and gets no statement."""
+    try:
+        session.run(CANARY)
+    except Refused:
+        return
+    raise EngineDown(
+        "This Spark server is not guarded: it answered a statement that the guard refuses. "
+        "`headgate spark conf` prints the settings that it needs"
+    )
+
+
+def _decoded(answers: Iterator[Any], on_progress: Callable[[Progress], None]) -> Iterator["pa.RecordBatch"]:
+    """The rows among the answers; a large batch comes in parts."""
+    import pyarrow as pa
+
+    parts: list[bytes] = []
+    try:
+        for answer in answers:
+            if answer.HasField("execution_progress") and answer.execution_progress.stages:
+                on_progress(_progress(answer.execution_progress))
+            if answer.HasField("arrow_batch"):
+                parts.append(answer.arrow_batch.data)
+                if len(parts) >= answer.arrow_batch.num_chunks_in_batch:
+                    with pa.ipc.open_stream(b"".join(parts)) as reader:
+                        parts.clear()
+                        yield from reader
+    finally:
+        answers.close()  # type: ignore[attr-defined]
+
+
+def _progress(told: Any) -> Progress:
+    stages = [
+        Stage(one.stage_id, one.num_completed_tasks, one.num_tasks, one.input_bytes_read, one.done)
+        for one in told.stages
+    ]
+    done, total = sum(one.tasks_done for one in stages), sum(one.tasks_total for one in stages)
+    return Progress(stages, done, total, sum(one.bytes_read for one in stages))
+
+
+def _after(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
+    try:
+        yield first
+        yield from rest
+    finally:
+        rest.close()  # type: ignore[attr-defined]
+
+
+def _too_long(seconds: float | None) -> SqlFailed:
+    return SqlFailed(TIME_LIMIT, f"The statement ran longer than {seconds:g} seconds, and was stopped")
