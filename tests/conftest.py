@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from headgate.kit.db import Database
 from headgate.schema import METADATA
-from tests.support import postgres
+from tests.support import postgres, s3
 from tests.support.company import Company, company
 
 
@@ -17,6 +17,13 @@ def postgres_url() -> Iterator[str]:
     """The URL of a PostgreSQL server that lives as long as the tests."""
     with postgres.server() as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[s3.S3Server]:
+    """An S3-compatible server that verifies signatures, for as long as the tests run."""
+    with s3.server() as found:
+        yield found
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])

@@ -3,6 +3,7 @@
 import difflib
 import ipaddress
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +16,8 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 FILE_VARIABLE = "HEADGATE_CONFIG"
 DEFAULT_FILE = "headgate.toml"
 PREFIX = "HEADGATE_"
+_ADDRESS = re.compile(r"https?://[A-Za-z0-9.-]+(?::\d{1,5})?")
+_BUCKET = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](?:/[A-Za-z0-9_=-][A-Za-z0-9._=-]*)*/?")
 
 
 class BadSettings(ValueError):
@@ -188,6 +191,9 @@ class WarehouseSettings(Section):
         ),
     ] = "off"
     keep_snapshots: Annotated[int, Field(ge=1, le=100_000, description="How many snapshots a table keeps.")] = 200
+    max_commit_bytes: Annotated[
+        int, Field(ge=1024, le=1 << 30, description="The largest request that the catalog takes, in bytes.")
+    ] = 32 << 20
     deleted_days: Annotated[
         float, Field(ge=0, le=3650, description="How long what was deleted can be restored, in days.")
     ] = 7
@@ -198,13 +204,78 @@ class WarehouseSettings(Section):
         float, Field(gt=0, le=720, description="How long an upload that was begun can be resumed, in hours.")
     ] = 24
 
+    s3_endpoint: Annotated[
+        str | None,
+        Field(
+            description="The address of an S3-compatible store, such as `https://minio.internal:9000`; engines "
+            "reach it by the same. Left out, it is Amazon's in `s3_region`."
+        ),
+    ] = None
+    s3_region: Annotated[
+        str, Field(pattern="^[a-z0-9-]{1,40}$", description="The bucket's region, which signatures name.")
+    ] = "us-east-1"
+    s3_access_key_id: Annotated[
+        str | None, Field(description="The id of the key by which the server reaches the bucket.")
+    ] = None
+    s3_secret_access_key: Annotated[SecretStr | None, Field(description="The secret of that key.")] = None
+    s3_path_style: Annotated[
+        bool,
+        Field(
+            description="Whether the bucket is named in the path (`HOST/BUCKET/…`), as most stores but Amazon's do, "
+            "and not in the host (`BUCKET.HOST/…`)."
+        ),
+    ] = False
+    s3_access: Annotated[
+        Literal["signing", "credentials"],
+        Field(
+            description="How other engines reach a table's files: the server signs each request after asking whether "
+            "the member may (`signing`), or they get keys for that table's files which end by themselves "
+            "(`credentials`, for engines that cannot have requests signed, such as Trino and DuckDB)."
+        ),
+    ] = "signing"
+    s3_role_arn: Annotated[
+        str | None, Field(description="The role that such keys are for; `credentials` needs it.")
+    ] = None
+    s3_sts_endpoint: Annotated[
+        str | None,
+        Field(
+            description="The address of the service (STS) that gives such keys. Left out, it is Amazon's in "
+            "`s3_region`, or `s3_endpoint` if that is set."
+        ),
+    ] = None
+    s3_credentials_minutes: Annotated[
+        int,
+        Field(
+            ge=15,
+            le=720,
+            description="How long such keys last, in minutes: so long may an engine reach a table's files after the "
+            "right to it was taken away.",
+        ),
+    ] = 15
+
+    @field_validator("s3_endpoint", "s3_sts_endpoint")
+    @classmethod
+    def _is_address(cls, url: str | None) -> str | None:
+        if url is not None and not _ADDRESS.fullmatch(url):
+            raise ValueError("write an address such as https://minio.internal:9000, with nothing after it")
+        return url
+
+    @model_validator(mode="after")
+    def _has_keys(self) -> Self:
+        if self.url is not None and self.url.startswith("s3://"):
+            if not self.s3_access_key_id or self.s3_secret_access_key is None:
+                raise ValueError("a bucket needs s3_access_key_id and s3_secret_access_key; set both")
+            if self.s3_access == "credentials" and not self.s3_role_arn:
+                raise ValueError("s3_access is `credentials`, so set s3_role_arn too")
+        return self
+
     @field_validator("url")
     @classmethod
     def _known(cls, url: str | None) -> str | None:
         if url is not None:
             parts = urlsplit(url)
             is_folder = parts.scheme == "file" and not parts.netloc and parts.path.startswith("/")
-            if not is_folder and not (parts.scheme == "s3" and parts.netloc):
+            if not is_folder and not _BUCKET.fullmatch(url):
                 raise ValueError("write a folder as file:///PATH or a bucket as s3://BUCKET/PREFIX")
         return url
 
@@ -235,6 +306,16 @@ class SparkSettings(Section):
     cores: Annotated[int | None, Field(ge=1, le=1024, description="Cores of each server. Left out, all of them.")] = (
         None
     )
+    slots: Annotated[
+        int, Field(ge=1, le=64, description="Statements that a worker runs at a time; more of them wait.")
+    ] = 4
+    prewarm: Annotated[
+        bool,
+        Field(
+            description="Whether a worker starts Spark as soon as it starts itself, or when the first statement comes, "
+            "which then waits some seconds longer."
+        ),
+    ] = True
     sandbox: Annotated[
         Literal["auto", "required", "off"],
         Field(

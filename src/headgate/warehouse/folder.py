@@ -85,6 +85,18 @@ class FolderStore:
         with suppress(FileNotFoundError):
             shutil.rmtree(self._at(folder))
 
+    def check(self) -> list[str]:
+        """What keeps this place from being used, each with what to do; nothing if all is well."""
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.root) as file:
+                file.write(b"headgate")
+        except OSError as error:
+            return [
+                f"The folder {self.root} cannot be written: {error.strerror}; make it the server's own, or name another"
+            ]
+        return []
+
 
 def _sync_folder(folder: Path) -> None:
     handle = os.open(folder, os.O_RDONLY)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import BinaryIO, Protocol
 
+from headgate.errors import Unavailable
+
 _PATH = re.compile(r"[A-Za-z0-9_=-][A-Za-z0-9._=-]*(?:/[A-Za-z0-9_=-][A-Za-z0-9._=-]*)*")
 
 
@@ -15,6 +17,14 @@ class Missing(Exception):
 
 class Taken(Exception):
     """There is something at this path already."""
+
+
+class OutOfReach(Unavailable):
+    """The place itself cannot be used now. Members are told to wait; `reason` tells the operator what to do."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__("The warehouse cannot be reached; try again in a moment, and tell who runs it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +63,9 @@ class Store(Protocol):
 
     def delete_folder(self, folder: str) -> None:
         """Delete all below a folder, and the folder."""
+
+    def check(self) -> list[str]:
+        """What keeps this place from being used, each with what to do; nothing if all is well."""
 
 
 def checked(path: str) -> str:

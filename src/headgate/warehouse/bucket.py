@@ -1,0 +1,251 @@
+"""A store in a bucket of Amazon S3, or of a store that speaks the same language.
+
+A write is one request, or a multipart upload that appears when it is completed: whole or not at all. Both are sent with
+`If-None-Match: *`, so that nothing is written over. A store that does not know this header ignores it; then only the
+fresh names keep files apart, and `check` says so.
+"""
+
+import secrets
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from typing import Any, BinaryIO, cast
+
+from headgate.config import Settings
+from headgate.kit.log import get_logger
+from headgate.warehouse.address import Address, address_of
+from headgate.warehouse.sigv4 import Key
+from headgate.warehouse.store import Entry, Missing, OutOfReach, Taken, checked
+
+PART_BYTES = 8 << 20
+"""What is written in one request; a longer file is uploaded in parts of this size."""
+
+CONNECT_SECONDS, ANSWER_SECONDS, ATTEMPTS = 5, 60, 3
+
+_MISSING = frozenset({"404", "NoSuchKey", "NotFound"})
+_TAKEN = frozenset({"412", "PreconditionFailed", "409", "ConditionalRequestConflict"})
+_log = get_logger("headgate.warehouse")
+
+
+class BucketStore:
+    """Files under a prefix of a bucket."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.address: Address = address_of(settings)
+        self.url = settings.warehouse_url
+        secret = settings.warehouse.s3_secret_access_key
+        self.key = Key(settings.warehouse.s3_access_key_id or "", secret.get_secret_value() if secret else "")
+
+    @cached_property
+    def client(self) -> Any:
+        """The client for everything but reading in the middle of files."""
+        from botocore.config import Config  # type: ignore[import-untyped]  # noqa: PLC0415 - loads much
+        from botocore.session import Session  # type: ignore[import-untyped]  # noqa: PLC0415
+
+        config = Config(
+            connect_timeout=CONNECT_SECONDS,
+            read_timeout=ANSWER_SECONDS,
+            retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
+            s3={"addressing_style": "path" if self.address.path_style else "virtual"},
+            # Only what the operation needs: stores other than Amazon's know no newer checksums.
+            request_checksum_calculation="when_required",
+            response_checksum_validation="when_required",
+        )
+        # No profile of this machine's user decides where the warehouse is, or by which key.
+        return Session(session_vars={"profile": (None, None, None, None)}).create_client(
+            "s3",
+            endpoint_url=self.address.endpoint,
+            region_name=self.address.region,
+            aws_access_key_id=self.key.id,
+            aws_secret_access_key=self.key.secret,
+            config=config,
+        )
+
+    @cached_property
+    def _files(self) -> Any:
+        """Arrow's own client: it reads ranges, ahead and in parallel."""
+        from pyarrow.fs import S3FileSystem
+
+        return S3FileSystem(
+            access_key=self.key.id,
+            secret_key=self.key.secret,
+            region=self.address.region,
+            scheme=self.address.scheme,
+            endpoint_override=self.address.host,
+            force_virtual_addressing=not self.address.path_style,
+            connect_timeout=CONNECT_SECONDS,
+            request_timeout=ANSWER_SECONDS,
+        )
+
+    def _key_of(self, path: str) -> str:
+        return f"{self.address.prefix}{checked(path)}"
+
+    def _at(self, path: str) -> dict[str, str]:
+        return {"Bucket": self.address.bucket, "Key": self._key_of(path)}
+
+    def read(self, path: str) -> bytes:
+        """A whole file, or Missing."""
+        with self._asking(path):
+            return cast("bytes", self.client.get_object(**self._at(path))["Body"].read())
+
+    def open(self, path: str) -> BinaryIO:
+        """A file to read and seek in, or Missing."""
+        key = self._key_of(path)
+        try:
+            return cast("BinaryIO", self._files.open_input_file(f"{self.address.bucket}/{key}"))
+        except FileNotFoundError:
+            raise Missing(path) from None
+        except OSError as error:
+            raise self._trouble(error) from None
+
+    def write(self, path: str, parts: Iterable[bytes]) -> int:
+        """Write a new file, whole or not at all, and durably; its size. Taken if there is one."""
+        at, blocks = self._at(path), _blocks(parts)
+        first = next(blocks, b"")
+        second = next(blocks, None)
+        if second is None:
+            self._put(path, at, first)
+            return len(first)
+        return self._upload(path, at, _chain(first, second, blocks))
+
+    def _put(self, path: str, at: dict[str, str], body: bytes) -> None:
+        from botocore.exceptions import ClientError  # type: ignore[import-untyped]  # noqa: PLC0415
+
+        with self._asking(path):
+            try:
+                self.client.put_object(**at, Body=body, IfNoneMatch="*")
+            except ClientError as error:
+                # A request that was repeated because its answer was lost meets its own file.
+                repeated = error.response.get("ResponseMetadata", {}).get("RetryAttempts", 0) > 0
+                if not (repeated and _code(error) in _TAKEN and self.read(path) == body):
+                    raise
+
+    def _upload(self, path: str, at: dict[str, str], blocks: Iterator[bytes]) -> int:
+        with self._asking(path):
+            upload = {**at, "UploadId": self.client.create_multipart_upload(**at)["UploadId"]}
+            try:
+                size, sent = 0, []
+                for number, block in enumerate(blocks, 1):
+                    tag = self.client.upload_part(**upload, PartNumber=number, Body=block)["ETag"]
+                    sent.append({"PartNumber": number, "ETag": tag})
+                    size += len(block)
+                self.client.complete_multipart_upload(**upload, MultipartUpload={"Parts": sent}, IfNoneMatch="*")
+            except BaseException:
+                with suppress(Exception):
+                    self.client.abort_multipart_upload(**upload)
+                raise
+            return size
+
+    def size(self, path: str) -> int:
+        """The size of a file, or Missing."""
+        with self._asking(path):
+            return int(self.client.head_object(**self._at(path))["ContentLength"])
+
+    def files(self, folder: str) -> Iterator[Entry]:
+        """Every file below a folder, in no order; none if there is no such folder."""
+        prefix = f"{self._key_of(folder)}/"
+        with self._asking(folder):
+            pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.address.bucket, Prefix=prefix)
+            for page in pages:
+                for one in page.get("Contents", []):
+                    if not one["Key"].endswith("/"):
+                        yield Entry(one["Key"].removeprefix(self.address.prefix), one["Size"], one["LastModified"])
+
+    def delete(self, path: str) -> None:
+        """Delete a file, if it is there."""
+        with self._asking(path), suppress(Missing):
+            self.client.delete_object(**self._at(path))
+
+    def delete_folder(self, folder: str) -> None:
+        """Delete all below a folder, and the folder."""
+        prefix = f"{self._key_of(folder)}/"
+        with self._asking(folder):
+            pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.address.bucket, Prefix=prefix)
+            for page in pages:
+                if keys := [{"Key": one["Key"]} for one in page.get("Contents", [])]:
+                    done = self.client.delete_objects(
+                        Bucket=self.address.bucket, Delete={"Objects": keys, "Quiet": True}
+                    )
+                    if errors := done.get("Errors"):
+                        raise OutOfReach(f"{len(errors)} files were not deleted; the first answer: {errors[0]}")
+
+    def check(self) -> list[str]:
+        """What keeps this place from being used, each with what to do; nothing if all is well."""
+        from headgate.warehouse.probes import probe  # noqa: PLC0415 - for doctor alone
+
+        try:
+            return probe(self, f"checks/{secrets.token_hex(8)}")
+        except OutOfReach as trouble:
+            return [f"{trouble.reason[:1].upper()}{trouble.reason[1:]}"]
+
+    @contextmanager
+    def _asking(self, path: str) -> Iterator[None]:
+        """Say in our own words what the store answered."""
+        from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
+
+        try:
+            yield
+        except ClientError as error:
+            code = _code(error)
+            if code in _MISSING:
+                raise Missing(path) from None
+            if code in _TAKEN:
+                raise Taken(path) from None
+            raise self._trouble(error, code) from None
+        except BotoCoreError as error:
+            raise self._trouble(error) from None
+
+    def _trouble(self, error: Exception, code: str = "") -> OutOfReach:
+        reason = self._reason(code or str(error), error)
+        _log.warning("the warehouse cannot be used", reason=reason)
+        return OutOfReach(reason)
+
+    def _reason(self, told: str, error: Exception) -> str:
+        where = f"the bucket {self.address.bucket} at {self.address.endpoint}"
+        sentences: list[tuple[tuple[str, ...], str]] = [
+            (("NoSuchBucket", "NO_SUCH_BUCKET"), f"there is no {where[4:]}; make it, or set warehouse.url to another"),
+            (
+                ("InvalidAccessKeyId", "INVALID_ACCESS_KEY_ID", "SignatureDoesNotMatch", "SIGNATURE_DOES_NOT_MATCH"),
+                f"the store does not know the key for {where}; check warehouse.s3_access_key_id, s3_secret_access_key "
+                "and s3_region",
+            ),
+            (
+                ("AccessDenied", "ACCESS_DENIED", "403"),
+                f"the key may not use {where}; allow it GetObject, PutObject, DeleteObject, AbortMultipartUpload and "
+                "ListBucket there",
+            ),
+            (
+                ("Could not connect", "Connect timeout", "Failed to resolve", "NETWORK_CONNECTION", "Read timeout"),
+                f"nothing answers at {self.address.endpoint}; check warehouse.s3_endpoint, and that the store runs",
+            ),
+            (
+                ("RequestTimeTooSkewed", "REQUEST_TIME_TOO_SKEWED"),
+                f"the clock of this machine and that of {where} differ; set them right",
+            ),
+        ]
+        for marks, sentence in sentences:
+            if any(mark in told for mark in marks):
+                return sentence
+        return f"{where} answered: {error}"
+
+
+def _code(error: Any) -> str:
+    return str(error.response.get("Error", {}).get("Code", ""))
+
+
+def _blocks(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes, in blocks of one part each."""
+    held = bytearray()
+    for part in parts:
+        held += part
+        while len(held) >= PART_BYTES:
+            yield bytes(held[:PART_BYTES])
+            del held[:PART_BYTES]
+    if held:
+        yield bytes(held)
+
+
+def _chain(first: bytes, second: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    yield first
+    yield second
+    yield from rest
