@@ -9,6 +9,7 @@ from headgate import __version__
 from headgate.audit import cli as audit
 from headgate.cli import database, installation
 from headgate.contexts import cli as contexts
+from headgate.engine import cli as engine
 from headgate.governance import cli as access
 from headgate.groups import cli as groups
 from headgate.members import cli as members
@@ -30,6 +31,7 @@ app = typer.Typer(
 )
 app.command("up")(installation.up)
 app.command("demo")(installation.demo)
+app.command("doctor")(engine.doctor)
 app.command("init")(sessions.init)
 app.command("login")(sessions.login)
 app.command("logout")(sessions.logout)
@@ -48,6 +50,7 @@ app.add_typer(requests.app, name="request")
 app.add_typer(resources.app, name="resource")
 app.add_typer(audit.app, name="audit")
 app.add_typer(secrets.app, name="keys")
+app.add_typer(engine.app, name="spark")
 app.command("me")(access.me)
 
 

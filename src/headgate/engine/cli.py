@@ -1,0 +1,55 @@
+"""`headgate doctor` and `headgate spark`: what this machine lacks, and what an operator's own Spark must be told."""
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from headgate.cli.output import FAILED, Json, print_json, print_table, told
+
+app = typer.Typer(help="The Spark servers that run the data work.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@told
+def doctor(
+    start: Annotated[bool, typer.Option("--start", help="Also start Spark, as a worker does, and try it.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Look whether this machine has all that Headgate needs; each line is ok, or says what to do. Exit 1 if not."""
+    from headgate.config import load
+    from headgate.engine.doctor import findings, local_url, spark
+
+    settings = load()
+    found = list(findings(settings))
+    if start or settings.spark.member_url is not None:
+        found.append(spark(settings, f"{local_url(settings)}/iceberg"))
+    if as_json:
+        print_json([asdict(one) for one in found])
+    else:
+        print_table(("what", "state", "detail"), [(one.name, one.state, one.detail) for one in found])
+    if any(one.state == "wrong" for one in found):
+        raise typer.Exit(FAILED)
+
+
+@app.command("conf")
+@told
+def show_conf(
+    catalog_url: Annotated[
+        str | None,
+        typer.Option(help="The catalog's address as your Spark reaches it. Left out, the server's public one."),
+    ] = None,
+) -> None:
+    """Print the settings that a Spark server of yours needs to run members' SQL, as in spark-defaults.conf."""
+    from headgate.config import load
+    from headgate.engine import conf, jars
+    from headgate.engine.doctor import local_url
+
+    settings = load()
+    url = catalog_url or f"{(settings.server.public_url or local_url(settings)).rstrip('/')}/iceberg"
+    found = jars.ensure(offline=settings.spark.jars_dir, s3=settings.warehouse_url.startswith("s3://"))
+    print("# For a server that only Headgate can dial: set spark.connect.authenticate.token too, and give Headgate")
+    print(
+        "# spark.member_url = sc://HOST:PORT/;token=…  Copy the jars to where the server and its executors find them."
+    )
+    for key, value in {"spark.jars": str(found), **conf.for_members(url)}.items():
+        print(f"{key} {value}")
