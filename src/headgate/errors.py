@@ -76,6 +76,12 @@ class LinkSpent(Problem):
     status, code, title = 410, "link_spent", "This link was used, replaced or has expired; ask for a new one"
 
 
+class Expired(Problem):
+    """It was there, and was deleted when its time was over."""
+
+    status, code, title = 410, "expired", "This was deleted when its time was over"
+
+
 class Stale(Problem):
     """It is no longer what the caller took it for."""
 

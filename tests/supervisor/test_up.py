@@ -18,7 +18,7 @@ def test_it_starts_serves_and_stops_cleanly(tmp_path: Path) -> None:
         address = one.up()
         assert httpx.get(f"{address}/healthz").json()["status"] == "ok"
         children = one.children()
-        assert len(children) == 2
+        assert len(children) == 3
         assert one.stop() == 0
         assert all(gone(child) for child in children)
         with pytest.raises(httpx.TransportError):
@@ -31,7 +31,7 @@ def test_what_dies_is_started_again(tmp_path: Path) -> None:
         before = set(one.children())
         for child in before:
             os.kill(child, signal.SIGKILL)
-        eventually(lambda: len(set(one.children()) - before) == 3)
+        eventually(lambda: len(set(one.children()) - before) == 4)
         eventually(lambda: _answers(address))
         assert one.stop() == 0
 

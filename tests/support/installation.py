@@ -27,6 +27,8 @@ class Installation:
     def __init__(self, folder: Path, url: str | None = None, **settings: str) -> None:
         self.folder, self.process, self.log = folder, None, folder / "up.log"
         own = {"HEADGATE_DATA_DIR": str(folder), "HEADGATE_SERVER__PORT": "0", **settings}
+        # A JVM for each of many short lives would cost more than all else.
+        own.setdefault("HEADGATE_SPARK__PREWARM", "false")
         if url:
             own["HEADGATE_DATABASE__URL"] = url
         kept = {name: value for name, value in os.environ.items() if not name.startswith("HEADGATE_")}

@@ -12,7 +12,7 @@ config = typer.Typer(help="Settings.", no_args_is_help=True, rich_markup_mode=No
 
 @told
 def up() -> None:
-    """Start the server processes and the scheduler, and keep them running."""
+    """Start the server processes, a worker and the scheduler, and keep them running."""
     from headgate.config import load
     from headgate.supervisor.run import main_or_exit
 

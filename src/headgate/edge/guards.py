@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from headgate.edge.call import Call, Caller
-from headgate.errors import Denied
+from headgate.edge.call import WORKER, Call, Caller
+from headgate.errors import Denied, NotSignedIn
 from headgate.kit.ids import kind_of
 
 
@@ -61,6 +61,19 @@ def refuse_narrowed(caller: Caller, now: datetime) -> None:
     """Refuse a narrowed token what is about tokens, passwords and sessions."""
     if not caller.narrowing.permits_action("manage_tokens", now):
         raise Denied("A narrowed token makes or changes no token, password or session; use one without limits")
+
+
+@dataclass(frozen=True, slots=True)
+class ByWorker:
+    """A worker of this installation, by the secret that belongs to the key file; no member, and not the operator."""
+
+    then: str
+    public: bool = False
+
+    def check(self, call: Call, parameters: dict[str, Any]) -> None:
+        """The secret was compared when the caller was found."""
+        if call.caller is not WORKER:
+            raise NotSignedIn
 
 
 @dataclass(frozen=True, slots=True)

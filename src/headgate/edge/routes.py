@@ -23,8 +23,8 @@ from starlette.concurrency import run_in_threadpool
 from headgate.audit.events import record
 from headgate.config import Settings
 from headgate.edge.call import Call, Caller, Recorded
-from headgate.edge.guards import Guard
-from headgate.edge.identity import NOBODY, caller, refuse_cross_site
+from headgate.edge.guards import ByWorker, Guard
+from headgate.edge.identity import NOBODY, caller, refuse_cross_site, worker
 from headgate.edge.services import SEEN_EVERY, Services, Use
 from headgate.errors import BadRequest, Denied, Invalid, NotFound, NotSignedIn, Problem, TooLarge, Unavailable
 from headgate.kit.clock import now as clock
@@ -312,6 +312,8 @@ def _note(services: Services, recorded: Recorded, who: Caller, now: datetime) ->
 
 
 def _caller(connection: Any, request: Request, declared: Declared, services: Services, now: datetime) -> Caller:
+    if isinstance(declared.guard, ByWorker):
+        return worker(request, services.worker_secret)
     if not declared.guard.public:
         return caller(connection, request, services.settings, now)
     if declared.writes:

@@ -13,11 +13,13 @@ from headgate.kit.batches import Batches
 from headgate.kit.db import Database
 from headgate.kit.keys import KeyFile
 from headgate.kit.sealed import Sealer
+from headgate.kit.secrets import Sort, derived_secret
 from headgate.members.models import member_table
 from headgate.sessions.models import session_table
 from headgate.tokens.models import token_table
 from headgate.warehouse.places import open_store
 from headgate.warehouse.store import Store
+from headgate.workbench.watching import Watch
 
 SEEN_EVERY = timedelta(minutes=1)
 """How exact "last seen" and "last used" are: noting each request would make every read a write."""
@@ -71,6 +73,16 @@ class Services:
     def store(self) -> Store:
         """The warehouse."""
         return open_store(self.settings)
+
+    @cached_property
+    def watch(self) -> Watch:
+        """What requests wait for. Only a single server process on SQLite changes all of it by itself."""
+        return Watch(self.database, alone=self.settings.server.processes == 1 and self.database.is_in_process)
+
+    @cached_property
+    def worker_secret(self) -> str:
+        """What workers show."""
+        return derived_secret(Sort.worker, self.keys.key("worker"))
 
     @cached_property
     def device_key(self) -> bytes:

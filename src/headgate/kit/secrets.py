@@ -1,6 +1,7 @@
 """Secrets of ours: a prefix to be recognised by, random characters, and a checksum that catches slips."""
 
 import hashlib
+import hmac
 import secrets
 import string
 import zlib
@@ -20,6 +21,7 @@ class Sort(StrEnum):
     password = "hgp_"  # noqa: S105 - a prefix
     invitation = "hgi_"
     work = "hgw_"
+    worker = "hgx_"
 
 
 def _checksum(body: str) -> str:
@@ -35,6 +37,17 @@ def new_secret(sort: Sort) -> str:
     """A fresh secret; shown once, never stored."""
     body = "".join(secrets.choice(_ALPHABET) for _ in range(_LENGTH))
     return f"{sort.value}{body}{_checksum(body)}"
+
+
+def derived_secret(sort: Sort, key: bytes) -> str:
+    """The one secret of this sort that belongs to a key: the same each time, and of no help in finding the key."""
+    number = int.from_bytes(hmac.digest(key, sort.value.encode(), "sha256"))
+    body = []
+    for _ in range(_LENGTH):
+        number, digit = divmod(number, len(_ALPHABET))
+        body.append(_ALPHABET[digit])
+    text = "".join(body)
+    return f"{sort.value}{text}{_checksum(text)}"
 
 
 def is_well_formed(secret: str, sort: Sort) -> bool:

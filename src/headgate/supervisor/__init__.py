@@ -1,1 +1,1 @@
-"""`headgate up`: starts the server processes and the scheduler, restarts what dies, and stops cleanly."""
+"""`headgate up`: starts the server processes, a worker and the scheduler, restarts what dies, and stops cleanly."""

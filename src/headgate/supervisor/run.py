@@ -17,6 +17,7 @@ from headgate.kit.log import get_logger
 from headgate.supervisor.preflight import NotReady, check
 from headgate.supervisor.processes import Child, fork, stop
 
+WORKER_SECONDS = 20.0
 _log = get_logger("headgate.supervisor")
 
 
@@ -43,7 +44,9 @@ def up(settings: Settings, started: Callable[[str], None] | None = None) -> int:
         helper = fork(lambda: started(address)) if started else None
         return _watch(children, stopping, helper)
     finally:
-        stop(children, settings.server.shutdown_seconds + 5)
+        # The worker first: it gives back what it runs to a server that still answers.
+        stop(children[:1], WORKER_SECONDS)
+        stop(children[1:], settings.server.shutdown_seconds + 5)
         listener.close()
         os.close(lock)
         _log.info("stopped")
@@ -63,10 +66,11 @@ def _watch(children: list[Child], stopping: list[int], helper: int | None) -> in
 
 def _children(settings: Settings, listener: socket.socket) -> list[Child]:
     """The processes; what they need is loaded here, once, and not before the folder is known to be ours."""
-    from headgate.supervisor.work import schedule, serve  # noqa: PLC0415
+    from headgate.supervisor.work import schedule, serve, work  # noqa: PLC0415
 
     servers = [Child(f"server {n + 1}", partial(serve, settings, listener)) for n in range(settings.server.processes)]
-    return [*servers, Child("scheduler", partial(schedule, settings))]
+    worker = Child("worker", partial(work, settings, _address(listener)))
+    return [worker, *servers, Child("scheduler", partial(schedule, settings))]
 
 
 def _first_owner(settings: Settings, address: str) -> str | None:
@@ -91,7 +95,9 @@ def _first_owner(settings: Settings, address: str) -> str | None:
 
 def _address(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
-    return f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}"  # noqa: S104 - a comparison
+    if host in ("0.0.0.0", "::"):  # noqa: S104 - a comparison
+        host = "127.0.0.1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def hold(data_dir: Path) -> int:

@@ -1,19 +1,24 @@
-"""What the children do: answer requests, or do what one process at a time must do."""
+"""What the children do: answer requests, run statements, or do what one process at a time must do."""
 
 import signal
 import socket
+import threading
 
 import uvicorn
+from fastapi import FastAPI
 
 from headgate.app import create_app
 from headgate.config import Settings
+from headgate.kit.secrets import Sort, derived_secret
+from headgate.supervisor.preflight import key_file
 from headgate.supervisor.scheduler import Scheduler
 
 
 def serve(settings: Settings, listener: socket.socket) -> None:
     """Answer requests on a socket that the supervisor opened."""
+    app = create_app(settings)
     config = uvicorn.Config(
-        create_app(settings),
+        app,
         loop="uvloop",
         http="httptools",
         log_config=None,
@@ -23,7 +28,35 @@ def serve(settings: Settings, listener: socket.socket) -> None:
         forwarded_allow_ips=settings.server.trusted_proxies,
         timeout_graceful_shutdown=int(settings.server.shutdown_seconds),
     )
-    uvicorn.Server(config).run(sockets=[listener])
+    _Server(config, app).run(sockets=[listener])
+
+
+class _Server(uvicorn.Server):
+    """Lets those who wait for a statement go when it stops, so that it need not wait for them."""
+
+    def __init__(self, config: uvicorn.Config, app: FastAPI) -> None:
+        super().__init__(config)
+        self._app = app
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop, once requests under way are answered."""
+        self._app.state.services.watch.close()
+        await super().shutdown(sockets)
+
+
+def work(settings: Settings, server: str) -> None:
+    """Run members' statements on this machine's Spark."""
+    # Only this process loads what speaks with Spark.
+    from headgate.engine.member import MemberSpark  # noqa: PLC0415
+    from headgate.worker.process import Worker  # noqa: PLC0415
+
+    secret = derived_secret(Sort.worker, key_file(settings).key("worker"))
+    spark = MemberSpark(settings, f"{server}/iceberg")
+    worker = Worker(server, secret, spark, slots=settings.spark.slots, prewarm=settings.spark.prewarm)
+    # From a thread of its own: the main thread may hold the very lock that `stop` takes.
+    signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=worker.stop, daemon=True).start())
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    worker.run()
 
 
 def schedule(settings: Settings) -> None:

@@ -1,0 +1,292 @@
+"""The life of a statement between a member and a worker: claimed, kept alive, finished, given back, or lost.
+
+Each function works in one write transaction. A claim counts the fence up; whatever comes with an older one is refused.
+The work token lives from claim to end, so that nothing is committed for a statement that no longer runs.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, insert, select, update
+from sqlalchemy.engine import RowMapping
+
+from headgate.catalog.models import commit_table, work_load_table, work_token_table
+from headgate.catalog.work import end_work, open_work
+from headgate.config import Settings
+from headgate.errors import Conflict
+from headgate.members.models import member_table
+from headgate.tokens.models import token_table
+from headgate.workbench import saving
+from headgate.workbench.models import statement_read_table, statement_table, worker_table
+
+LEASE = timedelta(seconds=20)
+SPARE = timedelta(seconds=30)
+"""How long a work token outlives the time limit: the worker interrupts before, the token is the last word."""
+
+RETRIES = 2
+"""How often a statement whose worker or Spark was lost is begun at most."""
+RETURNS = 10
+"""How often one is begun at most that workers gave back because they were stopped."""
+
+ENDED = ("succeeded", "failed", "cancelled")
+LOST = "The worker that ran this statement was lost; nothing was written. Run it again"
+LOST_AFTER_COMMIT = (
+    "The worker that ran this statement was lost after it had written: look at the table's history before you run it "
+    "again"
+)
+CREDENTIALS_ENDED = "The token by which this statement was submitted has ended"
+
+_rows, _workers = statement_table.c, worker_table.c
+_loads, _works = work_load_table.c, work_token_table.c
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A statement for a worker, with the token for its work, which nobody keeps."""
+
+    id: str
+    fence: int
+    purpose: str
+    sql: str
+    token: str
+    max_rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a statement, as its worker says."""
+
+    state: str
+    """succeeded, failed, lost (a fault of ours, to be tried again) or returned (the worker stops)."""
+    columns: list[dict[str, Any]] | None = None
+    rows: int | None = None
+    size: int | None = None
+    pages: int | None = None
+    truncated: bool | None = None
+    first_page: bytes | None = None
+    error_code: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """What a worker says of a statement that it runs."""
+
+    id: str
+    fence: int
+    progress: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What a worker must do: interrupt these, and forget those, which are no longer its own."""
+
+    cancel: list[str]
+    lost: list[str]
+
+
+def note_worker(
+    connection: Connection, now: datetime, worker: str, name: str, version: str, state: dict[str, Any]
+) -> None:
+    """Write down that a worker lives, and what it says of its Spark."""
+    values = {"name": name, "version": version, "seen_at": now, "state": state}
+    done = connection.execute(update(worker_table).where(_workers.id == worker).values(values))
+    if done.rowcount == 0:
+        connection.execute(insert(worker_table).values(id=worker, started_at=now, **values))
+
+
+def claim(connection: Connection, now: datetime, settings: Settings, worker: str, slots: int) -> list[Claimed]:
+    """Take up to so many of the statements that wait longest."""
+    waiting = select(statement_table).where(_rows.state == "queued").order_by(_rows.id).limit(slots)
+    found = connection.execute(waiting.with_for_update(skip_locked=True)).mappings().all()
+    claimed = []
+    for row in found:
+        if not _is_known(connection, row, now):
+            _end(connection, now, row["id"], "failed", "TOKEN_ENDED", CREDENTIALS_ENDED)
+            continue
+        claimed.append(_take(connection, now, settings, worker, row))
+    return claimed
+
+
+def _is_known(connection: Connection, row: RowMapping, now: datetime) -> bool:
+    """Whether who submitted it is still a member, and the token by which they did still lives."""
+    members, tokens = member_table.c, token_table.c
+    here = select(members.id).where(members.id == row["member_id"], members.removed_at.is_(None))
+    if connection.execute(here).first() is None:
+        return False
+    if row["token_id"] is None:
+        return True
+    lives = tokens.expires_at.is_(None) | (tokens.expires_at > now)
+    query = select(tokens.id).where(tokens.id == row["token_id"], tokens.revoked_at.is_(None), lives)
+    return connection.execute(query).first() is not None
+
+
+def _take(connection: Connection, now: datetime, settings: Settings, worker: str, row: RowMapping) -> Claimed:
+    fence = row["fence"] + 1
+    values = {"state": "running", "fence": fence, "worker_id": worker, "lease_until": now + LEASE, "started_at": now}
+    connection.execute(update(statement_table).where(_rows.id == row["id"]).values(**values, progress=None))
+    _, secret = open_work(
+        connection,
+        now,
+        purpose=row["purpose"],
+        member=row["member_id"],
+        token_id=row["token_id"],
+        statement_id=row["id"],
+        fence=fence,
+        expires=now + timedelta(seconds=settings.sql.statement_seconds) + SPARE,
+    )
+    return Claimed(row["id"], fence, row["purpose"], row["sql"], secret, row["max_rows"])
+
+
+def beat(connection: Connection, now: datetime, worker: str, beats: Sequence[Beat]) -> Orders:
+    """Keep what a worker runs alive, and say what it must interrupt."""
+    query = select(_rows.id, _rows.fence, _rows.state).where(
+        _rows.worker_id == worker, _rows.state.in_(("running", "cancelling"))
+    )
+    own = {row.id: row for row in connection.execute(query)}
+    told = {one.id: one for one in beats if one.id in own and own[one.id].fence == one.fence}
+    for one in told.values():
+        values: dict[str, Any] = {"lease_until": now + LEASE}
+        if one.progress is not None:
+            values["progress"] = one.progress
+        connection.execute(update(statement_table).where(_rows.id == one.id).values(values))
+    cancel = sorted(row.id for row in own.values() if row.state == "cancelling")
+    return Orders(cancel, sorted(one.id for one in beats if one.id not in told))
+
+
+def owned(connection: Connection, statement: str, worker: str, fence: int) -> RowMapping:
+    """The row of a statement that a worker runs with this fence; Conflict for any other."""
+    found = connection.execute(select(statement_table).where(_rows.id == statement)).mappings().one_or_none()
+    is_owned = (
+        found is not None
+        and found["worker_id"] == worker
+        and found["fence"] == fence
+        and found["state"] in {"running", "cancelling"}
+    )
+    if found is None or not is_owned:
+        raise Conflict("This statement is no longer this worker's; drop it")
+    return found
+
+
+def finish(connection: Connection, now: datetime, settings: Settings, row: RowMapping, outcome: Outcome) -> str:
+    """End a statement with what came of it, or put it back to be begun again; its state then."""
+    if outcome.state in {"lost", "returned"}:
+        return give_back(connection, now, row, outcome)
+    _end_works(connection, now, row["id"])
+    if row["state"] == "cancelling" and not has_committed(connection, row["id"]):
+        return _end(connection, now, row["id"], "cancelled")
+    if outcome.state != "succeeded":
+        return _end(connection, now, row["id"], "failed", outcome.error_code or "FAILED", outcome.error)
+    if row["purpose"] == "probe":
+        return _finish_probe(connection, now, row)
+    _note_reads(connection, row["id"])
+    values: dict[str, Any] = {
+        "columns": outcome.columns,
+        "rows": outcome.rows,
+        "bytes": outcome.size,
+        "pages": outcome.pages,
+        "truncated": outcome.truncated,
+        "first_page": outcome.first_page,
+        "results_expire_at": now + timedelta(hours=settings.sql.results_hours),
+    }
+    return _end(connection, now, row["id"], "succeeded", **values)
+
+
+def _finish_probe(connection: Connection, now: datetime, row: RowMapping) -> str:
+    """Save the query whose reads are known now, in this transaction, or say why not."""
+    try:
+        saved = saving.save_probed(connection, now, row, loaded(connection, row["id"]))
+    except saving.NotSaved as error:
+        return _end(connection, now, row["id"], "failed", "NOT_SAVED", str(error))
+    return _end(connection, now, row["id"], "succeeded", saved_query_id=saved)
+
+
+def loaded(connection: Connection, statement: str) -> list[str]:
+    """The ids of the tables that a statement has loaded."""
+    joined = work_load_table.join(work_token_table, _works.id == _loads.work_id)
+    query = (
+        select(_loads.table_id)
+        .select_from(joined)
+        .where(_works.statement_id == statement, _loads.table_id.is_not(None))
+    )
+    return sorted(set(connection.execute(query).scalars()))
+
+
+def _note_reads(connection: Connection, statement: str) -> None:
+    rows = [{"statement_id": statement, "table_id": table} for table in loaded(connection, statement)]
+    if rows:
+        connection.execute(insert(statement_read_table), rows)
+
+
+def has_committed(connection: Connection, statement: str) -> bool:
+    """Whether anything was committed for a statement."""
+    joined = commit_table.join(work_token_table, _works.id == commit_table.c.work_id)
+    query = select(commit_table.c.id).select_from(joined).where(_works.statement_id == statement)
+    return connection.execute(query.limit(1)).first() is not None
+
+
+def give_back(connection: Connection, now: datetime, row: RowMapping, outcome: Outcome) -> str:
+    """Have a statement begun again, if it has certainly written nothing and was not begun too often; its state."""
+    _end_works(connection, now, row["id"])
+    has_written = has_committed(connection, row["id"])
+    if row["state"] == "cancelling" and not has_written:
+        return _end(connection, now, row["id"], "cancelled")
+    most = RETURNS if outcome.state == "returned" else RETRIES
+    if has_written or row["fence"] >= most:
+        message = LOST_AFTER_COMMIT if has_written else (outcome.error or LOST)
+        return _end(connection, now, row["id"], "failed", outcome.error_code or "WORKER_LOST", message)
+    values = {"state": "queued", "worker_id": None, "lease_until": None, "started_at": None, "progress": None}
+    connection.execute(update(statement_table).where(_rows.id == row["id"]).values(values))
+    return "queued"
+
+
+def _end_works(connection: Connection, now: datetime, statement: str) -> None:
+    """End the tokens by which a statement works, so that nothing is committed for it from here on."""
+    alive = select(_works.id).where(_works.statement_id == statement, _works.ended_at.is_(None))
+    for work in connection.execute(alive).scalars().all():
+        end_work(connection, work, now)
+
+
+def _end(
+    connection: Connection,
+    now: datetime,
+    statement: str,
+    state: str,
+    code: str | None = None,
+    message: str | None = None,
+    **values: Any,
+) -> str:
+    fixed = {"state": state, "finished_at": now, "lease_until": None, "error_code": code and code[:120]}
+    text = message and message[:20_000]
+    connection.execute(update(statement_table).where(_rows.id == statement).values(**fixed, error=text, **values))
+    return state
+
+
+def cancel(connection: Connection, now: datetime, row: RowMapping) -> str:
+    """Cancel a statement: at once if no worker has it; else its token ends now, and the worker is told. Its state."""
+    if row["state"] == "queued":
+        connection.execute(update(statement_table).where(_rows.id == row["id"]).values(cancelled_at=now))
+        return _end(connection, now, row["id"], "cancelled")
+    if row["state"] == "running":
+        _end_works(connection, now, row["id"])
+        values = {"state": "cancelling", "cancelled_at": now}
+        connection.execute(update(statement_table).where(_rows.id == row["id"]).values(values))
+        return "cancelling"
+    return str(row["state"])
+
+
+def sweep(connection: Connection, now: datetime) -> Iterable[str]:
+    """Take back what dead workers held; the ids."""
+    over = select(statement_table).where(_rows.state.in_(("running", "cancelling")), _rows.lease_until < now)
+    rows = connection.execute(over).mappings().all()
+    for row in rows:
+        give_back(connection, now, row, Outcome("lost"))
+    return [row["id"] for row in rows]
+
+
+def has_expired(connection: Connection, now: datetime) -> bool:
+    """Whether there is anything to sweep."""
+    over = select(_rows.id).where(_rows.state.in_(("running", "cancelling")), _rows.lease_until < now)
+    return connection.execute(over.limit(1)).first() is not None

@@ -1,0 +1,159 @@
+"""Pages of a result, from Arrow to what members get: JSON rows, CSV and Parquet. Nothing in the data is changed."""
+
+import base64
+import io
+import json
+import math
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import Any
+
+ARROW = "application/vnd.apache.arrow.stream"
+CSV = "text/csv; charset=utf-8; header=present"
+PARQUET = "application/vnd.apache.parquet"
+
+
+def open_page(page: bytes) -> Any:
+    """A page as an Arrow table."""
+    import pyarrow as pa
+
+    with pa.ipc.open_stream(page) as reader:
+        return reader.read_all()
+
+
+def rows(table: Any) -> list[list[Any]]:
+    """The rows of a page, each value as JSON can hold it."""
+    if table.num_columns == 0:
+        return [[] for _ in range(table.num_rows)]
+    columns = [[value for chunk in column.chunks for value in plain(chunk)] for column in table.columns]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def plain(array: Any) -> list[Any]:
+    """The values of an Arrow array as JSON can hold them.
+
+    Numbers are numbers, but for those that JSON has not; decimals, times and intervals are texts, so that no digit is
+    lost; bytes are base64; a struct is an object, a map a list of pairs.
+    """
+    import pyarrow as pa
+
+    kind, types = array.type, pa.types
+    if types.is_null(kind):
+        return [None] * len(array)
+    if types.is_floating(kind):
+        return [_number(value) for value in array.to_pylist()]
+    if types.is_boolean(kind) or types.is_integer(kind) or types.is_string(kind) or types.is_large_string(kind):
+        return list(array.to_pylist())
+    if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
+        return [None if one is None else base64.b64encode(one).decode() for one in array.to_pylist()]
+    if types.is_nested(kind):
+        return _nested(array)
+    return _texts(array)
+
+
+def _number(value: float | None) -> float | str | None:
+    if value is None or math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def _texts(array: Any) -> list[Any]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        found = pc.cast(array, pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return [None if one is None else str(one) for one in array.to_pylist()]
+    if pa.types.is_timestamp(array.type):
+        found = pc.replace_substring(found, " ", "T", max_replacements=1)
+    return list(found.to_pylist())
+
+
+def _nested(array: Any) -> list[Any]:
+    import pyarrow as pa
+
+    kind, valid = array.type, array.is_valid().to_pylist()
+    found: list[Any]
+    if pa.types.is_struct(kind):
+        names = [field.name for field in kind]
+        parts = [plain(part) for part in array.flatten()]
+        found = [dict(zip(names, row, strict=True)) for row in zip(*parts, strict=True)] if parts else [{}] * len(array)
+    else:
+        offsets = array.offsets.to_pylist()
+        if pa.types.is_map(kind):
+            pairs = zip(plain(array.keys), plain(array.items), strict=True)
+            values: list[Any] = [list(pair) for pair in pairs]
+        else:
+            values = plain(array.values)
+        found = [values[begin:end] for begin, end in pairwise(offsets)]
+    return [value if is_valid else None for value, is_valid in zip(found, valid, strict=True)]
+
+
+def columns(schema: Any) -> list[dict[str, Any]]:
+    """The columns of a result."""
+    return [{"name": field.name, "type": str(field.type), "nullable": field.nullable} for field in schema]
+
+
+def _cell(value: Any) -> str:
+    """A value in CSV (RFC 4180). NULL is empty; an empty text is quoted, so that the two differ."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if not text or any(c in text for c in '",\r\n') or text != text.strip():
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def _line(values: Iterable[Any]) -> str:
+    return ",".join(_cell(value) for value in values) + "\r\n"
+
+
+def csv(names: list[str], pages: Iterable[bytes]) -> Iterator[bytes]:
+    """Pages as CSV, one part a page."""
+    head = _line(names)
+    for page in pages:
+        yield (head + "".join(_line(row) for row in rows(open_page(page)))).encode("utf-8", "replace")
+        head = ""
+
+
+def parquet(pages: Iterable[bytes]) -> Iterator[bytes]:
+    """Pages as one Parquet file, a row group a page, written as they come."""
+    import pyarrow.parquet as pq
+
+    sink, writer = io.BytesIO(), None
+    for page in pages:
+        table = open_page(page)
+        writer = writer or pq.ParquetWriter(_Sink(sink), table.schema)
+        writer.write_table(table)
+        yield _taken(sink)
+    if writer is not None:
+        writer.close()
+        yield _taken(sink)
+
+
+class _Sink(io.RawIOBase):
+    """What Parquet is written to: it can be told where it stands, and what was written can be taken out."""
+
+    def __init__(self, buffer: io.BytesIO) -> None:
+        self._buffer, self._written = buffer, 0
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._written
+
+    def write(self, data: Any) -> int:
+        size = self._buffer.write(data)
+        self._written += size
+        return size
+
+
+def _taken(sink: io.BytesIO) -> bytes:
+    found = sink.getvalue()
+    sink.seek(0)
+    sink.truncate()
+    return found

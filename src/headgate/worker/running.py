@@ -1,0 +1,193 @@
+"""One statement on Spark, from its claim to its end."""
+
+import threading
+import time
+from contextlib import suppress
+from dataclasses import asdict
+from typing import Any, Protocol
+
+from headgate.engine.errors import EngineDown, Refused, SqlFailed
+from headgate.kit.log import get_logger
+from headgate.workbench.results import columns
+from headgate.worker.link import Dropped, Job, Link
+from headgate.worker.paging import Limits, Pager, TooWide
+
+ENGINE_DOWN = "ENGINE_DOWN"
+NO_ENGINE = "Spark does not run here. Whoever operates this installation can ask `headgate doctor` what is missing"
+LOST_ENGINE = "Spark ended while it ran this statement, twice; it may need more memory (`spark.memory`)"
+FAULT = "This is a fault of ours; the worker's log says more under the statement's id"
+GRACE = 30.0
+"""Seconds after which a statement that was interrupted, and does not end, is given up."""
+_log = get_logger("headgate.worker")
+
+
+class Spark(Protocol):
+    """What runs statements."""
+
+    def ensure(self) -> None:
+        """Start it if it is not up."""
+
+    def open(self, token: str) -> Any:
+        """A session with this token."""
+
+    def state(self) -> dict[str, Any]:
+        """How it is."""
+
+    def close(self) -> None:
+        """End it."""
+
+
+class Running:
+    """A statement that this worker runs. `run` works in one thread; the others stop it, or report it, from theirs."""
+
+    def __init__(self, job: Job, link: Link, spark: Spark) -> None:
+        self.job, self._link, self._spark = job, link, spark
+        self._lock = threading.Lock()
+        self._session: Any = None
+        self._progress: dict[str, Any] | None = None
+        self._stopped_at: float | None = None
+        self._returning = self._told = False
+        self._until = time.monotonic() + job.seconds
+
+    # What other threads ask for
+
+    def beat(self) -> dict[str, Any]:
+        """How far it is, for the server; the same progress is told once."""
+        with self._lock:
+            told, self._progress = self._progress, None
+        return {"id": self.job.id, "fence": self.job.fence, "progress": told}
+
+    def stop(self, *, returning: bool = False) -> None:
+        """Have Spark stop it. When `returning`, it is given back, to be begun again."""
+        with self._lock:
+            if self._stopped_at is not None:
+                return
+            self._stopped_at, self._returning = time.monotonic(), returning
+            session = self._session
+        if session is not None:
+            threading.Thread(target=_interrupt, args=(session,), name="interrupt", daemon=True).start()
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether it should have ended long ago."""
+        now = time.monotonic()
+        return now > self._until + GRACE or (self._stopped_at is not None and now > self._stopped_at + GRACE)
+
+    def give_up(self) -> None:
+        """Report it from here, since its own thread does not come back."""
+        if self._returning:
+            self._finish("returned")
+        else:
+            self._finish("failed", error_code="STUCK", error="Spark did not stop this statement in time")
+
+    # The work itself
+
+    def run(self) -> None:
+        """Run it, and report what came of it. Nothing is raised."""
+        try:
+            self._run()
+        except Dropped:
+            _log.info("a statement was taken from this worker", statement=self.job.id)
+        except Exception:  # noqa: BLE001 - whatever it is, the member is told, and the worker goes on
+            _log.exception("a statement failed by a fault of ours", statement=self.job.id)
+            self._finish("failed", error_code="INTERNAL", error=FAULT)
+        finally:
+            with self._lock:
+                session, self._session = self._session, None
+            if session is not None:
+                session.close()
+
+    def _run(self) -> None:
+        try:
+            self._spark.ensure()
+        except EngineDown as error:
+            _log.error("Spark cannot be started", detail=error.detail)
+            self._finish("failed", error_code=ENGINE_DOWN, error=NO_ENGINE)
+            return
+        try:
+            self._on_spark()
+        except SqlFailed as error:
+            self._failed(error.code, error.message)
+        except Refused as error:
+            self._failed("REFUSED", error.message)
+        except TooWide:
+            most = self.job.page_bytes
+            self._failed("ROW_TOO_LARGE", f"A row of the result is larger than {most} bytes; select less of it")
+        except EngineDown as error:
+            _log.warning("Spark was lost", statement=self.job.id, detail=error.detail)
+            self._finish("lost", error_code=ENGINE_DOWN, error=LOST_ENGINE)
+
+    def _on_spark(self) -> None:
+        session = self._spark.open(self.job.token)
+        with self._lock:
+            self._session = session
+            is_stopped = self._stopped_at is not None
+        if is_stopped:
+            self._failed("OPERATION_CANCELED", "The statement was stopped")
+        elif self.job.purpose == "probe":
+            session.schema(self.job.sql)
+            self._finish("succeeded")
+        else:
+            self._query(session)
+
+    def _query(self, session: Any) -> None:
+        job = self.job
+        answer = session.run(job.sql, self._note, seconds=max(self._until - time.monotonic(), 0.001))
+        pager = Pager(answer.schema, Limits(job.max_rows, job.max_bytes, job.page_bytes))
+        first: bytes | None = None
+        try:
+            for number, page in enumerate(pager.pages_of(answer.batches)):
+                if number == 0:
+                    first = page
+                else:
+                    self._link.upload(job, number, page)
+        finally:
+            # Whoever stops reading early closes them, so that Spark stops too.
+            with suppress(AttributeError):
+                answer.batches.close()
+        self._finish(
+            "succeeded",
+            first_page=first,
+            columns=columns(answer.schema),
+            rows=pager.rows,
+            bytes=pager.size,
+            pages=pager.pages,
+            truncated=pager.truncated,
+        )
+
+    def _note(self, progress: Any) -> None:
+        stages = [
+            {
+                "id": one.id,
+                "tasks": one.tasks_total,
+                "done": one.tasks_done,
+                "bytes_read": one.bytes_read,
+                "complete": one.done,
+            }
+            for one in progress.stages
+        ]
+        told = {name: value for name, value in asdict(progress).items() if name != "stages"}
+        with self._lock:
+            self._progress = {**told, "stages": stages}
+
+    def _failed(self, code: str, message: str) -> None:
+        """It failed, or it was given back and this is how that looks."""
+        if self._returning:
+            self._finish("returned")
+        else:
+            self._finish("failed", error_code=code, error=message)
+
+    def _finish(self, state: str, **more: Any) -> None:
+        with self._lock:
+            if self._told:
+                return
+            self._told = True
+        with suppress(Dropped):
+            self._link.finish(self.job, state, **more)
+
+
+def _interrupt(session: Any) -> None:
+    try:
+        session.interrupt()
+    except Exception:  # noqa: BLE001 - it may be over by now
+        _log.warning("a statement could not be interrupted", exc_info=True)
