@@ -18,6 +18,8 @@ from headgate.governance import endpoints as governance
 from headgate.groups import endpoints as groups
 from headgate.kit.batches import Batches
 from headgate.kit.db import Database
+from headgate.lakehouse import files_endpoints as files
+from headgate.lakehouse import uploads_endpoints as uploads
 from headgate.members import endpoints as members
 from headgate.members import invitation_endpoints as invitations
 from headgate.notifications import endpoints as notifications
@@ -50,6 +52,8 @@ ROUTERS = (
     resources.router,
     governance.router,
     requests.router,
+    files.router,
+    uploads.router,
     audit.router,
     authzen.router,
 )

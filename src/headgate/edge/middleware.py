@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headgate.config import Settings
 from headgate.edge.problems import handle, respond
-from headgate.errors import TooLarge
+from headgate.errors import NotFound, TooLarge
 from headgate.kit.log import get_logger
 
 REQUESTS = Counter("headgate_http_requests", "Requests by route and status.", ("method", "route", "status"))
@@ -35,6 +35,7 @@ SECURITY_HEADERS = (
 )
 _NO_STORE = (b"cache-control", b"no-store")
 _HSTS = (b"strict-transport-security", b"max-age=31536000; includeSubDomains")
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,64}")
 _log = get_logger("headgate.http")
 
@@ -91,7 +92,10 @@ class Edge:
 
         limit = next(one for one in self.limits if one.paths.fullmatch(scope["path"]))
         try:
-            if _declared_length(scope) > limit.most:
+            if _CONTROLS.search(scope["path"]):
+                # Patterns of routes take a line break at the end for the end itself.
+                await respond(NotFound(), Request(scope))(scope, receive, send_with_headers)
+            elif _declared_length(scope) > limit.most:
                 await respond(TooLarge(str(limit)), Request(scope))(scope, receive, send_with_headers)
             else:
                 await self.app(scope, _Limited(receive, limit), send_with_headers)
