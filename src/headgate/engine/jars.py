@@ -15,7 +15,7 @@ from headgate.engine import guard_jar, java
 from headgate.engine.versions import ICEBERG_AWS, ICEBERG_RUNTIME, Artifact
 
 Say = Callable[[str], None]
-OFFLINE_VARIABLE = "HEADGATE_SPARK__OFFLINE_JARS"
+OFFLINE_VARIABLE = "HEADGATE_SPARK__JARS_DIR"
 FETCH_SECONDS = 900
 
 
@@ -50,7 +50,7 @@ def ensure(
 ) -> Jars:
     """All jars, checked. What is missing is fetched and the guard is built, so the first call takes a while.
 
-    `s3` adds what object stores need. `offline`, or the variable HEADGATE_SPARK__OFFLINE_JARS, names a folder that
+    `s3` adds what object stores need. `offline`, or the variable HEADGATE_SPARK__JARS_DIR, names a folder that
     holds the files under their usual names; then nothing is fetched from the network.
     """
     folder = (folder or default_folder()).absolute()
