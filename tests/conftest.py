@@ -10,6 +10,7 @@ from headgate.kit.db import Database
 from headgate.schema import METADATA
 from tests.support import postgres, s3
 from tests.support.company import Company, company
+from tests.support.spark import SharedSpark
 
 
 @pytest.fixture(scope="session")
@@ -24,6 +25,14 @@ def s3_server() -> Iterator[s3.S3Server]:
     """An S3-compatible server that verifies signatures, for as long as the tests run."""
     with s3.server() as found:
         yield found
+
+
+@pytest.fixture(scope="session")
+def shared_spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedSpark]:
+    """The Spark of this test process, started when a test first asks it. Mark such tests `spark`, in xdist group spark."""
+    found = SharedSpark(tmp_path_factory.mktemp("spark"))
+    yield found
+    found.close()
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])

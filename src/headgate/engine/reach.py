@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from headgate.config import Settings
+from headgate.warehouse.address import address_of
 
 _PORTS = {"http": 80, "https": 443}
 
@@ -40,9 +41,9 @@ def routes(addresses: Iterable[tuple[str, int]]) -> list[Route]:
 def allowed(settings: Settings, catalog_url: str) -> list[tuple[str, int]]:
     """The addresses that a server of these settings may reach."""
     found = [address(catalog_url)]
-    endpoint = getattr(settings.warehouse, "endpoint", None)
-    if settings.warehouse_url.startswith("s3://") and endpoint:
-        found.append(address(str(endpoint)))
+    if settings.warehouse_url.startswith("s3://"):
+        bucket = address_of(settings)
+        found.append(address(f"{bucket.scheme}://{bucket.request_host}"))
     return found
 
 

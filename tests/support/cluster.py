@@ -1,0 +1,127 @@
+"""A real Spark cluster on loopback: a master, two workers, and a Connect server, from pyspark's own jars."""
+
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from headgate.engine import conf, jars, java
+from headgate.engine.processes import descendants
+
+VARIABLE = "CLUSTER"
+
+
+def wanted() -> bool:
+    """Whether the engine is to be tested on a cluster."""
+    return os.environ.get(VARIABLE) == "1"
+
+
+@dataclass
+class Cluster:
+    """A running cluster."""
+
+    url: str
+    """By which members' SQL is sent there."""
+
+    processes: list["subprocess.Popen[bytes]"]
+
+    def pids(self) -> list[int]:
+        """All its processes."""
+        return [pid for one in self.processes for pid in (one.pid, *descendants(one.pid))]
+
+
+@contextmanager
+def started(folder: Path, catalog_url: str, *, confs: dict[str, str] | None = None) -> Iterator[Cluster]:
+    """Start all of it. `confs` replaces what makes a server safe for members."""
+    running: list[subprocess.Popen[bytes]] = []
+    master, token = free_port(), secrets.token_urlsafe(24)
+    try:
+        deploy = "org.apache.spark.deploy"
+        listens = ["--host", "127.0.0.1", "--port", str(master), "--webui-port", "0"]
+        running.append(_run(folder, "master", [f"{deploy}.master.Master", *listens]))
+        _listens(master, running)
+        for number in (1, 2):
+            own = ["--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--webui-port", "0"]
+            own += ["--work-dir", str(folder / f"work-{number}"), f"spark://127.0.0.1:{master}"]
+            running.append(_run(folder, f"worker-{number}", [f"{deploy}.worker.Worker", *own]))
+        port = free_port()
+        found = confs if confs is not None else conf.for_members(catalog_url)
+        running.append(_run(folder, "connect", _connect(f"spark://127.0.0.1:{master}", port, found), token=token))
+        _listens(port, running)
+        yield Cluster(f"sc://localhost:{port}/;token={token}", running)
+    finally:
+        for process in reversed(running):
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _connect(master: str, port: int, confs: dict[str, str]) -> list[str]:
+    """As an operator starts one: spark-submit, with the settings that `headgate spark conf` prints."""
+    own = {
+        **confs,
+        "spark.jars": str(jars.ensure()),
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.executor.memory": "512m",
+        "spark.cores.max": "2",
+    }
+    settings = [part for key, value in own.items() for part in ("--conf", f"{key}={value}")]
+    submit = ["org.apache.spark.deploy.SparkSubmit", "--master", master, "--driver-memory", "1g", *settings]
+    return [*submit, "--class", conf.CONNECT, "spark-internal"]
+
+
+def _run(folder: Path, name: str, command: list[str], *, token: str | None = None) -> "subprocess.Popen[bytes]":
+    home = java.spark_jars().parent
+    environment = {
+        "PATH": os.environ["PATH"],
+        "SPARK_HOME": str(home),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_LOG_DIR": str(folder),
+        "SPARK_DAEMON_MEMORY": "256m",
+        "TZ": "UTC",
+        **({"JAVA_HOME": os.environ["JAVA_HOME"]} if "JAVA_HOME" in os.environ else {}),
+        **({"SPARK_CONNECT_AUTHENTICATE_TOKEN": token} if token else {}),
+    }
+    log = (folder / f"{name}.log").open("ab")
+    with log:
+        return subprocess.Popen(
+            [str(home / "bin" / "spark-class"), *command],
+            env=environment,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+
+
+def _listens(port: int, running: list["subprocess.Popen[bytes]"], seconds: float = 90) -> None:
+    def answers() -> bool:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return True
+        return False
+
+    _until(answers, running, seconds)
+
+
+def _until(check: Callable[[], bool], running: list["subprocess.Popen[bytes]"], seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while not check():
+        assert all(process.poll() is None for process in running), "a part of the cluster ended; see its log"
+        assert time.monotonic() < deadline, "the cluster did not start in time"
+        time.sleep(0.1)
+
+
+def free_port() -> int:
+    """A port that nothing listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return int(found.getsockname()[1])
