@@ -186,6 +186,11 @@ def file_of(identifier: str) -> str:
     return "fil" + identifier.removeprefix("upl")
 
 
+def upload_of(file: str) -> str:
+    """The id of the upload that would become this file."""
+    return "upl" + file.removeprefix("fil")
+
+
 def _done(call: Call, identifier: str) -> FileOut | None:
     """The file that an upload of the caller's own became, if it did and still is; None while it is under way."""
     found = files.by_id(call.connection, file_of(identifier))

@@ -15,6 +15,7 @@ from headgate.kit.clock import now
 from headgate.kit.db import Busy, Database
 from headgate.kit.leases import acquire, is_held, release
 from headgate.kit.log import get_logger
+from headgate.lakehouse.files_sweeper import Sweeper
 from headgate.lakehouse.purging import Purger
 from headgate.mail.sending import Mailer
 from headgate.notifications.telling import COMPOSERS, Teller
@@ -38,13 +39,14 @@ class Scheduler:
     """Seals the audit log, tells what is to be told, and sends mail."""
 
     def __init__(self, settings: Settings) -> None:
-        self._database = Database(settings.database_url, pool_size=4)
+        self._database = Database(settings.database_url, pool_size=5)
         self._key = key_file(settings).key("audit")
         self._head = HeadFile(settings.data_dir / HEAD_FILE, self._key)
         self._teller = Teller(settings, self._database)
         self._mailer = Mailer(settings, self._database, key_file(settings), COMPOSERS)
         self._purger = Purger(self._database, lambda: open_store(settings))
         self._cleaner = Cleaner(settings, self._database, lambda: open_store(settings))
+        self._sweeper = Sweeper(self._database, lambda: open_store(settings))
         self._holder = f"{socket.gethostname()}:{os.getpid()}"
         self._stopping = threading.Event()
         self._fence: int | None = None
@@ -72,6 +74,7 @@ class Scheduler:
         """Let go of the database."""
         self._mailer.close()
         self._purger.close()
+        self._sweeper.close()
         self._cleaner.close()
         self._database.close()
 
@@ -95,6 +98,7 @@ class Scheduler:
         """Now and then, forget sessions and links that were over long ago, and what was deleted long ago."""
         if moment >= self._clean_at:
             self._purger.nudge(moment)
+            self._sweeper.nudge(moment)
             self._cleaner.nudge(moment)
             self._database.write(lambda connection: purge(connection, moment - KEPT))
             self._clean_at = moment + CLEAN_EVERY
