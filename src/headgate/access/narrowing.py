@@ -9,12 +9,16 @@ from headgate.access.facts import Item, Thing
 
 @dataclass(frozen=True, slots=True)
 class Narrowing:
-    """The limits of a token. `only` are ids of layers, tables and volumes; `layers` those of what it lists."""
+    """The limits of a token. `only` are ids of layers, tables and volumes; `layers` those of what it lists.
+
+    With `writes`, it reads what it lists, and does nothing else but to these.
+    """
 
     read_only: bool = False
     only: frozenset[str] | None = None
     layers: frozenset[str] = frozenset()
     expires: datetime | None = None
+    writes: frozenset[str] | None = None
 
     @property
     def is_narrowed(self) -> bool:
@@ -38,6 +42,8 @@ class Narrowing:
         """The same, of a resource by its id and, for a table or volume, its layer's."""
         if self.only is None:
             return True
+        if self.writes is not None and action not in READ_ONLY:
+            return identifier in self.writes
         if kind == "layer":
             return identifier in self.only or (action == "see" and identifier in self.layers)
         if kind in {"table", "volume", "ref"}:
@@ -57,9 +63,11 @@ class Narrowing:
         )
 
     def condition(self, action: str, kind: str) -> str:
-        """SQL over `r` for what `reaches` says; binds `:only` and `:layers` through {only} and {layers}."""
+        """SQL over `r` for what `reaches` says; binds `:only` and the others through {only}, {layers} and {writes}."""
         if self.only is None:
             return "TRUE"
+        if self.writes is not None and action not in READ_ONLY:
+            return "{writes:r.id}" if kind in {"layer", "table", "volume"} else "FALSE"
         if kind == "layer":
             return "({only:r.id} OR {layers:r.id})" if action == "see" else "{only:r.id}"
         if kind in {"table", "volume"}:

@@ -67,6 +67,20 @@ commit_table = Table(
 """The ledger: one row for every pointer that moved, in the transaction that moved it. Those of one commit share
 `group_id`."""
 
+staged_table = Table(
+    "staged_tables",
+    METADATA,
+    Column("id", Id, primary_key=True),
+    Column("uuid", text_type(36), nullable=False),
+    Column("layer_id", Id, nullable=False),
+    Column("name", Name, nullable=False),
+    Column("member_id", Id, ForeignKey("members.id"), nullable=False),
+    Column("run_id", Id),
+    Column("created_at", UtcDateTime, nullable=False),
+    Index("ix_staged_tables_created_at", "created_at"),
+)
+"""A table that its member, or run, is about to create: it has an id and a root to write to, and exists for nobody."""
+
 work_token_table = Table(
     "work_tokens",
     METADATA,

@@ -1,7 +1,7 @@
 """One request inside its transaction: who calls, what they may do, and what is to be recorded."""
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, NoReturn
 
@@ -15,6 +15,7 @@ from headgate.access.kinds import KINDS, rule_kinds
 from headgate.access.narrowing import UNLIMITED, Narrowing
 from headgate.access.own import is_own_or
 from headgate.audit.events import DECIDED, DENIED, READ, Event, record
+from headgate.catalog.work import Work
 from headgate.config import Settings
 from headgate.edge.services import Services
 from headgate.errors import Denied, NotFound
@@ -35,9 +36,13 @@ class Caller:
     session: str | None = None
     seen: datetime | None = None
     """When the token or session was noted as used, if it ever was."""
+    work: Work | None = None
+    """What a work token is for; the catalog alone takes those."""
 
 
 OPERATOR = Caller("operator", operator=True)
+WORKER = Caller("worker", seen=datetime.max.replace(tzinfo=UTC))
+"""A worker: no member, so that whatever is decided for it is denied."""
 
 
 @dataclass(slots=True)

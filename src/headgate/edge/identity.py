@@ -1,13 +1,15 @@
 """Who calls: by a token in a header, or by a session in a cookie, and whether a browser was tricked into it."""
 
+import hmac
 from datetime import datetime
 from urllib.parse import urlsplit
 
 from fastapi import Request
 from sqlalchemy import Connection
 
+from headgate.catalog.work import identify_work
 from headgate.config import Settings
-from headgate.edge.call import OPERATOR, Caller
+from headgate.edge.call import OPERATOR, WORKER, Caller
 from headgate.errors import CrossSite, NotSignedIn
 from headgate.sessions import service as sessions
 from headgate.sessions.cookies import session_cookie
@@ -17,6 +19,9 @@ OPERATOR_SCOPE = "headgate.operator"
 """Set in the ASGI scope by a process on the machine itself; it cannot come over the network."""
 
 NOBODY = Caller("")
+WORKER_FAILED = "Send this installation's worker secret; `headgate worker token` prints it on the server's machine"
+CATALOG = "/iceberg/"
+"""Where the catalog is: the only place for work tokens, and one where no session counts."""
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -25,6 +30,8 @@ def caller(connection: Connection, request: Request, settings: Settings, now: da
     if request.scope.get(OPERATOR_SCOPE):
         return OPERATOR
     header = request.headers.get("authorization")
+    if request.scope["path"].startswith(CATALOG):
+        return _of_engine(connection, header or "", now)
     if header is not None:
         scheme, _, secret = header.partition(" ")
         identity = tokens.identify(connection, secret.strip(), now) if scheme.lower() == "bearer" else None
@@ -38,6 +45,27 @@ def caller(connection: Connection, request: Request, settings: Settings, now: da
     if request.method not in _SAFE:
         refuse_cross_site(request, settings, must_tell=True)
     return Caller(found.member, session=found.id, seen=found.seen)
+
+
+def _of_engine(connection: Connection, header: str, now: datetime) -> Caller:
+    """Who calls the catalog: an engine, by an API token or a work token."""
+    scheme, _, secret = header.partition(" ")
+    secret = secret.strip() if scheme.lower() == "bearer" else ""
+    work = identify_work(connection, secret, now)
+    if work is not None:
+        return Caller(work.member, work.token, work.narrowing, seen=now, work=work.work)
+    identity = tokens.identify(connection, secret, now)
+    if identity is None:
+        raise NotSignedIn
+    return Caller(identity.member, identity.token, identity.narrowing, seen=identity.seen)
+
+
+def worker(request: Request, secret: str) -> Caller:
+    """The worker that calls, if it knows the secret; else NotSignedIn."""
+    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), secret.encode()):
+        raise NotSignedIn(WORKER_FAILED)
+    return WORKER
 
 
 def refuse_cross_site(request: Request, settings: Settings, *, must_tell: bool) -> None:

@@ -40,6 +40,7 @@ _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,64}")
 _log = get_logger("headgate.http")
 
 
+_COMMITS = "warehouse.max_commit_bytes"
 IS_HEAD = "headgate.is_head"
 """Set in the ASGI scope of a request for headers alone, which routes see as a GET."""
 
@@ -62,6 +63,7 @@ def body_limits(settings: Settings) -> tuple[BodyLimit, ...]:
     return (
         BodyLimit(re.compile(r"/api/volumes/[^/]+/files/.+", re.DOTALL), files, "warehouse.max_file_bytes"),
         BodyLimit(re.compile(r"/api/uploads/[^/]+"), files, "warehouse.max_file_bytes"),
+        BodyLimit(re.compile(r"/iceberg/.+", re.DOTALL), settings.warehouse.max_commit_bytes, _COMMITS),
         BodyLimit(re.compile(r".*", re.DOTALL), settings.server.max_body_bytes, "server.max_body_bytes"),
     )
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 
+from headgate.catalog import errors as iceberg
 from headgate.errors import BadRequest, Invalid, NotFound, NotSignedIn, Problem, TooLarge, Unavailable, WrongMethod
 from headgate.kit.db import Busy, is_out_of_reach
 from headgate.kit.log import get_logger
@@ -40,7 +41,9 @@ class ProblemBody(BaseModel):
 
 
 def respond(problem: Problem, request: Request, headers: dict[str, str] | None = None) -> Response:
-    """A problem as a response."""
+    """A problem as a response; in the catalog, in Iceberg's own form."""
+    if request.scope["path"].startswith(iceberg.PREFIX):
+        return iceberg.respond(problem, headers)
     body = {
         "type": "about:blank",
         "title": problem.title,

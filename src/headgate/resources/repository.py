@@ -208,7 +208,7 @@ def _rule_rows(connection: Connection, query: Query, kind: str) -> str:
     after, order = _order(query, column, "rs.id")
     wanted = query.action or BOOK.tables[kind].listed_by
     narrowed = query.narrowing.condition(wanted, kind)
-    for name in ("only", "layers"):
+    for name in ("only", "layers", "writes"):
         for row in ("r.id", "r.layer_id"):
             narrowed = narrowed.replace(f"{{{name}:{row}}}", among(connection, row, name))
     return (
@@ -225,6 +225,7 @@ def _rule_parameters(connection: Connection, query: Query) -> dict[str, Any]:
         parameters |= {
             "only": many(connection, sorted(query.narrowing.only)),
             "layers": many(connection, sorted(query.narrowing.layers)),
+            "writes": many(connection, sorted(query.narrowing.writes or ())),
         }
     return parameters
 

@@ -116,14 +116,18 @@ def identify(connection: Connection, secret: str, now: datetime) -> Identity | N
     if not rows:
         return None
     token, member, read_only, listed, expires, used = rows[0]
-    seen = instant(used) if used else None
+    limits = narrowing(connection, token, read_only=read_only, listed=listed, expires=expires)
+    return Identity(member, token, limits, instant(used) if used else None)
+
+
+def narrowing(connection: Connection, token: str, *, read_only: Any, listed: Any, expires: Any) -> Narrowing:
+    """The limits of a token, of whose row these are columns, as the driver gives them."""
     if not (read_only or listed or expires):
-        return Identity(member, token, UNLIMITED, seen)
+        return UNLIMITED
     only: frozenset[str] | None = None
     layers: frozenset[str] = frozenset()
     if listed:
         reach = fetch(connection, _REACH, {"token": token})
         only = frozenset(row[0] for row in reach)
         layers = frozenset(row[1] for row in reach if row[1])
-    narrowing = Narrowing(bool(read_only), only, layers, instant(expires) if expires else None)
-    return Identity(member, token, narrowing, seen)
+    return Narrowing(bool(read_only), only, layers, instant(expires) if expires else None)

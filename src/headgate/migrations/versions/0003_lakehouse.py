@@ -162,6 +162,19 @@ def _catalog() -> None:
     op.create_index("ix_commits_run_id", "commits", ["run_id"])
     op.create_index("uq_commits", "commits", ["table_id", "version"], unique=True)
     op.create_table(
+        "staged_tables",
+        _column("id", _text(32)),
+        _column("uuid", _text(36)),
+        _column("layer_id", _text(32)),
+        _column("name", _text(200)),
+        _column("member_id", _text(32)),
+        _column("run_id", _text(32), nullable=True),
+        _column("created_at", _TIME),
+        _key("staged_tables", "member_id", "members"),
+        sa.PrimaryKeyConstraint("id", name="pk_staged_tables"),
+    )
+    op.create_index("ix_staged_tables_created_at", "staged_tables", ["created_at"])
+    op.create_table(
         "work_tokens",
         _column("id", _text(32)),
         _column("digest", _text(64)),

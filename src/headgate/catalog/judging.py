@@ -1,0 +1,50 @@
+"""What a commit does to a table's history, and so which right it needs."""
+
+from typing import Any
+
+_REPLACES = frozenset({"set-current-schema", "set-default-spec", "set-default-sort-order"})
+"""What an engine always says when it replaces a table."""
+
+
+def action(base: Any, after: Any, updates: tuple[Any, ...]) -> str:
+    """`edit` for what adds to the history or replaces the table; `delete` for what expires or rolls back."""
+    kept = {one.snapshot_id for one in after.snapshots}
+    if any(one.snapshot_id not in kept for one in base.snapshots):
+        return "delete"
+    before, now = base.current_snapshot_id, after.current_snapshot_id
+    if before == now or (before is not None and _descends(after, now, before)):
+        return "edit"
+    if now is not None and any(one.snapshot_id == now for one in base.snapshots):
+        return "delete"
+    return "edit" if before is None or is_replace(updates) else "delete"
+
+
+def is_replace(updates: tuple[Any, ...]) -> bool:
+    """Whether a commit is CREATE OR REPLACE: the table starts anew, under its own id, and its history stays."""
+    return {one.action for one in updates} >= _REPLACES
+
+
+def _descends(metadata: Any, snapshot: int | None, ancestor: int) -> bool:
+    parents = {one.snapshot_id: one.parent_snapshot_id for one in metadata.snapshots}
+    for _ in range(len(parents) + 1):
+        if snapshot is None:
+            return False
+        if snapshot == ancestor:
+            return True
+        snapshot = parents.get(snapshot)
+    return False
+
+
+def operation(base: Any | None, after: Any, updates: tuple[Any, ...]) -> str:
+    """A word for the ledger."""
+    if base is None:
+        return "create"
+    if is_replace(updates):
+        return "replace"
+    if after.current_snapshot_id != base.current_snapshot_id:
+        current = after.current_snapshot()
+        is_added = current is not None and base.snapshot_by_id(current.snapshot_id) is None
+        return str(current.summary.operation.value) if is_added and current.summary else "rollback"
+    if len(after.snapshots) < len(base.snapshots):
+        return "expire"
+    return "change"

@@ -1,0 +1,73 @@
+"""Lists of layers and tables: only what the caller may see, all at once or by page."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from headgate.catalog import access
+from headgate.catalog.errors import Malformed
+from headgate.catalog.names import Ident
+from headgate.edge.call import Call
+from headgate.kit.db import among, fetch, many
+from headgate.kit.paging import BadCursor, Cursor
+from headgate.resources.repository import Query, page
+
+MAX_PAGE = 1_000
+MOST = 100_000
+"""The most names in one answer, to clients that do not ask for pages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A page of names, and where the next begins."""
+
+    items: list[Any]
+    following: str | None
+
+
+def namespaces(call: Call, token: str | None, size: int | None) -> Listed:
+    """The layers that the caller may see."""
+    rows, following = _page(call, "layer", "", token, size)
+    return Listed([[row.name] for row in rows], following)
+
+
+def tables(call: Call, ident: Ident, token: str | None, size: int | None) -> Listed:
+    """The tables of a layer that the caller may see and that have content; for a run, also its own."""
+    layer = access.require_layer(call, "see", ident)
+    rows, following = _page(call, "table", f"{ident.layer_key}.", token, size)
+    names = {row.id: row.name.partition(".")[2] for row in rows}
+    shown = [names[one] for one in names if one in _with_content(call, list(names))]
+    if not token:
+        shown = sorted({*shown, *_own(call, layer)})
+    return Listed([{"namespace": [ident.layer_key], "name": name} for name in shown], following)
+
+
+def _page(call: Call, kind: str, prefix: str, token: str | None, size: int | None) -> tuple[list[Any], str | None]:
+    purpose = f"iceberg {kind} {prefix}"
+    limit = MOST if token is None else min(size or MAX_PAGE, MAX_PAGE)
+    try:
+        after = Cursor.decode(token, purpose) if token else None
+    except BadCursor as error:
+        raise Malformed(f"pageToken: {error}") from None
+    narrowing = call.caller.narrowing
+    if not narrowing.permits_action("see", call.now):
+        return [], None
+    query = Query(call.caller.member, kind, call.now, prefix=prefix, limit=limit, after=after, narrowing=narrowing)
+    rows, following = page(call.connection, query)
+    return rows, following.encode(purpose) if following else None
+
+
+def _with_content(call: Call, ids: list[str]) -> set[str]:
+    """Of these tables, those that have a pointer."""
+    if not ids:
+        return set()
+    text = f"SELECT table_id FROM table_pointers WHERE {among(call.connection, 'table_id', 'ids')}"
+    return {row[0] for row in fetch(call.connection, text, {"ids": many(call.connection, ids)})}
+
+
+def _own(call: Call, layer_id: str) -> set[str]:
+    """The names of the tables that exist for the caller's run alone."""
+    run = call.caller.work.run if call.caller.work else None
+    if run is None:
+        return set()
+    text = "SELECT name FROM run_pointers WHERE run_id = :run AND fence = :fence AND layer_id = :layer"
+    return {row[0] for row in fetch(call.connection, text, {"run": run[0], "fence": run[1], "layer": layer_id})}

@@ -1,0 +1,96 @@
+"""Layers as namespaces: made by admins, dropped when empty, with one property, their comment."""
+
+from typing import Any
+
+from sqlalchemy import insert, select, update
+
+from headgate.audit.events import CHANGED
+from headgate.catalog import access, pointers
+from headgate.catalog.errors import AlreadyExists, Malformed, NamespaceNotEmpty, Unprocessable
+from headgate.catalog.names import Ident
+from headgate.edge.call import Call
+from headgate.errors import Conflict, Invalid
+from headgate.lakehouse import service as lakehouse
+from headgate.lakehouse.models import lake_text_table
+
+COMMENT = "comment"
+OWNER = "owner"
+"""Sent by Spark with every namespace that it creates; a layer has no owner, so it is left out."""
+MAX_COMMENT = 10_000
+_texts = lake_text_table.c
+
+
+def create(call: Call, ident: Ident, properties: Any) -> dict[str, str]:
+    """Make a layer; its properties."""
+    kept = _checked(properties or {}, leave_out=OWNER)
+    if len(ident.levels) != 1:
+        call.require("create_layer", "organization", "organization")
+        raise Malformed("A namespace has one level: a layer")
+    try:
+        layer = lakehouse.create_layer(call, ident.levels[0])
+    except Conflict:
+        raise AlreadyExists(f"Namespace already exists: {ident}") from None
+    except Invalid as error:
+        raise Malformed(error.detail) from None
+    if COMMENT in kept:
+        _describe(call, layer, kept[COMMENT])
+    return kept
+
+
+def drop(call: Call, ident: Ident) -> None:
+    """Drop a layer that holds nothing."""
+    layer = access.require_layer(call, "delete", ident)
+    try:
+        lakehouse.delete_item(call, layer)
+    except Conflict as error:
+        raise NamespaceNotEmpty(f"Namespace {ident} is not empty. {error.detail}") from None
+
+
+def properties(call: Call, ident: Ident) -> dict[str, str]:
+    """The properties of a layer that the caller may see."""
+    layer = access.require_layer(call, "see", ident)
+    row = select(_texts.description).where(_texts.resource_id == layer, _texts.field_id == 0)
+    comment = call.connection.execute(row).scalar_one_or_none()
+    return {COMMENT: comment} if comment else {}
+
+
+def change(call: Call, ident: Ident, body: dict[str, Any]) -> dict[str, list[str]]:
+    """Set and remove properties of a layer; what was set, removed, and not there."""
+    removals = body.get("removals") or []
+    if not isinstance(removals, list) or not all(isinstance(one, str) for one in removals):
+        raise Malformed("removals is a list of names")
+    layer = pointers.layer_of(call.connection, ident)
+    access.require_layer(call, "describe", ident)
+    updates = _checked(body.get("updates") or {})
+    if both := sorted(set(removals) & set(updates)):
+        raise Unprocessable(f"Cannot both set and remove: {', '.join(both)}")
+    there = properties(call, ident)
+    gone = [one for one in dict.fromkeys(removals) if one in there]
+    if COMMENT in updates or gone:
+        _describe(call, layer or "", updates.get(COMMENT))
+    return {
+        "updated": sorted(updates),
+        "removed": gone,
+        "missing": [one for one in dict.fromkeys(removals) if one not in there],
+    }
+
+
+def _checked(found: Any, leave_out: str | None = None) -> dict[str, str]:
+    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+        raise Malformed("properties are names with a text each")
+    kept = {name: value for name, value in found.items() if name != leave_out}
+    if others := sorted(str(name)[:100] for name in kept if name != COMMENT):
+        raise Malformed(f"A layer has one property, {COMMENT!r}; not {', '.join(others)}")
+    if len(kept.get(COMMENT, "")) > MAX_COMMENT or "\0" in kept.get(COMMENT, ""):
+        raise Malformed(f"comment: at most {MAX_COMMENT} characters")
+    return kept
+
+
+def _describe(call: Call, layer: str, description: str | None) -> None:
+    place = (_texts.resource_id == layer, _texts.field_id == 0)
+    values = {"description": description, "updated_at": call.now, "updated_by_id": call.caller.member}
+    if not call.connection.execute(update(lake_text_table).where(*place).values(values)).rowcount:
+        call.connection.execute(insert(lake_text_table).values(resource_id=layer, field_id=0, **values))
+    after = {"change": "describe", "description": description}
+    event = call.event(CHANGED, allowed=True, action="describe", kind="layer", resource_id=layer, after=after)
+    call.record(event)

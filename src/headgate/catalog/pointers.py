@@ -1,0 +1,218 @@
+"""The pointers in the database: found by name, moved by compare-and-swap, and the ledger of their moves."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, insert, select, update
+
+from headgate.catalog.models import commit_table, run_pointer_table, table_pointer_table
+from headgate.catalog.names import Ident
+from headgate.kit.db import fetch
+from headgate.kit.ids import new_id
+
+_pointers, _own = table_pointer_table.c, run_pointer_table.c
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """The metadata file that is a table now, or is it for one run."""
+
+    uuid: str
+    version: int
+    metadata_file: str
+    metadata_sha256: str
+    snapshot_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What the current snapshot's summary says of a table."""
+
+    rows: int | None = None
+    bytes: int | None = None
+    files: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a name stands for: the layer's id, the table's, and its pointer, as far as there is any of them."""
+
+    layer_id: str | None = None
+    table_id: str | None = None
+    pointer: Pointer | None = None
+    is_own: bool = False
+    """Whether the pointer is the run's own."""
+    is_new: bool = False
+    """Whether the table exists for the run alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A pointer that is to move, and what the ledger says of it."""
+
+    table_id: str
+    base: Pointer | None
+    to: Pointer
+    counts: Counts
+    operation: str
+    parent_snapshot_id: int | None = None
+    added_rows: int | None = None
+    deleted_rows: int | None = None
+
+
+_FIND = (
+    "SELECT ly.id, it.id, p.uuid, p.version, p.metadata_file, p.metadata_sha256, p.snapshot_id FROM resources ly "
+    "LEFT JOIN resources it ON it.namespace = 'table' AND it.scope_id = ly.id AND it.name_key = :name "
+    "AND it.kind = 'table' LEFT JOIN table_pointers p ON p.table_id = it.id "
+    "WHERE ly.namespace = 'layer' AND ly.scope_id = '' AND ly.name_key = :layer"
+)
+_FIND_OWN = (
+    "SELECT table_id, uuid, version, metadata_file, metadata_sha256, snapshot_id FROM run_pointers "
+    "WHERE run_id = :run AND fence = :fence AND (table_id = :table OR (layer_id = :layer AND name = :name))"
+)
+
+
+def find(connection: Connection, ident: Ident, run: tuple[str, int] | None = None) -> Found:
+    """What a name stands for, to everyone, or to one run."""
+    if not ident.layer_key or not (ident.table_key or ident.table is None):
+        return Found()
+    rows = fetch(connection, _FIND, {"layer": ident.layer_key, "name": ident.table_key})
+    if not rows:
+        return Found()
+    layer, table, *pointer = rows[0]
+    found = Found(layer, table, Pointer(*pointer) if pointer[0] else None)
+    return _of_run(connection, ident, found, run) if run else found
+
+
+def _of_run(connection: Connection, ident: Ident, found: Found, run: tuple[str, int]) -> Found:
+    asked = {"run": run[0], "fence": run[1], "table": found.table_id, "layer": found.layer_id, "name": ident.table_key}
+    rows = fetch(connection, _FIND_OWN, asked)
+    if not rows:
+        return found
+    table, *pointer = rows[0]
+    return Found(found.layer_id, table, Pointer(*pointer), is_own=True, is_new=found.table_id is None)
+
+
+def layer_of(connection: Connection, ident: Ident) -> str | None:
+    """The id of the layer that a namespace stands for."""
+    return find(connection, Ident(ident.levels)).layer_id
+
+
+def pin(connection: Connection, run: tuple[str, int], found: Found, name: str, now: datetime) -> None:
+    """Give a run a pointer of its own to an output, which starts at the table's."""
+    table = select(table_pointer_table).where(_pointers.table_id == found.table_id)
+    row = connection.execute(table).mappings().one()
+    kept = ("uuid", "version", "metadata_file", "metadata_sha256", "snapshot_id", "rows", "bytes", "files")
+    connection.execute(
+        insert(run_pointer_table).values(
+            run_id=run[0],
+            fence=run[1],
+            table_id=found.table_id,
+            layer_id=found.layer_id,
+            name=name,
+            base_version=row["version"],
+            committed_at=now,
+            **{column: row[column] for column in kept},
+        )
+    )
+
+
+def create(connection: Connection, move: Move, now: datetime, member: str) -> None:
+    """Give a table its first pointer."""
+    values = _values(move, now)
+    connection.execute(
+        insert(table_pointer_table).values(table_id=move.table_id, uuid=move.to.uuid, committed_by_id=member, **values)
+    )
+
+
+def create_own(
+    connection: Connection, run: tuple[str, int], layer_id: str, name: str, move: Move, now: datetime
+) -> None:
+    """Give a run a table that exists for it alone."""
+    values = {**_values(move, now), "uuid": move.to.uuid}
+    connection.execute(
+        insert(run_pointer_table).values(
+            run_id=run[0], fence=run[1], table_id=move.table_id, layer_id=layer_id, name=name, **values
+        )
+    )
+
+
+def swap(connection: Connection, move: Move, now: datetime, member: str | None) -> bool:
+    """Move a table's pointer if it is still where it was; whether it was."""
+    base = move.base
+    assert base is not None  # noqa: S101 - a first pointer is created
+    place = (_pointers.table_id == move.table_id, _pointers.version == base.version)
+    same = _pointers.metadata_file == base.metadata_file
+    values = {**_values(move, now), "committed_by_id": member}
+    return connection.execute(update(table_pointer_table).where(*place, same).values(values)).rowcount == 1
+
+
+def swap_own(connection: Connection, run: tuple[str, int], move: Move, now: datetime) -> bool:
+    """The same for a run's own pointer."""
+    base = move.base
+    assert base is not None  # noqa: S101 - a first pointer is created
+    place = (_own.run_id == run[0], _own.fence == run[1], _own.table_id == move.table_id)
+    same = (_own.version == base.version, _own.metadata_file == base.metadata_file)
+    done = connection.execute(update(run_pointer_table).where(*place, *same).values(_values(move, now)))
+    return done.rowcount == 1
+
+
+def _values(move: Move, now: datetime) -> dict[str, Any]:
+    return {
+        "version": move.to.version,
+        "metadata_file": move.to.metadata_file,
+        "metadata_sha256": move.to.metadata_sha256,
+        "snapshot_id": move.to.snapshot_id,
+        "rows": move.counts.rows,
+        "bytes": move.counts.bytes,
+        "files": move.counts.files,
+        "committed_at": now,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """By whom, and for what, a pointer moves."""
+
+    member: str | None
+    token: str | None = None
+    work: str | None = None
+    run: str | None = None
+    step: int | None = None
+
+
+def enter(connection: Connection, moves: list[Move], now: datetime, author: Author) -> None:
+    """Write the moves of one commit into the ledger."""
+    group = new_id("commit")
+    rows = [
+        {
+            "id": new_id("commit"),
+            "group_id": group,
+            "table_id": move.table_id,
+            "version": move.to.version,
+            "operation": move.operation,
+            "at": now,
+            "member_id": author.member,
+            "token_id": author.token,
+            "work_id": author.work,
+            "run_id": author.run,
+            "step": author.step,
+            "snapshot_id": move.to.snapshot_id,
+            "parent_snapshot_id": move.parent_snapshot_id,
+            "added_rows": move.added_rows,
+            "deleted_rows": move.deleted_rows,
+            "metadata_file": move.to.metadata_file,
+        }
+        for move in moves
+    ]
+    connection.execute(insert(commit_table), rows)
+
+
+def was_used(connection: Connection, table_id: str) -> bool:
+    """Whether an id belongs, or belonged, to a table."""
+    text = (
+        "SELECT 1 FROM commits WHERE table_id = :id UNION ALL SELECT 1 FROM resources WHERE id = :id "
+        "UNION ALL SELECT 1 FROM deleted_items WHERE id = :id"
+    )
+    return bool(fetch(connection, text, {"id": table_id}))

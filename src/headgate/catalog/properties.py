@@ -1,0 +1,137 @@
+"""The table properties that are taken: those known to change only how a table is written and read, never where.
+
+A property that we do not know could point a table, its data or its metadata elsewhere in some engine; so it is refused.
+Notes of one's own go under `custom.`.
+"""
+
+import re
+from typing import Any
+
+from headgate.catalog.errors import NotValid
+
+CUSTOM = "custom."
+MAX_VALUE = 8_192
+MAX_MAPPING = 1 << 20
+MAX_PROPERTIES = 500
+FORMAT_VERSION = "format-version"
+PREVIOUS_VERSIONS = "write.metadata.previous-versions-max"
+MAX_PREVIOUS = 1000
+
+KNOWN = frozenset(
+    {
+        "comment",
+        "owner",
+        "created-by",
+        "provider",
+        "format",
+        "gc.enabled",
+        "commit.retry.num-retries",
+        "commit.retry.min-wait-ms",
+        "commit.retry.max-wait-ms",
+        "commit.retry.total-timeout-ms",
+        "commit.status-check.num-retries",
+        "commit.status-check.min-wait-ms",
+        "commit.status-check.max-wait-ms",
+        "commit.status-check.total-timeout-ms",
+        "commit.manifest.target-size-bytes",
+        "commit.manifest.min-count-to-merge",
+        "commit.manifest-merge.enabled",
+        "compatibility.snapshot-id-inheritance.enabled",
+        "history.expire.max-snapshot-age-ms",
+        "history.expire.max-ref-age-ms",
+        "history.expire.min-snapshots-to-keep",
+        "read.split.target-size",
+        "read.split.metadata-target-size",
+        "read.split.planning-lookback",
+        "read.split.open-file-cost",
+        "read.split.adaptive-size.enabled",
+        "read.parquet.vectorization.enabled",
+        "read.parquet.vectorization.batch-size",
+        "read.orc.vectorization.enabled",
+        "read.orc.vectorization.batch-size",
+        "schema.name-mapping.default",
+        "write.format.default",
+        "write.delete.format.default",
+        "write.target-file-size-bytes",
+        "write.delete.target-file-size-bytes",
+        "write.distribution-mode",
+        "write.fanout.enabled",
+        "write.object-storage.enabled",
+        "write.object-storage.partitioned-paths",
+        "write.manifest-lists.enabled",
+        "write.metadata.compression-codec",
+        "write.metadata.delete-after-commit.enabled",
+        PREVIOUS_VERSIONS,
+        "write.metadata.metrics.default",
+        "write.metadata.metrics.max-inferred-column-defaults",
+        "write.summary.partition-limit",
+        "write.upsert.enabled",
+        "write.wap.enabled",
+        "write.avro.compression-codec",
+        "write.avro.compression-level",
+        "write.orc.stripe-size-bytes",
+        "write.orc.block-size-bytes",
+        "write.orc.compression-codec",
+        "write.orc.compression-strategy",
+        "write.orc.vectorized.batch-size",
+        "write.orc.bloom.filter.columns",
+        "write.orc.bloom.filter.fpp",
+    }
+)
+_FORMS = re.compile(
+    r"write\.(delete\.)?parquet\.[a-z0-9.-]+"
+    r"|write\.(delete|update|merge)\.(mode|isolation-level|distribution-mode|granularity)"
+    r"|write\.spark\.[a-z0-9.-]+"
+    r"|write\.metadata\.metrics\.column\..+"
+    r"|write\.parquet\.bloom-filter-(enabled|fpp|max-bytes|ndv)\.column\..+"
+    r"|custom\.[A-Za-z0-9_.-]+"
+)
+_RESERVED = frozenset(
+    {
+        FORMAT_VERSION,
+        "uuid",
+        "snapshot-count",
+        "current-snapshot-summary",
+        "current-snapshot-id",
+        "current-snapshot-timestamp-ms",
+        "current-schema",
+        "default-partition-spec",
+        "default-sort-order",
+    }
+)
+"""Names that stand for a part of the metadata itself; on creating, engines may set the first."""
+
+
+def check(found: Any, *, creating: bool = False) -> dict[str, str]:
+    """Properties that somebody sets, if all of them are taken; without those that stand for something else."""
+    if not isinstance(found, dict) or len(found) > MAX_PROPERTIES:
+        raise NotValid(f"properties are at most {MAX_PROPERTIES} names with a text each")
+    kept: dict[str, str] = {}
+    for name, value in found.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise NotValid("properties are names with a text each")
+        if name == FORMAT_VERSION and creating:
+            _check_version(value)
+            continue
+        _check_one(name, value)
+        kept[name] = value
+    return kept
+
+
+def _check_version(value: str) -> None:
+    if value != "2":
+        raise NotValid(f"format-version {value[:20]!r} is not supported; tables have format version 2")
+
+
+def _check_one(name: str, value: str) -> None:
+    if name in _RESERVED:
+        raise NotValid(f"The property {name!r} is part of the table itself and cannot be set")
+    if len(name) > 300 or (name not in KNOWN and not _FORMS.fullmatch(name)):
+        raise NotValid(
+            f"The property {name[:300]!r} is not one that may be set; notes of your own go under {CUSTOM + 'NAME'!r}"
+        )
+    limit = MAX_MAPPING if name == "schema.name-mapping.default" else MAX_VALUE
+    if len(value) > limit or "\0" in value:
+        raise NotValid(f"The value of the property {name!r} is longer than {limit} characters, or not text")
+    if name == PREVIOUS_VERSIONS and not (value.isascii() and value.isdigit() and 1 <= int(value) <= MAX_PREVIOUS):
+        raise NotValid(f"{name} is a number from 1 to {MAX_PREVIOUS}")
