@@ -4,11 +4,15 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.TreeSet;
 import java.util.jar.JarFile;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.apache.spark.sql.catalyst.analysis.FunctionRegistryBase;
 
 /** Prints every concrete plan class, expression class, function and procedure that the given jars bring. */
 public final class Inventory {
 
   private static final String SPARK = "org.apache.spark.sql.";
+  private static final Pattern EXAMPLE = Pattern.compile("\n\\s*> (.*?);\n", Pattern.DOTALL);
   private static final TreeSet<String> FOUND = new TreeSet<>();
 
   public static void main(String[] jars) throws Exception {
@@ -24,8 +28,8 @@ public final class Inventory {
         }
       }
     }
-    functions(loader, "FunctionRegistry", "function");
-    functions(loader, "TableFunctionRegistry", "function");
+    functions(loader, "FunctionRegistry");
+    functions(loader, "TableFunctionRegistry");
     procedures(loader);
     FOUND.forEach(System.out::println);
   }
@@ -50,12 +54,20 @@ public final class Inventory {
     }
   }
 
-  private static void functions(ClassLoader loader, String registry, String kind) throws Exception {
+  private static void functions(ClassLoader loader, String registry) throws Exception {
     Object module = Class.forName(SPARK + "catalyst.analysis." + registry + "$", true, loader).getField("MODULE$").get(null);
-    Object builtin = module.getClass().getMethod("builtin").invoke(module);
-    scala.collection.Iterable<?> listed =
-        (scala.collection.Iterable<?>) builtin.getClass().getMethod("listFunction").invoke(builtin);
-    listed.iterator().foreach(each -> FOUND.add(kind + " " + ((org.apache.spark.sql.catalyst.FunctionIdentifier) each).funcName()));
+    FunctionRegistryBase<?> builtin = (FunctionRegistryBase<?>) module.getClass().getMethod("builtin").invoke(module);
+    builtin.listFunction().foreach(each -> {
+      FOUND.add("function " + each.funcName());
+      examples(each.funcName(), builtin.lookupFunction(each).get().getExamples());
+      return null;
+    });
+  }
+
+  /** The examples of its documentation, one a line, with line ends as \\n. */
+  private static void examples(String function, String documented) {
+    Matcher each = EXAMPLE.matcher(documented.replace("_FUNC_", function));
+    while (each.find()) FOUND.add("example " + function + " " + each.group(1).replace("\n", "\\n"));
   }
 
   private static void procedures(ClassLoader loader) throws Exception {

@@ -1,10 +1,10 @@
-"""One guarded server a module, and what it may not give away."""
+"""One guarded server for all these tests, and what it may not give away."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql.connect.session import SparkSession
 
 from headgate.engine import jars as engine_jars
 from headgate.engine.jars import Jars
@@ -17,27 +17,22 @@ def jars() -> Jars:
     return engine_jars.ensure()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def guarded(jars: Jars, tmp_path_factory: pytest.TempPathFactory) -> Iterator[server.Server]:
     """A server with the guard, whose protocol is open, so that plans which no SQL makes reach the guard too."""
     with server.started(jars, tmp_path_factory.mktemp("guarded")) as running:
         yield running
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def spark(guarded: server.Server) -> Iterator[Any]:
     """A session on the guarded server."""
-    from pyspark.sql.connect.session import SparkSession
-
     session = SparkSession.builder.remote(guarded.url).create()
     yield session
     session.stop()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def classpath(jars: Jars) -> str:
     """The class path of small Java programs that ask the jars themselves."""
     return ":".join([f"{engine_jars.java.spark_jars()}/*", *(str(path) for path in jars.paths)])
-
-
-HERE = Path(__file__).parent

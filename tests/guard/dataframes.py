@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from pyspark.sql.connect import functions as sf
+
 from tests.guard.server import Server
 
 Act = Callable[[Any, Server], Any]
@@ -10,7 +12,6 @@ Act = Callable[[Any, Server], Any]
 
 def refused() -> dict[str, Act]:
     """Each by the name of what it tries."""
-    from pyspark.sql.connect import functions as sf
 
     def udf(spark: Any, at: Server) -> Any:
         return spark.range(2).select(sf.udf(str)("id")).collect()
@@ -105,8 +106,6 @@ def refused() -> dict[str, Act]:
 
 def allowed() -> dict[str, Act]:
     """What is no more than SQL can do."""
-    from pyspark.sql.connect import functions as sf
-
     return {
         "table": lambda spark, at: spark.table("lake.raw.t").collect(),
         "range": lambda spark, at: spark.range(3).select((sf.col("id") * 2).alias("x")).collect(),

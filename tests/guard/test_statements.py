@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from pyspark.sql.connect.session import SparkSession
 
 from tests.guard import attacks, dataframes, legitimate
 from tests.guard.server import VARIABLE, Server
@@ -124,8 +125,6 @@ def test_plans_that_sql_could_make_pass(prepared: Any, guarded: Server) -> None:
 
 
 def test_a_session_whose_settings_were_changed_is_refused(guarded: Server) -> None:
-    from pyspark.sql.connect.session import SparkSession
-
     for key, value in (
         ("spark.sql.runSQLOnFiles", "true"),
         ("spark.sql.variable.substitute", "true"),
@@ -141,8 +140,6 @@ def test_a_session_whose_settings_were_changed_is_refused(guarded: Server) -> No
 
 
 def test_a_session_cannot_leave_its_catalog(guarded: Server) -> None:
-    from pyspark.sql.connect.session import SparkSession
-
     session = SparkSession.builder.remote(guarded.url).create()
     try:
         with pytest.raises(Exception, match=f"{REFUSED}this session"):

@@ -31,7 +31,8 @@ public final class GuardPlugin implements SparkPlugin {
     return null;
   }
 
-  static void check(SparkConf conf) {
+  /** Throws unless these settings, and the classes on the class path, are those that the guard needs. */
+  public static void check(SparkConf conf) {
     List<String> extensions = List.of(conf.get(EXTENSIONS, "").split("\\s*,\\s*"));
     if (!extensions.get(extensions.size() - 1).equals(GuardExtensions.class.getName()) || !extensions.contains(ICEBERG)) {
       throw wrong(EXTENSIONS + " must be " + ICEBERG + "," + GuardExtensions.class.getName());
