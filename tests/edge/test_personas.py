@@ -155,6 +155,19 @@ TABLE: dict[tuple[str, str], tuple[Any, str]] = {
     ("POST", "/api/access/test"): ({"world": "members: {a: {role: owner}}\nresources: []\nchecks: []\n"}, ADMINS),
     ("GET", "/api/access/export"): (None, ADMINS),
     ("GET", "/api/access/tables"): (None, "ok"),
+    ("GET", "/api/volumes/{volume_id}/files"): (None, "401 401 ok ok ok 404 404 ok 404 401"),
+    ("PUT", "/api/volumes/{volume_id}/files/{path}"): (None, "401 401 ok 409 409 404 404 403 404 401"),
+    ("GET", "/api/volumes/{volume_id}/files/{path}"): (None, "404"),
+    ("DELETE", "/api/volumes/{volume_id}/files/{path}"): (None, "401 401 404 404 404 404 404 403 404 401"),
+    ("POST", "/api/volumes/{volume_id}/uploads"): (
+        {"path": "{who}.csv", "size": 1},
+        "401 401 ok ok ok 404 404 403 404 401",
+    ),
+    ("GET", "/api/volumes/{volume_id}/uploads"): (None, "401 401 ok ok ok 404 404 403 404 401"),
+    ("GET", "/api/uploads/{upload_id}"): (None, "404"),
+    ("PATCH", "/api/uploads/{upload_id}"): (None, "404"),
+    ("POST", "/api/uploads/{upload_id}/finish"): ({}, "404"),
+    ("DELETE", "/api/uploads/{upload_id}"): (None, "404"),
     ("GET", "/api/audit"): (None, ADMINS),
     ("POST", "/access/v1/evaluation"): (MART, "ok"),
     ("POST", "/access/v1/evaluations"): ({"evaluations": [MART]}, "ok"),
@@ -190,6 +203,7 @@ def test_each_caller_is_answered_as_the_table_says(millrace_on_sqlite: Company, 
     places = {
         "session_id": f"ses_{zero}", "invitation_id": f"inv_{zero}", "token_id": f"tok_{zero}",
         "request_id": f"req_{zero}", "channel": "runs",
+        "volume_id": millrace.id("volume", "raw.invoices"), "path": "2026/march.csv", "upload_id": f"upl_{zero}",
         "member_id": millrace.id("member", "Ben"), "group_id": millrace.id("group", "stewards"),
         "context_id": millrace.id("context", "finance"), "resource_id": millrace.id("data_mart", "Revenue"),
     }  # fmt: skip
@@ -197,5 +211,6 @@ def test_each_caller_is_answered_as_the_table_says(millrace_on_sqlite: Company, 
     for who, api in apis(millrace).items():
         sent = filled(body, who)
         more = {"params": sent} if method == "GET" and sent else {"json": sent} if sent is not None else {}
-        found[who] = api.request(method, path.format(**places), **more).status_code
+        headers = {"Upload-Offset": "0"} if path.startswith("/api/uploads/") else {}
+        found[who] = api.request(method, path.format(**places), headers=headers, **more).status_code
     assert found == expected(row)

@@ -76,6 +76,16 @@ ROUTES = {
     ("POST", "/api/access/test"): ("ask_about_members", "nothing"),
     ("GET", "/api/access/export"): ("ask_about_members", "reads"),
     ("GET", "/api/access/tables"): (MEMBER_OR_OPERATOR, "nothing"),
+    ("GET", "/api/volumes/{volume_id}/files"): ("see on {volume_id}", "reads"),
+    ("PUT", "/api/volumes/{volume_id}/files/{path}"): ("edit on {volume_id}", "changes"),
+    ("GET", "/api/volumes/{volume_id}/files/{path}"): ("see on {volume_id}", "reads"),
+    ("DELETE", "/api/volumes/{volume_id}/files/{path}"): ("edit on {volume_id}", "changes"),
+    ("POST", "/api/volumes/{volume_id}/uploads"): ("edit on {volume_id}", "changes"),
+    ("GET", "/api/volumes/{volume_id}/uploads"): ("edit on {volume_id}", "nothing"),
+    ("GET", "/api/uploads/{upload_id}"): (MEMBER, "nothing"),
+    ("PATCH", "/api/uploads/{upload_id}"): (MEMBER, "changes"),
+    ("POST", "/api/uploads/{upload_id}/finish"): (MEMBER, "changes"),
+    ("DELETE", "/api/uploads/{upload_id}"): (MEMBER, "changes"),
     ("GET", "/api/audit"): ("read_audit", "nothing"),
     ("POST", "/access/v1/evaluation"): (MEMBER, "decisions"),
     ("POST", "/access/v1/evaluations"): (MEMBER, "decisions"),
@@ -121,7 +131,7 @@ def test_every_route_is_in_the_table_with_its_guard_and_audit_entry(tmp_path: An
         declared = getattr(route.endpoint, "declared", None)
         assert declared is not None, f"{route.path} was added without a guard"
         for method in route.methods:
-            found[method, route.path] = (guard_of(declared), declared.audit.value)
+            found[method, route.path_format] = (guard_of(declared), declared.audit.value)
     assert found == ROUTES
 
 
