@@ -1,7 +1,7 @@
 """Removes what no row names any more: uploads whose time is over, their parts, and bytes that a death left behind.
 
 Bytes are old before they are swept, since those of a file are written before the row that names it. Those of an upload
-that can still be finished are left, however old: its finish may take them. So are those of a deleted volume, which can be
+that can still be finished are left, however old: its finish may take them. So are those of a volume that may be
 restored.
 """
 
