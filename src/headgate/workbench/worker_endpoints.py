@@ -16,7 +16,6 @@ from headgate.errors import Conflict, Invalid, NotSignedIn
 from headgate.warehouse.places import result_page
 from headgate.warehouse.store import Taken
 from headgate.workbench import queue, repository
-from headgate.workbench.results import ARROW
 from headgate.workbench.watching import LONGEST
 from headgate.workbench.worker_schemas import (
     ClaimIn,
@@ -127,7 +126,7 @@ def beat_worker(stages: Stages, body: HeartbeatIn, wait: Wait = 0) -> OrdersOut:
     audit=Audit.changes,
     summary="Upload a page",
     errors=[Conflict],
-    takes=ARROW,
+    takes="application/octet-stream",
     staged=True,
     limiter=LIMITER,
 )

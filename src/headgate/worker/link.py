@@ -79,7 +79,7 @@ class Link:
             f"/api/worker/statements/{job.id}/pages/{number}",
             content=page,
             params={"worker": self.worker, "fence": job.fence},
-            headers={"Content-Type": "application/vnd.apache.arrow.stream"},
+            headers={"Content-Type": "application/octet-stream"},
         )
 
     def finish(self, job: Job, state: str, *, first_page: bytes | None = None, **more: Any) -> str:
