@@ -8,6 +8,10 @@ from fastapi import FastAPI
 from headgate import __version__
 from headgate.audit import endpoints as audit
 from headgate.audit.events import record
+from headgate.catalog import endpoints as catalog
+from headgate.catalog import namespace_endpoints as namespaces
+from headgate.catalog import oauth
+from headgate.catalog import signing_endpoints as signing
 from headgate.config import Settings
 from headgate.contexts import endpoints as contexts
 from headgate.edge import health, problems
@@ -18,8 +22,12 @@ from headgate.governance import endpoints as governance
 from headgate.groups import endpoints as groups
 from headgate.kit.batches import Batches
 from headgate.kit.db import Database
+from headgate.lakehouse import deleted_endpoints as deleted
+from headgate.lakehouse import endpoints as layers
 from headgate.lakehouse import files_endpoints as files
+from headgate.lakehouse import table_endpoints as tables
 from headgate.lakehouse import uploads_endpoints as uploads
+from headgate.lakehouse import volume_endpoints as volumes
 from headgate.members import endpoints as members
 from headgate.members import invitation_endpoints as invitations
 from headgate.notifications import endpoints as notifications
@@ -30,6 +38,9 @@ from headgate.sessions import endpoints as sessions
 from headgate.supervisor.preflight import key_file
 from headgate.tokens import endpoints as tokens
 from headgate.web import endpoints as web
+from headgate.workbench import endpoints as workbench
+from headgate.workbench import saved_endpoints as saved
+from headgate.workbench import worker_endpoints as workers
 
 DESCRIPTION = """
 A self-hosted, governed data platform: one access model from the lakehouse to the report.
@@ -50,12 +61,23 @@ ROUTERS = (
     notifications.router,
     web.router,
     resources.router,
+    layers.router,
+    tables.router,
+    volumes.router,
+    deleted.router,
     governance.router,
     requests.router,
     files.router,
     uploads.router,
     audit.router,
     authzen.router,
+    oauth.router,
+    namespaces.router,
+    catalog.router,
+    signing.router,
+    workbench.router,
+    saved.router,
+    workers.router,
 )
 
 
@@ -66,6 +88,7 @@ def create_app(settings: Settings, database: Database | None = None) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
+        app.state.services.watch.close()
         app.state.services.batches.close()
         app.state.services.uses.close()
         found.close()

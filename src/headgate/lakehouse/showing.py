@@ -1,0 +1,74 @@
+"""Layers, tables and volumes as a caller sees them: lists, one by its id, and a layer by its name."""
+
+from headgate.access.book import BOOK
+from headgate.edge.call import Call
+from headgate.edge.pages import begins_after
+from headgate.errors import Invalid, NotFound
+from headgate.kit.ids import kind_of
+from headgate.kit.names import is_text
+from headgate.kit.paging import BadCursor
+from headgate.lakehouse import repository, service, trash
+from headgate.lakehouse.schemas import GrantPage, LakeDeleted, LakePage, LakeResource
+from headgate.members.schemas import Named
+from headgate.resources.repository import Query, ResourceSort, details, page
+
+
+def one(call: Call, identifier: str) -> LakeResource:
+    """A layer, table or volume with what the caller can do with it; the guard has let them see it."""
+    found = details(call.connection, call.caller.member, [identifier], call.now, call.caller.narrowing)
+    if not found:
+        raise NotFound
+    return repository.shown(call.connection, found)[0]
+
+
+def listed(
+    call: Call, kind: str, sort: ResourceSort, prefix: str, limit: int, cursor: str | None, layer: str | None = None
+) -> LakePage:
+    """A page of those of a kind that the caller may see; of tables and volumes, of one layer if it is given."""
+    if not is_text(prefix):
+        raise Invalid("query.prefix: a name cannot hold control characters")
+    if layer is not None:
+        prefix = f"{service.full_name(call.connection, layer_asked(call, layer))}.{prefix}"
+    purpose = f"{kind} {sort.value} {prefix}"
+    if not call.caller.narrowing.permits_action(BOOK.tables[kind].listed_by, call.now):
+        return LakePage(items=[], next_cursor=None)
+    query = Query(
+        call.caller.member,
+        kind,
+        call.now,
+        sort,
+        prefix,
+        limit,
+        begins_after(cursor, purpose),
+        narrowing=call.caller.narrowing,
+    )
+    try:
+        found, following = page(call.connection, query)
+    except BadCursor as error:
+        raise Invalid(f"query.cursor: {error}") from None
+    call.note_read("see", kind, None)
+    items = repository.shown(call.connection, found)
+    return LakePage(items=items, next_cursor=following.encode(purpose) if following else None)
+
+
+def layer_asked(call: Call, text: str) -> str:
+    """The id of a layer that a caller names by its name or id and may see; NotFound otherwise."""
+    found = text if kind_of(text) == "layer" else service.find_layer(call.connection, text)
+    call.require("see", "layer", found)
+    return str(found)
+
+
+def deleted(call: Call, identifier: str) -> LakeDeleted:
+    """What has just been deleted, as whoever did it sees it."""
+    row = trash.one(call.connection, identifier)
+    layer = service.full_name(call.connection, row["layer_id"]) if row["kind"] != "layer" else ""
+    return trash.shown(row, layer, Named(id=call.caller.member, name=call.subject.name))
+
+
+def grants(call: Call, identifier: str, limit: int, cursor: str | None) -> GrantPage:
+    """A page of the grants on a resource and on its layer; the guard has asked for see_access."""
+    purpose = f"grants on {identifier}"
+    after = begins_after(cursor, purpose)
+    items, following = repository.grants_page(call.connection, identifier, call.now, limit, after, purpose)
+    call.note_read("see_access", kind_of(identifier) or "", identifier)
+    return GrantPage(items=items, next_cursor=following)
