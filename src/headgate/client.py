@@ -6,6 +6,8 @@ with Headgate("https://data.example.com", token="hgt_…") as headgate:
 """
 
 from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -13,11 +15,18 @@ import httpx2 as httpx
 from pydantic import TypeAdapter
 
 from headgate.governance.schemas import Can, Changed, Explained, Me, MemberName, WhatIfAnswer, WhatPage, WhoPage
+from headgate.lakehouse.files_schemas import FileOut, FilePage
+from headgate.lakehouse.files_transfer import Progress, Transfer
 from headgate.members.schemas import InvitationOut, MemberOut, MemberPage
 from headgate.resources.schemas import Resource, ResourcePage
 from headgate.tokens.schemas import TokenMade
+from headgate.workbench.following import STATEMENTS, run
 
 T = TypeVar("T")
+
+
+def _quietly(done: int, total: int) -> None:
+    """Tell nobody how far a transfer is."""
 
 
 class HeadgateError(Exception):
@@ -26,6 +35,40 @@ class HeadgateError(Exception):
     def __init__(self, status: int, body: dict[str, Any]) -> None:
         self.status, self.code, self.body = status, str(body.get("code", "")), body
         super().__init__(str(body.get("detail") or f"the server answered {status}"))
+
+
+class Rows:
+    """The rows of a statement, fetched page by page; `statement` says the rest of it."""
+
+    def __init__(self, headgate: "Headgate", statement: dict[str, Any]) -> None:
+        self._headgate, self.statement = headgate, statement
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return [one["name"] for one in self.statement["columns"] or ()]
+
+    @property
+    def truncated(self) -> bool:
+        """Whether rows were left out because of a limit."""
+        return bool(self.statement["truncated"])
+
+    def __len__(self) -> int:
+        return int(self.statement["rows"] or 0)
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        """Each row, with values as JSON holds them: decimals and times are texts."""
+        place = f"{STATEMENTS}/{self.statement['id']}/pages"
+        for number in range(self.statement["pages"] or 0):
+            data = self.statement["data"] if number == 0 else self._headgate.request("GET", f"{place}/{number}")["data"]
+            yield from map(tuple, data or ())
+
+    def arrow(self) -> Any:
+        """All rows as one pyarrow.Table, with their exact types."""
+        import pyarrow as pa
+
+        pages = [self._headgate.page(self.statement["id"], number) for number in range(self.statement["pages"] or 0)]
+        return pa.concat_tables(pa.ipc.open_stream(page).read_all() for page in pages)
 
 
 class Headgate:
@@ -51,7 +94,10 @@ class Headgate:
         """Any request of the API; its answer as plain values, or HeadgateError."""
         given = {name: value for name, value in parameters.items() if value is not None}
         more = {} if body is None else {"json": body}
-        response = self._http.request(method, path, params=given, **more)
+        return self._answer(self._http.request(method, path, params=given, **more))
+
+    @staticmethod
+    def _answer(response: httpx.Response) -> Any:
         is_json = "json" in response.headers.get("content-type", "")
         if not response.is_success:
             raise HeadgateError(response.status_code, response.json() if is_json else {})
@@ -124,6 +170,49 @@ class Headgate:
         """Invite someone; the answer holds the link if no mail is sent."""
         return self._typed(InvitationOut, "POST", "/api/invitations", {"email": email, "role": role, **more})
 
+    def sql(self, sql: str, *, max_rows: int | None = None, seconds: float | None = None) -> "Rows":
+        """Run SQL as the token's member and wait for its end. Whatever breaks that off cancels the statement.
+
+        for id, amount in headgate.sql("SELECT id, amount FROM service.revenue"): …
+        table = headgate.sql("SELECT * FROM service.revenue").arrow()
+        """
+        return Rows(self, run(self.request, sql, max_rows, seconds=seconds))
+
+    def page(self, statement: str, number: int) -> bytes:
+        """A page of a statement's rows, as an Arrow stream."""
+        accept = {"Accept": "application/vnd.apache.arrow.stream"}
+        response = self._http.get(f"{STATEMENTS}/{statement}/pages/{number}", headers=accept)
+        if not response.is_success:
+            raise HeadgateError(response.status_code, response.json())
+        return response.content
+
     def make_token(self, name: str, **limits: Any) -> TokenMade:
         """Make a token of one's own; its secret is in the answer."""
         return self._typed(TokenMade, "POST", "/api/tokens", {"name": name, **limits})
+
+    @cached_property
+    def _transfer(self) -> Transfer:
+        return Transfer(self._http, self._answer)
+
+    def files(self, volume: str, *, prefix: str = "") -> Iterator[FileOut]:
+        """All files of a volume (`raw.invoices`, or an id) whose paths begin like this."""
+        at = f"/api/volumes/{self._transfer.volume_id(volume)}/files"
+        for page in self._pages(FilePage, "GET", at, prefix=prefix):
+            yield from page.items
+
+    def upload_file(
+        self, volume: str, file: str | Path, path: str = "", *, overwrite: bool = False, progress: Progress = _quietly
+    ) -> FileOut:
+        """Send a file to a volume, under its own name or another path. One that broke off is gone on with."""
+        source = Path(file)
+        identifier = self._transfer.volume_id(volume)
+        found = self._transfer.send(identifier, source, path or source.name, progress, overwrite=overwrite)
+        return FileOut.model_validate(found)
+
+    def download_file(self, volume: str, path: str, target: str | Path, *, progress: Progress = _quietly) -> Path:
+        """Fetch a file of a volume; it replaces the target once it is whole, and has the sum that the server says."""
+        return self._transfer.fetch(self._transfer.volume_id(volume), path, Path(target), progress)
+
+    def delete_file(self, volume: str, path: str) -> None:
+        """Delete a file of a volume."""
+        self.request("DELETE", self._transfer.url(self._transfer.volume_id(volume), path))

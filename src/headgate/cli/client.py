@@ -3,13 +3,17 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import httpx2 as httpx
 
 from headgate.cli.credentials import stored
 from headgate.errors import Problem
 from headgate.kit.secrets import Sort, is_well_formed
+
+if TYPE_CHECKING:
+    from headgate.lakehouse.files_transfer import Transfer
 
 SERVER_VARIABLE = "HEADGATE_SERVER_URL"
 TOKEN_VARIABLE = "HEADGATE_TOKEN"  # noqa: S105 - the name of a variable
@@ -45,6 +49,23 @@ class Client:
         given = {name: value for name, value in parameters.items() if value is not None}
         more = {} if body is None else {"json": body}
         return self._answer(self._http.request(method, path, params=given, **more))
+
+    @cached_property
+    def transfer(self) -> "Transfer":
+        """Files of volumes, sent and fetched."""
+        from headgate.lakehouse.files_transfer import Transfer
+
+        return Transfer(self._http, self._answer)
+
+    def read(self, path: str, **parameters: Any) -> Iterator[bytes]:
+        """The bytes of an answer, as they come."""
+        given = {name: value for name, value in parameters.items() if value is not None}
+        accept = {"Accept": given.pop("accept", "*/*")}
+        with self._http.stream("GET", path, params=given, headers=accept) as response:
+            if not response.is_success:
+                response.read()
+                self._answer(response)
+            yield from response.iter_bytes()
 
     @staticmethod
     def _answer(response: httpx.Response) -> Any:

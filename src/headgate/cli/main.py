@@ -12,6 +12,7 @@ from headgate.contexts import cli as contexts
 from headgate.engine import cli as engine
 from headgate.governance import cli as access
 from headgate.groups import cli as groups
+from headgate.lakehouse import volume_cli as volumes
 from headgate.members import cli as members
 from headgate.notifications import cli as notifications
 from headgate.organization import cli as organization
@@ -21,6 +22,9 @@ from headgate.secrets import cli as secrets
 from headgate.sessions import cli as sessions
 from headgate.sessions import own_cli as own
 from headgate.tokens import cli as tokens
+from headgate.workbench import cli as workbench
+from headgate.workbench import saved_cli as saved
+from headgate.worker import cli as worker
 
 app = typer.Typer(
     name="headgate",
@@ -48,9 +52,14 @@ app.add_typer(tokens.app, name="token")
 app.add_typer(access.app, name="access")
 app.add_typer(requests.app, name="request")
 app.add_typer(resources.app, name="resource")
+app.add_typer(volumes.app, name="volume")
 app.add_typer(audit.app, name="audit")
 app.add_typer(secrets.app, name="keys")
 app.add_typer(engine.app, name="spark")
+app.add_typer(saved.app, name="saved")
+app.add_typer(workbench.app, name="statement")
+app.add_typer(worker.app, name="worker")
+app.command("sql")(workbench.sql)
 app.command("me")(access.me)
 
 

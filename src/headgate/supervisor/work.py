@@ -44,13 +44,13 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def work(settings: Settings, server: str) -> None:
-    """Run members' statements on this machine's Spark."""
+def work(settings: Settings, server: str, secret: str | None = None) -> None:
+    """Run a server's statements on this machine's Spark. Without a secret, the server is this installation's own."""
     # Only this process loads what speaks with Spark.
     from headgate.engine.member import MemberSpark  # noqa: PLC0415
     from headgate.worker.process import Worker  # noqa: PLC0415
 
-    secret = derived_secret(Sort.worker, key_file(settings).key("worker"))
+    secret = secret or derived_secret(Sort.worker, key_file(settings).key("worker"))
     spark = MemberSpark(settings, f"{server}/iceberg")
     worker = Worker(server, secret, spark, slots=settings.spark.slots, prewarm=settings.spark.prewarm)
     # From a thread of its own: the main thread may hold the very lock that `stop` takes.

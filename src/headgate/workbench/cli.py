@@ -1,0 +1,279 @@
+"""`headgate sql` and `headgate statement`: run SQL, follow it, stop it, and keep its rows."""
+
+import sys
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headgate.cli.output import Json, print_json, print_table, told
+
+if TYPE_CHECKING:
+    from headgate.cli.client import Client
+
+app = typer.Typer(help="Statements that you ran.", no_args_is_help=True, rich_markup_mode=None)
+
+SHOWN = 1000
+"""How many rows a table on the terminal has, unless --limit says otherwise."""
+INTERRUPTED = 130
+
+Statement = Annotated[str, typer.Argument(help="The statement, by id.")]
+
+
+class Format(StrEnum):
+    """What rows are written as."""
+
+    table = "table"
+    csv = "csv"
+    json = "json"
+    arrow = "arrow"
+    parquet = "parquet"
+
+
+As = Annotated[Format, typer.Option("--format", help="What to write the rows as.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="A file for the rows; else they are printed.")]
+
+
+@told
+def sql(
+    text: Annotated[str | None, typer.Argument(help="The SQL; - reads it from standard input.")] = None,
+    file: Annotated[Path | None, typer.Option("--file", "-f", help="A file with the SQL.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Keep at most so many rows.")] = None,
+    as_: As = Format.table,
+    output: Output = None,
+) -> None:
+    """Run SQL as yourself, and print its rows. Ctrl-C cancels it.
+
+    A table on the terminal has 1,000 rows at most, unless --limit says otherwise; the other formats have all that the
+    server keeps.
+    """
+    from headgate.cli.client import connect
+
+    statement = sql_text(text, file)
+    most = limit or (SHOWN if as_ is Format.table and output is None else None)
+    with connect() as client:
+        found = follow(client, statement, most)
+        write_rows(client, found, as_, output)
+
+
+def sql_text(text: str | None, file: Path | None) -> str:
+    """The SQL that is meant: given, in a file, or on standard input."""
+    from headgate.errors import Invalid
+
+    if (text is None) == (file is None):
+        raise Invalid("give the SQL, or --file with a file of it, or - for standard input")
+    if file is not None:
+        return file.read_text(encoding="utf-8")
+    return sys.stdin.read() if text == "-" else str(text)
+
+
+def follow(client: "Client", statement: str, limit: int | None) -> dict[str, Any]:
+    """The statement when it is over. Breaking off cancels it, on the server too."""
+    from headgate.workbench.following import run
+
+    try:
+        with _Bar() as bar:
+            return run(client.request, statement, limit, seen=bar.show)
+    except KeyboardInterrupt:
+        print("Cancelled.", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+class _Bar:
+    """How far a statement is, on the terminal; nothing if there is none."""
+
+    def __init__(self) -> None:
+        self._progress: Any = None
+        self._task: Any = None
+
+    def __enter__(self) -> "_Bar":
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+            columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[more]}"))
+            self._progress = Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
+            self._progress.start()
+            self._task = self._progress.add_task("queued", total=None, more="")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+    def show(self, found: dict[str, Any]) -> None:
+        """Draw it as it is now."""
+        if self._progress is None:
+            return
+        far = found["progress"] or {"stages": [], "tasks_done": 0, "tasks_total": 0, "bytes_read": 0}
+        done = sum(1 for one in far["stages"] if one["complete"])
+        more = f"{far['tasks_done']}/{far['tasks_total']} tasks, stage {min(done + 1, len(far['stages']))} of " + str(
+            len(far["stages"])
+        )
+        self._progress.update(
+            self._task,
+            description=found["state"],
+            total=far["tasks_total"] or None,
+            completed=far["tasks_done"],
+            more=more if far["stages"] else "",
+        )
+
+
+def write_rows(client: "Client", found: dict[str, Any], as_: Format, output: Path | None) -> None:
+    """Write the rows of a statement that succeeded."""
+    writers: dict[Format, Callable[[], None]] = {
+        Format.table: lambda: _print(client, found),
+        Format.json: lambda: print_json(_as_json(client, found)),
+        Format.csv: lambda: _save(client, found, as_, output),
+        Format.parquet: lambda: _save(client, found, as_, output),
+        Format.arrow: lambda: _save_arrow(client, found, output),
+    }
+    if output is not None and as_ in (Format.table, Format.json):
+        import json
+
+        output.write_text(json.dumps(_as_json(client, found), indent=2, ensure_ascii=False), encoding="utf-8")
+    else:
+        writers[as_]()
+    if found["truncated"]:
+        print(f"Only {found['rows']:,} rows were kept; --limit and the server's settings bound them.", file=sys.stderr)
+
+
+def _rows(client: "Client", found: dict[str, Any]) -> list[list[Any]]:
+    rows = list(found["data"] or ())
+    for number in range(1, found["pages"] or 0):
+        rows += client.get(f"/api/sql/statements/{found['id']}/pages/{number}")["data"]
+    return rows
+
+
+def _as_json(client: "Client", found: dict[str, Any]) -> dict[str, Any]:
+    return {"columns": found["columns"], "rows": _rows(client, found), "truncated": found["truncated"]}
+
+
+def _print(client: "Client", found: dict[str, Any]) -> None:
+    if found["withheld"]:
+        print("You may no longer read what these rows were read from.")
+        return
+    if not found["columns"]:
+        print("Done.")
+        return
+    print_table([one["name"] for one in found["columns"]], _rows(client, found), empty="No rows.")
+
+
+def _sink(output: Path | None) -> Any:
+    from contextlib import nullcontext
+
+    return output.open("wb") if output else nullcontext(sys.stdout.buffer)
+
+
+def _save(client: "Client", found: dict[str, Any], as_: Format, output: Path | None) -> None:
+    with _sink(output) as sink:
+        for part in client.read(f"/api/sql/statements/{found['id']}/download", format=as_.value):
+            sink.write(part)
+        sink.flush()
+
+
+def _save_arrow(client: "Client", found: dict[str, Any], output: Path | None) -> None:
+    import pyarrow as pa
+
+    arrow, writer = "application/vnd.apache.arrow.stream", None
+    with _sink(output) as sink:
+        for number in range(found["pages"] or 0):
+            page = b"".join(client.read(f"/api/sql/statements/{found['id']}/pages/{number}", accept=arrow))
+            table = pa.ipc.open_stream(page).read_all()
+            writer = writer or pa.ipc.new_stream(sink, table.schema)
+            writer.write_table(table)
+        if writer is not None:
+            writer.close()
+
+
+@app.command("list")
+@told
+def list_statements(
+    active: Annotated[bool, typer.Option("--active", help="Only those that wait or run.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=200, help="How many on a page.")] = 50,
+    cursor: Annotated[str | None, typer.Option(help="From the page before.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List your statements, the newest first."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.get("/api/sql/statements", active=active, limit=limit, cursor=cursor)
+    if as_json:
+        print_json(found)
+        return
+    rows = (
+        (one["submitted_at"][:19], one["state"], one["rows"], _short(one["sql"]), one["id"]) for one in found["items"]
+    )
+    print_table(("submitted", "state", "rows", "sql", "id"), rows, empty="There is no such statement.")
+    if found["next_cursor"]:
+        print(f"more: --cursor {found['next_cursor']}")
+
+
+def _short(sql: str) -> str:
+    flat = " ".join(sql.split())
+    return flat if len(flat) <= 60 else f"{flat[:59]}…"
+
+
+@app.command()
+@told
+def show(statement: Statement, as_json: Json = False) -> None:
+    """Show how a statement stands."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.get(f"/api/sql/statements/{statement}")
+    if as_json:
+        print_json(found)
+        return
+    hidden = {"data", "columns", "progress", "error"}
+    rows = [(name, value) for name, value in found.items() if name not in hidden]
+    if found["error"]:
+        rows.append(("error", f"[{found['error']['code']}] {found['error']['message']}"))
+    print_table(("field", "value"), rows)
+
+
+@app.command()
+@told
+def cancel(statement: Statement, as_json: Json = False) -> None:
+    """Cancel a statement: nothing is committed for it any more, and Spark stops it."""
+    from headgate.cli.client import connect
+    from headgate.workbench.following import cancel as stop
+
+    with connect() as client:
+        state = stop(client.request, statement)
+    if as_json:
+        print_json({"id": statement, "state": state})
+    else:
+        print(f"The statement is {state}.")
+
+
+@app.command()
+@told
+def results(statement: Statement, as_: As = Format.table, output: Output = None) -> None:
+    """Print the rows of a statement again, as long as they are kept and you may read what they were read from."""
+    from headgate.cli.client import connect
+    from headgate.errors import Conflict
+
+    with connect() as client:
+        found = client.get(f"/api/sql/statements/{statement}")
+        if found["state"] != "succeeded":
+            raise Conflict(f"this statement has no rows: it is {found['state']}")
+        client.get(f"/api/sql/statements/{statement}/pages/0")
+        write_rows(client, found, as_, output)
+
+
+@app.command()
+@told
+def delete(statement: Statement, as_json: Json = False) -> None:
+    """Delete a statement from your history, and its rows."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.request("DELETE", f"/api/sql/statements/{statement}")
+    if as_json:
+        print_json(found)
+    else:
+        print("Deleted.")
