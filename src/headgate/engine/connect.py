@@ -48,6 +48,8 @@ class Connection:
         self._calls: set[Any] = set()
         self._lock = threading.Lock()
         self._down: str | None = None
+        self.doubtful = False
+        """Whether the server did not answer a call; whoever owns the connection looks what is the matter."""
 
     @classmethod
     def to(cls, address: Address) -> "Connection":

@@ -37,12 +37,13 @@ class MemberSpark:
         self._error: str | None = None
 
     def ensure(self) -> None:
-        """Start it if it is not up, and see that its guard holds; EngineDown says why it is not."""
+        """Start it if it is not up, and see that its guard holds; EngineDown says why it is not.
+
+        To be called before every statement: it costs nothing while the server is up and well.
+        """
         with self._lock:
-            if self._up():
-                if not self._worn():
-                    return
-                _log.info("a Spark server is started anew: it is idle, and its heap is full")
+            if self._up() and self._answers() and not self._worn():
+                return
             self._drop()
             try:
                 self._begin()
@@ -109,7 +110,10 @@ class MemberSpark:
         """Whether it is idle and holds more than it should."""
         if self._server is None or self._sessions or time.time() - self._server.since < FRESH_SECONDS:
             return False
-        return jvm.heap_after_collection(self._server.scratch) > HEAP_MARK * sizes.memory_bytes(self._server.memory)
+        if jvm.heap_after_collection(self._server.scratch) <= HEAP_MARK * sizes.memory_bytes(self._server.memory):
+            return False
+        _log.info("a Spark server is started anew: it is idle, and its heap is full")
+        return True
 
     def _begin(self) -> None:
         url = self._settings.spark.member_url
@@ -121,7 +125,10 @@ class MemberSpark:
             self._server, self._connection = server, Connection.to(address)
             if server.ended.is_set():
                 raise EngineDown(f"Spark ended:\n{server.why()}")
-        session = SqlSession(self._connection, 1)
+        self._see_that_it_is_guarded(self._connection)
+
+    def _see_that_it_is_guarded(self, connection: Connection) -> None:
+        session = SqlSession(connection, 1)
         try:
             # The guard asks for the current catalog first; with Spark's own, this needs no other server.
             session.configure({"spark.sql.defaultCatalog": "spark_catalog"})
@@ -130,6 +137,18 @@ class MemberSpark:
             raise EngineDown(f"Spark answers, but does not say that it is guarded: {error.message}") from None
         finally:
             session.close()
+
+    def _answers(self) -> bool:
+        """Whether it still answers, asked only if there is reason for doubt."""
+        connection = self._connection
+        if connection is None or not connection.doubtful:
+            return connection is not None
+        try:
+            self._see_that_it_is_guarded(connection)
+        except EngineDown:
+            return False
+        connection.doubtful = False
+        return True
 
     def _ended(self, server: LocalServer) -> None:
         """It died: whatever runs on it fails now, and not when a timeout comes."""

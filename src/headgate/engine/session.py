@@ -160,6 +160,8 @@ class SqlSession:
         except Exception as error:
             self._connection.check()
             found = failures.translate(error, self._session.error_details)
+            if isinstance(found, EngineDown):
+                self._connection.doubtful = True
             if found is failures.STOPPED and self._stopped is not None:
                 raise self._stopped from None
             if found is error:
