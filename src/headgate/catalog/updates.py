@@ -232,8 +232,8 @@ def check_schema(schema: Any) -> None:
         schema.check_format_version_compatibility(FORMAT)
     except (ValueError, TypeError, RecursionError, ValidationError) as error:
         raise NotValid(f"Invalid schema: {str(error)[:300]}") from None
-    if not 0 <= schema.schema_id <= MAX_ID or len(fields) > MAX_FIELDS or not all(0 < one <= MAX_ID for one in fields):
-        raise NotValid(f"Invalid schema: at most {MAX_FIELDS} fields, with ids from 1")
+    if not 0 <= schema.schema_id <= MAX_ID or len(fields) > MAX_FIELDS or not all(0 <= one <= MAX_ID for one in fields):
+        raise NotValid(f"Invalid schema: at most {MAX_FIELDS} fields, with ids from 0")
 
 
 def check_spec(spec: Any) -> None:
