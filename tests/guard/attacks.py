@@ -439,6 +439,16 @@ PROCEDURES = (
 )
 
 MIXED = (
+    "DESCRIBE QUERY SELECT * FROM raw.t.files",
+    "DESCRIBE TABLE raw.t.files",
+    "SHOW COLUMNS IN raw.t.manifests",
+    "SHOW TBLPROPERTIES raw.t.files ('user.x')",
+    "SELECT * FROM raw.t.rewrite",
+    "INSERT INTO raw.t SELECT record_count FROM raw.t.files",
+    "CREATE TABLE raw.u AS SELECT * FROM raw.t.files",
+    "WITH f AS (SELECT * FROM raw.t.files) SELECT count(*) FROM f",
+    "SELECT * FROM raw.t WHERE id IN (SELECT record_count FROM raw.t.files)",
+    "MERGE INTO raw.t USING raw.t.files f ON t.id = f.record_count WHEN MATCHED THEN DELETE",
     "SELECT 1; SET",
     "SELECT 1; SELECT * FROM text.`{file}`",
     "/* SELECT */ SET",

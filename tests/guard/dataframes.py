@@ -14,7 +14,7 @@ def refused() -> dict[str, Act]:
     """Each by the name of what it tries."""
 
     def udf(spark: Any, at: Server) -> Any:
-        return spark.range(2).select(sf.udf(str)("id")).collect()
+        return spark.range(2).select(sf.udf(lambda x: x + 1)("id")).collect()
 
     def registered(spark: Any, at: Server) -> Any:
         spark.udf.register("mine", str)

@@ -72,7 +72,7 @@ def environment(**more: str) -> dict[str, str]:
 
 @contextmanager
 def started(jars: Jars, folder: Path, **more: str) -> Iterator[Server]:
-    """A server that lives as long as the block."""
+    """A server that lives as long as the block; `{warehouse}` in a setting stands for its folder."""
     folder.mkdir(parents=True, exist_ok=True)
     warehouse = folder / "warehouse-of-secrets"
     warehouse.mkdir()
@@ -82,7 +82,8 @@ def started(jars: Jars, folder: Path, **more: str) -> Iterator[Server]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    confs = {**settings(warehouse), "spark.connect.grpc.binding.port": str(port), **more}
+    confs = {**settings(warehouse), "spark.connect.grpc.binding.port": str(port)}
+    confs |= {key: value.replace("{warehouse}", str(warehouse)) for key, value in more.items()}
     log = folder / "server.log"
     with log.open("wb") as output:
         process = subprocess.Popen(

@@ -16,8 +16,13 @@ pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 @pytest.fixture(scope="module")
 def narrow(jars: Jars, tmp_path_factory: pytest.TempPathFactory) -> Iterator[server.Server]:
-    """A server as Headgate runs it: with the guard, and with the protocol narrowed."""
-    more = {"spark.connect.grpc.interceptor.classes": "headgate.guard.ConnectInterceptor"}
+    """A server as Headgate runs it: with the guard, the protocol narrowed, and a FileIO that knows one table's folder."""
+    more = {
+        "spark.connect.grpc.interceptor.classes": "headgate.guard.ConnectInterceptor",
+        "spark.sql.catalog.lake.io-impl": "headgate.guard.TableFileIO",
+        "spark.sql.catalog.lake.headgate.root": "{warehouse}/raw/t",
+        "spark.sql.catalog.lake.headgate.metadata": "{warehouse}/elsewhere",
+    }
     with server.started(jars, tmp_path_factory.mktemp("narrow"), **more) as running:
         yield running
 
@@ -47,6 +52,23 @@ def test_sql_passes_with_all_that_a_client_needs(session: Any) -> None:
     session.conf.set("spark.sql.session.timeZone", "UTC")
     assert session.interruptAll() == []
     read.explain()
+
+
+def test_a_table_changes_its_own_files_through_its_file_io(session: Any, narrow: server.Server) -> None:
+    for statement in (
+        "UPDATE raw.t SET s = 'z' WHERE id = 3",
+        "MERGE INTO raw.t USING (SELECT 3L id) s ON t.id = s.id WHEN MATCHED THEN DELETE",
+        "ALTER TABLE raw.t SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')",
+        "DELETE FROM raw.t WHERE id = 2",
+        "INSERT OVERWRITE raw.t SELECT * FROM raw.t",
+    ):
+        session.sql(statement).collect()
+    assert [row.id for row in session.sql("SELECT * FROM raw.t").collect()] == [1]
+    for kind, least in (("snapshots", 5), ("history", 5), ("refs", 1), ("partitions", 1)):
+        assert session.sql(f"SELECT count(*) FROM raw.t.{kind}").collect()[0][0] >= least
+    with pytest.raises(Exception, match="HEADGATE_REFUSED: a file outside this table"):
+        session.sql("CREATE TABLE raw.other (id BIGINT)").collect()
+    assert not list((narrow.warehouse / "raw").glob("other/**/*.json"))
 
 
 def test_the_guard_still_holds(session: Any) -> None:

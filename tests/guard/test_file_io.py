@@ -129,6 +129,12 @@ def test_a_listing_holds_nothing_of_a_neighbour(ask: Ask) -> None:
     assert answers == ["listed f", "listed f"]
 
 
+@pytest.mark.parametrize("root", ["file:/", "/", "s3://bucket", "s3://bucket/", "relative/folder", ""])
+def test_a_root_is_never_a_whole_store(classpath: str, root: str) -> None:
+    with pytest.raises(AssertionError, match="HEADGATE"):
+        java_programs.run("FileIoProbe", classpath, root, "file:/some/folder")
+
+
 def test_object_stores_by_prefix(ask: Ask) -> None:
     answers = ask(
         "create s3://bucket/tables/1/data/x",
@@ -137,6 +143,8 @@ def test_object_stores_by_prefix(ask: Ask) -> None:
         "create s3://bucket/tables/1/../2/x",
         "create s3://other/tables/1/data/x",
         "create s3://bucket.tables/1/data/x",
+        "create s3://bucket//tables/1/data/x",
+        "create s3:///bucket/tables/1/data/x",
         "open s3://bucket/metadata/1/v1.json",
         "create s3://bucket/metadata/1/v1.json",
         "open file:/bucket/tables/1/data/x",
@@ -145,5 +153,5 @@ def test_object_stores_by_prefix(ask: Ask) -> None:
     )
     # Inside: it goes on to the store's own FileIO, for which this class path has no client.
     assert [one.split()[0] for one in answers] == [
-        "failed", "failed", "refused", "refused", "refused", "refused", "failed", "refused", "refused",
+        "failed", "failed", *["refused"] * 6, "failed", "refused", "refused",
     ]  # fmt: skip

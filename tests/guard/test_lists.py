@@ -97,4 +97,5 @@ def test_documented_examples_pass(spark: object, inventory: dict[str, set[str]])
         except Exception as problem:  # noqa: BLE001
             (refused if "HEADGATE_REFUSED" in str(problem) else failed).append(f"{sql} -> {str(problem)[:200]}")
     assert "\n".join(refused) == ""
-    assert len(failed) < 15, failed
+    # Some need a type that is off by default; a few show an error on purpose.
+    assert len([one for one in failed if "UNSUPPORTED_" not in one]) < 15, "\n".join(failed)

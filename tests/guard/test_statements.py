@@ -101,6 +101,12 @@ def test_attacks_are_refused_and_give_nothing_away(prepared: Any, guarded: Serve
     assert guarded.secret_file.read_text() == f"{guarded.file_secret}\n"
 
 
+def test_explain_shows_a_refusal_and_no_more(prepared: Any, guarded: Server) -> None:
+    answer = _run(prepared, "EXPLAIN EXTENDED SELECT file_path FROM raw.t.files")
+    assert REFUSED in answer
+    assert guarded.warehouse.name not in answer
+
+
 def _act(act: dataframes.Act, spark: Any, server: Server) -> str:
     try:
         return str(act(spark, server))

@@ -14,8 +14,9 @@ final class EarlyRule extends Rule<LogicalPlan> {
 
   @Override
   public LogicalPlan apply(LogicalPlan plan) {
-    setup.check();
     new Walk(setup).check(plan, Walk.Stage.EARLY);
+    setup.checkSettings();
+    setup.checkCatalog();
     return plan;
   }
 }

@@ -42,8 +42,7 @@ final class GuardParser implements ParserInterface {
   @Override
   public Expression parseExpression(String text) throws ParseException {
     Expression found = delegate.parseExpression(text);
-    setup.check();
-    new Walk(setup).check(found, Walk.Stage.PARSED);
+    check(found);
     return found;
   }
 
@@ -78,8 +77,12 @@ final class GuardParser implements ParserInterface {
   }
 
   private LogicalPlan checked(LogicalPlan plan) {
-    setup.check();
-    new Walk(setup).check(plan, Walk.Stage.PARSED);
+    check(plan);
     return plan;
+  }
+
+  private void check(Object parsed) {
+    new Walk(setup).check(parsed, Walk.Stage.PARSED);
+    setup.checkSettings();
   }
 }

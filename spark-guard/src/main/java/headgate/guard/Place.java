@@ -19,6 +19,9 @@ final class Place implements Serializable {
 
   Place(String location) {
     this.folder = normal(location).replaceFirst("/+$", "");
+    if (!folder.matches("file:/.+|[a-z0-9]+://[^/]+/.+")) {
+      throw new IllegalArgumentException("HEADGATE_GUARD: a table's folder must not be all of a store");
+    }
   }
 
   /** With the slash, so that a listing of this folder gives nothing of one whose name starts the same. */
@@ -61,8 +64,8 @@ final class Place implements Serializable {
       return FILE + slashes(rest);
     }
     if (!rest.startsWith("//")) throw outside();
-    // Amazon's three schemes are one store.
-    return (name.equals("s3a") || name.equals("s3n") ? "s3" : name) + "://" + slashes(rest.substring(2));
+    // Amazon's three schemes are one store. Its keys are texts, not paths: two slashes are not one.
+    return (name.equals("s3a") || name.equals("s3n") ? "s3" : name) + ":" + rest;
   }
 
   private static String slashes(String path) {

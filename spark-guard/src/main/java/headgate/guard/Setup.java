@@ -30,14 +30,20 @@ final class Setup {
     this.session = session;
   }
 
-  /** Refuse when the session's settings were changed since the start. */
-  void check() {
+  /** Refuse when the session's settings were changed since the start. Asks no catalog, so that it works before there is one. */
+  void checkSettings() {
     boolean held = NEEDED.entrySet().stream().allMatch(entry -> entry.getValue().equals(conf(entry.getKey())));
     boolean unset = IF_SET.entrySet().stream().allMatch(entry -> entry.getValue().equals(conf(entry.getKey(), OFF)));
-    String current = state().catalogManager().currentCatalog().name();
-    if (!held || !unset || !NameChecks.CATALOG.equals(current)) {
-      throw new Refused("this session", "its settings were changed; open a new one");
-    }
+    if (!held || !unset) throw changed();
+  }
+
+  /** Refuse when the session has left our catalog. */
+  void checkCatalog() {
+    if (!NameChecks.CATALOG.equals(state().catalogManager().currentCatalog().name())) throw changed();
+  }
+
+  private static Refused changed() {
+    return new Refused("this session", "its settings were changed; open a new one");
   }
 
   boolean isCatalog(String name) {
