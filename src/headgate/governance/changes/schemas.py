@@ -1,8 +1,9 @@
 """The changes of access that can be asked for, as the API and the command line take them."""
 
-from typing import Annotated, Literal
+import re
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, AliasChoices, AwareDatetime, ConfigDict, Field
+from pydantic import AfterValidator, AliasChoices, AwareDatetime, BeforeValidator, ConfigDict, Field
 
 from headgate.kit.clock import in_utc
 from headgate.kit.inputs import Input
@@ -24,7 +25,16 @@ Principal = Annotated[
         description="A member, or group:NAME",
     ),
 ]
-Instant = Annotated[AwareDatetime, AfterValidator(in_utc)]
+
+
+def _of_day(value: Any) -> Any:
+    """A date means 00:00 UTC of that day."""
+    is_date = isinstance(value, str) and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value.strip())
+    return f"{value.strip()}T00:00:00Z" if is_date else value
+
+
+Instant = Annotated[AwareDatetime, BeforeValidator(_of_day), AfterValidator(in_utc)]
+"""A time with its zone, or a date."""
 Level = Literal["viewer", "editor", "manager"]
 Role = Literal["owner", "admin", "technical", "business"]
 Scope = Literal["entire", "selected"]
