@@ -1,5 +1,6 @@
 """A company whose catalog stock clients can reach: the real server on loopback."""
 
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from headgate.kit.db import Database
 from headgate.schema import METADATA
 from tests.catalog.support import Lake, lake
+from tests.support.s3 import S3Server
 
 
 @pytest.fixture
@@ -23,4 +25,19 @@ def served_on_sqlite(tmp_path: Path) -> Iterator[Lake]:
     database = Database(f"sqlite:///{tmp_path}/headgate.db")
     METADATA.create_all(database.engine)
     with lake(database, tmp_path) as found:
+        yield found
+
+
+@pytest.fixture
+def on_bucket(tmp_path: Path, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lake]:
+    """The company with its warehouse in a bucket, and its server.
+
+    PyIceberg works with one thread: of several, one takes the signer away from its s3fs while it puts its own there, and
+    what another sends at that moment is sent without a signature.
+    """
+    monkeypatch.setenv("PYICEBERG_MAX_WORKERS", "1")
+    monkeypatch.setattr("pyiceberg.utils.concurrent.ExecutorFactory._instance", None)
+    database = Database(f"sqlite:///{tmp_path}/headgate.db")
+    METADATA.create_all(database.engine)
+    with lake(database, tmp_path, **s3_server.settings(f"test-{uuid.uuid4().hex}")) as found:
         yield found

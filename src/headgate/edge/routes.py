@@ -256,6 +256,11 @@ class Stages:
         """The settings of this installation."""
         return self.services.settings
 
+    @property
+    def authorization(self) -> str:
+        """The header by which the caller was identified."""
+        return self._request.headers.get("authorization", "")
+
     def read(self, work: Callable[[Call], T]) -> T:
         """Do some work on one snapshot."""
         with self.services.database.read() as connection:
