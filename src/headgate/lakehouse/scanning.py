@@ -33,7 +33,7 @@ _log = get_logger("headgate.preview")
 
 
 class _Full(Exception):
-    """No more bytes are given."""
+    """There is no more room, or no more time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,20 +70,21 @@ class _Scan:
 
     def __init__(self, store: Store, table: str, wanted: Wanted) -> None:
         self.wanted, self.io = wanted, table_io(store, table)
-        self.left, self.bytes = wanted.limit, 0
+        self.left, self.rows, self.bytes = wanted.limit + 1, 0, 0
         self.deadline = time.monotonic() + SECONDS
 
     def read(self) -> tuple["pa.Table", bool]:
         import pyarrow as pa
         from pyiceberg.io.pyarrow import schema_to_pyarrow
 
-        parts, more = [], False
+        parts: list[pa.RecordBatch] = []
+        more = False
         try:
             for task in self._tasks():
+                # If it is full in the middle of a file, what came before stays in the list.
+                parts.extend(self._rows_of(task))
                 if self.left == 0:
-                    more = True
                     break
-                parts += self._rows_of(task)
         except _Full:
             more = True
         tables = [pa.Table.from_batches([part]) for part in parts if part.num_rows]
@@ -110,11 +111,11 @@ class _Scan:
 
     def _check_time(self) -> None:
         if time.monotonic() > self.deadline:
-            if self.left < self.wanted.limit:
+            if self.rows:
                 raise _Full
             raise Unavailable(f"No row was found in {SECONDS:.0f} seconds{INSTEAD}")
 
-    def _rows_of(self, task: "FileScanTask") -> list["pa.RecordBatch"]:
+    def _rows_of(self, task: "FileScanTask") -> Iterator["pa.RecordBatch"]:
         """The rows of one file that are wanted, in the columns of the table as it was."""
         from pyiceberg.io.pyarrow import (
             _get_column_projection_values,
@@ -141,9 +142,8 @@ class _Scan:
                 task.file, schema, metadata.schema(), metadata.specs().get(task.file.spec_id), physical.field_ids
             )
             chosen = prune_columns(physical, _leaves(schema), select_full_types=False)
-            found = self._batches(file, [column.name for column in chosen.columns], deleted)
-            return [
-                _to_requested_schema(
+            for batch in self._batches(file, [column.name for column in chosen.columns], deleted):
+                yield _to_requested_schema(
                     schema,
                     chosen,
                     batch,
@@ -151,12 +151,9 @@ class _Scan:
                     projected_missing_fields=constants,
                     allow_timestamp_tz_mismatch=True,
                 )
-                for batch in found
-            ]
 
-    def _batches(self, file: Any, columns: list[str], deleted: list[Any]) -> list["pa.RecordBatch"]:
+    def _batches(self, file: Any, columns: list[str], deleted: list[Any]) -> Iterator["pa.RecordBatch"]:
         """Rows of an open file, without the deleted ones, until there are enough."""
-        found: list[pa.RecordBatch] = []
         index = 0
         for group in range(file.metadata.num_row_groups):
             size = _batch_size(file.metadata.row_group(group), set(columns))
@@ -165,27 +162,21 @@ class _Scan:
                 rows = _without(batch, deleted, index).slice(0, self.left)
                 index += len(batch)
                 if rows.num_rows:
-                    if not self._takes(rows):
-                        return found
-                    found.append(rows)
+                    self._take(rows)
+                    yield rows
                 if self.left == 0:
-                    return found
-        return found
+                    return
 
-    def _takes(self, rows: "pa.RecordBatch") -> bool:
-        """Count rows in; whether there was room for them. Too large a first row is an error, not an empty preview."""
+    def _take(self, rows: "pa.RecordBatch") -> None:
+        """Count rows in, or raise _Full. A first row that is too large is an error, not an empty preview."""
         size = rows.nbytes
-        if self.bytes + size > MAX_BYTES:
-            if self.left == self.wanted.limit and rows.num_rows == 1 and size > MAX_ROW_BYTES:
-                raise Conflict(f"A row has {size:,} bytes; choose fewer columns, or {INSTEAD.removeprefix('; ')}")
-            if self.left < self.wanted.limit:
-                self.left = 0
-                return False
+        if not self.rows and size / rows.num_rows > MAX_ROW_BYTES:
+            raise Conflict(f"A row has more than {MAX_ROW_BYTES:,} bytes; choose fewer columns{INSTEAD}")
+        if self.rows and self.bytes + size > MAX_BYTES:
+            raise _Full
         self.bytes += size
+        self.rows += rows.num_rows
         self.left -= rows.num_rows
-        if self.bytes >= MAX_BYTES:
-            self.left = 0
-        return True
 
     def _deleted(self, task: "FileScanTask") -> list[Any]:
         """The positions in a file that were deleted."""
