@@ -1,5 +1,6 @@
 """What the tests of the catalog share: members with stock PyIceberg, and the files behind their tables."""
 
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -102,3 +103,38 @@ def together(*works: Callable[[], Any]) -> list[Any]:
     for thread in threads:
         thread.join()
     return answers
+
+
+def table_path(name: str, namespace: str = "raw") -> str:
+    """The path of a table in the catalog."""
+    return f"/iceberg/v1/namespaces/{namespace}/tables/{name}"
+
+
+def pending(table: Any, work: Callable[[Any], Any]) -> dict[str, Any]:
+    """The body of a commit that a stock client would send; its files are written, nothing is sent."""
+    change = table.transaction()
+    change._autocommit = False
+    work(change)
+    return {
+        "requirements": [json.loads(one.model_dump_json(by_alias=True)) for one in change._requirements],
+        "updates": [json.loads(one.model_dump_json(by_alias=True)) for one in change._updates],
+    }
+
+
+def appending(table: Any, rows: Any = ROWS) -> dict[str, Any]:
+    """The body of a commit that appends."""
+    return pending(table, lambda change: change.append(rows))
+
+
+def update_of(body: dict[str, Any], action: str) -> dict[str, Any]:
+    """The update of this kind in a commit."""
+    [found] = [one for one in body["updates"] if one["action"] == action]
+    return found
+
+
+def error_of(answer: Any) -> tuple[int, str]:
+    """The status and type of a refusal, in Iceberg's form."""
+    error = answer.json()["error"]
+    assert set(error) == {"message", "type", "code"}
+    assert error["code"] == answer.status_code
+    return answer.status_code, error["type"]

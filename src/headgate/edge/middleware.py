@@ -35,7 +35,8 @@ SECURITY_HEADERS = (
 )
 _NO_STORE = (b"cache-control", b"no-store")
 _HSTS = (b"strict-transport-security", b"max-age=31536000; includeSubDomains")
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
+_CONTROLS = re.compile(r"(?!/iceberg/).*[\x00-\x1f\x7f]|.*[\x00-\x1e\x7f]", re.DOTALL)
+"""In the catalog, the last of them stands between the levels of a namespace."""
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,64}")
 _log = get_logger("headgate.http")
 
@@ -94,7 +95,7 @@ class Edge:
 
         limit = next(one for one in self.limits if one.paths.fullmatch(scope["path"]))
         try:
-            if _CONTROLS.search(scope["path"]):
+            if _CONTROLS.match(scope["path"]):
                 # Patterns of routes take a line break at the end for the end itself.
                 await respond(NotFound(), Request(scope))(scope, receive, send_with_headers)
             elif _declared_length(scope) > limit.most:
