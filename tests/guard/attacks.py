@@ -339,6 +339,7 @@ FUNCTIONS = (
     "SELECT t._file FROM raw.t",
     "SELECT lake.raw.t._file FROM lake.raw.t",
     "SELECT `_file` FROM raw.t",
+    "SELECT `_f\u0131le` FROM raw.t",
     "SELECT id FROM raw.t WHERE _file LIKE '%'",
     "SELECT id FROM raw.t ORDER BY _file",
     "SELECT count(*) FROM raw.t GROUP BY _file",

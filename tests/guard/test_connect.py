@@ -9,7 +9,7 @@ from pyspark.sql.connect import proto
 from pyspark.sql.connect.session import SparkSession
 
 from headgate.engine.jars import Jars
-from tests.guard import server
+from tests.guard import attacks, server
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -118,6 +118,24 @@ def _refused() -> dict[str, Callable[[Any, server.Server], Any]]:
         "ddl": lambda spark, at: spark.createDataFrame([(1,)], "id LONG"),
         "clone": lambda spark, at: spark.cloneSession(),
     }
+
+
+def test_attacks_as_a_plan_of_sql_text(session: Any, narrow: server.Server) -> None:
+    """A plan may hold SQL text itself, without the command that pyspark sends first: the guard sees that too."""
+    wrong = []
+    for pattern in attacks.SETTINGS + attacks.COMMANDS + attacks.FILES + attacks.FUNCTIONS:
+        statement = pattern.replace("{file}", str(narrow.secret_file)).replace(
+            "{folder}", str(narrow.secret_file.parent)
+        )
+        plan = proto.Plan(root=proto.Relation(sql=proto.SQL(query=statement.replace("{env}", server.VARIABLE))))
+        try:
+            answer = str(session.client.to_table(plan, {})[0])
+        except Exception as problem:  # noqa: BLE001
+            answer = f"! {problem}"
+        if not answer.startswith("!") or any(one in answer for one in (narrow.file_secret, narrow.env_secret)):
+            wrong.append(f"{pattern} -> {answer[:200]}")
+    assert "\n".join(wrong) == ""
+    assert not (narrow.secret_file.parent / "out").exists()
 
 
 def _command(**kind: Any) -> Any:
