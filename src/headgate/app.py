@@ -25,6 +25,7 @@ from headgate.kit.db import Database
 from headgate.lakehouse import deleted_endpoints as deleted
 from headgate.lakehouse import endpoints as layers
 from headgate.lakehouse import files_endpoints as files
+from headgate.lakehouse import names_endpoints as names
 from headgate.lakehouse import table_endpoints as tables
 from headgate.lakehouse import uploads_endpoints as uploads
 from headgate.lakehouse import volume_endpoints as volumes
@@ -65,6 +66,7 @@ ROUTERS = (
     tables.router,
     volumes.router,
     deleted.router,
+    names.router,
     governance.router,
     requests.router,
     files.router,

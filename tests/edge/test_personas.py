@@ -206,6 +206,7 @@ TABLE: dict[tuple[str, str], tuple[Any, str]] = {
     ("DELETE", "/api/volumes/{volume_id}"): (None, "401 401 ok 404 404 404 404 404 404 401"),
     ("GET", "/api/volumes/{volume_id}/grants"): (None, MANAGES_RAW),
     ("GET", "/api/deleted"): (None, "ok"),
+    ("GET", "/api/sql/names"): (None, "ok"),
     ("POST", "/api/deleted/{deleted_id}/restore"): ({}, "404"),
     ("GET", "/api/volumes/{volume_id}/files"): (None, "401 401 ok ok ok 404 404 ok 404 401"),
     ("PUT", "/api/volumes/{volume_id}/files/{path}"): (None, "401 401 ok 409 409 404 404 403 404 401"),

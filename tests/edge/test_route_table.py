@@ -115,6 +115,7 @@ ROUTES = {
     ("DELETE", "/api/volumes/{volume_id}"): ("delete on {volume_id}", "changes"),
     ("GET", "/api/volumes/{volume_id}/grants"): ("see_access on {volume_id}", "reads"),
     ("GET", "/api/deleted"): (MEMBER, "reads"),
+    ("GET", "/api/sql/names"): (MEMBER, "reads"),
     ("POST", "/api/deleted/{deleted_id}/restore"): (MEMBER, "changes"),
     ("GET", "/api/volumes/{volume_id}/files"): ("see on {volume_id}", "reads"),
     ("PUT", "/api/volumes/{volume_id}/files/{path}"): ("edit on {volume_id}", "changes"),

@@ -299,3 +299,20 @@ class Preview(BaseModel):
     rows: list[list[Any]] = Field(description="Decimals and times as text, bytes in base64, a map as pairs")
     truncated: bool = Field(description="Whether the table has more rows than these")
     cut: bool = Field(description="Whether long values were cut")
+
+
+class SqlTable(BaseModel):
+    """A table as an editor of SQL completes it."""
+
+    name: str = Field(examples=["raw.orders"])
+    title: str | None = Field(examples=["Orders"])
+    columns: list[PreviewColumn]
+
+
+class SqlNames(BaseModel):
+    """Names that an editor of SQL completes."""
+
+    layers: list[str] = Field(examples=[["raw", "trusted"]], description="With the first page")
+    tables: list[SqlTable]
+    functions: list[str] = Field(examples=[["abs", "avg"]], description="With the first page: those SQL may call")
+    next_cursor: str | None = Field(description=NEXT)
