@@ -28,11 +28,11 @@ $(READY): requirements.lock pyproject.toml | $(BIN)/python
 venv: $(READY) ## Make .venv with all that is locked
 
 .PHONY: demo
-demo: $(READY) ## Start a small company and questions to ask it
+demo: jars ## Start a small company with its data, and questions to ask it
 	$(BIN)/headgate demo
 
 .PHONY: test
-test: $(READY) postgres ## Run all tests, on SQLite and PostgreSQL
+test: jars postgres sandbox ## Run all tests, on SQLite and PostgreSQL, with Spark
 	$(BIN)/pytest -n $(WORKERS) --dist loadgroup
 
 .PHONY: lint
@@ -48,12 +48,17 @@ docs: $(READY) ## Write the generated reference pages anew
 	$(BIN)/python tools/reference.py
 
 .PHONY: jars
-jars: $(READY) ## Fetch the jars that Spark needs, once
+jars: $(READY) ## Fetch the jars that Spark needs, and build the guard, once
+	@tools/need javac:openjdk-17-jdk-headless
 	@$(BIN)/python -m headgate.engine.jars
 
 .PHONY: guard
 guard: jars ## Build the guard inside Spark, and put it into the package
 	@$(BIN)/python -m headgate.engine.jars --ship
+
+.PHONY: cluster-test
+cluster-test: jars ## Try members' SQL on a cluster: a master and two workers
+	CLUSTER=1 $(BIN)/pytest -m cluster tests/engine
 
 .PHONY: worlds
 worlds: $(READY) postgres ## Compare 10,000 random worlds with the oracle
@@ -77,6 +82,10 @@ lock: $(READY) ## Resolve the locks anew
 .PHONY: postgres
 postgres:
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || tools/need :postgresql
+
+.PHONY: sandbox
+sandbox:
+	@tools/need bwrap:bubblewrap
 
 .PHONY: clean
 clean: ## Remove what the other targets made

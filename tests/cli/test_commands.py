@@ -257,20 +257,3 @@ def test_the_audit_log_is_verified_by_a_command(tmp_path: Path) -> None:
 def test_completion_can_be_installed(tmp_path: Path) -> None:
     done = Installation(tmp_path).headgate("--show-completion", "bash")
     assert done.returncode == 0 or "completion" in done.stdout + done.stderr
-
-
-def test_the_demo_answers_its_own_questions(tmp_path: Path) -> None:
-    with installed(tmp_path) as one:
-        done = one.headgate("demo", "--no-stay", "--folder", str(tmp_path / "demo"))
-        assert done.returncode == 0, done.stderr
-        assert done.stdout.count("$ HEADGATE_SERVER_URL=") == 5
-        assert "Ben cannot edit data_mart:Revenue" in done.stdout
-        assert "Bea can execute table:service.revenue" in done.stdout
-        assert done.stdout.count("hgt_") >= 11
-        again = one.headgate("demo", "--no-stay", "--folder", str(tmp_path / "demo"))
-        assert again.returncode == 0
-        (tmp_path / "precious").mkdir()
-        (tmp_path / "precious/file").touch()
-        refused = one.headgate("demo", "--no-stay", "--folder", str(tmp_path / "precious"))
-        assert refused.returncode == 1
-        assert (tmp_path / "precious/file").exists()

@@ -36,7 +36,7 @@ class Installation:
         self.process: subprocess.Popen[bytes] | None
         self.url = url or f"sqlite:///{folder}/headgate.db"
 
-    def headgate(self, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    def headgate(self, *arguments: str, seconds: float = 120, **environment: str) -> "subprocess.CompletedProcess[str]":
         """Run a command to its end."""
         return subprocess.run(
             [sys.executable, "-m", "headgate.cli.main", *arguments],
@@ -44,7 +44,7 @@ class Installation:
             cwd=self.folder,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=seconds,
             check=False,
         )
 

@@ -15,6 +15,7 @@ import httpx2 as httpx
 
 from headgate.access.worlds import read_world
 from headgate.config import PREFIX, Settings, load
+from headgate.demo import lake
 from headgate.errors import Conflict
 from headgate.governance.loading import Names
 from headgate.governance.loading import load as load_world
@@ -26,7 +27,15 @@ from headgate.tokens.service import create
 
 WORLD = files("headgate.demo") / "company.yaml"
 MARKER = "demo"
-SHOWN = {"Olga": "owner", "Adam": "admin", "Tess": "technical", "Ben": "business", "Dora": "business, data admin"}
+SHOWN = {
+    "Olga": "owner",
+    "Adam": "admin",
+    "Tess": "technical",
+    "Ana": "technical",
+    "Ben": "business",
+    "Bea": "business",
+    "Dora": "business, data admin",
+}
 
 QUESTIONS = (
     ("Which data marts does Ben see, and what can he do with them?", "Ben", "resource list data_mart"),
@@ -71,8 +80,10 @@ def _settings(folder: Path) -> Settings:
     (folder / MARKER).touch()
     os.environ[f"{PREFIX}DATA_DIR"] = str(folder.absolute())
     os.environ.setdefault(f"{PREFIX}LOG__LEVEL", "warning")
-    # Whatever database the settings name, a demo has one of its own.
+    # Whatever database and warehouse the settings name, a demo has its own.
     os.environ[f"{PREFIX}DATABASE__URL"] = f"sqlite:///{folder.absolute()}/headgate.db"
+    os.environ[f"{PREFIX}WAREHOUSE__URL"] = f"file://{folder.absolute()}/warehouse"
+    os.environ[f"{PREFIX}WAREHOUSE__EXTERNAL_ENGINES"] = "same-host"
     settings = load()
     if f"{PREFIX}SERVER__PORT" not in os.environ and _is_taken(settings.server.port):
         print(f"Port {settings.server.port} is taken; the demo takes a free one.")
@@ -129,6 +140,7 @@ def _show(address: str, tokens: dict[str, str], folder: Path, *, stay: bool) -> 
         print(f"   $ HEADGATE_SERVER_URL={address} HEADGATE_TOKEN={tokens[member]} \\\n     headgate {command}\n")
         for line in _answer(address, tokens[member], command):
             print(f"   {line}")
+    lake.show(address, tokens, _answer)
     example = f'curl -s -H "Authorization: Bearer {tokens["Ben"]}" "{address}/api/resources?kind=data_mart"'
     print(f"\nThe same over HTTP:\n   $ {example}")
     print(f"The whole API: {address}/api/openapi.json")

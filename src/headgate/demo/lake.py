@@ -1,0 +1,89 @@
+"""The demo's data: orders that a member lands, a table made of them, and one query asked by two members."""
+
+import os
+import random
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+
+ORDERS = 2000
+REGIONS = ("north", "east", "south", "west")
+REVENUE = (
+    "CREATE OR REPLACE TABLE service.revenue AS SELECT region, COUNT(*) AS orders, "
+    "CAST(SUM(amount) AS DECIMAL(12, 2)) AS revenue FROM raw.orders GROUP BY region"
+)
+QUERY = "SELECT region, orders, revenue FROM service.revenue ORDER BY region"
+PLAIN = """
+from pyiceberg.catalog.rest import RestCatalog
+lake = RestCatalog("lake", uri=URI, token=TOKEN)
+print(lake.load_table("service.revenue").scan().to_arrow().sort_by("region").to_pandas())
+"""
+
+Answer = Callable[[str, str, str], list[str]]
+
+
+def land(address: str, token: str) -> None:
+    """Write the orders into raw.orders, as a member does with plain PyIceberg."""
+    import pyarrow as pa
+    from pyiceberg.catalog.rest import RestCatalog
+
+    chance = random.Random(7)  # noqa: S311 - the same orders each time
+    begin = datetime(2026, 1, 1, tzinfo=UTC)
+    rows = pa.table(
+        {
+            "id": pa.array(range(1, ORDERS + 1), pa.int64()),
+            "region": [chance.choice(REGIONS) for _ in range(ORDERS)],
+            "amount": [round(chance.lognormvariate(3.5, 0.8), 2) for _ in range(ORDERS)],
+            "ordered_at": [begin + timedelta(minutes=chance.randrange(525_600)) for _ in range(ORDERS)],
+        }
+    )
+    lake = RestCatalog("lake", uri=f"{address}/iceberg", token=token)
+    lake.create_table("raw.orders", schema=rows.schema).append(rows)
+
+
+def show(address: str, tokens: Mapping[str, str], answer: Answer) -> None:
+    """Land the data and ask the same of two members, by Headgate's own SQL and by plain PyIceberg."""
+    print("\nNow with data. The same rights hold for SQL on Spark, and for every engine that speaks Iceberg.")
+    print(
+        f"\n6. Tess, who manages the layer raw, lands {ORDERS:,} orders in raw.orders with plain PyIceberg …",
+        flush=True,
+    )
+    land(address, tokens["Tess"])
+    print("   and makes service.revenue of them, on Spark (its first start takes some seconds):")
+    _ask(address, tokens, answer, "Tess", REVENUE)
+    print("\n7. Bea was granted that table. Ana was not: for her it does not exist. The same query, by each:")
+    for name in ("Bea", "Ana"):
+        _ask(address, tokens, answer, name, QUERY)
+    print("\n8. The same, by each, from plain PyIceberg:")
+    print(textwrap.indent(PLAIN.strip(), "   > "))
+    for name in ("Bea", "Ana"):
+        print(f"   as {name}:", flush=True)
+        for line in _plain(address, tokens[name]):
+            print(f"   {line}")
+    print(
+        "\nOn a folder, only the operating system guards files from other engines, so the demo sets "
+        "warehouse.external_engines = same-host. In a bucket, bytes are guarded too: docs/how-to/use-an-object-store.md"
+    )
+
+
+def _ask(address: str, tokens: Mapping[str, str], answer: Answer, name: str, sql: str) -> None:
+    print(f'   $ HEADGATE_TOKEN={tokens[name]} \\\n     headgate sql "{sql}"', flush=True)
+    for line in answer(address, tokens[name], f'sql "{sql}"'):
+        print(f"   {line}", flush=True)
+
+
+def _plain(address: str, token: str) -> list[str]:
+    """What the printed lines answer, run as they are, in a process of their own."""
+    given = f"URI, TOKEN = {f'{address}/iceberg'!r}, {token!r}\n"
+    done = subprocess.run(  # noqa: S603 - our own text
+        [sys.executable, "-c", given + PLAIN],
+        env={"PATH": os.environ.get("PATH", "")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        return done.stderr.strip().splitlines()[-1:]
+    return done.stdout.rstrip().splitlines()

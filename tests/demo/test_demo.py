@@ -1,0 +1,68 @@
+"""The demo, run once as a newcomer runs it: it answers its own questions, and keeps to its folder."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.installation import Installation, gone, installed
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_the_demo_answers_its_own_questions_and_keeps_to_its_folder(tmp_path: Path) -> None:
+    settings = f'[database]\nurl = "sqlite:///{tmp_path}/real.db"\n[warehouse]\nurl = "file://{tmp_path}/real"\n'
+    (tmp_path / "headgate.toml").write_text(settings)
+    folder = tmp_path / "demo"
+    folder.mkdir()
+    for left in ("demo", "headgate.db", "keys.json"):
+        (folder / left).write_text("left by a demo before")
+    done = Installation(tmp_path).headgate("demo", "--no-stay", "--folder", str(folder), seconds=400)
+    said = done.stdout
+    assert done.returncode == 0, done.stderr
+    assert said.count("$ HEADGATE_SERVER_URL=") == 5
+    assert "Ben cannot edit data_mart:Revenue" in said
+    assert "Bea can execute table:service.revenue" in said
+    by_sql, by_pyiceberg = said.partition("7. Bea was granted")[2].split("8. The same")
+    # Each of the four regions once, by SQL and by PyIceberg, for Bea alone.
+    for answer in (by_sql, by_pyiceberg.partition("as Bea")[2]):
+        assert [answer.count(region) for region in ("east", "north", "south", "west")] == [1, 1, 1, 1]
+    assert by_sql.count("TABLE_OR_VIEW_NOT_FOUND") == 1
+    assert "NoSuchTableException: Table does not exist: service.revenue" in by_pyiceberg.partition("as Ana")[2]
+    assert "Traceback" not in said + done.stderr
+    assert not (tmp_path / "real.db").exists()
+    assert not (tmp_path / "real").exists()
+    assert (folder / "warehouse/tables").exists()
+    left = [pid for pid in _processes(folder) if not gone(pid)]
+    assert left == []
+
+
+def _processes(folder: Path) -> list[int]:
+    """Processes that name the folder on their command line."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            line = (place / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if str(folder).encode() in line:
+            found.append(int(place.name))
+    return found
+
+
+def test_a_demo_takes_no_folder_that_holds_something_else(tmp_path: Path) -> None:
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious/file").touch()
+    refused = Installation(tmp_path).headgate("demo", "--no-stay", "--folder", str(tmp_path / "precious"))
+    assert refused.returncode == 1
+    assert (tmp_path / "precious/file").exists()
+
+
+def test_a_demo_that_runs_is_not_replaced(tmp_path: Path) -> None:
+    with installed(tmp_path / "demo") as one:
+        one.folder.mkdir()
+        (one.folder / "demo").touch()
+        one.up()
+        refused = one.headgate("demo", "--folder", str(one.folder), "--no-stay")
+        assert refused.returncode == 2
+        assert "runs already" in refused.stderr
+        assert (one.folder / "headgate.db").exists()
