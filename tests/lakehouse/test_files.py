@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import secrets
 import threading
 import time
 from collections import Counter
@@ -254,6 +255,20 @@ def test_lists_go_by_path_and_page(volume: Volume) -> None:
         assert walked(volume, limit=limit, prefix="zzz") == ([], [])
 
 
+def test_the_longest_paths_are_listed_too(volume: Volume) -> None:
+    signs = [chr(0x4E00 + n) for n in range(0x5000)]
+    tail = "/" + "x" * (2000 - 7 * 250)
+    long = ["/".join("".join(secrets.choice(signs) for _ in range(83)) for _ in range(7)) + tail for _ in range(3)]
+    paths = sorted([*long, "/".join(["y" * 199] * 5)])
+    assert {len(path.encode()) for path in paths} == {2000, 999}
+    for path in paths:
+        assert volume.put("Tom", path).status_code == 200
+        assert volume.get("Tom", path).content == b"x"
+    assert walked(volume, limit=1) == (paths, [])
+    assert len(walked(volume, limit=1, delimiter="/")[1]) == 4
+    assert walked(volume, limit=1, prefix=paths[0]) == ([paths[0]], [])
+
+
 @pytest.mark.parametrize(
     "query", [{"delimiter": "x"}, {"prefix": "\x00"}, {"prefix": "a\\"}, {"cursor": "AAAA"}, {"limit": 0}]
 )
@@ -397,9 +412,49 @@ def test_clients_that_go_away_leave_nothing_behind(volume: Volume) -> None:
         assert answer.status == 400
     assert pool.checkedout() == out  # type: ignore[attr-defined]
     assert TAKING.borrowed_tokens == 0
-    assert threading.active_count() <= threads
+    eventually(lambda: threading.active_count() <= threads)
     assert volume.paths() == ["warm"]
     assert volume.is_whole()
+
+
+def test_one_member_does_not_take_every_place(on_sqlite: Volume) -> None:
+    statuses: list[int] = []
+    begun, over = threading.Semaphore(0), threading.Event()
+
+    def slowly() -> Any:
+        yield b"x" * 300_000
+        begun.release()
+        over.wait(30)
+        yield b"x"
+
+    def send(number: int) -> None:
+        statuses.append(on_sqlite.stream("Tom", f"slow {number}", slowly()).status)
+
+    threads = [threading.Thread(target=send, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    assert all(begun.acquire(timeout=20) for _ in threads)
+    refused = on_sqlite.put("Tom", "one more")
+    other = on_sqlite.put("Tess", "hers")
+    over.set()
+    for thread in threads:
+        thread.join()
+    assert (refused.status_code, refused.json()["code"], other.status_code) == (429, "too_many", 200)
+    assert statuses == [200] * 8
+    assert on_sqlite.put("Tom", "one more").status_code == 200
+    assert on_sqlite.is_whole()
+
+
+def test_a_store_in_trouble_is_said_so(on_sqlite: Volume, monkeypatch: pytest.MonkeyPatch) -> None:
+    on_sqlite.put("Tom", "a")
+
+    def broken(*_: Any) -> None:
+        raise OSError(5, "Input/output error", "/srv/secret/warehouse")
+
+    monkeypatch.setattr(FolderStore, "open", broken)
+    answer = on_sqlite.get("Tom", "a")
+    assert answer.status_code == 503
+    assert "secret" not in answer.text
 
 
 def test_a_body_that_is_waited_for_holds_no_connection(volume: Volume) -> None:

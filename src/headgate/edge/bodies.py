@@ -1,6 +1,9 @@
 """Large bodies: taken piece by piece by the thread of a staged route, never whole in memory."""
 
+import threading
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import anyio
 from anyio import from_thread
@@ -8,12 +11,34 @@ from fastapi import Request
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from headgate.errors import BadRequest, Problem, TooLarge, TooSlow
+from headgate.errors import BadRequest, Problem, TooLarge, TooMany, TooSlow
 
 PIECE = 256 << 10
 """How many bytes go from the connection to the thread at once."""
 PATIENCE = 60.0
 """Seconds in which a piece, or the end, must come: a client that sends next to nothing holds a thread no longer."""
+
+
+class Seats:
+    """How many threads of a limited number one member may hold at a time, so that some are left for the others."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._lock, self._taken = most, threading.Lock(), Counter[str]()
+
+    @contextmanager
+    def taken_by(self, member: str) -> Iterator[None]:
+        """Hold one, or TooMany."""
+        with self._lock:
+            if self._taken[member] >= self._most:
+                raise TooMany(f"You send {self._most} files at this moment; wait until one is done", seconds=5)
+            self._taken[member] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._taken[member] -= 1
+                if not self._taken[member]:
+                    del self._taken[member]
 
 
 class Body:

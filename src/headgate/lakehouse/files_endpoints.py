@@ -11,7 +11,7 @@ from headgate.edge.call import Call
 from headgate.edge.middleware import IS_HEAD
 from headgate.edge.pages import After, Limit
 from headgate.edge.routes import Audit, GovernedRouter, Stages
-from headgate.errors import Conflict, Invalid, NoSuchRange, NotFound, Stale, TooSlow
+from headgate.errors import Conflict, Invalid, NoSuchRange, NotFound, Stale, TooMany, TooSlow
 from headgate.kit.names import BadName
 from headgate.kit.paging import DEFAULT_LIMIT
 from headgate.lakehouse import files_repository as repository
@@ -21,7 +21,6 @@ from headgate.lakehouse.files_guards import MemberOn
 from headgate.lakehouse.files_names import MAX_CHARACTERS, OCTETS, check_prefix
 from headgate.lakehouse.files_schemas import FileDeleted, FileOut, FilePage
 from headgate.lakehouse.files_service import Replacing
-from headgate.warehouse.places import volume_file
 from headgate.warehouse.store import Missing
 
 router = GovernedRouter(prefix="/api/volumes", tags=["files"])
@@ -64,7 +63,7 @@ def list_files(
     guard=MemberOn("edit"),
     audit=Audit.changes,
     summary="Upload a file",
-    errors=[Conflict, Stale, TooSlow],
+    errors=[Conflict, Stale, TooMany, TooSlow],
     takes=OCTETS,
     staged=True,
     limiter=TAKING,
@@ -122,7 +121,7 @@ def get_file(
         if answer is not None:
             return answer
         try:
-            return FileAnswer(stages.services.store.open(volume_file(volume_id, row["id"])), row, span)
+            return FileAnswer(service.opened(stages.services.store, volume_id, row["id"]), row, span)
         except Missing:
             continue  # It was replaced between the two; its row is another one now.
     raise NotFound

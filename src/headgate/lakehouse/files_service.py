@@ -8,12 +8,13 @@ over then is swept later.
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, BinaryIO
 
 from sqlalchemy import delete, insert
 from sqlalchemy.exc import IntegrityError
 
 from headgate.audit.events import CHANGED
+from headgate.edge.bodies import Seats
 from headgate.edge.call import Call
 from headgate.edge.routes import Stages
 from headgate.errors import Conflict, Invalid, NotFound, Problem, Stale, TooLarge, Unavailable
@@ -27,6 +28,9 @@ from headgate.lakehouse.files_schemas import FileOut
 from headgate.lakehouse.models import volume_file_table
 from headgate.warehouse.places import volume_file
 from headgate.warehouse.store import Store
+
+SEATS = Seats(8)
+"""Bodies that one member may send at a time to this process: half of the threads that take them."""
 
 _log = get_logger("headgate.files")
 _files = volume_file_table.c
@@ -152,6 +156,15 @@ def write(store: Store, path: str, pieces: Iterable[bytes]) -> int:
         raise Unavailable("The warehouse takes no bytes right now; ask whoever runs this installation") from error
 
 
+def opened(store: Store, volume: str, file: str) -> BinaryIO:
+    """The bytes of a file, or Missing. Trouble with the store is said without its inner life."""
+    try:
+        return store.open(volume_file(volume, file))
+    except OSError as error:
+        _log.error("cannot read from the warehouse", error=str(error))
+        raise Unavailable("The warehouse gives no bytes right now; ask whoever runs this installation") from error
+
+
 def put(
     stages: Stages, volume: str, path: str, body: Iterable[bytes], given_type: str | None, replacing: Replacing
 ) -> FileOut:
@@ -159,7 +172,8 @@ def put(
     store, name, file = stages.services.store, checked(path), new_id("file")
     stages.read(lambda call: replaced(call, volume, name, replacing))
     summed = Summed(body, stages.settings.warehouse.max_file_bytes)
-    write(store, volume_file(volume, file), summed)
+    with SEATS.taken_by(stages.who.member):
+        write(store, volume_file(volume, file), summed)
     new = NewFile(file, volume, name, summed.size, summed.sha256, media_type(given_type, name))
     try:
         old, shown = stages.write(lambda call: (place(call, new, replacing), _shown(call, file)))

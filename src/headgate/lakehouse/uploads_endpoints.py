@@ -9,7 +9,7 @@ from headgate.edge.bodies import Body
 from headgate.edge.call import Call
 from headgate.edge.guards import SignedIn
 from headgate.edge.routes import Audit, GovernedRouter, Stages
-from headgate.errors import Conflict, TooSlow
+from headgate.errors import Conflict, TooMany, TooSlow
 from headgate.lakehouse import uploads_repository as repository
 from headgate.lakehouse import uploads_service as service
 from headgate.lakehouse.files_endpoints import TAKING, VolumeId
@@ -71,7 +71,7 @@ def show_upload(call: Call, upload_id: UploadId) -> UploadOut:
     guard=OWN,
     audit=Audit.changes,
     summary="Send a part of an upload",
-    errors=[Conflict, TooSlow],
+    errors=[Conflict, TooMany, TooSlow],
     takes=OCTETS,
     staged=True,
     limiter=TAKING,

@@ -14,17 +14,20 @@ from headgate.edge.call import Call
 from headgate.edge.routes import Stages
 from headgate.errors import Conflict, Invalid, NotFound, TooLarge
 from headgate.kit.ids import new_id
+from headgate.kit.log import get_logger
 from headgate.lakehouse import files_repository as files
 from headgate.lakehouse import uploads_repository as repository
 from headgate.lakehouse.files_names import media_type
 from headgate.lakehouse.files_schemas import FileOut, UploadBegin, UploadOut
-from headgate.lakehouse.files_service import NewFile, Replacing, Summed, discard, place, replaced, write
+from headgate.lakehouse.files_service import SEATS, NewFile, Replacing, Summed, discard, place, replaced, write
 from headgate.warehouse.places import upload_part, upload_root, volume_file
 from headgate.warehouse.store import Missing, Store, Taken
 
 PART = 32 << 20
 """The most bytes that are kept, and judged, at once: what a broken connection costs of a longer body."""
 PIECE = 1 << 20
+
+_log = get_logger("headgate.files")
 
 
 class WrongOffset(Conflict):
@@ -121,8 +124,13 @@ def begin(call: Call, volume: str, body: UploadBegin) -> UploadOut:
 def append(stages: Stages, identifier: str, offset: int, body: Iterable[bytes]) -> UploadOut:
     """Keep a body that goes on at this byte; part by part, each judged anew."""
     row, found = stages.read(lambda call: _seen(call, identifier))
-    parts, store = Parts(body), stages.services.store
     _refuse_elsewhere(row, offset)
+    with SEATS.taken_by(stages.who.member):
+        return _append(stages, row, found, Parts(body))
+
+
+def _append(stages: Stages, row: Any, found: UploadOut, parts: Parts) -> UploadOut:
+    identifier, offset, store = row["id"], row["received"], stages.services.store
     while parts.has_more():
         room = row["size"] - offset
         if room <= 0:
@@ -178,7 +186,15 @@ def cancel(stages: Stages, identifier: str) -> None:
         repository.remove(call.connection, own(call, identifier)["id"])
 
     stages.write(work)
-    stages.services.store.delete_folder(upload_root(identifier))
+    _drop_parts(stages.services.store, identifier)
+
+
+def _drop_parts(store: Store, identifier: str) -> None:
+    """Remove the parts of an upload that is over; if that fails, they are swept later."""
+    try:
+        store.delete_folder(upload_root(identifier))
+    except OSError as error:
+        _log.warning("cannot remove the parts of an upload; they are swept later", upload=identifier, error=str(error))
 
 
 def file_of(identifier: str) -> str:
@@ -279,5 +295,5 @@ def _conclude(stages: Stages, row: Any, summed: Summed) -> FileOut:
 
     old, shown = stages.write(work)
     discard(stages.services.store, new.volume, old)
-    stages.services.store.delete_folder(upload_root(row["id"]))
+    _drop_parts(stages.services.store, row["id"])
     return shown
