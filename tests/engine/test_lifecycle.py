@@ -19,7 +19,7 @@ from headgate.engine.errors import EngineDown
 from headgate.engine.member import MemberSpark, Refused
 from headgate.engine.processes import descendants, java_below, started
 from tests.engine.conftest import Lakehouse
-from tests.support.spark import SharedSpark, rows_of, within
+from tests.support.spark import SharedSpark, within
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -103,14 +103,12 @@ def test_an_idle_server_with_a_full_heap_is_started_anew(lakehouse: Lakehouse, m
     member.ensure()
     assert member.state()["pid"] == before, "it is fresh"
     monkeypatch.setattr("headgate.engine.member.FRESH_SECONDS", 0)
-    session = lakehouse.session("Tess")
-    assert member.state()["pid"] == before or rows_of(session, "SELECT 1 AS a")
-    held = member.state()["pid"]
+    session = member.open(lakehouse.work("Tess"))
     member.ensure()
-    assert member.state()["pid"] == held, "a session is open"
+    assert member.state()["pid"] == before, "a session is open"
     session.close()
     member.ensure()
-    assert member.state()["pid"] != held
+    assert member.state()["pid"] != before
     monkeypatch.undo()
     assert lakehouse.rows("Tess", "SELECT 1 AS a") == [{"a": 1}]
 

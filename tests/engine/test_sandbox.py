@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from headgate.config import Settings
-from headgate.engine import conf, jars, jvm, relay, sandbox
+from headgate.engine import conf, jars, jvm, network, relay, sandbox
 from headgate.engine.errors import EngineDown
 from headgate.engine.local import local_server
 from headgate.engine.server import LocalServer
@@ -60,8 +60,7 @@ def inside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inside]:
         confs = conf.for_members(f"http://127.0.0.1:{catalog}/iceberg")
         server = LocalServer("member", Settings(data_dir=folder), jars.ensure(), confs, sandboxed=True)
         jvm.lay_out(server.scratch)
-        command, _ = server._sandboxed()
-        yield Inside(server, command, folder, catalog, other.getsockname()[1])
+        yield Inside(server, server._sandboxed().command, folder, catalog, other.getsockname()[1])
         server.stop()
 
 
@@ -157,6 +156,31 @@ def test_the_way_to_the_catalog_leads_there_alone(inside: Inside) -> None:
         )
         assert inside.says(script) == "from the catalog"
     assert said == [b"from inside"]
+
+
+def test_a_low_port_of_a_named_host_can_be_reached(tmp_path: Path) -> None:
+    confs = conf.for_members("http://lake.example/iceberg")
+    server = LocalServer("member", Settings(data_dir=tmp_path), jars.ensure(), confs, sandboxed=True)
+    jvm.lay_out(server.scratch)
+    launch = server._sandboxed()
+    assert launch.network == [("127.0.0.2", 80)]
+    *before, plan = launch.command
+    script = (
+        f"{sandbox._python()} - <<'E'\nimport socket\nsocket.create_connection(('lake.example', 80), 3).close()\n"
+        "print('open')\nE\nid -u; grep CapEff /proc/self/status; grep -c : /proc/net/dev"
+    )
+    told = {**json.loads(plan), "command": ["/bin/sh", "-c", script], "serve": ["/scratch/none", "127.0.0.1", 1]}
+    done = subprocess.run(
+        [*before, json.dumps(told)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        preexec_fn=lambda: network.enter(launch.network),
+        close_fds=False,
+    )
+    server.stop()
+    assert done.stdout.split() == ["open", "1000", "CapEff:", "0000000000000000", "1"], done.stderr
 
 
 def test_java_is_there_and_works(inside: Inside) -> None:

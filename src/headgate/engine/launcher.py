@@ -4,6 +4,7 @@ A process of its own, because the kernel ends a child with the *thread* that sta
 which lives as long as the server. Whoever asked holds the other end of standard input, which closes however they end.
 
     command  the program, its environment and its folder
+    network  [[host, port], …]   where sockets listen in a network of its own, handed in; none, if the sandbox makes it
     open     [[socket, host, port], …]   sockets that lead to one address each, for a server in a sandbox
     record   the file that says which processes these are
 """
@@ -19,15 +20,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from headgate.engine import relay
+from headgate.engine import network, relay
 from headgate.engine.processes import identity
 
 _PR_SET_PDEATHSIG = 1
 
 
-def _with_parent() -> None:
-    """In the child: end when this process does, at once."""
+def _child(addresses: list[tuple[str, int]]) -> None:
+    """In the child: end when this process does, at once, and go into a network of its own if there are addresses."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if addresses:
+        network.enter(addresses)
 
 
 def main(plan: dict[str, Any]) -> int:
@@ -42,7 +45,8 @@ def main(plan: dict[str, Any]) -> int:
             stdout=output,
             stderr=output,
             start_new_session=True,
-            preexec_fn=_with_parent,  # noqa: PLW1509 - no other thread runs yet
+            preexec_fn=lambda: _child(plan["network"]),  # noqa: PLW1509 - no other thread runs yet
+            close_fds=False,  # all but those that were made to be handed in close by themselves
         )
     _record(Path(plan["record"]), plan, child.pid)
     for path, host, port in plan["open"]:

@@ -2,7 +2,8 @@
 
 There it is the first process, and Spark its child: `relay.py PLAN`, with a plan in JSON:
 
-    listen   [[host, port, socket], …]   what the sandbox may reach: connections to an address go out by a socket
+    listen   [[host, port, socket], …]   what the sandbox may reach: connections to an address go out by a socket;
+                                         without a host, the port is the handle of a socket that listens already
     serve    [socket, host, port]        who may come in: the socket appears once something listens at the address
     command  the program to run; the relay ends with it
 """
@@ -114,7 +115,7 @@ def _serve_when_ready(path: str, host: str, port: int) -> None:
 def main(plan: dict[str, Any]) -> int:
     """Run the plan; the exit status of its command."""
     for host, port, path in plan["listen"]:
-        relay(listen(host, port), unix(path))
+        relay(listen(host, port) if host else socket.socket(fileno=port), unix(path))
     with subprocess.Popen(plan["command"]) as child:  # noqa: S603 - our own command
         signal.signal(signal.SIGTERM, lambda *_: child.kill())
         threading.Thread(target=_serve_when_ready, args=plan["serve"], daemon=True).start()

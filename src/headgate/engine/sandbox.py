@@ -40,10 +40,10 @@ def missing() -> str | None:
     )
 
 
-def command(java_home: Path, binds: Binds, program: Sequence[str]) -> list[str]:
-    """The command line that runs a program in the sandbox."""
+def command(java_home: Path, binds: Binds, program: Sequence[str], *, network: bool = True) -> list[str]:
+    """The command line that runs a program in the sandbox; unless it is in an empty network already, with one."""
     return [
-        *_isolation(),
+        *_isolation(network=network),
         *_system(),
         *_runtime(java_home),
         *("--proc", "/proc", "--dev", "/dev", "--size", str(64 << 20), "--tmpfs", "/tmp"),  # noqa: S108 - its own
@@ -80,9 +80,12 @@ def relay_file() -> str:
     return str(Path(relay.__file__).resolve())
 
 
-def _isolation() -> list[str]:
+def _isolation(*, network: bool = True) -> list[str]:
+    apart = ["--unshare-all"]
+    if not network:
+        apart = [f"--unshare-{what}" for what in ("user", "pid", "ipc", "uts", "cgroup-try")]
     ids = ["--uid", "1000", "--gid", "1000", "--hostname", "localhost"]
-    return ["bwrap", "--unshare-all", *ids, "--clearenv", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+    return ["bwrap", *apart, *ids, "--clearenv", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
 
 
 def _system() -> list[str]:

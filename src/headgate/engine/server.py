@@ -13,12 +13,12 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from headgate.config import Settings
-from headgate.engine import conf, java, jvm, left, reach, sandbox, sizes
+from headgate.engine import conf, java, jvm, left, network, reach, sandbox, sizes
 from headgate.engine.errors import EngineDown
 from headgate.engine.jars import Jars
 from headgate.engine.processes import java_below, resident_bytes
@@ -26,6 +26,7 @@ from headgate.kit.log import get_logger
 
 START_SECONDS = 120
 PORT_INSIDE = 15002
+_URI = f"spark.sql.catalog.{conf.CATALOG}.uri"
 _log = get_logger("headgate.engine")
 
 
@@ -36,6 +37,18 @@ class Address:
     socket: str | None = None
     port: int | None = None
     token: str | None = None
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How a server is started."""
+
+    command: list[str]
+    network: list[tuple[str, int]] = field(default_factory=list)
+    """Where sockets must listen for it in a network of its own; none if the sandbox makes its own."""
+
+    opened: list[tuple[str, str, int]] = field(default_factory=list)
+    """Sockets through which it reaches one address each."""
 
 
 class LocalServer:
@@ -103,7 +116,7 @@ class LocalServer:
         shutil.rmtree(self.scratch, ignore_errors=True)
         jvm.lay_out(self.scratch)
         token = None if self.sandboxed else secrets.token_urlsafe(32)
-        command, opened = self._sandboxed() if self.sandboxed else (self._plain(token), [])
+        launch = self._sandboxed() if self.sandboxed else self._plain(token)
         environment = {"LANG": "C.UTF-8", "TZ": "UTC", "PATH": os.environ.get("PATH", "/usr/bin:/bin")}
         if token is not None:
             environment |= {"SPARK_CONNECT_AUTHENTICATE_TOKEN": token, "SPARK_LOCAL_IP": "127.0.0.1"}
@@ -112,11 +125,12 @@ class LocalServer:
         plan.write_text(
             json.dumps(
                 {
-                    "command": command,
+                    "command": launch.command,
                     "environment": environment,
                     "folder": str(self.scratch),
                     "output": str(self.scratch / "output.log"),
-                    "open": opened,
+                    "network": launch.network,
+                    "open": launch.opened,
                     "record": str(self._place.folder / left.RECORD),
                     "sockets": str(self._sockets),
                 }
@@ -130,42 +144,38 @@ class LocalServer:
             start_new_session=True,
         )
 
-    def _plain(self, token: str | None) -> list[str]:
+    def _plain(self, token: str | None) -> Launch:
         port = _free_port()
         self.address = Address(port=port, token=token)
         classes = [str(path) for path in (java.spark_jars() / "*", *self.jars.paths)]
         file = self._arguments(classes, str(self.scratch), port, self.confs)
-        return [java.java(), f"@{file}"]
+        return Launch([java.java(), f"@{file}"])
 
-    def _sandboxed(self) -> tuple[list[str], list[list[str | int]]]:
-        """The command, and the sockets through which it reaches what it may."""
-        catalog = self.confs[f"spark.sql.catalog.{conf.CATALOG}.uri"]
+    def _sandboxed(self) -> Launch:
+        catalog = self.confs[_URI]
         routes = reach.routes(reach.allowed(self.settings, catalog))
         inner, outer = self._sockets / "in", self._sockets / "out"
         for folder in (inner, outer):
             folder.mkdir(mode=0o700)
         self.address = Address(socket=str(inner / "connect"))
-        names = {path: f"{sandbox.HOME}/jars/{path.name}" for path in self.jars.paths}
-        confs = {**self.confs, f"spark.sql.catalog.{conf.CATALOG}.uri": reach.seen_inside(catalog)}
-        classes = [f"{sandbox.HOME}/spark/*", *names.values()]
-        self._arguments(classes, sandbox.SCRATCH, PORT_INSIDE, confs)
-        program = Path(java.java()).resolve()
-        plan = {
-            "listen": [[r.inside, r.port, f"{sandbox.HOME}/out/{n}"] for n, r in enumerate(routes)],
-            "serve": [f"{sandbox.HOME}/in/connect", "127.0.0.1", PORT_INSIDE],
-            "command": [str(program), f"@{sandbox.SCRATCH}/java.args"],
-        }
+        names = {f"{sandbox.HOME}/jars/{path.name}": str(path.resolve()) for path in self.jars.paths}
+        confs = {**self.confs, _URI: reach.seen_inside(catalog)}
+        self._arguments([f"{sandbox.HOME}/spark/*", *names], sandbox.SCRATCH, PORT_INSIDE, confs)
         read = {
             **sandbox.files(self._place.folder, {r.name: r.inside for r in routes if r.name}),
             f"{sandbox.HOME}/relay.py": sandbox.relay_file(),
             f"{sandbox.HOME}/spark": str(java.spark_jars().resolve()),
-            **{inside: str(path.resolve()) for path, inside in names.items()},
+            **names,
             f"{sandbox.HOME}/out": str(outer),
+            **self._tables("metadata"),
         }
-        write = {sandbox.SCRATCH: str(self.scratch), f"{sandbox.HOME}/in": str(inner)}
-        binds = sandbox.Binds({**read, **self._tables("metadata")}, {**write, **self._tables("tables")})
-        command = sandbox.command(program.parents[1], binds, sandbox.relayed(json.dumps(plan)))
-        return command, [[str(outer / str(n)), r.host, r.port] for n, r in enumerate(routes)]
+        write = {sandbox.SCRATCH: str(self.scratch), f"{sandbox.HOME}/in": str(inner), **self._tables("tables")}
+        low = [(r.inside, r.port) for r in routes] if any(r.port < network.LOWEST_FREE for r in routes) else []
+        program = Path(java.java()).resolve()
+        command = sandbox.command(
+            program.parents[1], sandbox.Binds(read, write), _relayed(program, routes, handed=bool(low)), network=not low
+        )
+        return Launch(command, low, [(str(outer / str(n)), r.host, r.port) for n, r in enumerate(routes)])
 
     def _tables(self, name: str) -> dict[str, str]:
         """A folder of the warehouse, seen where it is; none in a bucket."""
@@ -220,6 +230,17 @@ class LocalServer:
             process.kill()
             process.wait()
         self.ended.set()
+
+
+def _relayed(program: Path, routes: list[reach.Route], *, handed: bool) -> list[str]:
+    """What runs inside: the relay, and Java as its child."""
+    places = [("", network.FIRST_HANDLE + n) if handed else (r.inside, r.port) for n, r in enumerate(routes)]
+    plan = {
+        "listen": [[host, port, f"{sandbox.HOME}/out/{n}"] for n, (host, port) in enumerate(places)],
+        "serve": [f"{sandbox.HOME}/in/connect", "127.0.0.1", PORT_INSIDE],
+        "command": [str(program), f"@{sandbox.SCRATCH}/java.args"],
+    }
+    return sandbox.relayed(json.dumps(plan))
 
 
 def _short_folder() -> str:

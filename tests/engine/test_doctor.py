@@ -1,0 +1,98 @@
+"""The doctor says what is wrong and what to do."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headgate.config import Settings
+from headgate.engine import doctor, jars, sizes
+from headgate.engine.versions import ICEBERG_RUNTIME
+from tests.support.installation import Installation
+
+
+def _found(settings: Settings, name: str) -> list[doctor.Finding]:
+    return [one for one in doctor.findings(settings) if one.name == name]
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(data_dir=tmp_path, server={"port": 1})
+
+
+def test_a_machine_with_all_that_is_needed_is_well(settings: Settings) -> None:
+    jars.ensure()
+    assert [one for one in doctor.findings(settings) if one.state == "wrong"] == []
+    assert doctor.wrong(settings) == []
+    assert [one.state for one in _found(settings, "server")] == ["note"]
+
+
+def test_a_missing_java_is_named_with_what_to_do(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", "/nonexistent")
+    [found] = _found(settings, "java")
+    assert (found.state, "JAVA_HOME" in found.detail, "install" in found.detail) == ("wrong", True, True)
+    assert any("JAVA_HOME" in one for one in doctor.wrong(settings))
+
+
+def test_other_versions_than_those_tried_are_named(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headgate.engine.versions.PYSPARK", "9.9.9")
+    [found] = _found(settings, "versions")
+    assert found.state == "wrong"
+    assert "9.9.9" in found.detail
+
+
+def test_a_jar_of_another_content_is_wrong(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert [one.state for one in _found(settings, "jars")] == ["note"]
+    folder = jars.default_folder()
+    folder.mkdir(parents=True)
+    (folder / ICEBERG_RUNTIME.file).write_text("not a jar")
+    [found] = _found(settings, "jars")
+    assert (found.state, "SHA-256" in found.detail) == ("wrong", True)
+
+
+def test_a_folder_of_jars_without_them_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    [found] = _found(Settings(data_dir=tmp_path, spark={"jars_dir": tmp_path}), "jars")
+    assert (found.state, ICEBERG_RUNTIME.coordinates in found.detail) == ("wrong", True)
+
+
+@pytest.mark.parametrize(("wanted", "state"), [("required", "wrong"), ("auto", "note")])
+def test_a_missing_sandbox_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: str, state: str) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    [found] = _found(Settings(data_dir=tmp_path, spark={"sandbox": wanted}), "sandbox")
+    assert (found.state, "bubblewrap is not installed" in found.detail) == (state, True)
+
+
+def test_too_little_memory_is_told(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sizes, "machine_bytes", lambda: 4 * sizes.GIB)
+    [found] = _found(settings, "memory")
+    assert (found.state, "8 GiB" in found.detail) == ("wrong", True)
+
+
+def test_a_warehouse_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    [found] = _found(Settings(data_dir=tmp_path, warehouse={"url": f"file://{tmp_path}/file"}), "warehouse")
+    assert found.state == "wrong"
+
+
+def test_the_command_says_all_of_it_and_its_status(tmp_path: Path) -> None:
+    installation = Installation(tmp_path, HEADGATE_SERVER__PORT="1")
+    done = installation.headgate("doctor", "--json")
+    told: list[dict[str, Any]] = json.loads(done.stdout)
+    assert {one["name"] for one in told} >= {"versions", "java", "jars", "guard", "sandbox", "memory", "warehouse"}
+    assert done.returncode == int(any(one["state"] == "wrong" for one in told))
+    broken = installation.headgate("doctor", JAVA_HOME="/nonexistent")
+    assert broken.returncode == 1
+    assert "JAVA_HOME" in broken.stdout
+
+
+def test_the_settings_of_an_own_cluster_are_printed_without_a_token(tmp_path: Path) -> None:
+    done = Installation(tmp_path).headgate("spark", "conf", "--catalog-url", "https://lake.example/iceberg")
+    assert done.returncode == 0, done.stderr
+    told = dict(line.split(" ", 1) for line in done.stdout.splitlines() if not line.startswith("#"))
+    assert told["spark.sql.catalog.lake.uri"] == "https://lake.example/iceberg"
+    assert told["spark.sql.extensions"].endswith(",headgate.guard.GuardExtensions")
+    assert told["spark.plugins"] == "headgate.guard.GuardPlugin"
+    assert not any("Authorization" in key for key in told)

@@ -1,0 +1,153 @@
+"""What members read when a statement fails: Spark's own sentence, and nothing of the machine that it ran on."""
+
+import re
+
+import pytest
+
+from headgate.engine.errors import EngineDown, Refused, SqlFailed
+from headgate.engine.failures import MOST_CHARACTERS, Cause, _told
+from tests.engine.conftest import Lakehouse
+
+INSIDES = re.compile(
+    r"\bat [\w.$]+\(|Exception\b|\b(?:org|java|scala|com)\.\w+\.|file:/|/(?:tmp|scratch|headgate|usr|root|home)/"
+    r"|Bearer|hgw_|spark\.\w+\.\w+|SQLSTATE|\+- |'Project|Relation \[|[0-9a-f]{8}-[0-9a-f]{4}-|127\.0\.0\.1|localhost|executor",
+)
+
+NASTY = {
+    "selec 1": "PARSE_SYNTAX_ERROR",
+    "SELECT": "PARSE_SYNTAX_ERROR",
+    "SELECT * FROM raw.void": "TABLE_OR_VIEW_NOT_FOUND",
+    "SELECT * FROM void.void": "TABLE_OR_VIEW_NOT_FOUND",
+    "SELECT nope FROM range(1)": "UNRESOLVED_COLUMN",
+    "SELECT 1/0": "DIVIDE_BY_ZERO",
+    "SELECT sum(1 / (id - 500)) FROM range(1000)": "DIVIDE_BY_ZERO",
+    "SELECT CAST('x' AS INT)": "CAST_INVALID_INPUT",
+    "SELECT CAST(CONCAT('/etc/', id) AS INT) FROM range(3)": "CAST_INVALID_INPUT",
+    "SELECT raise_error('mine')": "USER_RAISED_EXCEPTION",
+    "SELECT element_at(array(1), 5)": "INVALID_ARRAY_INDEX_IN_ELEMENT_AT",
+    "SELECT 2147483647 + 1": "ARITHMETIC_OVERFLOW",
+    "SELECT sum(id), id FROM range(3)": "MISSING_GROUP_BY",
+    "SELECT (SELECT id FROM range(2))": "SCALAR_SUBQUERY_TOO_MANY_ROWS",
+    "SELECT date_add('x', 1)": "CAST_INVALID_INPUT",
+    "SELECT regexp_extract('a', '(', 1)": "INVALID_PARAMETER_VALUE",
+    "SELECT to_date('x', 'qqqqqq')": "",
+    "SELECT array_repeat(1, 2147483647)": "",
+    "SELECT from_json('{', 'a nonsense')": "",
+    "SELECT explode(1)": "DATATYPE_MISMATCH",
+    "INSERT INTO raw.void VALUES (1)": "TABLE_OR_VIEW_NOT_FOUND",
+    "CREATE TABLE void.t (n INT)": "",
+    "DROP TABLE raw.void": "TABLE_OR_VIEW_NOT_FOUND",
+    "ALTER TABLE raw.void ADD COLUMN n INT": "TABLE_OR_VIEW_NOT_FOUND",
+    "SELECT " + " + ".join(["1"] * 6000): "",
+}
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_no_failure_tells_of_the_insides(lakehouse: Lakehouse) -> None:
+    session = lakehouse.session("Tess")
+    wrong = []
+    try:
+        for sql, code in NASTY.items():
+            found = _failure(session, sql)
+            if found is None or not found[0].startswith(code) or INSIDES.search(found[1]) or not found[1]:
+                wrong.append((sql[:60], code, found))
+    finally:
+        session.close()
+    assert wrong == []
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_a_member_reads_what_they_raised_themselves_and_no_more_than_fits(lakehouse: Lakehouse) -> None:
+    session = lakehouse.session("Tess")
+    try:
+        found = _failure(session, "SELECT raise_error('HEADGATE_REFUSED: not by the guard')")
+        assert found is not None
+        assert found[0] == "USER_RAISED_EXCEPTION"
+        found = _failure(session, f"SELECT raise_error(repeat('long ', {MOST_CHARACTERS}))")
+        assert found is not None
+        assert len(found[1]) <= MOST_CHARACTERS + 1
+    finally:
+        session.close()
+
+
+@pytest.mark.parametrize(
+    ("cause", "code", "message"),
+    [
+        (
+            Cause(
+                ("org.apache.iceberg.exceptions.ForbiddenException",), "Forbidden: You may not edit raw.orders", None
+            ),
+            "FORBIDDEN",
+            "You may not edit raw.orders",
+        ),
+        (
+            Cause(("org.apache.iceberg.exceptions.NotAuthorizedException",), "Not authorized: Sign in first", None),
+            "NOT_AUTHORIZED",
+            "Sign in first",
+        ),
+        (
+            Cause(("org.apache.iceberg.exceptions.CommitStateUnknownException",), "Cannot determine /tmp/x", None),
+            "CATALOG_FAILED",
+            "The catalog did not answer in time; look whether the change was made before you try it again",
+        ),
+        (
+            Cause(
+                (),
+                "[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012\n== SQL (line 1, position 8) ==\nSELECT 1/0",
+                "DIVIDE_BY_ZERO",
+            ),
+            "DIVIDE_BY_ZERO",
+            "Division by zero.",
+        ),
+        (
+            Cause((), "[X] No column `a`. SQLSTATE: 42703; line 1 pos 7;\n'Project ['a]\n+- Range (0, 3)\n", "X"),
+            "X",
+            "No column `a`.",
+        ),
+        (
+            Cause((), "[Y] Cannot open file:/srv/w/t.parquet as org.apache.spark.Thing", "Y"),
+            "Y",
+            "Cannot open … as …",
+        ),
+    ],
+)
+def test_sentences_are_told_without_what_surrounds_them(cause: Cause, code: str, message: str) -> None:
+    found = _told(cause)
+    assert isinstance(found, SqlFailed)
+    assert (found.code, found.message) == (code, message)
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [
+        Cause(("java.lang.NullPointerException",), "Cannot invoke Foo.bar()", None),
+        Cause(("org.apache.spark.SparkException",), "[INTERNAL_ERROR] The plan /x", "INTERNAL_ERROR"),
+        Cause(("org.apache.iceberg.exceptions.RuntimeIOException",), "Failed to open file:/srv/w/m.json", None),
+        Cause((), "something", None),
+    ],
+)
+def test_what_was_not_written_for_members_is_not_told(cause: Cause) -> None:
+    assert _told(cause) is None
+
+
+def test_a_refusal_is_the_guards_only_if_the_guard_said_it() -> None:
+    by_guard = Cause(("headgate.guard.Refused",), "HEADGATE_REFUSED: SET; settings are fixed here\n\tat x", None)
+    found = _told(by_guard)
+    assert isinstance(found, Refused)
+    assert found.message == "SET; settings are fixed here"
+    raised = Cause(("org.apache.spark.SparkRuntimeException",), "[U] HEADGATE_REFUSED: no", "U")
+    assert isinstance(_told(raised), SqlFailed)
+
+
+def _failure(session: object, sql: str) -> tuple[str, str] | None:
+    try:
+        list(session.run(sql).batches)  # type: ignore[attr-defined]
+    except SqlFailed as error:
+        return error.code, error.message
+    except Refused as error:
+        return "REFUSED", error.message
+    except EngineDown as error:
+        return "DOWN", error.detail
+    return None
