@@ -12,6 +12,10 @@ from headgate.contexts import cli as contexts
 from headgate.engine import cli as engine
 from headgate.governance import cli as access
 from headgate.groups import cli as groups
+from headgate.lakehouse import deleted_cli as deleted
+from headgate.lakehouse import grant_cli as granting
+from headgate.lakehouse import layer_cli as layers
+from headgate.lakehouse import table_cli as tables
 from headgate.lakehouse import volume_cli as volumes
 from headgate.members import cli as members
 from headgate.notifications import cli as notifications
@@ -52,7 +56,12 @@ app.add_typer(tokens.app, name="token")
 app.add_typer(access.app, name="access")
 app.add_typer(requests.app, name="request")
 app.add_typer(resources.app, name="resource")
+app.add_typer(layers.app, name="layer")
+app.add_typer(tables.app, name="table")
 app.add_typer(volumes.app, name="volume")
+app.add_typer(deleted.app, name="deleted")
+app.command("grant")(granting.grant)
+app.command("revoke")(granting.revoke)
 app.add_typer(audit.app, name="audit")
 app.add_typer(secrets.app, name="keys")
 app.add_typer(engine.app, name="spark")
