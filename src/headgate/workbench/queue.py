@@ -20,6 +20,7 @@ from headgate.members.models import member_table
 from headgate.tokens.models import token_table
 from headgate.workbench import saving
 from headgate.workbench.models import statement_read_table, statement_table, worker_table
+from headgate.workbench.worker_schemas import LEAVING
 
 LEASE = timedelta(seconds=20)
 SPARE = timedelta(seconds=30)
@@ -95,6 +96,12 @@ def note_worker(
     done = connection.execute(update(worker_table).where(_workers.id == worker).values(values))
     if done.rowcount == 0:
         connection.execute(insert(worker_table).values(id=worker, started_at=now, **values))
+
+
+def is_leaving(connection: Connection, worker: str) -> bool:
+    """Whether a worker has said that it stops: a claim that it still waits for must get nothing."""
+    state = connection.execute(select(_workers.state).where(_workers.id == worker)).scalar()
+    return bool(state and state.get(LEAVING))
 
 
 def claim(connection: Connection, now: datetime, settings: Settings, worker: str, slots: int) -> list[Claimed]:

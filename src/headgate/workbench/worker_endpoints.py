@@ -12,7 +12,7 @@ from headgate.edge.guards import ByWorker
 from headgate.edge.identity import worker as identify
 from headgate.edge.routes import Audit, GovernedRouter, Stages
 from headgate.edge.services import Services
-from headgate.errors import Conflict, Invalid, NotSignedIn
+from headgate.errors import Conflict, Invalid, NotSignedIn, Unavailable
 from headgate.warehouse.places import result_page
 from headgate.warehouse.store import Taken
 from headgate.workbench import queue, repository
@@ -58,6 +58,9 @@ async def until_waiting(services: Services, request: Request, parameters: dict[s
     """Wait for a statement that no worker has."""
     if _is_worker(services, request):
         await services.watch.wait(repository.is_waiting, parameters["wait"])
+        if await request.is_disconnected():
+            # What a dead worker gets would wait for the end of its lease.
+            raise Unavailable
 
 
 async def until_cancelled(services: Services, request: Request, parameters: dict[str, Any]) -> None:
@@ -81,6 +84,8 @@ def claim_statements(stages: Stages, body: ClaimIn, wait: Wait = 0) -> Claims:
     """Statements that wait, up to the worker's free slots. Each is its own for 20 seconds after every heartbeat."""
 
     def work(call: Call) -> list[Job]:
+        if queue.is_leaving(call.connection, body.worker):
+            return []
         queue.note_worker(call.connection, call.now, body.worker, body.name, body.version, body.state)
         found = queue.claim(call.connection, call.now, call.settings, body.worker, body.slots)
         return [Job.model_validate(one, from_attributes=True) for one in found]

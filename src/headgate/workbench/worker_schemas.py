@@ -7,6 +7,8 @@ from pydantic import Base64Bytes, BaseModel, Field
 from headgate.kit.inputs import Input
 from headgate.workbench.schemas import ColumnOut, ProgressOut
 
+LEAVING = "leaving"
+"""What a worker says of itself when it stops."""
 WorkerId = Annotated[str, Field(pattern=r"^wrk_[0-9a-z]{20}$", examples=["wrk_01k6x3v9c2m4n8p0q7rs"])]
 StatementId = Annotated[str, Field(pattern=r"^stm_[0-9a-z]{20}$", examples=["stm_01k6x3v9c2m4n8p0q7rs"])]
 Fence = Annotated[int, Field(ge=0, le=2**31 - 1, description="From the claim")]

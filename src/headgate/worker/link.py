@@ -3,6 +3,7 @@
 import base64
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ import httpx2 as httpx
 from headgate import __version__
 from headgate.errors import Problem
 from headgate.kit.log import get_logger
+from headgate.workbench.worker_schemas import LEAVING
 
 PATIENCE = 60.0
 """How long the server may be away before a finished statement is given up; its lease is long over by then."""
@@ -71,6 +73,12 @@ class Link:
         body = {**self._about, "state": state, "running": running}
         found = self._ask("POST", "/api/worker/heartbeat", json=body, params={"wait": wait})
         return found["cancel"], found["lost"]
+
+    def leave(self) -> None:
+        """Say that this worker stops, so that a claim under way gets nothing. A server that is away need not know."""
+        with suppress(httpx.HTTPError, BadSecret):
+            body = {**self._about, "state": {LEAVING: True}, "running": []}
+            self._ask("POST", "/api/worker/heartbeat", json=body, timeout=2)
 
     def upload(self, job: Job, number: int, page: bytes) -> None:
         """Store a page; Dropped if the statement is not ours any more."""

@@ -47,6 +47,8 @@ class Worker:
             threading.Thread(target=work, name=work.__name__.strip("_"), daemon=True).start()
         while not self._stopping.wait(1.0):
             pass
+        self.link.stopping.set()
+        self.link.leave()
         self._give_back()
         self._spark.close()
         self.link.close()
@@ -94,6 +96,7 @@ class Worker:
     def _begin(self, running: Running) -> None:
         with self._lock:
             self._running[running.job.id] = running
+            self._lock.notify_all()
 
         def work() -> None:
             try:
@@ -126,7 +129,7 @@ class Worker:
             try:
                 cancel, lost = self.link.beat([one.beat() for one in running], self._state(), BEAT)
             except (httpx.HTTPError, BadSecret, ValueError, KeyError) as error:
-                _log.debug("cannot reach the server right now", error=str(error))
+                _log.debug("cannot reach the server right now", error=repr(error))
                 self._stopping.wait(BEAT)
                 continue
             self._obey(running, cancel, lost)
@@ -147,7 +150,6 @@ class Worker:
 
     def _give_back(self) -> None:
         """Stop what runs, so that another worker begins it again; what does not stop in time is given back as it is."""
-        self.link.stopping.set()
         with self._lock:
             self._lock.notify_all()
         for one in self._now_running():

@@ -1,0 +1,138 @@
+"""A server on a port, and an engine that stands in for Spark where only the life of a statement is tried."""
+
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from starlette.testclient import TestClient
+
+from headgate.app import create_app
+from headgate.engine.errors import CANCELED, TIME_LIMIT, EngineDown, Refused, SqlFailed
+from headgate.engine.member import Progress, Stage
+from headgate.kit.db import Database
+from headgate.worker.process import Worker
+from tests.support import serving
+from tests.support.company import Company
+from tests.workbench.support import STATEMENTS
+
+
+@contextmanager
+def served(millrace: Company) -> Iterator[str]:
+    """The company's server on a port of its own; its address."""
+    url = millrace.database.engine.url.render_as_string(hide_password=False)
+    app = create_app(millrace.settings, Database(url.replace("+psycopg", "")))
+    # FastAPI puts its routes together at the first request, and silences warnings for all threads meanwhile.
+    for one in (millrace.client, TestClient(app)):
+        assert one.get("/nowhere").status_code == 404
+    with serving.served(app) as port:
+        yield f"http://127.0.0.1:{port}"
+        app.state.services.watch.close()
+
+
+def port_of(address: str) -> int:
+    """The port of an address."""
+    return int(address.rpartition(":")[2])
+
+
+class StandIn:
+    """Knows four statements: `rows N`, `sleep SECONDS`, `fail CODE` and `die`. Counts what is open, and at most was."""
+
+    def __init__(self, *, is_down: bool = False) -> None:
+        self.is_down, self.lock = is_down, threading.Lock()
+        self.open_now = self.open_most = self.closed = 0
+        self.ran: list[str] = []
+
+    def ensure(self) -> None:
+        if self.is_down:
+            raise EngineDown("no Java here, said the operator's log")
+
+    def state(self) -> dict[str, Any]:
+        return {"up": not self.is_down}
+
+    def close(self) -> None:
+        self.closed += 1
+
+    def open(self, token: str) -> "Session":
+        assert token.startswith("hgw_")
+        with self.lock:
+            self.open_now += 1
+            self.open_most = max(self.open_most, self.open_now)
+        return Session(self)
+
+
+@dataclass
+class Answer:
+    schema: pa.Schema
+    batches: Iterator[pa.RecordBatch]
+
+
+class Session:
+    def __init__(self, spark: StandIn) -> None:
+        self.spark, self.stopped = spark, threading.Event()
+
+    def run(self, sql: str, on_progress: Callable[[Progress], None], *, seconds: float) -> Answer:
+        self.spark.ran.append(sql)
+        word, _, value = sql.partition(" ")
+        if word == "die":
+            raise EngineDown("it died")
+        if word == "refuse":
+            raise Refused("not here")
+        if word == "fail":
+            raise SqlFailed(value, "because")
+        if word == "hang":
+            time.sleep(float(value))
+        if word == "sleep":
+            on_progress(Progress([Stage(1, 1, 2, 5, done=False)], 1, 2, 5))
+            if self.stopped.wait(min(float(value), seconds)):
+                raise SqlFailed(CANCELED, "stopped")
+            if seconds < float(value):
+                raise SqlFailed(TIME_LIMIT, "too long")
+            return self._rows(1)
+        return self._rows(int(re.sub(r"\D", "", value) or 0))
+
+    @staticmethod
+    def _rows(count: int) -> Answer:
+        schema = pa.schema([("n", pa.int64())])
+        step = 700
+        batches = (
+            pa.record_batch([pa.array(range(begin, min(begin + step, count)))], schema=schema)
+            for begin in range(0, count, step)
+        )
+        return Answer(schema, batches)
+
+    def interrupt(self) -> None:
+        self.stopped.set()
+
+    def close(self) -> None:
+        with self.spark.lock:
+            self.spark.open_now -= 1
+
+
+@contextmanager
+def working(millrace: Company, address: str, spark: Any, *, slots: int = 4) -> Iterator[Worker]:
+    """A worker in a thread, stopped at the end."""
+    secret = millrace.client.app.state.services.worker_secret  # type: ignore[attr-defined]
+    worker = Worker(address, secret, spark, slots=slots, prewarm=False)
+    thread = threading.Thread(target=worker.run, daemon=True)
+    thread.start()
+    try:
+        yield worker
+    finally:
+        worker.stop()
+        thread.join(timeout=15)
+        assert not thread.is_alive()
+
+
+def done(millrace: Company, member: str, statement: str, seconds: float = 20) -> Any:
+    """A statement when it is over."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        found = millrace.as_(member).get(f"{STATEMENTS}/{statement}", wait=5).json()
+        if found["state"] in {"succeeded", "failed", "cancelled"}:
+            return found
+    raise AssertionError(found)
