@@ -91,7 +91,8 @@ def first_metadata(store: Store, body: dict[str, Any], found: Place) -> Any:
 
     root = Root(store, found.table_id)
     _check_location(body, root)
-    kept = properties.check(body.get("properties") or {}, creating=True)
+    given = body.get("properties")
+    kept = properties.check({} if given is None else given, creating=True)
     try:
         schema = Schema.model_validate(body.get("schema"))
         spec, order = body.get("partition-spec"), body.get("write-order")

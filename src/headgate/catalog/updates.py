@@ -146,6 +146,8 @@ class Editor:
             raise NotValid("Row lineage belongs to format version 3, which is not supported")
         if snapshot.snapshot_id in self.snapshots:
             raise NotValid(f"There is a snapshot {snapshot.snapshot_id} already")
+        if snapshot.schema_id is not None and snapshot.schema_id not in self.schemas:
+            raise NotValid(f"There is no schema {snapshot.schema_id}")
         parent = snapshot.parent_snapshot_id
         if parent is not None and parent not in self.snapshots:
             raise CommitFailed(f"The parent snapshot {parent} is not there any more; load the table again")
