@@ -10,14 +10,12 @@ from headgate.config import Settings
 from headgate.errors import NotFound
 from headgate.kit.clock import now
 from headgate.kit.db import Database
-from headgate.kit.ids import new_id
 from headgate.lakehouse import service
 from headgate.lakehouse.defaults import make_layers
-from headgate.lakehouse.models import upload_table
 from headgate.lakehouse.purging import Purger, purge
 from headgate.supervisor.preflight import check
 from headgate.warehouse.folder import FolderStore
-from tests.lakehouse.support import acting, put, traces
+from tests.lakehouse.support import acting, traces
 from tests.support.company import Company
 
 LATER = timedelta(days=8)
@@ -60,11 +58,9 @@ def deleted(millrace: Company, kind: str, name: str) -> str:
 
 def test_folders_and_row_of_what_is_due_end_and_nothing_else_does(millrace: Company, tmp_path: Path) -> None:
     kept, volume = millrace.id("table", "raw.payments"), millrace.id("volume", "raw.invoices")
-    upload = new_id("upload")
-    put(millrace, upload_table, id=upload, volume_id=volume, created_by_id=millrace.id("member", "Tess"))
     table = deleted(millrace, "table", "raw.orders")
     deleted(millrace, "volume", "raw.invoices")
-    ours = {f"tables/{table}/data/a.parquet", f"metadata/{table}/0.json", f"volumes/{volume}/f", f"uploads/{upload}/0"}
+    ours = {f"tables/{table}/data/a.parquet", f"metadata/{table}/0.json", f"volumes/{volume}/f"}
     others = {f"tables/{kept}/data/a.parquet", f"metadata/{kept}/0.json", "uploads/upl_other/0"}
     store = filled(tmp_path / "w", *ours, *others)
     assert purge(millrace.database, store, now()) == 0

@@ -12,14 +12,15 @@ from sqlalchemy import Column, Connection, Table, and_, delete, func, insert, se
 
 from headgate.kit.db import among, fetch, many
 from headgate.kit.models import UtcDateTime
-from headgate.lakehouse.models import grant_table
+from headgate.lakehouse.models import grant_table, upload_table
 from headgate.resources.models import audience_table, resource_table
 
 Row = dict[str, Any]
 Kept = dict[str, Any]
 ITSELF = frozenset({"resources", "layers", "lake_items"})
 """The tables in which a layer, table or volume has its own row, under its id."""
-_DERIVED = frozenset({audience_table.name})
+_LEFT_OUT = frozenset({audience_table.name, upload_table.name})
+"""What is not kept: the index is derived, and an upload under way ends with its volume."""
 
 
 @cache
@@ -30,7 +31,7 @@ def _pointing(ondelete: str | None) -> tuple[tuple[Table, str], ...]:
     return tuple(
         (table, key.parent.name)
         for table in METADATA.sorted_tables
-        if table.name not in _DERIVED
+        if table.name not in _LEFT_OUT
         for key in sorted(table.foreign_keys, key=lambda one: str(one.parent.name))
         if key.column.table.name in ITSELF and key.ondelete == ondelete
     )

@@ -7,7 +7,6 @@ steps, the next round takes them again.
 import threading
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import Connection, exists, or_, select, update
 
@@ -48,7 +47,7 @@ def _mark(connection: Connection, now: datetime) -> list[tuple[str, list[str]]]:
     query = select(_deleted.id, _deleted.kind, _deleted.kept).where(due).order_by(_deleted.purge_at, _deleted.id)
     found = []
     for identifier, kind, kept in connection.execute(query.limit(AT_ONCE)).all():
-        folders = kept["folders"] if trash.is_marked(kept) else _folders(identifier, kind, kept)
+        folders = kept["folders"] if trash.is_marked(kept) else _folders(identifier, kind)
         if not trash.is_marked(kept):
             values = {"kept": {"folders": folders}, "purge_at": now}
             connection.execute(update(deleted_item_table).where(_deleted.id == identifier).values(values))
@@ -56,13 +55,10 @@ def _mark(connection: Connection, now: datetime) -> list[tuple[str, list[str]]]:
     return found
 
 
-def _folders(identifier: str, kind: str, kept: dict[str, Any]) -> list[str]:
+def _folders(identifier: str, kind: str) -> list[str]:
     if kind == "table":
         return [table_root(identifier), metadata_root(identifier)]
-    if kind == "volume":
-        uploads = [f"uploads/{row['id']}" for row in kept["rows"].get("uploads", ())]
-        return [f"volumes/{identifier}", *uploads]
-    return []
+    return [f"volumes/{identifier}"] if kind == "volume" else []
 
 
 def _end(connection: Connection, identifier: str, now: datetime) -> None:
