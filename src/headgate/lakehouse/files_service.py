@@ -143,7 +143,7 @@ def discard(store: Store, volume: str, file: str | None) -> None:
     if file is not None:
         try:
             store.delete(volume_file(volume, file))
-        except OSError as error:
+        except (OSError, Unavailable) as error:
             _log.warning("cannot remove what a file held; it is swept later", file=file, error=str(error))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from headgate.edge.call import Call
 from headgate.edge.routes import Stages
-from headgate.errors import Conflict, Invalid, NotFound, TooLarge
+from headgate.errors import Conflict, Invalid, NotFound, TooLarge, Unavailable
 from headgate.kit.ids import new_id
 from headgate.kit.log import get_logger
 from headgate.lakehouse import files_repository as files
@@ -193,7 +193,7 @@ def _drop_parts(store: Store, identifier: str) -> None:
     """Remove the parts of an upload that is over; if that fails, they are swept later."""
     try:
         store.delete_folder(upload_root(identifier))
-    except OSError as error:
+    except (OSError, Unavailable) as error:
         _log.warning("cannot remove the parts of an upload; they are swept later", upload=identifier, error=str(error))
 
 
