@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from headgate.config import Settings, SparkSettings
-from headgate.engine import java, jvm, left, reach, relay, sizes
+from headgate.engine import java, jvm, left, reach, relay, sizes, versions
 from headgate.engine.processes import identity, started
 from tests.support.spark import within
 
@@ -39,11 +39,11 @@ def test_java_gets_what_sparks_own_scripts_give_it() -> None:
         capture_output=True,
         text=True,
         check=True,
-        env={"SPARK_HOME": str(home.parent), "PATH": os.environ["PATH"]},
+        env={"SPARK_HOME": str(home.parent), "SPARK_SCALA_VERSION": versions.SCALA, "PATH": os.environ["PATH"]},
     )
     options = launched.stdout.replace("\n", "\0").split("\0")
     given = [one for one in options if one.startswith(("--add", "--enable", "-D", "-XX"))]
-    assert [one for one in given if not one.startswith("-Dspark.")] == list(jvm.MODULES)
+    assert [one for one in given if not one.startswith(("-Dspark.", "-Dderby."))] == list(jvm.MODULES)
 
 
 def test_arguments_are_quoted_for_java(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def _connect(master: str, port: int, confs: dict[str, str]) -> list[str]:
         "spark.cores.max": "2",
     }
     settings = [part for key, value in own.items() for part in ("--conf", f"{key}={value}")]
-    submit = ["org.apache.spark.deploy.SparkSubmit", "--master", master, "--driver-memory", "1g", *settings]
+    submit = ["org.apache.spark.deploy.SparkSubmit", "--master", master, *settings]
     return [*submit, "--class", conf.CONNECT, "spark-internal"]
 
 
@@ -86,7 +86,8 @@ def _run(folder: Path, name: str, command: list[str], *, token: str | None = Non
         "SPARK_HOME": str(home),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_LOG_DIR": str(folder),
-        "SPARK_DAEMON_MEMORY": "256m",
+        # Spark takes this, and not --driver-memory, for its Connect server too.
+        "SPARK_DAEMON_MEMORY": "1g" if name == "connect" else "256m",
         "TZ": "UTC",
         **({"JAVA_HOME": os.environ["JAVA_HOME"]} if "JAVA_HOME" in os.environ else {}),
         **({"SPARK_CONNECT_AUTHENTICATE_TOKEN": token} if token else {}),
