@@ -179,8 +179,8 @@ def test_what_a_signature_says_of_the_body() -> None:
         understood(
             Described("PUT", f"{ROOT}/a", "eu-west-1", {"x-amz-content-sha256": [UNSIGNED, digest]}), BY_PATH, TABLE
         )
+    both = {"x-amz-content-sha256": [UNSIGNED], "X-Amz-Content-Sha256": [digest]}
     with pytest.raises(Malformed, match="once"):
-        both = {"x-amz-content-sha256": [UNSIGNED], "X-Amz-Content-Sha256": [digest]}
         understood(Described("PUT", f"{ROOT}/a", "eu-west-1", both), BY_PATH, TABLE)
 
 

@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -53,8 +52,8 @@ class Bucket:
 
 
 @pytest.fixture
-def bucket(on_bucket: Lake, s3_server: S3Server) -> Iterator[Bucket]:
-    yield Bucket(on_bucket, s3_server)
+def bucket(on_bucket: Lake, s3_server: S3Server) -> Bucket:
+    return Bucket(on_bucket, s3_server)
 
 
 def test_a_signature_opens_one_file_to_who_may_read_it(bucket: Bucket) -> None:

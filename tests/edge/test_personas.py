@@ -68,6 +68,7 @@ IN_LAYER = "401 401 ok ok ok 404 404 ok ok 401"
 """Who sees the layer `service`. Its table has no content yet, and engines other than ours are off: tests/catalog has
 what each may do where there is something."""
 REVENUE = {"namespace": ["service"], "name": "revenue"}
+SIGN = {"method": "GET", "uri": "http://store/lake/file", "region": "us-east-1"}
 SEES_RAW = "401 401 ok ok ok 404 404 ok 404 401"
 MANAGES_RAW = "401 401 ok ok ok 404 404 403 404 401"
 
@@ -247,6 +248,9 @@ TABLE: dict[tuple[str, str], tuple[Any, str]] = {
     ("POST", "/iceberg/v1/namespaces/{namespace_}/tables/{table_}"): ({"updates": []}, "403"),
     ("DELETE", "/iceberg/v1/namespaces/{namespace_}/tables/{table_}"): (None, "404"),
     ("POST", "/iceberg/v1/namespaces/{namespace_}/tables/{table_}/metrics"): ({}, "404"),
+    ("POST", "/iceberg/v1/namespaces/{namespace_}/tables/{table_}/sign"): (SIGN, "404"),
+    ("GET", "/iceberg/v1/namespaces/{namespace_}/tables/{table_}/credentials"): (None, "404"),
+    ("POST", "/iceberg/v1/signer/{table_id}"): (SIGN, "406"),
     ("POST", "/iceberg/v1/tables/rename"): ({"source": REVENUE, "destination": REVENUE}, "404"),
     ("POST", "/iceberg/v1/transactions/commit"): ({"table-changes": [{"identifier": REVENUE}]}, "403"),
     ("GET", "/iceberg/v1/namespaces/{namespace_}/views"): (None, IN_LAYER.replace("ok", "406")),

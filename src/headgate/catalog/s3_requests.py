@@ -26,7 +26,7 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 _NUMBER = re.compile(r"[1-9][0-9]{0,4}")
 
 _HEADERS = re.compile(
-    r"x-amz-(?:content-sha256|checksum-[a-z0-9]+|sdk-checksum-algorithm|trailer|decoded-content-length)"
+    r"x-amz-(?:content-sha256|checksum-[a-z0-9]+|sdk-checksum-algorithm|te|trailer|decoded-content-length)"
 )
 """The only ones of the store's own headers that a client may send."""
 

@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 from headgate.config import Settings
 from headgate.engine import guard_jar, jars, java, sandbox, sizes, versions
 from headgate.engine.errors import EngineDown
+from headgate.warehouse.places import open_store
 
 State = Literal["ok", "note", "wrong"]
 _SHORT_OF = 0.9
@@ -36,6 +37,7 @@ def findings(settings: Settings) -> Iterator[Finding]:
         _sandbox,
         _memory,
         _warehouse,
+        _bucket,
         _server,
     )
     for check in checks:
@@ -143,7 +145,6 @@ def _memory(settings: Settings) -> Iterator[Finding]:
 def _warehouse(settings: Settings) -> Iterator[Finding]:
     parts = urlsplit(settings.warehouse_url)
     if parts.scheme != "file":
-        yield Finding("warehouse", "note", f"{settings.warehouse_url}: a bucket is looked at when it is used")
         return
     folder = Path(unquote(parts.path))
     # One that is not there yet is made at the first start, in the nearest folder that is.
@@ -153,6 +154,17 @@ def _warehouse(settings: Settings) -> Iterator[Finding]:
             yield Finding("warehouse", "ok", f"{folder} can be written")
     except OSError as error:
         yield Finding("warehouse", "wrong", f"{there} cannot be written: {error.strerror}; make it this user's")
+
+
+def _bucket(settings: Settings) -> Iterator[Finding]:
+    """Whether a warehouse in a bucket can be used, and is safe; a worker starts without having asked."""
+    if settings.warehouse_url.startswith("file:"):
+        return
+    complaints = open_store(settings).check()
+    for complaint in complaints:
+        yield Finding("warehouse", "wrong", complaint)
+    if not complaints:
+        yield Finding("warehouse", "ok", f"{settings.warehouse_url} can be used, and refuses what it must refuse")
 
 
 def _server(settings: Settings) -> Iterator[Finding]:
