@@ -378,3 +378,48 @@ def test_equality_deletes_are_refused_in_words(served_on_sqlite: Lake, monkeypat
             served_on_sqlite.company.id("table", "raw.eq"),
             scanning.Wanted(metadata, 1, metadata, 1),
         )
+
+
+# Deleting and restoring with data
+
+
+def test_a_dropped_table_comes_back_with_its_rows_and_a_new_one_is_another(served: Lake) -> None:
+    tess, api = served.engine("Tess"), served.company.as_("Tess")
+    wrote(tess, "kept", rows(0, 3))
+    old = served.company.id("table", "raw.kept")
+    grant = {"to": "Ben", "resource": old, "level": "viewer"}
+    api.change(change="grant", **grant).raise_for_status()
+    tess.drop_table("raw.kept")
+    assert [one["id"] for one in api.get("/api/deleted").json()["items"]] == [old]
+    assert served.company.as_("Ben").get(f"/api/tables/{old}/preview").status_code == 404
+    wrote(tess, "kept", rows(100, 1))
+    new = served.company.id("table", "raw.kept")
+    assert served.company.as_("Ben").get(f"/api/tables/{new}").status_code == 404
+    assert api.post(f"/api/deleted/{old}/restore", {}).status_code == 409
+    assert api.post(f"/api/deleted/{old}/restore", {"name": "old"}).status_code == 200
+    assert tess.load_table("raw.old").scan().to_arrow().num_rows == 3
+    assert served.company.as_("Ben").get(f"/api/tables/{old}/preview").json()["rows"][0] == [0, "n0"]
+    assert preview(served, "Tess", "raw.kept").json()["rows"] == [[100, "n100"]]
+
+
+def test_a_renamed_table_is_the_same_table_to_engines(served_on_sqlite: Lake) -> None:
+    lake, tess = served_on_sqlite, served_on_sqlite.engine("Tess")
+    wrote(tess, "before", rows(0, 2))
+    table = lake.company.id("table", "raw.before")
+    answer = lake.company.as_("Tess").request(
+        "PATCH", f"/api/tables/{table}", json={"name": "after", "layer": "trusted"}
+    )
+    assert answer.status_code == 200, answer.text
+    moved = tess.load_table("trusted.after")
+    moved.append(rows(2, 1))
+    assert len(preview(lake, "Tess", "trusted.after").json()["rows"]) == 3
+    assert not tess.table_exists("raw.before")
+
+
+def test_what_is_kept_of_metadata_never_outlives_a_commit(served_on_sqlite: Lake) -> None:
+    lake = served_on_sqlite
+    table = wrote(lake.engine("Tom"), "moving", rows(0, 1))
+    for n in range(1, 4):
+        assert len(preview(lake, "Tom", "raw.moving").json()["rows"]) == n
+        assert get(lake, "Tom", "raw.moving").json()["rows"] == n
+        table.append(rows(n, 1))
