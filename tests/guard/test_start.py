@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from headgate.engine import java
 from headgate.engine.jars import Jars
 from tests.guard import java_programs, server
 
@@ -67,3 +68,12 @@ def test_wrong_settings_are_named(classpath: str, tmp_path: Path) -> None:
     assert len(answers) == len(keys) + 1
     for key, answer in zip(keys, answers[1:], strict=True):
         assert answer.startswith(f"HEADGATE_GUARD: Spark must not start: {key} must be "), answer
+
+
+def test_no_start_when_a_listed_class_is_gone(jars: Jars, tmp_path: Path) -> None:
+    """The lists were made for other versions than those that are there: here, Iceberg's jar is missing."""
+    given = "\n".join(f"{key}={value}" for key, value in server.settings(tmp_path).items())
+    without = f"{java.spark_jars()}/*:{jars.guard}"
+    answer = java_programs.run("PluginProbe", without, given=given)
+    assert answer.startswith("HEADGATE_GUARD: Spark must not start: the lists name org.apache.spark.sql.catalyst.")
+    assert "which is gone" in answer
