@@ -52,8 +52,6 @@ def test_closed_sessions_are_freed(lakehouse: Lakehouse) -> None:
     assert _sockets(pid) <= sockets + 6
     grown = sum(size for _, size in found.values()) - sum(size for _, size in heap.values())
     assert grown < 40 << 20, f"{SESSIONS} sessions left {grown >> 20} MiB"
-    print(f"{SESSIONS} sessions: heap {grown / 2**20:+.1f} MiB, sockets {sockets} then {_sockets(pid)}")
-    print({name.rpartition(".")[2]: (heap.get(name, (0,))[0], found.get(name, (0,))[0]) for name in FREED})
 
 
 def _use(lakehouse: Lakehouse) -> None:
