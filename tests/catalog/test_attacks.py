@@ -89,7 +89,9 @@ def test_a_file_is_not_smuggled_as_a_deleted_one(two: Lake) -> None:
     body = appending(table)
     manifest_list = update_of(body, "add-snapshot")["snapshot"]["manifest-list"]
     _rewrite(two, table, manifest_list, victim_file(two), ManifestEntryStatus.DELETED)
-    assert error_of(two.api("Tom").post(MINE, body)) == REFUSED
+    answer = two.api("Tom").post(MINE, body)
+    assert error_of(answer) == REFUSED
+    assert "outside" in answer.json()["error"]["message"]
     unmoved(two)
 
 

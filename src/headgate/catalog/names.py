@@ -39,7 +39,13 @@ class Ident:
     @property
     def ref(self) -> str:
         """The name by which a load is written down."""
-        return ".".join((self.layer_key or self.levels[0], self.table_key or self.table or ""))[:300]
+        return f"{self.layer_key or '.'.join(self.levels)}.{self.table_key or self.table}"[:300]
+
+    @property
+    def may_be(self) -> bool:
+        """Whether it has the form of a table's name. In a namespace of several levels, engines look for what is known
+        about a table, such as its snapshots, before they load the table itself."""
+        return len(self.levels) == 1
 
 
 def namespace(text: str) -> Ident:
