@@ -100,7 +100,7 @@ def _decided(call: Call, ident: Ident, found: Found) -> Seen:
 
 def _must_write(call: Call, ident: Ident, found: Found) -> bool:
     work = call.caller.work
-    if work is None:
+    if work is None or not ident.has_one_level:
         return False
     if work.records_loads:
         row = select(_loads.ref).where(_loads.work_id == work.id, _loads.ref == ident.ref)

@@ -42,7 +42,7 @@ class Ident:
         return f"{self.layer_key or '.'.join(self.levels)}.{self.table_key or self.table}"[:300]
 
     @property
-    def may_be(self) -> bool:
+    def has_one_level(self) -> bool:
         """Whether it has the form of a table's name. In a namespace of several levels, engines look for what is known
         about a table, such as its snapshots, before they load the table itself."""
         return len(self.levels) == 1
