@@ -133,7 +133,7 @@ def _responses(
     if not guard.public:
         common += [NotSignedIn, Denied, NotFound]
     found: dict[int | str, dict[str, Any]] = {}
-    for problem in sorted({*common, *errors}, key=lambda one: one.status):
+    for problem in sorted(dict.fromkeys([*common, *errors]), key=lambda one: one.status):
         example = {"type": "about:blank", "title": problem.title, "status": problem.status, "code": problem.code}
         example["detail"] = problem.title
         body = {"schema": {"$ref": "#/components/schemas/ProblemBody"}, "example": example}
