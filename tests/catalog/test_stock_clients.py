@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from headgate.engine import java, jars
+from headgate.engine import jars, java
 from tests.catalog.support import ROWS, Lake
 
 CLIENTS = Path(__file__).with_name("clients")
