@@ -3,7 +3,7 @@
 SETUP = (
     "CREATE NAMESPACE lake.raw",
     "CREATE NAMESPACE IF NOT EXISTS lake.trusted",
-    "CREATE TABLE raw.orders (id BIGINT NOT NULL COMMENT 'the key', customer STRING, amount DECIMAL(10,2), day DATE, at TIMESTAMP, tags ARRAY<STRING>, place STRUCT<city: STRING, zip: INT>, extra MAP<STRING, STRING>) USING iceberg PARTITIONED BY (days(at)) COMMENT 'orders' TBLPROPERTIES ('write.format.default' = 'parquet', 'user.owner' = 'sales', 'format-version' = '2')",
+    "CREATE TABLE raw.orders (id BIGINT NOT NULL COMMENT 'the key', customer STRING, amount DECIMAL(10,2), day DATE, at TIMESTAMP, tags ARRAY<STRING>, place STRUCT<city: STRING, zip: INT>, extra MAP<STRING, STRING>) USING iceberg PARTITIONED BY (days(at)) COMMENT 'orders' TBLPROPERTIES ('write.format.default' = 'parquet', 'custom.owner' = 'sales', 'format-version' = '2')",
     "CREATE TABLE IF NOT EXISTS lake.raw.customers (id BIGINT, name STRING, country STRING)",
     "INSERT INTO raw.customers VALUES (1, 'Ada', 'GB'), (2, 'Grace', 'US'), (3, 'Kurt', NULL)",
     """INSERT INTO raw.orders
@@ -104,7 +104,7 @@ METADATA = (
     "SHOW TABLES IN raw",
     "SHOW TABLES IN lake.raw LIKE 'o*'",
     "SHOW COLUMNS IN raw.orders",
-    "SHOW TBLPROPERTIES raw.orders ('user.owner')",
+    "SHOW TBLPROPERTIES raw.orders ('custom.owner')",
     "DESCRIBE TABLE raw.orders",
     "DESC raw.orders",
     "DESCRIBE TABLE raw.orders id",
@@ -150,8 +150,8 @@ CHANGES = (
     "ALTER TABLE raw.customers ALTER COLUMN town FIRST",
     "ALTER TABLE raw.customers DROP COLUMN place",
     "ALTER TABLE raw.customers DROP COLUMNS (age, town)",
-    "ALTER TABLE raw.customers SET TBLPROPERTIES ('write.target-file-size-bytes' = '134217728', 'user.note' = 'x')",
-    "ALTER TABLE raw.customers UNSET TBLPROPERTIES ('user.note')",
+    "ALTER TABLE raw.customers SET TBLPROPERTIES ('write.target-file-size-bytes' = '134217728', 'custom.note' = 'x')",
+    "ALTER TABLE raw.customers UNSET TBLPROPERTIES ('custom.note')",
     "COMMENT ON TABLE raw.customers IS 'who buys'",
     "ALTER TABLE raw.customers ADD PARTITION FIELD bucket(4, id)",
     "ALTER TABLE raw.customers REPLACE PARTITION FIELD bucket(4, id) WITH truncate(1, name) AS initial",

@@ -4,6 +4,8 @@ CATALOG = "lake"
 ICEBERG = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 GUARD = "headgate.guard.GuardExtensions"
 PLUGIN = "headgate.guard.GuardPlugin"
+INTERCEPTOR = "headgate.guard.ConnectInterceptor"
+INTERCEPTOR = "headgate.guard.ConnectInterceptor"
 AUTHORIZATION = f"spark.sql.catalog.{CATALOG}.header.Authorization"
 """Set by each session, with its own token; never for the whole server."""
 
@@ -34,6 +36,8 @@ def guarded() -> Conf:
     return {
         "spark.sql.extensions": f"{ICEBERG},{GUARD}",
         "spark.plugins": PLUGIN,
+        "spark.connect.grpc.interceptor.classes": INTERCEPTOR,
+        "spark.connect.grpc.interceptor.classes": INTERCEPTOR,
         "spark.sql.runSQLOnFiles": "false",
         "spark.sql.variable.substitute": "false",
         "spark.sql.analyzer.singlePassResolver.enabled": "false",
@@ -54,6 +58,9 @@ def common() -> Conf:
         "spark.ui.retainedStages": "50",
         "spark.sql.ui.retainedExecutions": "20",
         "spark.connect.progress.reportInterval": "500ms",
+        # A task that does not stop when it is told to takes its process with it; see server.py for this machine's own.
+        "spark.task.reaper.enabled": "true",
+        "spark.task.reaper.killTimeout": "20s",
         # A plan that was kept would not ask the catalog again.
         "spark.connect.session.planCache.enabled": "false",
         "spark.sql.connect.serverStacktrace.enabled": "false",

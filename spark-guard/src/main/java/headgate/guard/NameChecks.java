@@ -79,7 +79,7 @@ final class NameChecks {
   /** A key of a table property that members may set. */
   void property(String key) {
     if (!Lists.PROPERTIES.has(key.toLowerCase(Locale.ROOT)) || !key.equals(key.toLowerCase(Locale.ROOT))) {
-      throw new Refused("the table property " + shown(List.of(key)), "use a property that the reference lists, or user.*");
+      throw new Refused("the table property " + shown(List.of(key)), "use a property that the reference lists, or custom.*");
     }
   }
 
