@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from headgate.audit.sealing import Head, HeadFile, is_pending, seal_pending
+from headgate.catalog.sweeping import CatalogSweeper
 from headgate.config import Settings
 from headgate.kit.clock import now
 from headgate.kit.db import Busy, Database
@@ -47,6 +48,7 @@ class Scheduler:
         self._purger = Purger(self._database, lambda: open_store(settings))
         self._cleaner = Cleaner(settings, self._database, lambda: open_store(settings))
         self._sweeper = Sweeper(self._database, lambda: open_store(settings))
+        self._catalog = CatalogSweeper(self._database, lambda: open_store(settings))
         self._holder = f"{socket.gethostname()}:{os.getpid()}"
         self._stopping = threading.Event()
         self._fence: int | None = None
@@ -75,6 +77,7 @@ class Scheduler:
         self._mailer.close()
         self._purger.close()
         self._sweeper.close()
+        self._catalog.close()
         self._cleaner.close()
         self._database.close()
 
@@ -99,6 +102,7 @@ class Scheduler:
         if moment >= self._clean_at:
             self._purger.nudge(moment)
             self._sweeper.nudge(moment)
+            self._catalog.nudge(moment)
             self._cleaner.nudge(moment)
             self._database.write(lambda connection: purge(connection, moment - KEPT))
             self._clean_at = moment + CLEAN_EVERY

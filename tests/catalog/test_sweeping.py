@@ -1,0 +1,43 @@
+"""What is over is swept: staged tables that nobody committed, with their files, and tokens of work long over."""
+
+from datetime import timedelta
+
+from headgate.catalog.sweeping import STAGED_FOR, WORK_KEPT, sweep
+from headgate.kit.clock import now
+from tests.catalog.support import ROWS, Lake
+from tests.catalog.test_work import Worker
+
+
+def test_a_staged_table_that_nobody_committed_goes_with_its_files(served: Lake) -> None:
+    tess, store = served.engine("Tess"), served.company.client.app.state.services.store
+    change = tess.create_table_transaction("raw.left", ROWS.schema)
+    change.append(ROWS)
+    [(left,)] = served.rows("SELECT id FROM staged_tables")
+    kept = tess.create_table("service.revenue", ROWS.schema)
+    kept.append(ROWS)
+    assert (served.warehouse / "tables" / left).exists()
+    assert sweep(served.company.database, store, now()) == 0
+    assert sweep(served.company.database, store, now() + STAGED_FOR + timedelta(minutes=1)) == 1
+    assert not (served.warehouse / "tables" / left).exists()
+    assert not served.rows("SELECT 1 FROM staged_tables")
+    assert tess.load_table("service.revenue").scan().to_arrow().num_rows == 3
+
+
+def test_a_table_that_came_to_be_by_another_way_keeps_its_files(served: Lake) -> None:
+    """A declared table was staged, and then created at once, under the same id."""
+    tess, store = served.engine("Tess"), served.company.client.app.state.services.store
+    tess.create_table_transaction("service.revenue", ROWS.schema)
+    tess.create_table("service.revenue", ROWS.schema).append(ROWS)
+    assert served.rows("SELECT COUNT(*) FROM staged_tables") == [(1,)]
+    assert sweep(served.company.database, store, now() + STAGED_FOR + timedelta(minutes=1)) == 0
+    assert not served.rows("SELECT 1 FROM staged_tables")
+    assert tess.load_table("service.revenue").scan().to_arrow().num_rows == 3
+
+
+def test_tokens_of_work_long_over_are_forgotten(served: Lake) -> None:
+    store = served.company.client.app.state.services.store
+    Worker(served, "Tess", expires=now())
+    sweep(served.company.database, store, now())
+    assert served.rows("SELECT COUNT(*) FROM work_tokens") == [(1,)]
+    sweep(served.company.database, store, now() + WORK_KEPT + timedelta(minutes=1))
+    assert not served.rows("SELECT 1 FROM work_tokens")
