@@ -2,18 +2,22 @@
 
 import base64
 import hashlib
+import uuid
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import httpx2 as httpx
 import pytest
 from sqlalchemy import text
 
+from headgate.catalog.files import Outside, Root, opened, size
 from headgate.catalog.signing import RECENT
 from headgate.catalog.work import end_work, open_work
 from headgate.kit.clock import now
+from headgate.kit.db import Database
 from headgate.kit.ids import new_id
-from tests.catalog.support import ROWS, SCHEMA, Lake
+from tests.catalog.support import ROWS, SCHEMA, Lake, lake
 from tests.support.s3 import BUCKET, REGION, S3Server
 
 
@@ -295,3 +299,48 @@ def test_a_folder_has_nothing_to_sign(served_on_sqlite: Lake) -> None:
     table = served_on_sqlite.company.id("table", "raw.events")
     body = {"method": "GET", "uri": "http://x/y", "region": REGION}
     assert served_on_sqlite.api("Tess").post(f"/iceberg/v1/signer/{table}", body).status_code == 406
+
+
+@pytest.mark.postgres
+def test_the_same_on_postgresql(postgres_database: Database, s3_server: S3Server, tmp_path: Path) -> None:
+    with lake(postgres_database, tmp_path, **s3_server.settings(f"test-{uuid.uuid4().hex}")) as found:
+        made = {
+            name: found.api("Tom").post(
+                "/iceberg/v1/namespaces/raw/tables", {"name": name, "schema": SCHEMA, "stage-create": name == "staged"}
+            )
+            for name in ("live", "staged")
+        }
+        root = f"{s3_server.endpoint}/{BUCKET}/{found.company.settings.warehouse_url.rpartition('/')[2]}"
+        for name, answer in made.items():
+            table = answer.json()["metadata"]["location"].rpartition("/")[2]
+            wish = {"method": "PUT", "uri": f"{root}/tables/{table}/data/a", "region": REGION}
+            assert found.api("Tom").post(f"/iceberg/v1/signer/{table}", wish).status_code == 200
+            assert found.api("Ana").post(f"/iceberg/v1/signer/{table}", wish).status_code == 404
+            assert (
+                found.api("Tess").post(f"/iceberg/v1/signer/{table}", wish).status_code
+                == {"live": 200, "staged": 404}[name]
+            )
+
+
+@pytest.mark.parametrize("scheme", ["s3a", "s3n", "https", "file", "S3A"])
+def test_a_file_has_one_name(on_bucket: Lake, scheme: str) -> None:
+    store, table = on_bucket.company.client.app.state.services.store, new_id("table")  # type: ignore[attr-defined]
+    root = Root(store, table)
+    assert root.path(f"{root.url}/data/a") == f"tables/{table}/data/a"
+    with pytest.raises(Outside):
+        root.path(f"{root.url}/data/a".replace("s3", scheme, 1))
+
+
+def test_a_name_that_an_engine_chose_is_opened_as_it_is(on_bucket: Lake) -> None:
+    """Partition values stand in names, with percent signs and whatever letters they have."""
+    store, table = on_bucket.company.client.app.state.services.store, new_id("table")  # type: ignore[attr-defined]
+    root, name = Root(store, table), "data/p=a%2Fb c+d/\u00e4.parquet"
+    store.client.put_object(
+        Bucket=BUCKET, Key=f"{store.address.prefix}tables/{table}/{name}", Body=b"rows", ContentType="x/y"
+    )
+    path = root.path(f"{root.url}/{name}")
+    assert size(store, path) == 4
+    with opened(store, path) as file:
+        assert file.read() == b"rows"
+    with pytest.raises(FileNotFoundError):
+        opened(store, f"{path}x")

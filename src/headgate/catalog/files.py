@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from headgate.warehouse.bucket import BucketStore
 from headgate.warehouse.folder import FolderStore
 from headgate.warehouse.places import metadata_root, table_root
 from headgate.warehouse.store import Missing, Store
@@ -129,7 +130,7 @@ def size(store: Store, path: str) -> int:
     if isinstance(store, FolderStore):
         return (store.root / path).stat().st_size
     try:
-        return store.size(path)
+        return store.size_named(path) if isinstance(store, BucketStore) else store.size(path)
     except (Missing, ValueError):
         raise FileNotFoundError(path) from None
 
@@ -139,6 +140,6 @@ def opened(store: Store, path: str) -> Any:
     if isinstance(store, FolderStore):
         return (store.root / path).open("rb")
     try:
-        return store.open(path)
+        return store.open_named(path) if isinstance(store, BucketStore) else store.open(path)
     except (Missing, ValueError):
         raise FileNotFoundError(path) from None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from headgate.catalog.errors import Damaged, NotValid
 from headgate.kit.log import get_logger
 from headgate.warehouse.places import metadata_root
-from headgate.warehouse.store import Missing, Store
+from headgate.warehouse.store import Missing, OutOfReach, Store
 
 if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
@@ -70,7 +70,7 @@ def discard(store: Store, table_id: str, metadata_file: str) -> None:
     """Delete a file that no pointer names; if that fails, later maintenance does it."""
     try:
         store.delete(f"{metadata_root(table_id)}/{metadata_file}")
-    except OSError as error:
+    except (OSError, OutOfReach) as error:
         _log.warning("a metadata file was left behind", table=table_id, file=metadata_file, error=str(error))
 
 

@@ -90,9 +90,12 @@ class BucketStore:
 
     def open(self, path: str) -> BinaryIO:
         """A file to read and seek in, or Missing."""
-        key = self._key_of(path)
+        return self.open_named(checked(path))
+
+    def open_named(self, path: str) -> BinaryIO:
+        """The same of a name that an engine chose; whoever asks has made sure that it lies where it may."""
         try:
-            return cast("BinaryIO", self._files.open_input_file(f"{self.address.bucket}/{key}"))
+            return cast("BinaryIO", self._files.open_input_file(f"{self.address.bucket}/{self.address.prefix}{path}"))
         except FileNotFoundError:
             raise Missing(path) from None
         except OSError as error:
@@ -138,8 +141,13 @@ class BucketStore:
 
     def size(self, path: str) -> int:
         """The size of a file, or Missing."""
+        return self.size_named(checked(path))
+
+    def size_named(self, path: str) -> int:
+        """The same of a name that an engine chose; whoever asks has made sure that it lies where it may."""
         with self._asking(path):
-            return int(self.client.head_object(**self._at(path))["ContentLength"])
+            found = self.client.head_object(Bucket=self.address.bucket, Key=f"{self.address.prefix}{path}")
+            return int(found["ContentLength"])
 
     def files(self, folder: str) -> Iterator[Entry]:
         """Every file below a folder, in no order; none if there is no such folder."""
