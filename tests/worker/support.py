@@ -75,7 +75,7 @@ class Session:
     def __init__(self, spark: StandIn) -> None:
         self.spark, self.stopped = spark, threading.Event()
 
-    def run(self, sql: str, on_progress: Callable[[Progress], None], *, seconds: float) -> Answer:
+    def run(self, sql: str, on_progress: Callable[[Progress], None], *, seconds: float, max_rows: int) -> Answer:
         self.spark.ran.append(sql)
         word, _, value = sql.partition(" ")
         if word == "die":
@@ -93,7 +93,7 @@ class Session:
             if seconds < float(value):
                 raise SqlFailed(TIME_LIMIT, "too long")
             return self._rows(1)
-        return self._rows(int(re.sub(r"\D", "", value) or 0))
+        return self._rows(min(int(re.sub(r"\D", "", value) or 0), max_rows))
 
     @staticmethod
     def _rows(count: int) -> Answer:

@@ -132,7 +132,9 @@ class Running:
 
     def _query(self, session: Any) -> None:
         job = self.job
-        answer = session.run(job.sql, self._note, seconds=max(self._until - time.monotonic(), 0.001))
+        left = max(self._until - time.monotonic(), 0.001)
+        # One row more than is kept, so that it is seen whether there are more.
+        answer = session.run(job.sql, self._note, seconds=left, max_rows=job.max_rows + 1)
         pager = Pager(answer.schema, Limits(job.max_rows, job.max_bytes, job.page_bytes))
         first: bytes | None = None
         try:

@@ -1,0 +1,83 @@
+"""The company behind a real server, with a worker on a real Spark."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from headgate.kit.db import Database
+from headgate.schema import METADATA
+from tests.support.company import Company, company
+from tests.support.spark import SharedSpark
+from tests.workbench.support import STATEMENTS, submit
+from tests.worker.support import done, port_of, served, working
+
+
+class KeptOpen:
+    """A Spark that outlives the workers that use it."""
+
+    def __init__(self, shared: SharedSpark) -> None:
+        self.shared = shared
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.shared.member, name)
+
+    def close(self) -> None:
+        """It goes on for the next test."""
+
+
+@dataclass
+class Bench:
+    """The workbench, as members use it."""
+
+    millrace: Company
+    spark: SharedSpark
+    address: str
+
+    @contextmanager
+    def worker(self, slots: int = 4) -> Iterator[None]:
+        with working(self.millrace, self.address, KeptOpen(self.spark), slots=slots):
+            yield
+
+    def submit(self, member: str, sql: str, **more: Any) -> str:
+        return submit(self.millrace, member, sql, **more)
+
+    def done(self, member: str, statement: str, seconds: float = 90) -> Any:
+        return done(self.millrace, member, statement, seconds)
+
+    def run(self, member: str, sql: str, **more: Any) -> Any:
+        """A statement when it is over."""
+        return self.done(member, self.submit(member, sql, **more))
+
+    def rows(self, member: str, sql: str) -> list[list[Any]]:
+        """The rows of a statement that succeeds."""
+        found = self.run(member, sql)
+        assert found["state"] == "succeeded", found["error"]
+        return list(found["data"])
+
+    def change(self, member: str, change: str, **more: Any) -> None:
+        """A change of access that is made."""
+        answer = self.millrace.as_(member).change(change=change, **more)
+        assert answer.status_code == 200, answer.text
+
+    def get(self, member: str, statement: str, path: str = "", **more: Any) -> Any:
+        return self.millrace.as_(member).get(f"{STATEMENTS}/{statement}{path}", **more)
+
+
+@pytest.fixture(scope="module")
+def bench(shared_spark: SharedSpark, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """The company, its server on a port, and the Spark that asks it."""
+    folder = tmp_path_factory.mktemp("bench")
+    database = Database(f"sqlite:///{folder}/headgate.db")
+    METADATA.create_all(database.engine)
+    limits = {"concurrent": 50, "max_bytes": 400_000}
+    settings = {"warehouse": shared_spark.warehouse, "server": {"processes": 2}, "sql": limits}
+    with (
+        company(database, folder, **settings) as millrace,
+        served(millrace) as address,
+        shared_spark.doorway.leads_to(port_of(address)),
+    ):
+        yield Bench(millrace, shared_spark, address)
+    database.close()
