@@ -6,13 +6,17 @@ import json
 import threading
 import time
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
+from pyiceberg.table import FileScanTask
 from pyiceberg.table.sorting import SortDirection, SortField, SortOrder
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType, NestedField, StringType, StructType, TimestampType
@@ -222,6 +226,32 @@ def test_deleted_rows_are_not_shown(served_on_sqlite: Lake) -> None:
     assert sorted(preview(lake, "Tom", "raw.less").json()["rows"]) == [[n, f"n{n}"] for n in range(4, 10)]
     table.delete("id >= 0")
     assert preview(lake, "Tom", "raw.less").json()["rows"] == []
+
+
+def test_rows_that_delete_files_name_are_left_out(served_on_sqlite: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyIceberg writes no such files, so this one is written by hand, as Spark's merge-on-read does."""
+    lake = served_on_sqlite
+    table = wrote(lake.engine("Tom"), "sparse", rows(0, 20))
+    (task,) = table.scan().plan_files()
+    place = task.file.file_path.removeprefix("file://").rpartition("/")[0] + "/deletes.parquet"
+    positions = [0, 1, 5, 6, 7, 19]
+    pq.write_table(pa.table({"file_path": [task.file.file_path] * 6, "pos": pa.array(positions, pa.int64())}), place)
+    deletes = DataFile.from_args(
+        content=DataFileContent.POSITION_DELETES,
+        file_path=f"file://{place}",
+        file_format=FileFormat.PARQUET,
+        partition=task.file.partition,
+        record_count=6,
+        file_size_in_bytes=Path(place).stat().st_size,
+    )
+    marked = FileScanTask(task.file, delete_files={deletes})
+    monkeypatch.setattr(scanning._Scan, "_tasks", lambda _: iter([marked]))
+    for size in (1 << 30, 1):
+        monkeypatch.setattr(scanning, "BATCH_BYTES", size)
+        found = preview(lake, "Tom", "raw.sparse").json()["rows"]
+        assert [row[0] for row in found] == [n for n in range(20) if n not in positions]
+    monkeypatch.setattr(scanning, "MAX_DELETE_BYTES", 1)
+    assert preview(lake, "Tom", "raw.sparse").status_code == 409
 
 
 def test_a_table_without_rows_shows_its_columns(served_on_sqlite: Lake) -> None:
