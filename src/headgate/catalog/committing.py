@@ -71,11 +71,9 @@ def commit(stages: Stages, changes: Sequence[Change]) -> list[Planned]:
 
 
 def _make(stages: Stages, changes: Sequence[Change], found: Sequence[Found | Place]) -> list[Planned]:
-    planned: list[Planned] = []
     store = stages.services.store
+    planned = _plan_all(stages, changes, found)
     try:
-        for change, one in zip(changes, found, strict=True):
-            planned.append(_plan(stages.settings, store, change, one, stages.now))
         stages.write(lambda call: _move_all(call, planned))
     except (Problem, Busy, _Moved) as error:
         # Certainly nothing was committed.
@@ -86,6 +84,18 @@ def _make(stages: Stages, changes: Sequence[Change], found: Sequence[Found | Pla
     except Exception as error:
         if is_out_of_reach(error):
             raise CommitUnknown("The database was lost on the way; look whether the commit was made") from error
+        raise
+    return planned
+
+
+def _plan_all(stages: Stages, changes: Sequence[Change], found: Sequence[Found | Place]) -> list[Planned]:
+    planned: list[Planned] = []
+    store = stages.services.store
+    try:
+        for change, one in zip(changes, found, strict=True):
+            planned.append(_plan(stages.settings, store, change, one, stages.now))
+    except BaseException:
+        _discard(store, planned)
         raise
     return planned
 
