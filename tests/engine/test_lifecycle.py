@@ -14,12 +14,12 @@ from typing import IO
 import pytest
 
 from headgate.config import Settings
-from headgate.engine import conf, left, sandbox
-from headgate.engine.errors import EngineDown
-from headgate.engine.member import MemberSpark, Refused
+from headgate.engine import conf, jvm, left, sandbox
+from headgate.engine.errors import TIME_LIMIT, EngineDown
+from headgate.engine.member import MemberSpark, Refused, SqlFailed
 from headgate.engine.processes import descendants, java_below, started
 from tests.engine.conftest import Lakehouse
-from tests.support.spark import SharedSpark, within
+from tests.support.spark import SharedSpark, rows_of, within
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -93,6 +93,62 @@ def test_after_it_was_killed_statements_fail_at_once_and_it_starts_anew(lakehous
     member.ensure()
     assert member.state()["pid"] not in (None, before)
     assert lakehouse.rows("Tess", "SELECT 1 AS a") == [{"a": 1}]
+
+
+EVIL = "regexp_like(repeat('a', 50 + CAST(id AS INT)), '(.*a){20}c')"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [f"SELECT count(*) FROM range(2) WHERE {EVIL}", f"SELECT {EVIL.replace('CAST(id AS INT)', '1')}"],
+    ids=["in a task", "in the driver"],
+)
+def test_a_statement_that_does_not_stop_is_ended_with_its_process(lakehouse: Lakehouse, sql: str) -> None:
+    member = lakehouse.spark.member
+    session = lakehouse.session("Tess")
+    pid = member.state()["pid"]
+    rows_of(session, "SELECT count(*) FROM range(2) WHERE regexp_like(CAST(id AS STRING), 'x')")
+    began = time.monotonic()
+    with pytest.raises(SqlFailed) as stopped:
+        session.run(sql, seconds=5)
+    assert (stopped.value.code, time.monotonic() - began < 30) == (TIME_LIMIT, True)
+    session.close()
+    within(60, lambda: started(pid) == 0)
+    assert lakehouse.rows("Tess", "SELECT 1 AS a") == [{"a": 1}]
+
+
+def test_no_member_can_say_that_a_task_does_not_stop(lakehouse: Lakehouse) -> None:
+    member = lakehouse.spark.member
+    words = "Killed task 1 could not be stopped within 1 ms; not killing JVM because we are running in local mode."
+    with pytest.raises(SqlFailed):
+        lakehouse.rows("Tess", f"SELECT raise_error(concat(id, '\\n{words}\\n')) FROM range(1)")
+    server = member._server
+    assert server
+    assert words in (server.scratch / "server.log").read_text()
+    assert not jvm.says_that_a_task_does_not_stop(server.scratch)
+
+
+def test_a_start_can_be_given_up(tmp_path: Path) -> None:
+    member = MemberSpark(Settings(data_dir=tmp_path, spark={"memory": "512m"}), "http://127.0.0.1:64999/iceberg")
+    failed = threading.Event()
+
+    def start() -> None:
+        try:
+            member.ensure()
+        except EngineDown:
+            failed.set()
+
+    threading.Thread(target=start, daemon=True).start()
+    within(20, lambda: member._starting is not None and member._starting.pid)
+    server = member._starting
+    assert server
+    pid = server.pid
+    assert pid
+    began = time.monotonic()
+    member.close()
+    assert time.monotonic() - began < 5
+    assert failed.wait(5)
+    assert started(pid) == 0
 
 
 def test_an_idle_server_with_a_full_heap_is_started_anew(lakehouse: Lakehouse, monkeypatch: pytest.MonkeyPatch) -> None:

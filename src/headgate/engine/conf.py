@@ -37,7 +37,6 @@ def guarded() -> Conf:
         "spark.sql.extensions": f"{ICEBERG},{GUARD}",
         "spark.plugins": PLUGIN,
         "spark.connect.grpc.interceptor.classes": INTERCEPTOR,
-        "spark.connect.grpc.interceptor.classes": INTERCEPTOR,
         "spark.sql.runSQLOnFiles": "false",
         "spark.sql.variable.substitute": "false",
         "spark.sql.analyzer.singlePassResolver.enabled": "false",

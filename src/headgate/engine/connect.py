@@ -106,6 +106,7 @@ class Session:
 
     def __init__(self, connection: Connection) -> None:
         self._connection, self._proto = connection, connection.proto
+        self._stream: Any = None
         self.id = str(uuid.uuid4())
 
     def configure(self, values: dict[str, str]) -> None:
@@ -130,7 +131,7 @@ class Session:
         request = self._request(
             proto.ExecutePlanRequest, operation_id=operation, plan=self._plan(sql, most), request_options=options
         )
-        stream = self._connection.call(self._connection.stub.ExecutePlan(request))
+        self._stream = stream = self._connection.call(self._connection.stub.ExecutePlan(request))
         last = None
         try:
             while True:
@@ -140,7 +141,7 @@ class Session:
                         return
                     yield answer
                 # The server ends a stream after two minutes, and expects to be asked for the rest.
-                stream = self._connection.call(self._again(operation, last))
+                self._stream = stream = self._connection.call(self._again(operation, last))
         finally:
             stream.cancel()
             self._let_go(operation)
@@ -157,6 +158,11 @@ class Session:
         kind = proto.InterruptRequest.InterruptType.INTERRUPT_TYPE_OPERATION_ID
         request = self._request(proto.InterruptRequest, interrupt_type=kind, operation_id=operation)
         return bool(self._connection.quick("Interrupt", request).interrupted_ids)
+
+    def abandon(self) -> None:
+        """Wait no longer for the statement, whatever the server does with it."""
+        if self._stream is not None:
+            self._stream.cancel()
 
     def error_details(self, error_id: str) -> Any:
         """All that the server knows of an error."""

@@ -1,5 +1,6 @@
 """How a Spark server is started as a plain Java program, quicker than through Spark's own scripts."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -24,6 +25,8 @@ MODULES = (
 )
 """What Spark's scripts add; a test compares."""
 
+_NOT_STOPPED = re.compile(r"^Killed task \d+ could not be stopped within \d+ ms; not killing JVM", re.MULTILINE)
+
 LOGGING = """\
 rootLogger.level = warn
 rootLogger.appenderRef.file.ref = file
@@ -37,6 +40,23 @@ appender.file.policies.type = SizeBasedTriggeringPolicy
 appender.file.policies.size = 5MB
 appender.file.strategy.type = DefaultRolloverStrategy
 appender.file.strategy.max = 1
+# What the executor says, a line each, and nothing of a member's own words: see says_that_a_task_does_not_stop.
+logger.executor.name = org.apache.spark.executor.Executor
+logger.executor.level = warn
+logger.executor.appenderRef.tasks.ref = tasks
+appender.tasks.type = RollingFile
+appender.tasks.name = tasks
+appender.tasks.fileName = ${sys:headgate.log}.tasks
+appender.tasks.filePattern = ${sys:headgate.log}.tasks.1
+appender.tasks.filter.errors.type = ThresholdFilter
+appender.tasks.filter.errors.level = error
+appender.tasks.layout.type = PatternLayout
+appender.tasks.layout.pattern = %enc{%m}{CRLF}%n
+appender.tasks.layout.alwaysWriteExceptions = false
+appender.tasks.policies.type = SizeBasedTriggeringPolicy
+appender.tasks.policies.size = 1MB
+appender.tasks.strategy.type = DefaultRolloverStrategy
+appender.tasks.strategy.max = 1
 # Each refusal and each mistake in a statement is a warning with a whole stack here, and no news.
 logger.connect.name = org.apache.spark.sql.connect
 logger.connect.level = off
@@ -68,7 +88,9 @@ def arguments(*, memory: str, classes: Sequence[str], conf: Conf, scratch: str) 
 
 FAIR = """\
 <?xml version="1.0"?>
-<allocations><pool name="default"><schedulingMode>FAIR</schedulingMode></pool></allocations>
+<allocations><pool name="default">
+<schedulingMode>FAIR</schedulingMode><minShare>0</minShare><weight>1</weight>
+</pool></allocations>
 """
 
 
@@ -91,6 +113,15 @@ def heap_after_collection(scratch: Path) -> int:
         if arrow and rest.partition("M")[0].isdigit():
             return int(rest.partition("M")[0]) << 20
     return 0
+
+
+def says_that_a_task_does_not_stop(scratch: Path) -> bool:
+    """Whether Spark gave up on a task that was told to stop. In a process of its own, it would end that."""
+    try:
+        text = (scratch / "server.log.tasks").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return _NOT_STOPPED.search(text) is not None
 
 
 def _quoted(option: str) -> str:

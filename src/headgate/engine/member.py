@@ -31,6 +31,7 @@ class MemberSpark:
         self._settings, self._catalog_url = settings, catalog_url
         self._lock, self._counting = threading.RLock(), threading.Lock()
         self._server: LocalServer | None = None
+        self._starting: LocalServer | None = None
         self._connection: Connection | None = None
         self._sessions = 0
         self._since: float | None = None
@@ -42,7 +43,7 @@ class MemberSpark:
         To be called before every statement: it costs nothing while the server is up and well.
         """
         with self._lock:
-            if self._up() and self._answers() and not self._worn():
+            if self._runs() and self._answers() and not self._worn():
                 return
             self._drop()
             try:
@@ -77,10 +78,12 @@ class MemberSpark:
             if connection is None or not self._up():
                 raise EngineDown("Spark is not up")
             self._count(1)
-        session = SqlSession(connection, self._settings.sql.max_rows + 1, self._closed)
+            server = self._server
+        stuck = server.kill if server else lambda: None
+        session = SqlSession(connection, self._settings.sql.max_rows + 1, self._closed, stuck)
         try:
             session.configure({conf.AUTHORIZATION: f"Bearer {token}", conf.TIME_ZONE: time_zone})
-            if self._server is None:
+            if server is None:
                 # A server elsewhere may have been started anew, by whoever runs it, without its guard.
                 see_that_it_refuses(session)
         except BaseException:
@@ -89,7 +92,10 @@ class MemberSpark:
         return session
 
     def close(self) -> None:
-        """End it, and every session on it."""
+        """End it, and every session on it; also one that is being started."""
+        starting = self._starting
+        if starting is not None:
+            starting.stop()
         with self._lock:
             self._drop()
             self._since = None
@@ -106,6 +112,10 @@ class MemberSpark:
             return False
         return self._server is None or not self._server.ended.is_set()
 
+    def _runs(self) -> bool:
+        """Whether it is up, looked at more closely: its process may have ended a moment ago."""
+        return self._up() and (self._server is None or self._server.pid is not None)
+
     def _worn(self) -> bool:
         """Whether it is idle and holds more than it should."""
         if self._server is None or self._sessions or time.time() - self._server.since < FRESH_SECONDS:
@@ -121,7 +131,11 @@ class MemberSpark:
             self._connection = Connection.by_url(url)
         else:
             server = local_server("member", self._settings, conf.for_members(self._catalog_url))
-            address = server.start(lambda: self._ended(server))
+            self._starting = server
+            try:
+                address = server.start(lambda: self._ended(server))
+            finally:
+                self._starting = None
             self._server, self._connection = server, Connection.to(address)
             if server.ended.is_set():
                 raise EngineDown(f"Spark ended:\n{server.why()}")

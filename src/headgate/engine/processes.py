@@ -34,7 +34,7 @@ def java_below(pid: int) -> int | None:
     """The Java process below a launcher."""
     for found in descendants(pid):
         with suppress(OSError):
-            if Path(f"/proc/{found}/comm").read_text().strip() == "java":
+            if Path(f"/proc/{found}/comm").read_text().strip() == "java" and started(found):
                 return found
     return None
 

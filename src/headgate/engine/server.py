@@ -5,6 +5,7 @@ import json
 import os
 import secrets
 import shutil
+import signal
 import socket
 import stat
 import subprocess
@@ -25,6 +26,7 @@ from headgate.engine.processes import java_below, resident_bytes
 from headgate.kit.log import get_logger
 
 START_SECONDS = 120
+LOOK_SECONDS = 5
 PORT_INSIDE = 15002
 _URI = f"spark.sql.catalog.{conf.CATALOG}.uri"
 _log = get_logger("headgate.engine")
@@ -81,6 +83,9 @@ class LocalServer:
         """Start it and wait until it can be dialled; EngineDown if it ends before."""
         try:
             self._process = self._start()
+            if self._stopping:
+                self._end(self._process)
+                raise EngineDown("Spark was ended before it was up")
             watch = threading.Thread(target=self._watch, args=(self._process, on_end), name=f"spark {self.kind}")
             watch.daemon = True
             watch.start()
@@ -103,6 +108,14 @@ class LocalServer:
         (self._place.folder / left.RECORD).unlink(missing_ok=True)
         self._place.leave()
 
+    def kill(self) -> None:
+        """End its Java process at once; whoever waits for its end is told."""
+        pid = self.pid
+        if pid is not None:
+            _log.warning("a Spark server is ended: something in it did not stop", kind=self.kind, pid=pid)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
     def why(self) -> str:
         """The end of what it wrote before it ended, for an operator."""
         text = ""
@@ -113,6 +126,7 @@ class LocalServer:
         return "\n".join(lines[-15:])
 
     def _start(self) -> "subprocess.Popen[bytes]":
+        self._keep_log()
         shutil.rmtree(self.scratch, ignore_errors=True)
         jvm.lay_out(self.scratch)
         token = None if self.sandboxed else secrets.token_urlsafe(32)
@@ -143,6 +157,12 @@ class LocalServer:
             stdout=subprocess.DEVNULL,
             start_new_session=True,
         )
+
+    def _keep_log(self) -> None:
+        """What the server before this one said, for whoever asks why it ended."""
+        for name in ("server.log", "output.log", "crash.log"):
+            with contextlib.suppress(FileNotFoundError):
+                (self.scratch / name).replace(self._place.folder / f"last-{name}")
 
     def _plain(self, token: str | None) -> Launch:
         port = _free_port()
@@ -215,7 +235,13 @@ class LocalServer:
         return False
 
     def _watch(self, process: "subprocess.Popen[bytes]", on_end: Callable[[], None]) -> None:
-        status = process.wait()
+        status = None
+        while status is None:
+            try:
+                status = process.wait(LOOK_SECONDS)
+            except subprocess.TimeoutExpired:
+                if jvm.says_that_a_task_does_not_stop(self.scratch):
+                    self.kill()
         self.ended.set()
         if not self._stopping:
             _log.warning("a Spark server ended", kind=self.kind, status=status)

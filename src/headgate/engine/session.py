@@ -15,6 +15,9 @@ from headgate.engine.errors import TIME_LIMIT, EngineDown, Refused, SqlFailed
 if TYPE_CHECKING:
     import pyarrow as pa
 
+STUCK_SECONDS = 10
+"""How long a statement that was told to stop may take for it."""
+
 CANARY = "SET"
 """A statement that no guard lets pass."""
 
@@ -51,8 +54,15 @@ class Answer:
 class SqlSession:
     """A session of one member, for one statement at a time."""
 
-    def __init__(self, connection: Connection, most: int, on_close: Callable[[], None] = lambda: None) -> None:
-        self._session, self._connection, self._on_close = Session(connection), connection, on_close
+    def __init__(
+        self,
+        connection: Connection,
+        most: int,
+        on_close: Callable[[], None] = lambda: None,
+        on_stuck: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._session, self._connection = Session(connection), connection
+        self._on_close, self._on_stuck = on_close, on_stuck
         self._most = most
         self._operation: str | None = None
         self._stopped: SqlFailed | None = None
@@ -121,8 +131,18 @@ class SqlSession:
             # A statement that was sent a moment ago may not have arrived.
             while operation is not None and self._operation == operation and time.monotonic() < deadline:
                 if self._session.interrupt(operation):
-                    return
+                    break
                 time.sleep(0.05)
+        if operation is not None:
+            late = threading.Timer(STUCK_SECONDS, self._give_up, [operation])
+            late.daemon = True
+            late.start()
+
+    def _give_up(self, operation: str) -> None:
+        """It did not stop: wait no longer, and tell whoever can end it with its process."""
+        if self._operation == operation:
+            self._session.abandon()
+            self._on_stuck()
 
     def _batches(
         self, sql: str, on_progress: Callable[[Progress], None], seconds: float | None, most: int
@@ -158,12 +178,12 @@ class SqlSession:
         except (SqlFailed, Refused, EngineDown):
             raise
         except Exception as error:
-            self._connection.check()
             found = failures.translate(error, self._session.error_details)
+            if self._stopped is not None and (found is failures.STOPPED or isinstance(found, EngineDown)):
+                raise self._stopped from None
+            self._connection.check()
             if isinstance(found, EngineDown):
                 self._connection.doubtful = True
-            if found is failures.STOPPED and self._stopped is not None:
-                raise self._stopped from None
             if found is error:
                 raise
             raise found from None
