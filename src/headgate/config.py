@@ -457,7 +457,7 @@ def _instead(name: str) -> str:
 
 def _check_variables(environ: Mapping[str, str]) -> None:
     """A misspelt variable is an error, not a setting that silently stays as it was."""
-    own = {FILE_VARIABLE, f"{PREFIX}SERVER_URL", f"{PREFIX}TOKEN"}
+    own = {FILE_VARIABLE, f"{PREFIX}SERVER_URL", f"{PREFIX}TOKEN", f"{PREFIX}WORKER_TOKEN"}
     known = {name.upper() for name, _, _ in described(Settings)}
     for variable in environ:
         if variable.startswith(PREFIX) and variable not in own:

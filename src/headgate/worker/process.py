@@ -17,6 +17,7 @@ from headgate.worker.running import Running, Spark
 BEAT = 0.5
 QUIET = 5.0
 HEAD_START = 1.0
+FIRST_PAUSE, LONGEST_PAUSE = 0.125, 2.0
 STOP_SECONDS = 3.0
 _log = get_logger("headgate.worker")
 
@@ -70,7 +71,7 @@ class Worker:
     # Claiming
 
     def _claim(self) -> None:
-        pause = 0.1
+        pause = FIRST_PAUSE
         while not self._stopping.is_set():
             free = self._free()
             try:
@@ -78,14 +79,15 @@ class Worker:
                     self._begin(Running(job, self.link, self._spark))
                 if self._stopping.is_set():
                     self._give_back()
-                pause = 0.1
+                pause = FIRST_PAUSE
             except BadSecret as error:
                 self._refused = error
                 self._stopping.set()
             except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError) as error:
-                if not self._stopping.wait(pause):
-                    _log.debug("cannot claim right now", error=str(error))
-                pause = min(pause * 2, 2.0)
+                if not self._stopping.is_set() and pause == LONGEST_PAUSE / 2:
+                    _log.warning("the server does not answer; trying again", error=repr(error))
+                self._stopping.wait(pause)
+                pause = min(pause * 2, LONGEST_PAUSE)
 
     def _free(self) -> int:
         """How many slots are free; waits for one."""
