@@ -11,6 +11,7 @@ public final class GuardExtensions extends AbstractFunction1<SparkSessionExtensi
   public BoxedUnit apply(SparkSessionExtensions extensions) {
     extensions.injectParser((session, parser) -> new GuardParser(new Setup(session), parser));
     extensions.injectHintResolutionRule(session -> new EarlyRule(new Setup(session)));
+    extensions.injectPostHocResolutionRule(session -> new PathsRule());
     extensions.injectCheckRule(session -> new CheckRule(new Setup(session)));
     return BoxedUnit.UNIT;
   }

@@ -21,6 +21,7 @@ public final class GuardPlugin implements SparkPlugin {
       @Override
       public Map<String, String> init(SparkContext context, PluginContext plugin) {
         check(context.getConf());
+        context.addSparkListener(new EndedOperations(context));
         return Map.of();
       }
     };

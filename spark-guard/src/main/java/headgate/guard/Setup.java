@@ -2,6 +2,8 @@ package headgate.guard;
 
 import java.util.Map;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.CommandExecutionMode;
 import org.apache.spark.sql.internal.SessionState;
 
 /** The settings without which the guard does not hold, looked at again for every statement. */
@@ -48,6 +50,11 @@ final class Setup {
 
   boolean isCatalog(String name) {
     return state().conf().contains(CATALOG_CONF + name);
+  }
+
+  /** Plan a statement as EXPLAIN does, without running it: whatever is wrong with it is thrown. */
+  void plan(LogicalPlan statement) {
+    state().executePlan(statement, CommandExecutionMode.SKIP()).executedPlan();
   }
 
   private String conf(String key) {
