@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.engine import RowMapping
 
+from headgate.audit.events import DENIED, Event, record
 from headgate.catalog.models import commit_table, work_load_table, work_token_table
 from headgate.catalog.work import end_work, open_work
 from headgate.config import Settings
@@ -37,6 +38,8 @@ LOST_AFTER_COMMIT = (
     "The worker that ran this statement was lost after it had written: look at the table's history before you run it "
     "again"
 )
+REFUSED = "REFUSED"
+"""The code of a statement that the guard in Spark refused."""
 CREDENTIALS_ENDED = "The token by which this statement was submitted has ended"
 
 _rows, _workers = statement_table.c, worker_table.c
@@ -185,6 +188,7 @@ def finish(connection: Connection, now: datetime, settings: Settings, row: RowMa
     if row["state"] == "cancelling" and not has_committed(connection, row["id"]):
         return _end(connection, now, row["id"], "cancelled")
     if outcome.state != "succeeded":
+        _note_refusal(connection, now, row, outcome)
         return _end(connection, now, row["id"], "failed", outcome.error_code or "FAILED", outcome.error)
     if row["purpose"] == "probe":
         return _finish_probe(connection, now, row)
@@ -199,6 +203,16 @@ def finish(connection: Connection, now: datetime, settings: Settings, row: RowMa
         "results_expire_at": now + timedelta(hours=settings.sql.results_hours),
     }
     return _end(connection, now, row["id"], "succeeded", **values)
+
+
+def _note_refusal(connection: Connection, now: datetime, row: RowMapping, outcome: Outcome) -> None:
+    """Write down what the guard refused: the catalog, which writes down its own refusals, was never asked."""
+    if outcome.error_code != REFUSED:
+        return
+    what = {"code": REFUSED, "why": (outcome.error or "")[:500]}
+    who = {"actor_id": row["member_id"], "token_id": row["token_id"]}
+    about = {"action": "execute", "kind": "statement", "resource_id": row["id"]}
+    record(connection, [Event(now, DENIED, allowed=False, **who, **about, after=what)])
 
 
 def _finish_probe(connection: Connection, now: datetime, row: RowMapping) -> str:
