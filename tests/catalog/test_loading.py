@@ -127,10 +127,10 @@ def test_a_metadata_file_that_was_changed_is_not_given_out(events: Lake) -> None
     stored = file.read_bytes()
     file.write_bytes(stored.replace(b'"name":"name"', b'"name":"eman"'))
     for answer in (events.api("Tom").get(EVENTS), events.api("Tom").post(EVENTS, {"updates": []})):
-        assert error_of(answer) == (500, "ServiceFailureException")
+        assert error_of(answer) == (400, "ValidationException")
         assert b"eman" not in answer.content
     file.unlink()
-    assert events.api("Tom").get(EVENTS).status_code == 500
+    assert events.api("Tom").get(EVENTS).status_code == 400
     file.write_bytes(stored)
     assert events.api("Tom").get(EVENTS).status_code == 200
 

@@ -104,9 +104,12 @@ class NotSupported(IcebergError):
 
 
 class Damaged(IcebergError):
-    """A metadata file is not the one that was committed; nothing of it is given out."""
+    """A metadata file is not the one that was committed; nothing of it is given out.
 
-    status, code, title, type = 500, "internal", "The table's metadata is damaged", "ServiceFailureException"
+    No 500, which Iceberg's clients would ask for again for a minute, and then call an unknown outcome.
+    """
+
+    status, code, title, type = 400, "bad_request", "The table's metadata is damaged", "ValidationException"
 
 
 _TYPES: dict[type[Problem], tuple[int, str]] = {
