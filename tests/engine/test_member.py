@@ -147,6 +147,21 @@ def test_a_statement_that_was_not_yet_sent_can_be_stopped(lakehouse: Lakehouse) 
     assert stopped.value.code == CANCELED
 
 
+def test_a_statement_stopped_in_its_first_moments_leaves_no_job_behind(lakehouse: Lakehouse) -> None:
+    """The interrupt meets it while it is parsed, planned, between two jobs, and as a job starts."""
+    for moment in range(24):
+        session = lakehouse.session("Tess")
+        stop = threading.Timer(0.02 + moment * 0.025, session.interrupt)
+        stop.start()
+        try:
+            with pytest.raises(SqlFailed):
+                session.run(ENDLESS.replace("= 3", f"= (SELECT max(id) FROM range({1000 + moment})) % 7"))
+        finally:
+            stop.join()
+            session.close()
+    within(20, lambda: _is_idle(lakehouse))
+
+
 def test_closing_a_session_stops_what_it_runs(lakehouse: Lakehouse) -> None:
     session = lakehouse.session("Tess")
     started, failed = threading.Event(), threading.Event()
