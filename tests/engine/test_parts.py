@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from headgate.config import Settings, SparkSettings
+from headgate.config import Settings
 from headgate.engine import java, jvm, left, reach, relay, sizes, versions
 from headgate.engine.processes import identity, started
+from headgate.sections import SparkSettings
 from tests.support.spark import within
 
 

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from headgate.config import SignInSettings
 from headgate.errors import LinkSpent
 from headgate.governance.changes.delta import Delta
 from headgate.kit.clock import now
@@ -14,6 +13,7 @@ from headgate.kit.sealed import Sealer
 from headgate.mail.service import enqueue
 from headgate.members.models import member_table
 from headgate.notifications.service import CHANNELS
+from headgate.sections import SignInSettings
 from headgate.sessions.service import Browser, alive, identify, make_link, open_session, use_link
 from tests.mail import Server
 from tests.notifications import House

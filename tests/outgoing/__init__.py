@@ -18,8 +18,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from headgate.config import OutgoingSettings
 from headgate.outgoing.client import Outgoing
+from headgate.sections import OutgoingSettings
 
 HERE = "127.0.0.1"
 ELSEWHERE = "127.0.0.2"

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from headgate.config import OutgoingSettings
 from headgate.outgoing.client import Outgoing
 from headgate.outgoing.errors import Refused, Unreachable
+from headgate.sections import OutgoingSettings
 from tests.outgoing import HERE, HOOKS, Authority, client, redirect, serve
 
 

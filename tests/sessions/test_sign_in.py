@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from headgate.config import SignInSettings
+from headgate.sections import SignInSettings
 from headgate.sessions.throttle import WINDOW, of_address
 from tests.support.company import Company
 from tests.support.people import PASSWORD, Browser, with_password

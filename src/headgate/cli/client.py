@@ -124,9 +124,10 @@ def _local() -> Iterator[httpx.Client]:
     from starlette.types import Receive, Scope, Send
 
     from headgate.app import create_app
-    from headgate.config import LogSettings, load
+    from headgate.config import load
     from headgate.edge.identity import OPERATOR_SCOPE
     from headgate.edge.logs import configure
+    from headgate.sections import LogSettings
     from headgate.supervisor.preflight import check
 
     settings = load()

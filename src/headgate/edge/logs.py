@@ -3,8 +3,8 @@
 import logging
 import sys
 
-from headgate.config import LogSettings
 from headgate.kit.log import structlog
+from headgate.sections import LogSettings
 
 
 def configure(settings: LogSettings) -> None:

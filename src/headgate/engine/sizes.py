@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from headgate.config import SparkSettings
+from headgate.sections import SparkSettings
 
 GIB = 1 << 30
 

@@ -14,11 +14,11 @@ import httpcore2
 import httpx2 as httpx
 
 from headgate import __version__
-from headgate.config import OutgoingSettings
 from headgate.outgoing.addresses import Allowed
 from headgate.outgoing.errors import Refused, TooLarge, Unreachable
 from headgate.outgoing.network import Guard, GuardedBackend, Resolver, system_resolver
 from headgate.outgoing.urls import Target, read_url
+from headgate.sections import OutgoingSettings
 
 MAX_REDIRECTS = 5
 IDLE_CONNECTIONS = 20

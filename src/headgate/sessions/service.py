@@ -8,13 +8,13 @@ from typing import Any
 from sqlalchemy import Connection, delete, insert, or_, select, update
 
 from headgate.access.book import BOOK
-from headgate.config import SignInSettings
 from headgate.errors import LinkSpent
 from headgate.governance.facts import Facts
 from headgate.kit.db import bound, fetch, instant
 from headgate.kit.ids import new_id
 from headgate.kit.secrets import Sort, digest, is_well_formed, new_secret
 from headgate.members.models import member_table
+from headgate.sections import SignInSettings
 from headgate.sessions.models import link_table, session_table
 
 _sessions, _links = session_table.c, link_table.c

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from headgate.config import SignInSettings
 from headgate.errors import TooMany
+from headgate.sections import SignInSettings
 from headgate.sessions.models import failure_table
 
 WINDOW = timedelta(minutes=15)
