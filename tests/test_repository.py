@@ -124,7 +124,8 @@ def test_access_is_pure() -> None:
 def test_no_file_grows_without_end() -> None:
     for file in tracked():
         if file.suffix == ".py" and "migrations" not in file.parts:
-            assert len(file.read_text().splitlines()) <= 420, file
+            most = 600 if "tests" in file.parts else 420
+            assert len(file.read_text().splitlines()) <= most, file
 
 
 def test_nothing_unfinished_is_left() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from headgate.app import create_app
 from headgate.catalog.work import open_work
+from headgate.engine import sandbox
 from headgate.engine.member import SqlSession
 from headgate.kit.clock import now
 from headgate.kit.db import Database
@@ -73,3 +74,9 @@ def lakehouse(engine_spark: SharedSpark, tmp_path_factory: pytest.TempPathFactor
         again = Database(f"sqlite:///{folder}/headgate.db")
         with served(create_app(found.settings, again)) as port, engine_spark.doorway.leads_to(port):
             yield Lakehouse(engine_spark, found)
+
+
+@pytest.fixture(scope="session")
+def with_sandbox() -> None:
+    """That this machine has a sandbox: `make test` installs it, so that its lack is a failure and no excuse."""
+    assert sandbox.missing() is None, sandbox.missing()

@@ -14,7 +14,7 @@ from typing import IO
 import pytest
 
 from headgate.config import Settings
-from headgate.engine import conf, jvm, left, sandbox
+from headgate.engine import conf, jvm, left
 from headgate.engine.errors import TIME_LIMIT, EngineDown
 from headgate.engine.member import MemberSpark, Refused, SqlFailed
 from headgate.engine.processes import descendants, java_below, started
@@ -23,8 +23,7 @@ from tests.support.spark import SharedSpark, rows_of, within
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
-LACKING = sandbox.missing()
-needs_sandbox = pytest.mark.skipif(LACKING is not None, reason=str(LACKING))
+needs_sandbox = pytest.mark.usefixtures("with_sandbox")
 ENDLESS = "SELECT count(*) FROM range(1000000000000) WHERE id % 7 = 3"
 
 

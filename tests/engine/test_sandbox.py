@@ -20,8 +20,7 @@ from headgate.engine.local import local_server
 from headgate.engine.server import LocalServer
 from tests.support.cluster import free_port
 
-LACKING = sandbox.missing()
-pytestmark = pytest.mark.skipif(LACKING is not None, reason=str(LACKING))
+pytestmark = pytest.mark.usefixtures("with_sandbox")
 
 
 @dataclass
