@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -66,11 +67,9 @@ class Bench:
         return self.millrace.as_(member).get(f"{STATEMENTS}/{statement}{path}", **more)
 
 
-@pytest.fixture(scope="module")
-def bench(shared_spark: SharedSpark, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    """The company, its server on a port, and the Spark that asks it."""
-    folder = tmp_path_factory.mktemp("bench")
-    database = Database(f"sqlite:///{folder}/headgate.db")
+@contextmanager
+def opened(shared_spark: SharedSpark, database: Database, folder: Path) -> Iterator[Bench]:
+    """The company in this database, its server on a port, and the Spark that asks it."""
     METADATA.create_all(database.engine)
     limits = {"concurrent": 50, "max_bytes": 400_000}
     settings = {"warehouse": shared_spark.warehouse, "server": {"processes": 2}, "sql": limits}
@@ -81,3 +80,11 @@ def bench(shared_spark: SharedSpark, tmp_path_factory: pytest.TempPathFactory) -
     ):
         yield Bench(millrace, shared_spark, address)
     database.close()
+
+
+@pytest.fixture(scope="module")
+def bench(shared_spark: SharedSpark, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """The workbench on SQLite."""
+    folder = tmp_path_factory.mktemp("bench")
+    with opened(shared_spark, Database(f"sqlite:///{folder}/headgate.db"), folder) as found:
+        yield found
