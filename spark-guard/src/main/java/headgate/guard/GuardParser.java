@@ -26,21 +26,25 @@ final class GuardParser implements ParserInterface {
 
   @Override
   public LogicalPlan parsePlan(String text) throws ParseException {
+    Depth.check(text);
     return checked(delegate.parsePlan(text));
   }
 
   @Override
   public LogicalPlan parsePlanWithParameters(String text, ParameterContext parameters) throws ParseException {
+    Depth.check(text);
     return checked(delegate.parsePlanWithParameters(text, parameters));
   }
 
   @Override
   public LogicalPlan parseQuery(String text) throws ParseException {
+    Depth.check(text);
     return checked(delegate.parseQuery(text));
   }
 
   @Override
   public Expression parseExpression(String text) throws ParseException {
+    Depth.check(text);
     Expression found = delegate.parseExpression(text);
     check(found);
     return found;
