@@ -1,5 +1,7 @@
 """Statements that try to break the server rather than to read: they end, and the server goes on."""
 
+import time
+
 import pytest
 
 from tests.security.conftest import World, none
@@ -33,7 +35,10 @@ DEEP = (
 
 
 def test_long_and_deep_statements_end(alive: World) -> None:
+    began = time.monotonic()
     attempts = alive.attack("Bea", DEEP)
+    # Brackets and comments by the thousand would keep Spark's parser busy for minutes, each.
+    assert time.monotonic() - began < 120
     none(f"{one.sql[:60]!r}: {one.told[:200]}" for one in attempts if one.code in {"ENGINE_DOWN", "INTERNAL", "STUCK"})
     none(leak[:500] for one in attempts for leak in one.leaks() + one.insides())
 
@@ -46,14 +51,7 @@ def test_a_text_that_is_too_long_or_empty_is_refused_at_the_door(alive: World) -
     assert bea.request("POST", STATEMENTS, content=b'{"sql": "SELECT \\ud800"}', headers={"content-type": "application/json"}).status_code < 500  # fmt: skip
 
 
-def test_rows_that_are_too_many_or_too_wide_end(alive: World) -> None:
-    for sql in (
-        "SELECT repeat('x', 1000000000)",
-        "SELECT id FROM range(100000000)",
-        "SELECT sequence(1, 100000000)",
-        "SELECT space(2147483647)",
-        "SELECT explode(sequence(1, 10000000)) AS a, repeat('y', 500)",
-    ):
+def test_rows_that_are_too_many_end(alive: World) -> None:
+    for sql in ("SELECT id FROM range(100000000)", "SELECT explode(sequence(1, 1000000)) AS a, repeat('y', 500) AS b"):
         found = alive.run("Bea", sql, max_rows=10)
-        assert found["state"] in {"succeeded", "failed"}, sql
-        assert (found["error"] or {}).get("code") not in {"ENGINE_DOWN", "INTERNAL", "STUCK"}, (sql, found["error"])
+        assert (found["state"], found["rows"], found["truncated"]) == ("succeeded", 10, True), found["error"]

@@ -70,7 +70,7 @@ PAIRS = (
     ("Bea", "raw.payments", "raw.pastries"),
     ("Bea", "raw.payments", "bin.payments"),
     ("Ana", "raw.payments", "bin.pastries"),
-    ("Tom", "service.vault", "segment.cabin"),
+    ("Tom", "service.vault", "service.cabin"),
 )
 
 

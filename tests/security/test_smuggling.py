@@ -22,7 +22,7 @@ READS = (
     "SELECT * FROM {table}",
     "SELECT secret FROM {table} LIMIT 1",
     "SELECT min(secret), max(secret) FROM {table}",
-    "SELECT count(*) FROM {table} WHERE secret LIKE 'c%'",
+    "SELECT count(*) FROM {table} WHERE secret LIKE '%o%'",
     "CREATE TABLE raw.copied AS SELECT * FROM {table}",
     "INSERT INTO raw.orders SELECT * FROM {table}",
     "DELETE FROM {table} WHERE secret = 'mine'",
