@@ -29,7 +29,6 @@ DEEP = (
     "`" * 90_001,
     "'" * 90_001,
     "\n" * 90_000,
-    "SELECT 1 /*" + "\u0000" * 100,
     "EXPLAIN " * 5000 + "SELECT 1",
 )
 
@@ -45,7 +44,7 @@ def test_long_and_deep_statements_end(alive: World) -> None:
 
 def test_a_text_that_is_too_long_or_empty_is_refused_at_the_door(alive: World) -> None:
     bea = alive.millrace.as_("Bea")
-    for sql in ("", "x" * 100_001, None, 1, ["SELECT 1"], {"sql": 1}):
+    for sql in ("", "SELECT 1 /* \u0000 */", "x" * 100_001, None, 1, ["SELECT 1"], {"sql": 1}):
         answer = bea.post(STATEMENTS, {"sql": sql})
         assert answer.status_code == 422, sql
     assert bea.request("POST", STATEMENTS, content=b'{"sql": "SELECT \\ud800"}', headers={"content-type": "application/json"}).status_code < 500  # fmt: skip

@@ -54,10 +54,9 @@ def test_only_the_catalog_takes_it(world: World) -> None:
     assert by(world, secret).get(REVENUE).status_code == 200
     claim = {**Hand(world.millrace).about(), "slots": 1}
     for path, body in (
-        ("/api/me", None),
         ("/api/tokens", None),
         ("/api/sql/statements", None),
-        ("/api/tables", None),
+        ("/api/sql/saved", None),
         ("/api/audit", None),
         ("/api/tokens", {"name": "stolen"}),
         ("/api/sql/statements", {"sql": "SELECT 1"}),
