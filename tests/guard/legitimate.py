@@ -64,6 +64,9 @@ QUERIES = (
     "TABLE raw.customers",
     "VALUES (1, 'a'), (2, 'b')",
     "SELECT * FROM VALUES (1, 'a'), (2, 'b') AS t(n, s)",
+    "SELECT * FROM VALUES (1, now())",
+    "SELECT * FROM VALUES (1, current_timestamp()), (2, TIMESTAMP'2024-01-01 10:00:00') AS t(n, at) WHERE n = 1",
+    "VALUES (current_date())",
     "SELECT * FROM range(0, 10, 2)",
     "SELECT * FROM explode(array(1, 2, 3))",
     "SELECT transform(tags, x -> upper(x)), filter(tags, x -> x > 'a'), aggregate(sequence(1, 4), 0, (a, x) -> a + x) FROM raw.orders",
@@ -122,6 +125,7 @@ METADATA = (
 CHANGES = (
     "INSERT INTO raw.customers BY NAME SELECT 'FR' AS country, 'Blaise' AS name, 4L AS id",
     "INSERT INTO raw.customers (id, name) VALUES (5, 'Emmy')",
+    "INSERT INTO raw.orders VALUES (99, 'c9', 1.0, current_date(), current_timestamp(), array('a'), named_struct('city', 'Ulm', 'zip', 89073), map('k', 'v'))",
     "INSERT INTO raw.customers TABLE raw.customers",
     "INSERT INTO raw.customers REPLACE WHERE id > 0 SELECT DISTINCT * FROM raw.customers WHERE id > 0",
     "INSERT OVERWRITE raw.customers SELECT DISTINCT * FROM raw.customers",
