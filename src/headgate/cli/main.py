@@ -8,6 +8,7 @@ import typer
 from headgate import __version__
 from headgate.audit import cli as audit
 from headgate.cli import database, installation
+from headgate.cli.reading import check_arguments
 from headgate.contexts import cli as contexts
 from headgate.engine import cli as engine
 from headgate.governance import cli as access
@@ -94,6 +95,7 @@ def _root(
 
 def main() -> None:
     """The entry point."""
+    check_arguments(sys.argv[1:])
     sys.exit(app())
 
 

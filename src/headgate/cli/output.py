@@ -15,9 +15,14 @@ FAILED, MALFORMED = 1, 2
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 
+def complain(message: str) -> None:
+    """Say what is wrong."""
+    print(f"error: {_printable(message)}", file=sys.stderr)
+
+
 def fail(message: str, status: int = FAILED) -> NoReturn:
     """Say what is wrong, and end."""
-    print(f"error: {_printable(message)}", file=sys.stderr)
+    complain(message)
     raise typer.Exit(status)
 
 

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from headgate.cli.output import Json, print_json, told
+from headgate.cli.reading import line_of_input
 
 Server = Annotated[str | None, typer.Option(help="The server's address; left out, HEADGATE_SERVER_URL or this host.")]
 
@@ -18,8 +19,6 @@ def init(
     as_json: Json = False,
 ) -> None:
     """Prepare a new installation here, and make its owner."""
-    import sys
-
     from headgate.config import load
     from headgate.errors import Invalid
     from headgate.kit.clock import now
@@ -33,7 +32,7 @@ def init(
     settings = load()
     name = name or typer.prompt("Your name")
     address = usable(email or typer.prompt("Your mail address"), "--email")
-    password = sys.stdin.readline().rstrip("\n") if password_stdin else None
+    password = line_of_input() if password_stdin else None
     if password is None:
         password = typer.prompt("A password", hide_input=True, confirmation_prompt=True)
     try:
@@ -62,7 +61,6 @@ def login(
 ) -> None:
     """Sign in, and keep a token for the commands that follow."""
     import socket
-    import sys
 
     from headgate.cli.client import Client, over_http, server_address
     from headgate.cli.credentials import Login, save
@@ -74,7 +72,7 @@ def login(
             who = client.post("/api/sign-in/by-link", {"link": link.rpartition("#")[2]})
         else:
             mail = email or typer.prompt("Your mail address")
-            typed = sys.stdin.readline().rstrip("\n") if password_stdin else typer.prompt("Password", hide_input=True)
+            typed = line_of_input() if password_stdin else typer.prompt("Password", hide_input=True)
             who = client.post("/api/sign-in", {"email": mail, "password": typed})
         made = client.post("/api/tokens", {"name": f"command line on {socket.gethostname()}"})
         client.request("POST", "/api/sign-out")
