@@ -10,7 +10,7 @@ import httpx2 as httpx
 
 from headgate.cli.credentials import stored
 from headgate.errors import Problem
-from headgate.kit.secrets import Sort, is_well_formed
+from headgate.kit.secrets import Sort, has_form, is_well_formed
 
 if TYPE_CHECKING:
     from headgate.lakehouse.files_transfer import Transfer
@@ -112,6 +112,9 @@ def connect() -> Iterator[Client]:
         return
     if not token:
         raise RemoteProblem({"detail": f"set {TOKEN_VARIABLE}, or sign in with `headgate login`"}, 401)
+    if has_form(token, Sort.token) and not is_well_formed(token, Sort.token):
+        detail = f"{TOKEN_VARIABLE} has the form of a token, but a character is wrong; copy it again"
+        raise RemoteProblem({"detail": detail}, 422)
     if not is_well_formed(token, Sort.token):
         raise RemoteProblem({"detail": f"{TOKEN_VARIABLE} holds no token; one looks like hgt_ and 38 more"}, 422)
     with over_http(server_address(server), {"Authorization": f"Bearer {token}"}) as http:

@@ -50,17 +50,16 @@ def derived_secret(sort: Sort, key: bytes) -> str:
     return f"{sort.value}{text}{_checksum(text)}"
 
 
+def has_form(secret: str, sort: Sort) -> bool:
+    """Whether a text looks like a secret of this sort: prefix, length and characters; its checksum may be wrong."""
+    body = secret.removeprefix(sort.value)
+    return secret.startswith(sort.value) and len(body) == _LENGTH + _CHECK_LENGTH and body.isascii() and body.isalnum()
+
+
 def is_well_formed(secret: str, sort: Sort) -> bool:
     """Whether a text can be a secret of this sort at all: prefix, length, characters and checksum."""
-    prefix = sort.value
-    body, check = secret[len(prefix) : -_CHECK_LENGTH], secret[-_CHECK_LENGTH:]
-    return (
-        secret.startswith(prefix)
-        and len(body) == _LENGTH
-        and secret.isascii()
-        and secret[len(prefix) :].isalnum()
-        and _checksum(body) == check
-    )
+    body = secret[len(sort.value) : -_CHECK_LENGTH]
+    return has_form(secret, sort) and _checksum(body) == secret[-_CHECK_LENGTH:]
 
 
 def digest(secret: str) -> str:

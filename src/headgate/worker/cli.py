@@ -47,10 +47,12 @@ def _given() -> str | None:
     import os
 
     from headgate.errors import Invalid
-    from headgate.kit.secrets import Sort, is_well_formed
+    from headgate.kit.secrets import Sort, has_form, is_well_formed
 
     found = os.environ.get(TOKEN_VARIABLE)
     if found and not is_well_formed(found, Sort.worker):
+        if has_form(found, Sort.worker):
+            raise Invalid(f"{TOKEN_VARIABLE} has the form of a worker token, but a character is wrong; copy it again")
         raise Invalid(
             f"{TOKEN_VARIABLE} holds no worker token; `headgate worker token` prints it on the server's machine"
         )
