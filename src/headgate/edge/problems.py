@@ -1,6 +1,7 @@
 """Problems as application/problem+json (RFC 9457)."""
 
 import json
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,6 +14,7 @@ from starlette.exceptions import HTTPException
 from headgate.catalog import errors as iceberg
 from headgate.errors import BadRequest, Invalid, NotFound, NotSignedIn, Problem, TooLarge, Unavailable, WrongMethod
 from headgate.kit.db import Busy, is_out_of_reach
+from headgate.kit.ids import PREFIXES
 from headgate.kit.log import get_logger
 
 MEDIA_TYPE = "application/problem+json"
@@ -61,6 +63,12 @@ def _places(errors: Iterable[Any]) -> list[dict[str, str]]:
     return [{"place": ".".join(str(part) for part in e["loc"]), "message": _message(e)} for e in errors]
 
 
+def _prefix(context: dict[str, Any]) -> str:
+    """How ids of the kind begin that a pattern asks for; a data mart's if it takes any kind."""
+    found = re.match(r"\^\(?([a-z]{2,3})[_|]", str(context.get("pattern")))
+    return found[1] if found else PREFIXES["data_mart"]
+
+
 def _message(error: Any) -> str:
     """What is wrong with a value, in our words where the library's are for programmers."""
     context = error.get("ctx") or {}
@@ -70,7 +78,7 @@ def _message(error: Any) -> str:
         "extra_forbidden": "is not known here",
         "union_tag_invalid": f"there is no {context.get('tag')!r}; there are {expected.replace(chr(39), '')}",
         "union_tag_not_found": "is needed: which change",
-        "string_pattern_mismatch": "is not an id; one looks like dm_01k6x3v9c2m4n8p0q7rs",
+        "string_pattern_mismatch": f"is not an id; one looks like {_prefix(context)}_01k6x3v9c2m4n8p0q7rs",
         "json_invalid": "is not JSON",
     }
     return messages.get(error["type"]) or str(error["msg"]).removeprefix("Value error, ")
