@@ -1,5 +1,7 @@
 """From what a person writes, a name or an id, to the id of what exists."""
 
+import re
+
 from sqlalchemy import Connection
 
 from headgate.access.kinds import stored_kind
@@ -11,6 +13,11 @@ from headgate.kit.names import is_text, name_key
 
 class Ambiguous(LookupError):
     """A name that several resources of a kind have; the id tells them apart."""
+
+
+def likely(text: str) -> str:
+    """What was probably meant by a name without its kind, as a part of a sentence; it need not exist."""
+    return f", such as table:{text}," if re.fullmatch(r"[\w-]{1,255}\.[\w-]{1,255}", text) else ""
 
 
 class Lookup:

@@ -13,7 +13,7 @@ from headgate.governance.changes.plans import Plan, plan
 from headgate.governance.changes.reach import stale
 from headgate.governance.changes.schemas import RemoveMember, SetRole
 from headgate.governance.changes.targets import Hidden, Targets
-from headgate.governance.lookup import Ambiguous, Lookup
+from headgate.governance.lookup import Ambiguous, Lookup, likely
 from headgate.governance.people import Person, who_can
 from headgate.governance.questions import Asker, Question, decide
 from headgate.governance.reasons import Explanation, explain, explain_draft
@@ -51,7 +51,7 @@ def target_asked(call: Call, text: str) -> tuple[str, str]:
     if kind_of(text):
         kind, name = kind_of(text) or "", text
     if stored_kind(kind) not in KINDS or not name:
-        raise Invalid(f"{text!r} is not a resource; write kind:name, organization, or an id")
+        raise Invalid(f"{text!r} is not a resource; write kind:name{likely(text).rstrip(',')}, organization, or an id")
     try:
         found = Lookup(call.connection).of(kind, name.strip())
     except Ambiguous as error:

@@ -10,7 +10,7 @@ from headgate.access.kinds import KINDS
 from headgate.access.narrowing import UNLIMITED, Narrowing
 from headgate.errors import Invalid, NotFound
 from headgate.governance.facts import Facts
-from headgate.governance.lookup import Ambiguous, Lookup
+from headgate.governance.lookup import Ambiguous, Lookup, likely
 from headgate.kit.ids import kind_of
 
 
@@ -44,7 +44,7 @@ class Targets:
             if identifier is None and kind in KINDS and name:
                 identifier = self.lookup.of(kind, name.strip())
             elif identifier is None:
-                raise Invalid(f"{text!r} is not a resource; write kind:name or an id")
+                raise Invalid(f"{text!r} is not a resource; write kind:name{likely(text)} or an id")
         except Ambiguous as error:
             raise Invalid(str(error)) from None
         thing = self.facts.thing(identifier)
