@@ -1,7 +1,9 @@
 """`headgate sql` and `headgate statement`: run SQL, follow it, stop it, and keep its rows."""
 
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,7 +19,7 @@ app = typer.Typer(help="Statements that you ran.", no_args_is_help=True, rich_ma
 
 SHOWN = 1000
 """How many rows a table on the terminal has, unless --limit says otherwise."""
-INTERRUPTED = 130
+INTERRUPTED, TERMINATED = 130, 143
 
 Statement = Annotated[str, typer.Argument(help="The statement, by id.")]
 
@@ -34,6 +36,7 @@ class Format(StrEnum):
 
 As = Annotated[Format, typer.Option("--format", help="What to write the rows as.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="A file for the rows; else they are printed.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there.")]
 
 
 @told
@@ -43,6 +46,7 @@ def sql(
     limit: Annotated[int | None, typer.Option(min=1, help="Keep at most so many rows.")] = None,
     as_: As = Format.table,
     output: Output = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Run SQL as yourself, and print its rows. Ctrl-C cancels it.
 
@@ -52,6 +56,7 @@ def sql(
     from headgate.cli.client import connect
 
     statement = sql_text(text, file)
+    check_free(output, overwrite=overwrite)
     most = limit or (SHOWN if as_ is Format.table and output is None else None)
     with connect() as client:
         found = follow(client, statement, most)
@@ -60,13 +65,42 @@ def sql(
 
 def sql_text(text: str | None, file: Path | None) -> str:
     """The SQL that is meant: given, in a file, or on standard input."""
+    from headgate.cli.reading import text_of
     from headgate.errors import Invalid
 
-    if (text is None) == (file is None):
+    if text is not None and file is not None:
+        raise Invalid("give the SQL or --file, not both")
+    if text is None and file is None:
         raise Invalid("give the SQL, or --file with a file of it, or - for standard input")
-    if file is not None:
-        return file.read_text(encoding="utf-8")
-    return sys.stdin.read() if text == "-" else str(text)
+    return text_of(file) if text is None or text == "-" else text
+
+
+def check_free(output: Path | None, *, overwrite: bool) -> None:
+    """Refuse to write over a file unasked; said before anything runs."""
+    from headgate.errors import Conflict
+
+    if output is not None and output.is_file() and not overwrite:
+        raise Conflict(f"{output} exists; --overwrite replaces it")
+
+
+class _Terminated(KeyboardInterrupt):
+    """Someone asked this process to end, as `timeout` and service managers do."""
+
+
+@contextmanager
+def _breaking_off() -> Iterator[None]:
+    """SIGTERM breaks off what is done meanwhile, as Ctrl-C does."""
+
+    def terminate(*_: object) -> None:
+        # `timeout` sends it twice, to the process and to its group; the second must not break the cancelling off.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise _Terminated
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def follow(client: "Client", statement: str, limit: int | None) -> dict[str, Any]:
@@ -74,11 +108,11 @@ def follow(client: "Client", statement: str, limit: int | None) -> dict[str, Any
     from headgate.workbench.following import run
 
     try:
-        with _Bar() as bar:
+        with _breaking_off(), _Bar() as bar:
             return run(client.request, statement, limit, seen=bar.show)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         print("Cancelled.", file=sys.stderr)
-        raise typer.Exit(INTERRUPTED) from None
+        raise typer.Exit(TERMINATED if isinstance(error, _Terminated) else INTERRUPTED) from None
 
 
 class _Bar:
@@ -136,6 +170,9 @@ def write_rows(client: "Client", found: dict[str, Any], as_: Format, output: Pat
         output.write_text(json.dumps(_as_json(client, found), indent=2, ensure_ascii=False), encoding="utf-8")
     else:
         writers[as_]()
+    if output is not None:
+        count = 0 if found["withheld"] else found["rows"] or 0
+        print(f"Wrote {count:,} row{'' if count == 1 else 's'} to {output}.", file=sys.stderr)
     if found["truncated"]:
         print(f"Only {found['rows']:,} rows were kept; --limit and the server's settings bound them.", file=sys.stderr)
 
@@ -207,7 +244,8 @@ def list_statements(
     rows = (
         (one["submitted_at"][:19], one["state"], one["rows"], _short(one["sql"]), one["id"]) for one in found["items"]
     )
-    print_table(("submitted", "state", "rows", "sql", "id"), rows, empty="There is no such statement.")
+    empty = "No statement is waiting or running." if active else "You have run no statement."
+    print_table(("submitted", "state", "rows", "sql", "id"), rows, empty=empty)
     if found["next_cursor"]:
         print(f"more: --cursor {found['next_cursor']}")
 
@@ -240,23 +278,30 @@ def show(statement: Statement, as_json: Json = False) -> None:
 def cancel(statement: Statement, as_json: Json = False) -> None:
     """Cancel a statement: nothing is committed for it any more, and Spark stops it."""
     from headgate.cli.client import connect
+    from headgate.workbench.following import OVER
     from headgate.workbench.following import cancel as stop
 
     with connect() as client:
-        state = stop(client.request, statement)
+        state = client.get(f"/api/sql/statements/{statement}")["state"]
+        is_late = state in OVER
+        if not is_late:
+            state = stop(client.request, statement)
+            # It may have come to its own end in between.
+            is_late = state in OVER - {"cancelled"}
     if as_json:
         print_json({"id": statement, "state": state})
     else:
-        print(f"The statement is {state}.")
+        print(f"It has ended already ({state})." if is_late else f"The statement is {state}.")
 
 
 @app.command()
 @told
-def results(statement: Statement, as_: As = Format.table, output: Output = None) -> None:
+def results(statement: Statement, as_: As = Format.table, output: Output = None, overwrite: Overwrite = False) -> None:
     """Print the rows of a statement again, as long as they are kept and you may read what they were read from."""
     from headgate.cli.client import connect
     from headgate.errors import Conflict
 
+    check_free(output, overwrite=overwrite)
     with connect() as client:
         found = client.get(f"/api/sql/statements/{statement}")
         if found["state"] != "succeeded":

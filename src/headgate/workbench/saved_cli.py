@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headgate.cli.output import Json, print_json, print_table, told
-from headgate.workbench.cli import SHOWN, As, Format, Output, follow, sql_text, write_rows
+from headgate.workbench.cli import SHOWN, As, Format, Output, Overwrite, check_free, follow, sql_text, write_rows
 
 if TYPE_CHECKING:
     from headgate.cli.client import Client
@@ -102,11 +102,13 @@ def run(
     limit: Annotated[int | None, typer.Option(min=1, help="Keep at most so many rows.")] = None,
     as_: As = Format.table,
     output: Output = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Run a saved query, and print its rows."""
     from headgate.cli.client import connect
     from headgate.errors import Conflict
 
+    check_free(output, overwrite=overwrite)
     with connect() as client:
         saved = _one(client, query)
         if saved["sql"] is None:
