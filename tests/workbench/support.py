@@ -39,8 +39,9 @@ class Hand:
     def about(self) -> dict[str, Any]:
         return {"worker": self.id, "name": "by hand", "version": "1", "state": {}}
 
-    def claim(self, slots: int = 4) -> list[dict[str, Any]]:
-        answer = self.request("POST", "/claim", json={**self.about(), "slots": slots})
+    def claim(self, slots: int = 4, total: int | None = None, wait: float = 0) -> list[dict[str, Any]]:
+        body = {**self.about(), "slots": slots, "total": total}
+        answer = self.request("POST", "/claim", json=body, params={"wait": wait})
         assert answer.status_code == 200, answer.text
         return list(answer.json()["jobs"])
 

@@ -1,5 +1,6 @@
 """Between members and workers: claims, leases, fences, cancellation, and who may call."""
 
+import time
 from datetime import timedelta
 from typing import Any
 
@@ -32,6 +33,68 @@ def test_statements_are_claimed_once_the_oldest_first(millrace: Company) -> None
     assert [job["id"] for job in one.claim(2)] == made[:2]
     assert [job["id"] for job in other.claim(2)] == made[2:]
     assert one.claim() == other.claim() == []
+
+
+def who(millrace: Company, jobs: list[dict[str, Any]]) -> list[str]:
+    """Whose statements these are."""
+    owners = dict(millrace.rows("SELECT s.id, m.name FROM statements s JOIN members m ON m.id = s.member_id"))
+    return [owners[job["id"]] for job in jobs]
+
+
+def test_one_member_never_fills_a_worker(millrace: Company) -> None:
+    mine = [submit(millrace, "Ben") for _ in range(4)]
+    hand = Hand(millrace)
+    jobs = hand.claim(4, total=4)
+    assert [job["id"] for job in jobs] == mine[:3]
+    assert hand.claim(1, total=4) == []
+    other = submit(millrace, "Tess")
+    assert [job["id"] for job in hand.claim(1, total=4)] == [other]
+    hand.finish(jobs[0], "succeeded", PAGE)
+    assert hand.claim(1, total=4) == [], "the last free slot, and Ben runs two"
+    hand.finish(jobs[1], "succeeded", PAGE)
+    assert [job["id"] for job in hand.claim(1, total=4)] == mine[3:], "asked with one free, but two are by now"
+
+
+def test_the_last_slot_is_for_a_member_who_runs_nothing_on_the_worker(millrace: Company) -> None:
+    first = [submit(millrace, name) for name in ("Ben", "Tess")]
+    hand = Hand(millrace)
+    assert [job["id"] for job in hand.claim(3, total=3)] == first
+    more = [submit(millrace, name) for name in ("Ben", "Tess")]
+    assert hand.claim(1, total=3) == []
+    third = submit(millrace, "Ana")
+    assert [job["id"] for job in hand.claim(1, total=3)] == [third]
+    assert [job["id"] for job in Hand(millrace).claim(2, total=2)] == more, "another worker has room for each of them"
+
+
+def test_who_runs_fewest_is_next_and_then_who_waits_longest(millrace: Company) -> None:
+    busy, hand = Hand(millrace), Hand(millrace)
+    submit(millrace, "Ben")
+    submit(millrace, "Ben")
+    assert who(millrace, busy.claim(2, total=8)) == ["Ben", "Ben"]
+    for name in ("Ben", "Tess", "Tess", "Ana"):
+        submit(millrace, name)
+    assert who(millrace, hand.claim(8, total=8)) == ["Tess", "Ana", "Tess", "Ben"]
+
+
+def test_a_worker_of_one_slot_gives_it_to_whoever_waits(millrace: Company) -> None:
+    mine, hand = [submit(millrace, "Ben") for _ in range(2)], Hand(millrace)
+    (job,) = hand.claim(1, total=1)
+    hand.finish(job, "succeeded", PAGE)
+    assert [one["id"] for one in hand.claim(1, total=1)] == mine[1:]
+
+
+def test_a_worker_waits_while_there_is_nothing_that_it_would_get(millrace: Company) -> None:
+    for _ in range(2):
+        submit(millrace, "Ben")
+    hand = Hand(millrace)
+    assert len(hand.claim(2, total=2)) == 1
+    begun = time.monotonic()
+    assert hand.claim(1, total=2, wait=0.6) == []
+    assert time.monotonic() - begun >= 0.6, "it would ask again and again"
+    submit(millrace, "Tess")
+    begun = time.monotonic()
+    assert who(millrace, hand.claim(1, total=2, wait=20)) == ["Tess"]
+    assert time.monotonic() - begun < 10
 
 
 def test_the_token_for_the_work_lives_from_claim_to_end_and_is_stored_nowhere(millrace: Company) -> None:

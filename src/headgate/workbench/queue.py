@@ -21,6 +21,7 @@ from headgate.members.models import member_table
 from headgate.tokens.models import token_table
 from headgate.workbench import saving
 from headgate.workbench.models import statement_read_table, statement_table, worker_table
+from headgate.workbench.turns import Room, choose
 from headgate.workbench.worker_schemas import LEAVING
 
 LEASE = timedelta(seconds=20)
@@ -107,16 +108,19 @@ def is_leaving(connection: Connection, worker: str) -> bool:
     return bool(state and state.get(LEAVING))
 
 
-def claim(connection: Connection, now: datetime, settings: Settings, worker: str, slots: int) -> list[Claimed]:
-    """Take up to so many of the statements that wait longest."""
-    waiting = select(statement_table).where(_rows.state == "queued").order_by(_rows.id).limit(slots)
-    found = connection.execute(waiting.with_for_update(skip_locked=True)).mappings().all()
+def claim(connection: Connection, now: datetime, settings: Settings, room: Room) -> list[Claimed]:
+    """Take those of the waiting statements whose turn it is, up to a worker's free slots."""
+    chosen = choose(connection, room)
+    # Another worker may have chosen the same: what it has, or is about to have, is left to it.
+    waiting = select(statement_table).where(_rows.id.in_(chosen), _rows.state == "queued")
+    rows = connection.execute(waiting.with_for_update(skip_locked=True)).mappings().all()
+    found = sorted(rows, key=lambda row: chosen.index(row["id"]))
     claimed = []
     for row in found:
         if not _is_known(connection, row, now):
             _end(connection, now, row["id"], "failed", "TOKEN_ENDED", CREDENTIALS_ENDED)
             continue
-        claimed.append(_take(connection, now, settings, worker, row))
+        claimed.append(_take(connection, now, settings, room.worker, row))
     return claimed
 
 

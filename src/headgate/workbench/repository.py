@@ -54,7 +54,6 @@ def remove(connection: Connection, statement: str) -> None:
 
 
 _STATE = "SELECT state FROM statements WHERE id = :id AND member_id = :member"
-_QUEUED = "SELECT 1 FROM statements WHERE state = 'queued' LIMIT 1"
 _CANCELLING = "SELECT 1 FROM statements WHERE state = 'cancelling' AND worker_id = :worker LIMIT 1"
 
 
@@ -62,11 +61,6 @@ def has_ended(connection: Connection, member: str, statement: str) -> bool:
     """Whether there is nothing to wait for: it is over, or no statement of this member."""
     rows = fetch(connection, _STATE, {"id": statement, "member": member})
     return not rows or rows[0][0] not in ACTIVE
-
-
-def is_waiting(connection: Connection) -> bool:
-    """Whether any statement waits for a worker."""
-    return bool(fetch(connection, _QUEUED, {}))
 
 
 def is_cancelling(connection: Connection, worker: str) -> bool:

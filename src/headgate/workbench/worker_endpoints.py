@@ -15,7 +15,7 @@ from headgate.edge.services import Services
 from headgate.errors import Conflict, Invalid, NotSignedIn, Unavailable
 from headgate.warehouse.places import result_page
 from headgate.warehouse.store import Taken
-from headgate.workbench import queue, repository
+from headgate.workbench import queue, repository, turns
 from headgate.workbench.watching import LONGEST
 from headgate.workbench.worker_schemas import (
     ClaimIn,
@@ -54,10 +54,15 @@ def _is_worker(services: Services, request: Request) -> bool:
     return True
 
 
+def _room(body: ClaimIn) -> turns.Room:
+    return turns.Room(body.worker, body.slots, body.total)
+
+
 async def until_waiting(services: Services, request: Request, parameters: dict[str, Any]) -> None:
-    """Wait for a statement that no worker has."""
+    """Wait for a statement that this worker would get."""
+    room = _room(parameters["body"])
     if _is_worker(services, request):
-        await services.watch.wait(repository.is_waiting, parameters["wait"])
+        await services.watch.wait(lambda connection: turns.is_waiting(connection, room), parameters["wait"])
         if await request.is_disconnected():
             # What a dead worker gets would wait for the end of its lease.
             raise Unavailable
@@ -81,13 +86,15 @@ async def until_cancelled(services: Services, request: Request, parameters: dict
     wait=until_waiting,
 )
 def claim_statements(stages: Stages, body: ClaimIn, wait: Wait = 0) -> Claims:
-    """Statements that wait, up to the worker's free slots. Each is its own for 20 seconds after every heartbeat."""
+    """Statements that wait, up to the worker's free slots, those of members who run fewest first. The last free slot of
+    several goes only to a member who runs nothing on this worker. Each is its own for 20 seconds after every heartbeat.
+    """
 
     def work(call: Call) -> list[Job]:
         if queue.is_leaving(call.connection, body.worker):
             return []
         queue.note_worker(call.connection, call.now, body.worker, body.name, body.version, body.state)
-        found = queue.claim(call.connection, call.now, call.settings, body.worker, body.slots)
+        found = queue.claim(call.connection, call.now, call.settings, _room(body))
         return [Job.model_validate(one, from_attributes=True) for one in found]
 
     sql = stages.settings.sql

@@ -28,6 +28,7 @@ class ClaimIn(WorkerIn):
     """A worker that has room."""
 
     slots: Annotated[int, Field(ge=1, le=64, description="For how many statements")]
+    total: Annotated[int, Field(ge=1, le=64, description="How many it runs at most")] | None = None
 
 
 class Job(BaseModel):

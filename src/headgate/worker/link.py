@@ -61,9 +61,9 @@ class Link:
         """Let go of the connection."""
         self._http.close()
 
-    def claim(self, slots: int, state: dict[str, Any]) -> list[Job]:
-        """Statements to run; waits for some."""
-        body = {**self._about, "state": state, "slots": slots}
+    def claim(self, slots: int, total: int, state: dict[str, Any]) -> list[Job]:
+        """Statements to run in so many free slots, of all; waits for some."""
+        body = {**self._about, "state": state, "slots": slots, "total": total}
         found = self._ask("POST", "/api/worker/claim", json=body, params={"wait": POLL_SECONDS})
         limits = {"max_bytes": found["max_bytes"], "page_bytes": found["page_bytes"]}
         return [Job(**one, **limits, seconds=found["statement_seconds"]) for one in found["jobs"]]

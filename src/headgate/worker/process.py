@@ -75,7 +75,7 @@ class Worker:
         while not self._stopping.is_set():
             free = self._free()
             try:
-                for job in self.link.claim(free, self._state()):
+                for job in self.link.claim(free, self._slots, self._state()):
                     self._begin(Running(job, self.link, self._spark))
                 if self._stopping.is_set():
                     self._give_back()
