@@ -328,12 +328,19 @@ def test_a_layer_is_deleted_only_when_empty_and_unused(millrace: Company) -> Non
         millrace.id("table", "raw.payments"),
         millrace.id("volume", "raw.invoices"),
     ]
-    for item in items:
+    for item in items[1:]:
         acting(millrace, "Tess", lambda call, item=item: service.delete_item(call, item))
-    with pytest.raises(Conflict, match="pipelines write into it"):
+    with pytest.raises(Conflict, match="it holds a table or volume; delete or move that first"):
+        acting(millrace, "Tess", lambda call: service.delete_item(call, raw))
+    acting(millrace, "Tess", lambda call: service.delete_item(call, items[0]))
+    with pytest.raises(Conflict, match="2 pipelines write into it"):
         acting(millrace, "Adam", lambda call: service.delete_item(call, raw))
     with pytest.raises(Denied):
         acting(millrace, "Tom", lambda call: service.delete_item(call, raw))
+    trusted = millrace.id("layer", "trusted")
+    acting(millrace, "Tess", lambda call: service.delete_item(call, millrace.id("table", "trusted.orders")))
+    with pytest.raises(Conflict, match="a pipeline writes into it; give that another output layer first"):
+        acting(millrace, "Tess", lambda call: service.delete_item(call, trusted))
 
 
 def test_a_layer_comes_back_with_its_grants_and_then_its_tables(millrace: Company) -> None:
@@ -359,8 +366,9 @@ def test_every_change_is_told(millrace: Company) -> None:
     assert [one["after"]["change"] for one in reversed(found)] == [
         "create_table", "rename_table", "delete_table", "restore_table",
     ]  # fmt: skip
+    assert [one["action"] for one in reversed(found)] == ["create", "rename", "delete", "restore"]
     assert {one["resource"] for one in found} == {item}
-    assert all(one["via"] for one in found)
+    assert [one["via"] for one in reversed(found)] == [["Editor of the layer"], ["Manager"], ["Manager"], ["Manager"]]
 
 
 def test_the_kept_rows_are_all_there_are() -> None:

@@ -145,7 +145,7 @@ def rename_item(call: Call, item_id: str, *, name: str, layer_id: str | None = N
     _tell(
         call,
         decision,
-        "delete",
+        "rename",
         item_id,
         before={"name": before["name"], "layer": before["scope_id"] or None},
         after={"change": f"rename_{kind}", "name": wanted, "layer": target or None},
@@ -192,16 +192,25 @@ def delete_item(call: Call, item_id: str) -> None:
     _tell(call, decision, "delete", item_id, before={"name": row["name"]}, after={"change": f"delete_{kind}"})
 
 
+_RUN = "a run is writing into it; wait until it has ended"
 _USES = {
-    "lake_items": "it holds {count} tables and volumes; delete or move them first",
-    "pipelines": "{count} pipelines write into it; give them another output layer first",
-    "run_pointers": "a run is writing into it; wait until it has ended",
+    "lake_items": (
+        "it holds a table or volume; delete or move that first",
+        "it holds {count} tables and volumes; delete or move them first",
+    ),
+    "pipelines": (
+        "a pipeline writes into it; give that another output layer first",
+        "{count} pipelines write into it; give them another output layer first",
+    ),
+    "run_pointers": (_RUN, _RUN),
 }
+"""Why something cannot be deleted, said of one and of several."""
 
 
 def _refuse_in_use(connection: Connection, item: str) -> None:
     for table, count in keeping.users(connection, item).items():
-        raise Conflict("This cannot be deleted now: " + _USES.get(table, "it is in use").format(count=count))
+        one, several = _USES.get(table, ("it is in use", "it is in use"))
+        raise Conflict("This cannot be deleted now: " + (one if count == 1 else several).format(count=count))
 
 
 def restore_item(call: Call, item_id: str, *, name: str | None = None) -> str:
@@ -226,7 +235,7 @@ def restore_item(call: Call, item_id: str, *, name: str | None = None) -> str:
     trash.forget(call.connection, item_id)
     refresh(call.connection, dependents(call.connection, [item_id]) | ({layer} - {""}))
     after = {"change": f"restore_{kind}", "name": wanted, "layer": layer or None}
-    _tell(call, decision, "delete", item_id, after=after)
+    _tell(call, decision, "restore", item_id, after=after)
     return item_id
 
 
