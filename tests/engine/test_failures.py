@@ -38,6 +38,9 @@ NASTY = {
     "CREATE TABLE void.t (n INT)": "",
     "DROP TABLE raw.void": "TABLE_OR_VIEW_NOT_FOUND",
     "ALTER TABLE raw.void ADD COLUMN n INT": "TABLE_OR_VIEW_NOT_FOUND",
+    "SELECT count(*) FROM raw.aged VERSION AS OF 1": "SNAPSHOT_NOT_FOUND",
+    "SELECT count(*) FROM raw.aged TIMESTAMP AS OF '2020-01-01'": "SNAPSHOT_NOT_FOUND",
+    "SELECT count(*) FROM raw.aged VERSION AS OF 'nowhere'": "SNAPSHOT_NOT_FOUND",
     "SELECT " + " + ".join(["1"] * 6000): "",
 }
 
@@ -45,6 +48,7 @@ NASTY = {
 @pytest.mark.spark
 @pytest.mark.xdist_group("spark")
 def test_no_failure_tells_of_the_insides(lakehouse: Lakehouse) -> None:
+    lakehouse.rows("Tess", "CREATE TABLE raw.aged AS SELECT 1 AS n")
     session = lakehouse.session("Tess")
     wrong = []
     try:
@@ -93,6 +97,20 @@ def test_a_member_reads_what_they_raised_themselves_and_no_more_than_fits(lakeho
             "The catalog did not answer in time; look whether the change was made before you try it again",
         ),
         (
+            Cause(("java.lang.IllegalArgumentException",), "Cannot find snapshot with ID 1", None),
+            "SNAPSHOT_NOT_FOUND",
+            "Cannot find snapshot with ID 1",
+        ),
+        (
+            Cause(
+                ("java.lang.IllegalArgumentException", "java.lang.RuntimeException"),
+                "Cannot find a snapshot older than 2020-01-01T00:00:00+00:00",
+                None,
+            ),
+            "SNAPSHOT_NOT_FOUND",
+            "Cannot find a snapshot older than 2020-01-01T00:00:00+00:00",
+        ),
+        (
             Cause(
                 (),
                 "[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012\n== SQL (line 1, position 8) ==\nSELECT 1/0",
@@ -125,6 +143,9 @@ def test_sentences_are_told_without_what_surrounds_them(cause: Cause, code: str,
         Cause(("java.lang.NullPointerException",), "Cannot invoke Foo.bar()", None),
         Cause(("org.apache.spark.SparkException",), "[INTERNAL_ERROR] The plan /x", "INTERNAL_ERROR"),
         Cause(("org.apache.iceberg.exceptions.RuntimeIOException",), "Failed to open file:/srv/w/m.json", None),
+        Cause(("java.lang.IllegalArgumentException",), "Cannot find snapshot with ID 1 in file:/srv/w/m.json", None),
+        Cause(("java.lang.IllegalArgumentException",), "Cannot find snapshot with ID 1\n\tat x", None),
+        Cause(("java.lang.IllegalStateException",), "Cannot find snapshot with ID 1", None),
         Cause((), "something", None),
     ],
 )

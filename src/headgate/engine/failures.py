@@ -49,6 +49,13 @@ _SENTENCES = {
 }
 """Iceberg's errors that carry a sentence of our catalog's, and what Iceberg puts before it."""
 
+_ARGUMENT = "java.lang.IllegalArgumentException"
+_NO_SNAPSHOT = re.compile(
+    r"Cannot find snapshot with ID -?\d+|Cannot find a snapshot older than [\dTZ:.+-]+"
+    r"|Cannot find matching snapshot ID or reference name for version [\w-]{1,128}"
+)
+"""What Iceberg says of a snapshot that is not there. Its error is of no own class: the whole sentence must match."""
+
 _DOUBT = ("CommitStateUnknownException", "ServiceFailureException", "ServiceUnavailableException", "RESTException")
 _UNSURE = SqlFailed(
     "CATALOG_FAILED", "The catalog did not answer in time; look whether the change was made before you try it again"
@@ -128,6 +135,8 @@ def _told(cause: Cause) -> Exception | None:
     for name in cause.classes:
         if name.startswith(_CATALOG):
             return _of_catalog(name.removeprefix(_CATALOG), cause.message)
+    if _ARGUMENT in cause.classes and _NO_SNAPSHOT.fullmatch(cause.message):
+        return SqlFailed("SNAPSHOT_NOT_FOUND", cause.message)
     return None
 
 
