@@ -26,6 +26,23 @@ def test_generated_pages_are_fresh(name: str) -> None:
     assert (ROOT / name).read_text() == reference.PAGES[name](), "run `make docs`"
 
 
+def test_the_sql_page_names_what_the_guard_allows_and_nothing_that_it_refuses() -> None:
+    words = set(re.findall(r"`([^`]+)`", (ROOT / "docs/reference/sql.md").read_text()))
+    lists = ROOT / "spark-guard/src/main/resources/headgate/guard"
+
+    def names(file: str) -> set[str]:
+        lines = (lists / f"{file}.txt").read_text().splitlines()
+        return {line.split()[0] for line in lines if line.strip() and not line.startswith("#")}
+
+    for file in ("functions", "properties", "metadata-tables"):
+        assert names(file) <= words, file
+    called = {word.removeprefix("CALL lake.system.").split("(")[0] for word in words if word.startswith("CALL ")}
+    assert called == names("procedures")
+    for file in ("refused-functions", "refused-metadata-tables"):
+        assert names(file), file
+        assert names(file) & words == set(), file
+
+
 def test_every_setting_is_described() -> None:
     for name, field, _ in reference.described(reference.Settings):
         assert field.description, name

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from headgate.access.book import BOOK
 from headgate.app import create_app
 from headgate.cli.main import app as command_line
 from headgate.config import PREFIX, Settings, described
+from headgate.engine import guard_jar
 
 ROOT = Path(__file__).parents[1]
 NOTE = "<!-- Written by `make docs`; do not edit. -->\n"
@@ -81,6 +83,69 @@ def _commands() -> Iterator[tuple[str, ...]]:
     yield from walk(get_command(command_line), ())
 
 
+STATEMENTS = (
+    "Read: `SELECT` with all its clauses, `WITH`, `VALUES`, `TABLE`, and pipes (`|>`).",
+    "Read as it was: `VERSION AS OF` a snapshot, a branch or a tag, and `TIMESTAMP AS OF` a time.",
+    "Change rows: `INSERT INTO`, `INSERT OVERWRITE`, `UPDATE`, `DELETE`, `MERGE INTO`, `TRUNCATE TABLE`.",
+    "Make and drop: `CREATE TABLE`, `CREATE OR REPLACE TABLE`, both also `AS SELECT`; `DROP TABLE` without `PURGE`;"
+    " `CREATE NAMESPACE`, `DROP NAMESPACE` without `CASCADE`.",
+    "Change tables: `ALTER TABLE` for columns, properties, partition fields, the order of writing, identifier fields,"
+    " branches and tags; `COMMENT ON TABLE`.",
+    "Look: `SHOW NAMESPACES`, `SHOW TABLES`, `SHOW COLUMNS`, `SHOW TBLPROPERTIES` of one key, `DESCRIBE TABLE`,"
+    " `DESCRIBE QUERY`, `DESCRIBE FUNCTION`, `EXPLAIN`.",
+    "Go back: `CALL` with a procedure of those below.",
+)
+
+
+def sql_page() -> str:
+    """What members may write in SQL, from the very lists that the guard inside Spark decides by."""
+    functions = _listed("functions")
+    operators = [one for one in functions if not one[0].isalpha()]
+    of_iceberg = [one for one in functions if one.startswith("lake.")]
+    built_in = [one for one in functions if one not in operators and one not in of_iceberg]
+    calls = [line.split() for line in _listed("procedures")]
+    lines = [
+        "# SQL\n",
+        NOTE,
+        "What a statement may hold. Whatever is not here is refused, with a sentence that says what to use instead.",
+        "What a statement may read and change is another matter: see [permissions](permissions.md).\n",
+        "The language is Spark's. Tables are named `layer.table` or `lake.layer.table`, with letters, digits and",
+        "underscores. There are tables only: no views, no variables, no settings, no functions of your own.\n",
+        "## Statements\n",
+        *(f"* {one}" for one in STATEMENTS),
+        "\n## Operators\n",
+        _words(operators),
+        "\n## Functions\n",
+        *_by_letter(built_in),
+        "\nOf Iceberg: " + _words(of_iceberg),
+        "\n## Table properties\n",
+        "Members may set, unset and show these. A name that ends in `*` stands for all that start so.\n",
+        *(f"* `{one}`" for one in _listed("properties")),
+        "\n## Metadata tables\n",
+        "Read them as `layer.table.NAME`.\n",
+        *(f"* `{one}`" for one in _listed("metadata-tables")),
+        "\n## Procedures\n",
+        *(f"* `CALL lake.system.{name}({', '.join(arguments)})`" for name, *arguments in calls),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _listed(name: str) -> list[str]:
+    """The lines of one of the guard's lists, without remarks."""
+    text = (guard_jar.SOURCES / "resources" / "headgate" / "guard" / f"{name}.txt").read_text()
+    return [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
+
+
+def _words(names: list[str]) -> str:
+    return " ".join(f"`{one}`" for one in names)
+
+
+def _by_letter(names: list[str]) -> list[str]:
+    """One row for each first letter: some hundreds of names that stay readable."""
+    rows = [f"| **{letter}** | {_words(list(group))} |" for letter, group in groupby(sorted(names), lambda one: one[0])]
+    return ["| | |", "|---|---|", *rows]
+
+
 def openapi_page() -> str:
     """The OpenAPI document."""
     app = create_app(Settings(database={"url": "sqlite://"}))
@@ -91,6 +156,7 @@ PAGES = {
     "docs/reference/settings.md": settings_page,
     "docs/reference/permissions.md": permissions_page,
     "docs/reference/commands.md": commands_page,
+    "docs/reference/sql.md": sql_page,
     "docs/reference/openapi.json": openapi_page,
 }
 

@@ -78,6 +78,12 @@ def test_settings_cannot_be_asked_for(prepared: Any) -> None:
     assert f"{REFUSED}SET; settings are fixed here" in _run(prepared, "SET")
 
 
+def test_a_refused_function_is_answered_with_where_the_others_are(prepared: Any) -> None:
+    answer = _run(prepared, "SELECT reflect('java.lang.System', 'getenv')")
+    assert f"{REFUSED}the function reflect; use a built-in function that the reference lists" in answer
+    assert "notebook" not in answer
+
+
 def test_attacks_are_refused_and_give_nothing_away(prepared: Any, guarded: Server) -> None:
     assert len(attacks.ALL) >= 270
     before = sorted(guarded.secret_file.parent.rglob("*"))

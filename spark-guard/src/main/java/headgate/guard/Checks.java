@@ -243,7 +243,7 @@ final class Checks {
   private static void code(Class<?> owner) {
     String name = owner.getName();
     if (CODE.stream().noneMatch(name::startsWith)) {
-      throw new Refused("a function that is not built in", "use a function that the reference lists, or a notebook");
+      throw new Refused("a function that is not built in", "use a function that the reference lists");
     }
   }
 }

@@ -61,7 +61,7 @@ final class NameChecks {
     String called = String.join(".", name).toLowerCase(Locale.ROOT);
     boolean ours = name.size() == 1 || (name.size() == 3 && name.get(0).equals(CATALOG));
     if (!ours || !Lists.FUNCTIONS.contains(called)) {
-      throw new Refused("the function " + shown(name), "use a built-in function that the reference lists, or a notebook");
+      throw new Refused("the function " + shown(name), "use a built-in function that the reference lists");
     }
   }
 
