@@ -33,7 +33,8 @@ demo: jars ## Start a small company with its data, and questions to ask it
 
 .PHONY: test
 test: jars postgres sandbox ## Run all tests, on SQLite and PostgreSQL, with Spark
-	$(BIN)/pytest -n $(WORKERS) --dist loadgroup
+	$(BIN)/pytest -n $(WORKERS) --dist loadgroup -m "not spark"
+	$(BIN)/pytest -m spark
 
 .PHONY: lint
 lint: $(READY) ## Check format, lint, types, and that generated pages are fresh

@@ -53,7 +53,7 @@ def test_only_the_owner_can_dial_it(shared_spark: SharedSpark) -> None:
     assert stat.S_IMODE(path.parents[1].stat().st_mode) == 0o700
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert not any(_listening(pid) for pid in descendants(os.getpid()))
+    assert not any(_listening(pid) for pid in _own(shared_spark))
 
 
 @needs_sandbox
@@ -281,6 +281,14 @@ def _canary_with_key(folder: Path, port: int | None, key: str) -> None:
         raise AssertionError("a wrong key opened it") from None
     finally:
         stranger.close()
+
+
+def _own(spark: SharedSpark) -> list[int]:
+    """The processes of this Spark: its launcher, and all below."""
+    java = spark.member.state()["pid"]
+    tops = [child for child in descendants(os.getpid()) if java in descendants(child)]
+    assert tops
+    return [tops[0], *descendants(tops[0])]
 
 
 def _listening(pid: int) -> list[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from headgate.config import Settings
-from headgate.engine import conf, jars, jvm, network, relay, sandbox
+from headgate.engine import conf, jars, jvm, relay, sandbox
 from headgate.engine.errors import EngineDown
 from headgate.engine.local import local_server
 from headgate.engine.server import LocalServer
@@ -169,15 +169,15 @@ def test_a_low_port_of_a_named_host_can_be_reached(tmp_path: Path) -> None:
         "print('open')\nE\nid -u; grep CapEff /proc/self/status; grep -c : /proc/net/dev"
     )
     told = {**json.loads(plan), "command": ["/bin/sh", "-c", script], "serve": ["/scratch/none", "127.0.0.1", 1]}
-    done = subprocess.run(
-        [*before, json.dumps(told)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        preexec_fn=lambda: network.enter(launch.network),
-        close_fds=False,
+    # In a process of its own, as a launcher is: this one may hold the very handles that are handed in.
+    enter = (
+        "import json, os, sys\nfrom headgate.engine import network\n"
+        "addresses, command = json.loads(sys.argv[1])\n"
+        "network.enter([tuple(one) for one in addresses])\nos.execvp(command[0], command)"
     )
+    given = json.dumps([launch.network, [*before, json.dumps(told)]])
+    started = [sys.executable, "-c", enter, given]
+    done = subprocess.run(started, capture_output=True, text=True, timeout=60, check=False)
     server.stop()
     assert done.stdout.split() == ["open", "1000", "CapEff:", "0000000000000000", "1"], done.stderr
 
