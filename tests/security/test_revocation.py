@@ -29,14 +29,15 @@ def restored(world: World) -> Any:
 
 def test_between_submit_and_run(restored: World) -> None:
     world = restored
-    blockers = [world.submit("Tess", ENDLESS) for _ in range(4)]
-    for one in blockers:
-        world.begun("Tess", one)
+    # A worker's last slot is for another member.
+    blockers = [(who, world.submit(who, ENDLESS)) for who in ("Tess", "Tess", "Tess", "Adam")]
+    for who, one in blockers:
+        world.begun(who, one)
     waiting = [world.submit("Bea", sql) for sql in ("SELECT * FROM service.revenue", "DESCRIBE service.revenue")]
     assert {world.get("Bea", one).json()["state"] for one in waiting} == {"queued"}
     world.change("Tess", "revoke", to="Bea", **REVENUE)
-    for one in blockers:
-        world.millrace.as_("Tess").post(f"{STATEMENTS}/{one}/cancel", None)
+    for who, one in blockers:
+        world.millrace.as_(who).post(f"{STATEMENTS}/{one}/cancel", None)
     for one in waiting:
         found = world.done("Bea", one)
         assert (found["state"], found["error"]["code"], found["data"]) == ("failed", "TABLE_OR_VIEW_NOT_FOUND", None)
