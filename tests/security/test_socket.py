@@ -8,14 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from headgate.engine import sandbox
 from headgate.engine.processes import descendants
 from tests.security.conftest import World
 
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.xdist_group("spark"),
-    pytest.mark.skipif(sandbox.missing() is not None, reason=str(sandbox.missing())),
 ]
 NOBODY = 65534
 _DIAL = "import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); print('open')"

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -62,7 +61,6 @@ def test_a_command_that_is_ended_cancels_its_statement(terminal: Terminal, numbe
     assert done(terminal.millrace, "Tess", statement["id"])["state"] == "cancelled"
 
 
-@pytest.mark.skipif(shutil.which("timeout") is None, reason="there is no `timeout` here")
 def test_timeout_cancels_the_statement_though_it_asks_twice(terminal: Terminal) -> None:
     process = terminal.start("sql", "sleep 60", before=("timeout", "5"))
     eventually(terminal.statements, 30)
