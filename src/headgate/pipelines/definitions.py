@@ -1,0 +1,243 @@
+"""What a pipeline is told to do, by its kind: what members write, and what is stored.
+
+Typed fields only; the code in them, SQL and notebooks, runs where nothing else can be reached.
+"""
+
+from typing import Annotated, Any, Literal
+from zoneinfo import available_timezones
+
+from pydantic import AfterValidator, Discriminator, Field, TypeAdapter, model_validator
+
+from headgate.kit.inputs import Input
+from headgate.pipelines.expectations import Expectation
+from headgate.pipelines.streams import Stream
+from headgate.pipelines.texts import ColumnName, Columns, Duration, ItemRef, SqlBody, TableRef, Transform
+
+MAX_STREAMS = 500
+
+
+def _zone(name: str) -> str:
+    if name not in available_timezones():
+        raise ValueError(f"{name!r} is not a time zone; write one as Europe/Berlin or UTC")
+    return name
+
+
+TimeZone = Annotated[str, Field(max_length=64, examples=["Europe/Berlin"]), AfterValidator(_zone)]
+
+
+class Retries(Input):
+    """How often a run that failed is tried again, and when."""
+
+    times: Annotated[int, Field(ge=0, le=20)] = 0
+    delay: Duration = "1 minute"
+
+
+class Common(Input):
+    """What pipelines of every kind have."""
+
+    expectations: Annotated[tuple[Expectation, ...], Field(max_length=100)] = ()
+    retries: Retries = Retries()
+    timeout: Annotated[Duration | None, Field(description="Stop a run after this; `runs.max_hours` bounds it")] = None
+    time_zone: Annotated[TimeZone, Field(description="Spark's time zone while it runs")] = "UTC"
+
+
+class Source(Common):
+    """Streams of a connection, or files of a volume, into tables of a layer."""
+
+    kind: Literal["source"] = "source"
+    connection: Annotated[str | None, Field(max_length=40, description="Its id")] = None
+    volume: Annotated[ItemRef | None, Field(description="Files of this volume, in place of a connection")] = None
+    output_layer: Annotated[str, Field(max_length=128, examples=["raw"])]
+    streams: Annotated[tuple[Stream, ...], Field(min_length=1, max_length=MAX_STREAMS)]
+    schema_changes: Annotated[
+        Literal["keep", "evolve"],
+        Field(description="keep the types of the first run, or evolve: add new columns, widen types"),
+    ] = "evolve"
+
+    @model_validator(mode="after")
+    def _one_place(self) -> "Source":
+        if (self.connection is None) == (self.volume is None):
+            raise ValueError("give either a connection or a volume")
+        names = [one.table.lower() for one in self.streams]
+        if len(set(names)) < len(names):
+            raise ValueError("two streams write the same table; give each a table of its own")
+        return self
+
+
+class Query(Common):
+    """SQL into a table."""
+
+    kind: Literal["query"] = "query"
+    sql: SqlBody
+    output: TableRef
+    write: Literal["overwrite", "append", "merge", "window"] = "overwrite"
+    keys: Columns = ()
+    time_column: Annotated[ColumnName | None, Field(description="window: the time of a row")] = None
+    window: Annotated[Duration | None, Field(description="window: how far back rows are written anew")] = None
+    schema_changes: Literal["merge", "strict", "overwrite"] = "merge"
+    partition_by: Annotated[tuple[Transform, ...], Field(max_length=10)] = ()
+    sort_by: Columns = ()
+
+    @model_validator(mode="after")
+    def _whole(self) -> "Query":
+        if self.write == "merge" and not self.keys:
+            raise ValueError("merge needs keys: the columns that tell a row from the others")
+        if self.write == "window" and not (self.time_column and self.window):
+            raise ValueError("window needs time_column, and window such as '3 days'")
+        if self.schema_changes == "overwrite" and self.write != "overwrite":
+            raise ValueError("schema_changes overwrite goes with write overwrite: the table is written anew")
+        return self
+
+
+class NotebookOutput(Input):
+    """A table that a notebook saves."""
+
+    table: TableRef
+    write: Literal["overwrite", "append", "merge"] = "overwrite"
+    keys: Columns = ()
+    schema_changes: Literal["merge", "strict", "overwrite"] = "merge"
+
+    @model_validator(mode="after")
+    def _whole(self) -> "NotebookOutput":
+        if self.write == "merge" and not self.keys:
+            raise ValueError("merge needs keys: the columns that tell a row from the others")
+        return self
+
+
+class Cell(Input):
+    """A cell of a notebook."""
+
+    kind: Literal["code", "text"] = "code"
+    source: Annotated[str, Field(max_length=1_000_000)]
+
+
+class Wheel(Input):
+    """A dependency: a wheel in a volume that the notebook declares."""
+
+    volume: ItemRef
+    path: Annotated[str, Field(max_length=1000, examples=["wheels/phonenumbers-9.0.1-py2.py3-none-any.whl"])]
+
+
+class SecretRef(Input):
+    """A secret of a connection that the notebook may read, under a name of its own."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_]{0,63}$", examples=["api_key"])]
+    connection: Annotated[str, Field(max_length=40)]
+    field: Annotated[str, Field(pattern=r"^[a-z_]{1,40}$", examples=["token"])]
+
+
+class Notebook(Common):
+    """PySpark code with declared inputs and outputs."""
+
+    kind: Literal["notebook"] = "notebook"
+    cells: Annotated[tuple[Cell, ...], Field(min_length=1, max_length=1000)]
+    inputs: Annotated[tuple[TableRef, ...], Field(max_length=100)] = ()
+    outputs: Annotated[tuple[NotebookOutput, ...], Field(max_length=100)] = ()
+    volumes: Annotated[tuple[ItemRef, ...], Field(max_length=20, description="Volumes whose files it reads")] = ()
+    output_volumes: Annotated[
+        tuple[ItemRef, ...], Field(max_length=20, description="Volumes that it saves files to")
+    ] = ()
+    parameters: Annotated[dict[str, str | int | float | bool | None], Field(max_length=100)] = Field(
+        default_factory=dict
+    )
+    wheels: Annotated[tuple[Wheel, ...], Field(max_length=50)] = ()
+    hosts: Annotated[
+        tuple[Annotated[str, Field(pattern=r"^[a-z0-9.-]{1,253}:[0-9]{1,5}$", examples=["api.example.com:443"])], ...],
+        Field(max_length=20, description="The only hosts that it can reach"),
+    ] = ()
+    secrets: Annotated[tuple[SecretRef, ...], Field(max_length=20)] = ()
+
+
+class History(Common):
+    """Every version that the rows of a table have had (slowly changing dimension, type 2)."""
+
+    kind: Literal["history"] = "history"
+    table: TableRef
+    output: TableRef
+    keys: Annotated[Columns, Field(min_length=1)]
+    ignore: Annotated[Columns, Field(description="Columns whose change makes no new version")] = ()
+    time_column: Annotated[
+        ColumnName | None, Field(description="When a row changed; left out, the time of the table's snapshot counts")
+    ] = None
+    deletions: Annotated[Literal["close", "keep"], Field(description="What a row that is gone does to its version")] = (
+        "close"
+    )
+
+
+class Sending(Input):
+    """A table to deliver, and where to."""
+
+    table: TableRef
+    target: Annotated[str, Field(min_length=1, max_length=500, examples=["public.revenue"])]
+    write: Literal["append", "upsert", "overwrite"] = "append"
+    keys: Columns = ()
+    format: Annotated[Literal["csv", "json", "parquet"], Field(description="For files")] = "csv"
+    batch: Annotated[int, Field(ge=1, le=10_000, description="For HTTP: rows a request")] = 500
+
+    @model_validator(mode="after")
+    def _whole(self) -> "Sending":
+        if self.write == "upsert" and not self.keys:
+            raise ValueError("upsert needs keys: the columns that tell a row from the others")
+        return self
+
+
+class Delivery(Common):
+    """Tables to a destination."""
+
+    kind: Literal["delivery"] = "delivery"
+    destination: Annotated[str, Field(max_length=40, description="Its id")]
+    tables: Annotated[tuple[Sending, ...], Field(min_length=1, max_length=100)]
+
+
+Definition = Annotated[Source | Query | Notebook | History | Delivery, Discriminator("kind")]
+_ADAPTER: TypeAdapter[Source | Query | Notebook | History | Delivery] = TypeAdapter(Definition)
+
+
+def parse(value: dict[str, Any]) -> Source | Query | Notebook | History | Delivery:
+    """A stored definition; ValidationError for what is none."""
+    return _ADAPTER.validate_python(value)
+
+
+def outputs(definition: Source | Query | Notebook | History | Delivery) -> dict[str, bool]:
+    """The tables and volumes that it writes, by name, and whether each is enabled."""
+    match definition:
+        case Source():
+            return {f"{definition.output_layer}.{one.table}": one.enabled for one in definition.streams}
+        case Query() | History():
+            return {definition.output: True}
+        case Notebook():
+            return {one.table: True for one in definition.outputs} | dict.fromkeys(definition.output_volumes, True)
+        case Delivery():
+            return {}
+
+
+def declared_reads(definition: Source | Query | Notebook | History | Delivery) -> list[str]:
+    """The tables and volumes that it says itself that it reads. A query's, and those of custom checks, are probed."""
+    found: list[str] = []
+    match definition:
+        case Source():
+            found = [definition.volume] if definition.volume else []
+        case Notebook():
+            found = [*definition.inputs, *definition.volumes, *(one.volume for one in definition.wheels)]
+        case History():
+            found = [definition.table]
+        case Delivery():
+            found = [one.table for one in definition.tables]
+    found += [one.other for one in definition.expectations if one.check == "reference"]
+    return list(dict.fromkeys(found))
+
+
+def connections(definition: Source | Query | Notebook | History | Delivery) -> list[str]:
+    """The ids of the connections that it uses."""
+    match definition:
+        case Source(connection=str(found)):
+            return [found]
+        case Notebook():
+            return list(dict.fromkeys(one.connection for one in definition.secrets))
+    return []
+
+
+def probed_sql(definition: Source | Query | Notebook | History | Delivery) -> list[str]:
+    """The SQL whose reads only Spark can tell."""
+    found = [definition.sql] if isinstance(definition, Query) else []
+    return found + [one.sql for one in definition.expectations if one.check == "sql"]

@@ -1,0 +1,89 @@
+"""The streams of a source: each lands in a table of its own."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from headgate.kit.inputs import Input
+from headgate.pipelines.texts import ColumnName, Columns, Duration, SqlName
+
+
+class FileOptions(Input):
+    """How files are read."""
+
+    format: Literal["csv", "json", "parquet", "avro", "xml", "excel"] = "csv"
+    header: bool = True
+    delimiter: Annotated[str, Field(min_length=1, max_length=4)] = ","
+    quote: Annotated[str, Field(max_length=1)] = '"'
+    encoding: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")] = "UTF-8"
+    multiline: Annotated[bool, Field(description="csv: values hold line breaks; json: a file is one value")] = False
+    row_tag: Annotated[str, Field(max_length=100, description="xml: the element that is a row")] = "row"
+    sheet: Annotated[str, Field(max_length=100, description="excel: the sheet; left out, the first")] = ""
+    nulls: Annotated[tuple[str, ...], Field(max_length=20, description="csv, excel: texts that mean no value")] = ("",)
+
+
+class Paging(Input):
+    """How an API gives more rows than fit one answer."""
+
+    style: Literal["none", "page", "offset", "cursor", "link"] = "none"
+    parameter: Annotated[str, Field(max_length=100, description="page, offset, cursor: the query parameter")] = "page"
+    first: Annotated[int, Field(ge=0, description="page, offset: the first")] = 1
+    size: Annotated[int, Field(ge=1, le=10_000, description="rows a page")] = 100
+    size_parameter: Annotated[str, Field(max_length=100)] = ""
+    next: Annotated[str, Field(max_length=200, description="cursor, link: where the answer says it, as meta.next")] = ""
+
+
+class ApiOptions(Input):
+    """How an API's rows are read."""
+
+    rows: Annotated[str, Field(max_length=200, description="where the rows are in the answer, as data.items")] = ""
+    parameters: Annotated[dict[str, str], Field(max_length=50)] = Field(default_factory=dict)
+    paging: Paging = Paging()
+    cursor_parameter: Annotated[str, Field(max_length=100, description="the parameter that takes the cursor")] = ""
+    partition_parameter: Annotated[str, Field(max_length=100, description="asked once for each of `partitions`")] = ""
+    partitions: Annotated[tuple[str, ...], Field(max_length=1000)] = ()
+
+
+class ReadInParts(Input):
+    """Parallel reads of a database by ranges of a column."""
+
+    column: ColumnName
+    parts: Annotated[int, Field(ge=1, le=256)] = 4
+
+
+class Stream(Input):
+    """What is read from a source, and the table that it lands in."""
+
+    name: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=1000,
+            description="database: schema.table; API: the path; files: a path with * and **; catalog: namespace.table",
+            examples=["public.orders", "/v1/orders", "orders/*.csv"],
+        ),
+    ]
+    table: SqlName
+    enabled: bool = True
+    read: Literal["full", "incremental"] = "full"
+    write: Annotated[
+        Literal["replace", "append", "merge"],
+        Field(description="replace the table's rows, append to them, or merge by keys"),
+    ] = "replace"
+    keys: Columns = ()
+    cursor: Annotated[ColumnName | None, Field(description="incremental: the column that only grows")] = None
+    look_back: Annotated[Duration | None, Field(description="incremental: read again this far before the last")] = None
+    files: FileOptions = FileOptions()
+    api: ApiOptions = Field(default_factory=ApiOptions)
+    in_parts: ReadInParts | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> "Stream":
+        if self.write == "merge" and not self.keys:
+            raise ValueError(f"stream {self.name!r}: merge needs keys: the columns that tell a row from the others")
+        if self.read == "incremental":
+            if self.write == "replace":
+                raise ValueError(f"stream {self.name!r}: an incremental read appends or merges; it cannot replace")
+            if self.look_back and self.write != "merge":
+                raise ValueError(f"stream {self.name!r}: look_back reads rows again, so write must be merge")
+        return self
