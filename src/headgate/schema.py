@@ -3,6 +3,7 @@
 from headgate.audit import models as audit
 from headgate.catalog import models as catalog
 from headgate.contexts import models as contexts
+from headgate.errands import models as errands
 from headgate.groups import models as groups
 from headgate.kit import leases
 from headgate.kit.models import METADATA
@@ -12,6 +13,7 @@ from headgate.marts import models as marts
 from headgate.members import models as members
 from headgate.notifications import models as notifications
 from headgate.pipelines import models as pipelines
+from headgate.places import models as places
 from headgate.requests import models as requests
 from headgate.resources import models as resources
 from headgate.runs import models as runs
@@ -24,6 +26,7 @@ MODULES = (
     audit,
     catalog,
     contexts,
+    errands,
     groups,
     lakehouse,
     leases,
@@ -32,6 +35,7 @@ MODULES = (
     members,
     notifications,
     pipelines,
+    places,
     requests,
     resources,
     runs,

@@ -44,6 +44,7 @@ PREFIXES = {
     "work": "wk",
     "statement": "stm",
     "worker": "wrk",
+    "errand": "ern",
 }
 KINDS = {prefix: kind for kind, prefix in PREFIXES.items()}
 PATTERN = re.compile(rf"(?P<prefix>[a-z]{{2,3}})_[{_ALPHABET}]{{{_SUFFIX_LENGTH}}}")

@@ -1,0 +1,1 @@
+"""Errands: short questions about a connection or destination that a worker answers."""
