@@ -15,7 +15,6 @@ from headgate.kit.clock import now
 from headgate.kit.db import Database
 from headgate.schema import METADATA
 from tests.support.company import company
-from tests.support.installation import eventually
 from tests.support.spark import SharedSpark
 from tests.workbench.conftest import Bench
 from tests.workbench.support import STATEMENTS
@@ -72,16 +71,6 @@ class World(Bench):
         return self.millrace.rows(
             f"SELECT actor_id, action, kind, token_id, after FROM audit_events WHERE event = 'access.denied'{where}"
         )
-
-    def begun(self, member: str, statement: str) -> None:
-        """Wait until Spark works on a statement."""
-
-        def is_working() -> bool:
-            found = self.get(member, statement).json()
-            assert found["state"] in {"queued", "running"}, found
-            return bool(found["progress"] and found["progress"]["tasks_total"])
-
-        eventually(is_working, 90)
 
     def work(self, member: str, **more: Any) -> tuple[str, str]:
         """A work token of a member, as a worker gets it: its id and its secret."""

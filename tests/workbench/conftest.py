@@ -11,9 +11,12 @@ import pytest
 from headgate.kit.db import Database
 from headgate.schema import METADATA
 from tests.support.company import Company, company
+from tests.support.installation import eventually
 from tests.support.spark import SharedSpark
 from tests.workbench.support import STATEMENTS, submit
 from tests.worker.support import done, port_of, served, working
+
+ENDLESS = "SELECT count(*) FROM range(1000000000000) WHERE id % 7 = 3"
 
 
 class KeptOpen:
@@ -57,6 +60,32 @@ class Bench:
         found = self.run(member, sql)
         assert found["state"] == "succeeded", found["error"]
         return list(found["data"])
+
+    def begun(self, member: str, statement: str) -> None:
+        """Wait until Spark works on a statement."""
+
+        def is_working() -> bool:
+            found = self.get(member, statement).json()
+            assert found["state"] in {"queued", "running"}, found
+            return bool(found["progress"] and found["progress"]["tasks_total"])
+
+        eventually(is_working, 90)
+
+    @contextmanager
+    def busy(self) -> Iterator[None]:
+        """A worker of four slots with something endless in each, until the end of the block.
+
+        The last of its slots is for another member than those who have the others: so one is begun after the other.
+        """
+        blockers: list[tuple[str, str]] = []
+        try:
+            for member in ("Tess", "Tess", "Tess", "Adam"):
+                blockers.append((member, self.submit(member, ENDLESS)))
+                self.begun(*blockers[-1])
+            yield
+        finally:
+            for member, statement in blockers:
+                self.millrace.as_(member).post(f"{STATEMENTS}/{statement}/cancel", None)
 
     def change(self, member: str, change: str, **more: Any) -> None:
         """A change of access that is made."""

@@ -10,13 +10,11 @@ from headgate.client import Headgate
 from headgate.kit.clock import now
 from headgate.tokens.service import revoke
 from headgate.workbench.following import StatementFailed
-from tests.support.installation import eventually
-from tests.workbench.conftest import Bench
+from tests.workbench.conftest import ENDLESS, Bench
 from tests.workbench.support import STATEMENTS
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
-ENDLESS = "SELECT count(*) FROM range(1000000000000) WHERE id % 7 = 3"
 SLOW = "SELECT id, 'late' AS what FROM range(0, 40000000, 1, 4) WHERE sha2(CAST(id AS STRING), 512) LIKE 'aaaaa%'"
 SALES = "service.sales"
 
@@ -105,36 +103,21 @@ def test_rows_are_judged_between_pages(sales: Bench) -> None:
     assert sales.get("Bea", found["id"], "/pages/2").json()["data"][-1] == [2499]
 
 
-def test_who_loses_a_table_while_a_statement_waits_reads_nothing(bench: Bench, sales: Bench) -> None:
-    with bench.worker(slots=1):
-        # The last slot of a worker that has several is for another member.
-        blockers = [(who, bench.submit(who, ENDLESS)) for who in ("Tess", "Tess", "Tess", "Tess", "Adam")]
-        for who, one in blockers:
-            _begun(bench, who, one)
-        waiting = bench.submit("Bea", f"SELECT * FROM {SALES}")
-        bench.change("Tess", "revoke", to="Bea", resource=f"table:{SALES}", level="viewer")
-        for who, one in blockers:
-            bench.millrace.as_(who).post(f"{STATEMENTS}/{one}/cancel", None)
-        found = bench.done("Bea", waiting)
-        bench.change("Tess", "grant", to="Bea", resource=f"table:{SALES}", level="viewer")
+def test_who_loses_a_table_while_a_statement_waits_reads_nothing(sales: Bench) -> None:
+    with sales.busy():
+        waiting = sales.submit("Bea", f"SELECT * FROM {SALES}")
+        sales.change("Tess", "revoke", to="Bea", resource=f"table:{SALES}", level="viewer")
+    try:
+        found = sales.done("Bea", waiting)
+    finally:
+        sales.change("Tess", "grant", to="Bea", resource=f"table:{SALES}", level="viewer")
     assert found["error"]["code"] == "TABLE_OR_VIEW_NOT_FOUND"
-
-
-def _begun(bench: Bench, member: str, statement: str) -> Any:
-    """Wait until Spark works on a statement."""
-
-    def is_working() -> bool:
-        found = bench.get(member, statement).json()
-        assert found["state"] in {"queued", "running"}, found
-        return bool(found["progress"] and found["progress"]["tasks_total"])
-
-    eventually(is_working, 60)
 
 
 def test_who_loses_editor_during_a_write_commits_nothing(sales: Bench) -> None:
     before = count(sales, "raw.log")
     statement = sales.submit("Tom", f"INSERT INTO raw.log {SLOW}")
-    _begun(sales, "Tom", statement)
+    sales.begun("Tom", statement)
     sales.change("Tess", "revoke", to="Tom", resource="layer:raw", level="editor")
     try:
         found = sales.done("Tom", statement)
@@ -148,7 +131,7 @@ def test_a_token_that_is_revoked_takes_its_statement_with_it(sales: Bench) -> No
     before = count(sales, "raw.log")
     token = sales.millrace.as_("Tom", only=[sales.millrace.id("layer", "raw")])
     statement = token.post(STATEMENTS, {"sql": f"INSERT INTO raw.log {SLOW}"}).json()["id"]
-    _begun(sales, "Tom", statement)
+    sales.begun("Tom", statement)
     (row,) = sales.millrace.rows(f"SELECT token_id FROM statements WHERE id = '{statement}'")
     sales.millrace.database.write(lambda connection: revoke(connection, row[0], now(), by=None))
     assert sales.done("Tom", statement)["state"] == "failed"
@@ -160,7 +143,7 @@ def test_cancel_stops_spark_and_nothing_is_committed(sales: Bench) -> None:
     statement = sales.submit(
         "Tom", f"INSERT INTO raw.log SELECT id, 'x' FROM ({ENDLESS.replace('count(*)', 'count(*) AS id')})"
     )
-    _begun(sales, "Tom", statement)
+    sales.begun("Tom", statement)
     began = time.monotonic()
     sales.millrace.as_("Tom").post(f"{STATEMENTS}/{statement}/cancel", None)
     assert sales.done("Tom", statement)["state"] == "cancelled"

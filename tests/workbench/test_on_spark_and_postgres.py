@@ -8,12 +8,10 @@ import pytest
 from headgate.kit.db import Database
 from headgate.schema import METADATA
 from tests.support.spark import SharedSpark
-from tests.workbench.conftest import Bench, opened
+from tests.workbench.conftest import ENDLESS, Bench, opened
 from tests.workbench.support import STATEMENTS
 
 pytestmark = [pytest.mark.spark, pytest.mark.postgres, pytest.mark.xdist_group("spark")]
-
-ENDLESS = "SELECT count(*) FROM range(1000000000000) WHERE id % 7 = 3"
 
 
 @pytest.fixture(scope="module")
