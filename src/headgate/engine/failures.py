@@ -71,8 +71,13 @@ class Cause:
     code: str | None
 
 
-def translate(error: Exception, details: Callable[[str], Any]) -> Exception:
-    """What to raise for an error of gRPC's: SqlFailed, Refused or EngineDown. `details` asks the server for more."""
+def translate(
+    error: Exception, details: Callable[[str], Any], own: Callable[[Cause], Exception | None] = lambda _: None
+) -> Exception:
+    """What to raise for an error of gRPC's: SqlFailed, Refused or EngineDown. `details` asks the server for more.
+
+    A cause that `own` knows, such as one of a driver's, is told in its words.
+    """
     from grpc import RpcError, StatusCode  # noqa: PLC0415 - heavy
 
     if not isinstance(error, RpcError):
@@ -81,7 +86,8 @@ def translate(error: Exception, details: Callable[[str], Any]) -> Exception:
     if code in (StatusCode.UNAVAILABLE, StatusCode.CANCELLED, StatusCode.DEADLINE_EXCEEDED, StatusCode.UNAUTHENTICATED):
         return EngineDown(f"Spark does not answer: {code.name}")
     chain = list(_chain(error, details))
-    found = next((one for one in map(_told, chain) if one is not None), None)
+    tried = (one for tell in (own, _told) for one in map(tell, chain))
+    found = next((one for one in tried if one is not None), None)
     if found is None:
         _log.error("a statement failed inside Spark", causes=[f"{one.classes[:1]}: {one.message}" for one in chain])
         return UNKNOWN

@@ -1,17 +1,42 @@
-"""The Spark of the platform's own steps: started when first needed, ended when idle. No member's SQL reaches it."""
+"""The Spark of the platform's own steps: started when first needed, ended when idle. No member's SQL reaches it.
+
+A step that needs PySpark's DataFrames is a function in engine/, called in a process of its own:
+
+    # engine/landing.py
+    def land(arguments: dict[str, Any], step: Step) -> dict[str, Any]:
+        rows = step.spark.read.format("jdbc")…      # a session by PySpark's own client, with the run's token
+        step.log("what a member may read in the run's log")
+        raise StepFailed("CODE", "why, and what to do", passing=True)    # or return what json.dumps takes
+
+    # worker/steps/land.py
+    found = context.platform.call("headgate.engine.landing:land", arguments, context, hosts=[("db.example.com", 5432)])
+
+`arguments` are what json.dumps takes; secrets may be among them: they go by standard input, and nowhere else. `hosts`
+are the only addresses outside that the call can reach, judged by the rules of all outgoing calls. Spark's progress goes
+to `context.progress`, log lines to `context.log`. When the run is to end, the process is killed and Spark stops: then
+`call` raises Stopped. StepFailed, SqlFailed, Refused and EngineDown pass; a process that dies is a StepFailed that
+passes.
+
+Errors inside Spark come to the function as SqlFailed, Refused or EngineDown, never as PySpark's own. `step.explains`
+adds words for those of a driver or a reader.
+"""
 
 import threading
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from headgate.config import Settings
-from headgate.engine import conf
-from headgate.engine.connect import Connection
+from headgate.engine import children, conf
+from headgate.engine.children import Child
+from headgate.engine.connect import Connection, Session
 from headgate.engine.errors import EngineDown
 from headgate.engine.local import local_server
 from headgate.engine.server import LocalServer
 from headgate.engine.session import SqlSession
 from headgate.kit.log import get_logger
+from headgate.worker.steps.context import Context, StepFailed
 
 IDLE_SECONDS = 600
 _log = get_logger("headgate.engine")
@@ -27,6 +52,8 @@ class PlatformSpark:
         self._connection: Connection | None = None
         self._sessions = 0
         self._idle: threading.Timer | None = None
+        self._spare = children.Spare()
+        self._children: set[Child] = set()
 
     def state(self) -> dict[str, Any]:
         """How it is, for an operator."""
@@ -35,15 +62,7 @@ class PlatformSpark:
 
     def open(self, token: str, *, time_zone: str = "UTC", max_rows: int = 1 << 30) -> SqlSession:
         """A session that acts with this token. Starts the server if it is not up; EngineDown says why it cannot."""
-        with self._lock:
-            if not self._up():
-                self._begin()
-            if self._idle is not None:
-                self._idle.cancel()
-            if self._connection is None:
-                raise EngineDown("Spark is not up")
-            session = SqlSession(self._connection, max_rows, self._closed)
-            self._sessions += 1
+        session = SqlSession(self._opened(), max_rows, self._closed)
         try:
             session.configure({conf.AUTHORIZATION: f"Bearer {token}", conf.TIME_ZONE: time_zone})
         except BaseException:
@@ -51,12 +70,76 @@ class PlatformSpark:
             raise
         return session
 
+    def call(
+        self, function: str, arguments: dict[str, Any], context: Context, *, hosts: Sequence[tuple[str, int]] = ()
+    ) -> dict[str, Any]:
+        """Call a function in a process of its own, with the run's token; see above."""
+        context.check_stopped()
+        connection = self._opened()
+        try:
+            session = Session(connection)
+            request = {"function": function, "arguments": arguments, "where": self._where(session, context)}
+            child = self._spare.take()
+            try:
+                self._children.add(child)
+                self._spare.ready()
+                return self._asked(child, request | {"proxy": None}, connection, context)
+            finally:
+                self._children.discard(child)
+                child.end()
+                _free(session)
+        finally:
+            self._closed()
+
     def close(self) -> None:
         """End it, and every session on it."""
         with self._lock:
             if self._idle is not None:
                 self._idle.cancel()
             self._drop()
+
+    def _asked(self, child: Child, request: dict[str, Any], connection: Connection, context: Context) -> dict[str, Any]:
+        def told(line: dict[str, Any]) -> None:
+            if "log" in line:
+                level, text = line["log"]
+                context.log(text, level)
+            elif "progress" in line:
+                context.progress(children.progress(line["progress"]))
+
+        try:
+            with context.on_stop(child.kill):
+                answer = child.ask(request, told)
+            return children.outcome(answer, context.job.id)
+        except children.Lost:
+            context.check_stopped()
+            connection.check()
+            raise StepFailed("STEP_LOST", children.LOST, passing=True) from None
+        except Exception:
+            # Whatever it looks like from inside, the run was told to end, or Spark is gone.
+            context.check_stopped()
+            connection.check()
+            raise
+
+    def _where(self, session: Session, context: Context) -> dict[str, Any]:
+        found: dict[str, Any] = {"session": session.id, "token": context.job.token, "time_zone": context.job.time_zone}
+        if self._server is None:
+            return found | {"url": self._settings.spark.platform_url}
+        address = self._server.address
+        if address.socket is not None:
+            return found | {"socket": address.socket}
+        return found | {"url": f"sc://localhost:{address.port}/;token={address.token}"}
+
+    def _opened(self) -> Connection:
+        """The connection to the server, which is started if it is not up; counted until `_closed`."""
+        with self._lock:
+            if not self._up():
+                self._begin()
+            if self._idle is not None:
+                self._idle.cancel()
+            if self._connection is None:
+                raise EngineDown("Spark is not up")
+            self._sessions += 1
+            return self._connection
 
     def _up(self) -> bool:
         if self._connection is None:
@@ -79,6 +162,8 @@ class PlatformSpark:
         connection = self._connection
         if connection is not None and not self._up():
             connection.fail("Spark ended under the step")
+            for child in list(self._children):
+                child.kill()
 
     def _closed(self) -> None:
         with self._lock:
@@ -96,7 +181,16 @@ class PlatformSpark:
     def _drop(self) -> None:
         connection, self._connection = self._connection, None
         server, self._server = self._server, None
+        self._spare.end()
         if connection is not None:
             connection.close()
         if server is not None:
             server.stop()
+
+
+def _free(session: Session) -> None:
+    """Free a session on the server, and stop what it still runs: a client that is gone stops nothing."""
+    from grpc import RpcError  # noqa: PLC0415 - heavy
+
+    with suppress(RpcError, EngineDown):
+        session.release()
