@@ -31,6 +31,7 @@ DESCRIPTIONS = {
     "change_role": "Give the member another role",
     "change_space": "Move it to another space",
     "configure_sharing": "Change the sharing toggles",
+    "connect": "Reach what it points at: test it, list what is there, use it in pipelines",
     "consume_data": "Use the rows of the task's output tables elsewhere",
     "control": "Run, stop, resume, reload: the caller's right alone",
     "copy_credentials": "Read the connection credentials",

@@ -3,7 +3,7 @@
 from .lakehouse import data_right, integration_right, saved_query_right
 from .marts import data_mart_actions, destination_actions, report_actions, storage_actions
 from .pipelines import pipeline_right
-from .spaces import cell, edits_connection, space_of
+from .spaces import cell, draws_on_connection, edits_connection, space_of
 from .tasks import is_task, task_cell, task_right
 from .world import Member, Resource, World
 
@@ -29,6 +29,8 @@ def right(world: World, member: Member, action: str, resource: Resource) -> bool
         return pipeline_right(world, member, action, resource)
     if kind == "connection" and action == "edit":
         return edits_connection(world, member, resource)
+    if kind == "connection" and action == "connect":
+        return draws_on_connection(world, member, resource.name)
     if kind in ("space", "project", "connection", "gateway"):
         return cell(world, member, kind, action, space_of(world, resource))
     return False

@@ -23,7 +23,7 @@ ACTIONS: dict[str, tuple[str, ...]] = {
     "saved_query": ("see", "delete"),
     "space": ("see", "update", "delete", "change_owner", "manage_members"),
     "project": ("list", "update", "open", "delete", "operate", "change_owner"),
-    "connection": ("list", "edit", "delete", "change_owner", "change_space"),
+    "connection": ("list", "edit", "delete", "change_owner", "change_space", "connect"),
     "gateway": ("list", "delete"),
     "member": ("change_role", "remove", "reset_password", "make_magic_link"),
     "organization": (

@@ -176,6 +176,12 @@ CONNECTION = Rules(
         Path("new owner", all_of(_MOVES, NOT_SHUT), ("change_owner",)),
         Path("new space", all_of(_MOVES, NOT_SHUT, Every("new_space", NOT_PERSONAL)), ("change_space",)),
         Path("creator", all_of(_ADD, _THROUGH_GATEWAY), ("add",)),
+        Path(
+            "consume, edit or manage",
+            all_of(On("space", MAY_USE_SPACE), _THROUGH_GATEWAY),
+            ("connect",),
+            ADD_TO_ITS_SPACE,
+        ),
         _ASK,
     ),
 )
