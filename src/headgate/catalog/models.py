@@ -1,6 +1,6 @@
 """Where each table's metadata is, who may commit for whom, and the ledger of commits."""
 
-from sqlalchemy import BigInteger, Boolean, CheckConstraint, Column, ForeignKey, Index, Integer, Table
+from sqlalchemy import JSON, BigInteger, Boolean, CheckConstraint, Column, ForeignKey, Index, Integer, Table
 
 from headgate.kit.models import METADATA, Id, Name, UtcDateTime, Word, text_type
 
@@ -61,11 +61,12 @@ commit_table = Table(
     Column("added_rows", BigInteger),
     Column("deleted_rows", BigInteger),
     Column("metadata_file", text_type(200), nullable=False),
+    Column("state", JSON),
     Index("uq_commits", "table_id", "version", unique=True),
     Index("ix_commits_run_id", "run_id"),
 )
 """The ledger: one row for every pointer that moved, in the transaction that moved it. Those of one commit share
-`group_id`."""
+`group_id`. Of a run that was published, `state` says where its next one goes on."""
 
 staged_table = Table(
     "staged_tables",

@@ -1,8 +1,8 @@
 """Pipelines; one with a data project is a data task."""
 
-from sqlalchemy import CheckConstraint, Column, ForeignKey, Index, Table
+from sqlalchemy import JSON, Boolean, CheckConstraint, Column, ForeignKey, Index, Integer, Table, Text
 
-from headgate.kit.models import METADATA, Id, Word
+from headgate.kit.models import METADATA, Id, UtcDateTime, Word
 
 pipeline_table = Table(
     "pipelines",
@@ -30,3 +30,32 @@ pipeline_connection_table = Table(
     Index("ix_pipeline_connections_connection_id", "connection_id"),
 )
 """A connection through which a pipeline reads or writes."""
+
+pipeline_definition_table = Table(
+    "pipeline_definitions",
+    METADATA,
+    Column("pipeline_id", Id, ForeignKey("pipelines.id", ondelete="CASCADE"), primary_key=True),
+    Column("definition", JSON, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("description", Text),
+    Column("unresolved", Text),
+    Column("active", Boolean, nullable=False),
+    Column("inactive_because", Text),
+    Column("deactivate_after", Integer),
+    Column("failures", Integer, nullable=False),
+    Column("saved_at", UtcDateTime, nullable=False),
+    Column("saved_by_id", Id, ForeignKey("members.id")),
+    Column("place_versions", JSON, nullable=False),
+)
+"""What a pipeline does. `unresolved` says why what it reads is not known yet: then it cannot start. `failures` counts
+those in a row; `place_versions` is where its connections and destination pointed when that was last confirmed."""
+
+probed_schema_table = Table(
+    "probed_schemas",
+    METADATA,
+    Column("table_id", Id, ForeignKey("lake_items.id", ondelete="CASCADE"), primary_key=True),
+    Column("pipeline_id", Id, ForeignKey("pipelines.id", ondelete="CASCADE"), nullable=False),
+    Column("columns", JSON, nullable=False),
+    Index("ix_probed_schemas_pipeline_id", "pipeline_id"),
+)
+"""The columns that an output will have, as far as they are known before its first run: [[name, type as SQL], …]."""

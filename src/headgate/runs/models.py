@@ -1,8 +1,21 @@
 """Triggers and runs of data marts, reports and pipelines."""
 
-from sqlalchemy import CheckConstraint, Column, ForeignKey, Index, Integer, Table
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    Table,
+    Text,
+)
 
-from headgate.kit.models import METADATA, Id, Word
+from headgate.kit.models import METADATA, Id, UtcDateTime, Word, text_type
+
+STATES = ("queued", "running", "succeeded", "failed", "cancelling", "cancelled", "blocked", "skipped")
 
 trigger_table = Table(
     "triggers",
@@ -11,11 +24,29 @@ trigger_table = Table(
     Column("kind", Word, nullable=False),
     Column("parent_id", Id, ForeignKey("resources.id", ondelete="CASCADE"), nullable=False),
     Column("author_id", Id, ForeignKey("members.id")),
+    Column("sort", Word),
+    Column("spec", JSON),
+    Column("enabled", Boolean, nullable=False, server_default="1"),
+    Column("paused_because", Text),
+    Column("next_at", UtcDateTime),
+    Column("saved_at", UtcDateTime),
     CheckConstraint("kind IN ('data_mart_trigger', 'report_trigger', 'pipeline_trigger')", name="kind"),
     Index("ix_triggers_parent_id", "parent_id"),
     Index("ix_triggers_author_id", "author_id"),
+    Index("ix_triggers_next_at", "next_at"),
 )
-"""What starts its parent; `author_id` is who last saved it."""
+"""What starts its parent; `author_id` is who last saved it. `sort` is cron or event, `spec` says when; `next_at` is
+when a cron trigger fires next, empty while it does not."""
+
+trigger_fire_table = Table(
+    "trigger_fires",
+    METADATA,
+    Column("trigger_id", Id, ForeignKey("triggers.id", ondelete="CASCADE"), primary_key=True),
+    Column("due_at", UtcDateTime, primary_key=True),
+    Column("at", UtcDateTime, nullable=False),
+    Column("run_id", Id),
+)
+"""A fire: one row for each trigger and time at which it was due, so that none happens twice."""
 
 run_table = Table(
     "runs",
@@ -24,7 +55,86 @@ run_table = Table(
     Column("parent_id", Id, ForeignKey("resources.id", ondelete="CASCADE"), nullable=False),
     Column("state", Word, nullable=False, server_default="succeeded"),
     Column("fence", Integer, nullable=False, server_default="0"),
-    Index("ix_runs_parent_id", "parent_id"),
+    Column("definition", JSON),
+    Column("plan", JSON),
+    Column("started_by_id", Id),
+    Column("token_id", Id),
+    Column("trigger_id", Id),
+    Column("acts_for_id", Id),
+    Column("due_at", UtcDateTime),
+    Column("full_refresh", Boolean, nullable=False, server_default="0"),
+    Column("parameters", JSON),
+    Column("attempt", Integer, nullable=False, server_default="0"),
+    Column("losses", Integer, nullable=False, server_default="0"),
+    Column("queued_at", UtcDateTime),
+    Column("not_before", UtcDateTime),
+    Column("started_at", UtcDateTime),
+    Column("ended_at", UtcDateTime),
+    Column("worker_id", Id),
+    Column("lease_until", UtcDateTime),
+    Column("cancelled_at", UtcDateTime),
+    Column("cancelled_by_id", Id),
+    Column("error_code", text_type(120)),
+    Column("error", Text),
+    Column("progress", JSON),
+    Column("rows_in", BigInteger),
+    Column("rows_out", BigInteger),
+    Column("rejected", BigInteger),
+    Column("bytes", BigInteger),
+    Index("ix_runs_parent_id", "parent_id", "id"),
+    Index("ix_runs_state", "state", "id"),
 )
 """One execution of a data mart, report or pipeline. Only while it is running, and only with this fencing number, do
-commits for it count."""
+commits for it count. `plan` is what it was judged for when it was claimed; `losses` counts the workers that it lost."""
+
+run_output_table = Table(
+    "run_outputs",
+    METADATA,
+    Column("run_id", Id, ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    Column("item_id", Id, primary_key=True),
+    Index("ix_run_outputs_item_id", "item_id"),
+)
+"""A table or volume that a run that has not ended writes: of those with one in common, one runs at a time."""
+
+run_step_table = Table(
+    "run_steps",
+    METADATA,
+    Column("run_id", Id, ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("kind", Word, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("item_id", Id),
+    Column("state", Word, nullable=False),
+    Column("fence", Integer),
+    Column("started_at", UtcDateTime),
+    Column("ended_at", UtcDateTime),
+    Column("rows_in", BigInteger),
+    Column("rows_out", BigInteger),
+    Column("rejected", BigInteger),
+    Column("bytes", BigInteger),
+    Column("result", JSON),
+    Column("pointers", JSON),
+)
+"""A step of a run. `pointers` are the run's own when it was finished: a run that is taken over begins from them."""
+
+run_line_table = Table(
+    "run_lines",
+    METADATA,
+    Column("run_id", Id, ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("at", UtcDateTime, nullable=False),
+    Column("level", Word, nullable=False),
+    Column("text", Text, nullable=False),
+)
+"""A line of a run's log."""
+
+run_artifact_table = Table(
+    "run_artifacts",
+    METADATA,
+    Column("run_id", Id, ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    Column("name", text_type(200), primary_key=True),
+    Column("media_type", text_type(100), nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("place", text_type(300), nullable=False),
+)
+"""A file that a run keeps: what the cells of a notebook printed, a plot."""
