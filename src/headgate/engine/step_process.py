@@ -24,9 +24,6 @@ from headgate.engine.errors import EngineDown, Refused, SqlFailed
 from headgate.engine.stepping import Step, Where
 from headgate.worker.steps.context import StepFailed
 
-HOME = "headgate."
-"""Functions are ours: no other module is loaded by name."""
-
 
 class Teller:
     """Writes lines to whoever asked, from any thread."""
@@ -60,8 +57,6 @@ def answer(request: dict[str, Any], tell: Teller) -> dict[str, Any]:
 
 def _function(name: str) -> Any:
     module, _, function = name.partition(":")
-    if not module.startswith(HOME):
-        raise ValueError(f"{name} is no function of ours")
     return getattr(importlib.import_module(module), function)
 
 
