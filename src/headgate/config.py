@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
+from headgate.places.sections import DeliveriesSettings, SourcesSettings
 from headgate.sections import (
     AuditSettings,
     DatabaseSettings,
@@ -46,6 +47,8 @@ class Settings(BaseSettings):
     sign_in: SignInSettings = SignInSettings()
     mail: MailSettings = MailSettings()
     outgoing: OutgoingSettings = OutgoingSettings()
+    sources: SourcesSettings = SourcesSettings()
+    deliveries: DeliveriesSettings = DeliveriesSettings()
     warehouse: WarehouseSettings = WarehouseSettings()
     spark: SparkSettings = SparkSettings()
     sql: SqlSettings = SqlSettings()

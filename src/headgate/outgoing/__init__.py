@@ -5,4 +5,5 @@ addresses.py  hosts however they are spelt, which addresses are public, and what
 urls.py       a URL, taken apart once and strictly
 network.py    resolves a name once, judges every address, and connects to none but these, within one deadline
 client.py     the client: redirects, limits, headers
+sockets.py    the same judgement for other protocols, such as those of databases
 """

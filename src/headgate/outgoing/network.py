@@ -47,11 +47,15 @@ class Guard:
 
     def check(self, target: Target) -> None:
         """Judge what the URL says by itself: an address, or a name that always means this machine."""
-        if isinstance(target.host, str):
-            if self._is_local(target.host):
-                raise refusal(target.host)
-        elif not self._allowed.permits(target.host):
-            raise refusal(target.host, target.spelt)
+        self.check_host(target.host, target.spelt)
+
+    def check_host(self, host: Host, spelt: str | None = None) -> None:
+        """The same of a host that stands alone."""
+        if isinstance(host, str):
+            if self._is_local(host):
+                raise refusal(host)
+        elif not self._allowed.permits(host):
+            raise refusal(host, spelt)
 
     def _is_local(self, name: str) -> bool:
         """Whether a name means this machine without asking anyone, and nothing permits that."""

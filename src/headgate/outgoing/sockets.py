@@ -1,0 +1,58 @@
+"""Connections to hosts that members typed, by other protocols than HTTP: resolved once, judged, dialled by address."""
+
+import socket
+import time
+from dataclasses import dataclass
+
+import httpcore2
+
+from headgate.outgoing.addresses import Address, Allowed, read_host
+from headgate.outgoing.errors import Unreachable
+from headgate.outgoing.network import Guard, Resolver, left, system_resolver
+from headgate.sections import OutgoingSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Dialled:
+    """A host whose addresses were judged: connect to these, and to nothing that its name may lead to later."""
+
+    name: str
+    port: int
+    addresses: tuple[Address, ...]
+
+    def connect(self, deadline: float) -> socket.socket:
+        """A connection to one of the addresses; each gets its share of the time that is left."""
+        for number, address in enumerate(self.addresses):
+            try:
+                share = left(deadline) / (len(self.addresses) - number)
+                return socket.create_connection((str(address), self.port), share)
+            except httpcore2.TimeoutException:
+                break
+            except OSError:
+                continue
+        words = (
+            "did not answer in time" if time.monotonic() >= deadline else f"takes no connections on port {self.port}"
+        )
+        raise Unreachable(f"{self.name} {words}")
+
+
+def check_host(text: str, settings: OutgoingSettings) -> None:
+    """Judge a host when it is saved: the address in it, or a name that always means this machine; Refused says why."""
+    Guard(Allowed.of(settings.allow), system_resolver).check_host(_host(text), text)
+
+
+def dial(
+    text: str, port: int, settings: OutgoingSettings, deadline: float, resolver: Resolver = system_resolver
+) -> Dialled:
+    """Find the addresses of a host and judge them all; Refused or Unreachable says what is wrong."""
+    host, guard = _host(text), Guard(Allowed.of(settings.allow), resolver)
+    guard.check_host(host, text)
+    try:
+        found = guard.addresses(host, deadline)
+    except httpcore2.TimeoutException:
+        raise Unreachable(f"{text} could not be looked up in time") from None
+    return Dialled(text, port, tuple(found))
+
+
+def _host(text: str) -> str | Address:
+    return read_host(f"[{text}]" if ":" in text and not text.startswith("[") else text)
