@@ -1,0 +1,146 @@
+"""Starting a pipeline: a row that waits for a worker, with a snapshot of what it is to do."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, insert, select
+from sqlalchemy.engine import RowMapping
+
+from headgate.kit.ids import new_id
+from headgate.kit.names import name_key
+from headgate.lakehouse.models import table_ref_table
+from headgate.pipelines.models import pipeline_definition_table, pipeline_table
+from headgate.places.repository import place_of
+from headgate.resources.index import refresh
+from headgate.resources.models import resource_table
+from headgate.runs.models import run_output_table, run_table
+from headgate.spaces.models import project_table
+
+KIND = "run"
+MAX_DEPTH = 20
+"""How many pipelines may start one another in a row."""
+
+_pipelines, _definitions = pipeline_table.c, pipeline_definition_table.c
+_refs, _runs = table_ref_table.c, run_table.c
+
+
+class CannotStart(Exception):
+    """Why a pipeline cannot start as it stands, though whoever asked may start it; and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Who or what starts a run, and how."""
+
+    by: str | None = None
+    """The member who asked; none for a trigger."""
+    token: str | None = None
+    trigger: str | None = None
+    due_at: datetime | None = None
+    full_refresh: bool = False
+    parameters: dict[str, Any] = field(default_factory=dict)
+    depth: int = 0
+    """How many pipelines started one another before this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Startable:
+    """A pipeline that could run: what it does, and for whom it acts."""
+
+    id: str
+    definition: dict[str, Any]
+    acts_for: str | None
+    kind: str
+
+
+def startable(connection: Connection, pipeline_id: str) -> Startable:
+    """The pipeline as it stands; CannotStart says what is missing."""
+    row = _row(connection, pipeline_id)
+    if row is None:
+        raise CannotStart("This pipeline has no definition; save one first")
+    if row["unresolved"]:
+        raise CannotStart(f"What this pipeline reads is not known yet: {row['unresolved']}. Save it again when it is")
+    moved = [one for one, version in row["place_versions"].items() if _version(connection, one) != version]
+    if moved:
+        raise CannotStart(
+            "A connection or destination of this pipeline was pointed elsewhere; look at it, and confirm it with "
+            "`headgate pipeline confirm`"
+        )
+    acts_for = row["owner"] if row["project_id"] else row["acts_for_id"]
+    return Startable(pipeline_id, row["definition"], acts_for, row["pipeline_kind"])
+
+
+def _version(connection: Connection, place: str) -> int | None:
+    found = place_of(connection, place)
+    return found.version if found else None
+
+
+def _row(connection: Connection, pipeline_id: str) -> RowMapping | None:
+    joined = pipeline_table.join(pipeline_definition_table, _definitions.pipeline_id == _pipelines.id).outerjoin(
+        project_table, project_table.c.id == _pipelines.project_id
+    )
+    columns = (
+        _pipelines.pipeline_kind,
+        _pipelines.project_id,
+        _pipelines.acts_for_id,
+        project_table.c.owner_id.label("owner"),
+        _definitions.definition,
+        _definitions.unresolved,
+        _definitions.place_versions,
+    )
+    query = select(*columns).select_from(joined).where(_pipelines.id == pipeline_id)
+    return connection.execute(query).mappings().one_or_none()
+
+
+def start(connection: Connection, now: datetime, pipeline: Startable, how: Start) -> str:
+    """Have a pipeline run, for whoever has decided that it may; the run's id."""
+    run = _insert(connection, now, pipeline.id, pipeline, how, state="queued")
+    outputs = select(_refs.item_id).where(
+        _refs.resource_id == pipeline.id, _refs.mode == "write", _refs.enabled, _refs.item_id.is_not(None)
+    )
+    rows = [{"run_id": run, "item_id": item} for item in sorted(set(connection.execute(outputs).scalars()))]
+    if rows:
+        connection.execute(insert(run_output_table), rows)
+    return run
+
+
+def record_blocked(connection: Connection, now: datetime, pipeline_id: str, how: Start, reason: str) -> str:
+    """Write down a run that may not start, with the reason; its id."""
+    return _insert(
+        connection, now, pipeline_id, None, how, state="blocked", error_code="BLOCKED", error=reason, ended_at=now
+    )
+
+
+def record_skipped(connection: Connection, now: datetime, pipeline_id: str, how: Start, reason: str) -> str:
+    """Write down a run that was left out, with the reason; its id."""
+    return _insert(
+        connection, now, pipeline_id, None, how, state="skipped", error_code="SKIPPED", error=reason, ended_at=now
+    )
+
+
+def _insert(
+    connection: Connection, now: datetime, pipeline_id: str, pipeline: Startable | None, how: Start, **values: Any
+) -> str:
+    run = new_id(KIND)
+    common = {"id": run, "kind": KIND, "namespace": KIND, "scope_id": pipeline_id, "name": run}
+    times = {"created_at": now, "updated_at": now, "created_by_id": how.by}
+    connection.execute(insert(resource_table).values(**common, name_key=name_key(run), **times))
+    connection.execute(
+        insert(run_table).values(
+            id=run,
+            parent_id=pipeline_id,
+            definition=pipeline.definition if pipeline else None,
+            acts_for_id=pipeline.acts_for if pipeline else None,
+            started_by_id=how.by,
+            token_id=how.token,
+            trigger_id=how.trigger,
+            due_at=how.due_at or now,
+            full_refresh=how.full_refresh,
+            parameters={**how.parameters, **({"_depth": how.depth} if how.depth else {})},
+            queued_at=now,
+            **values,
+        )
+    )
+    refresh(connection, [run])
+    return run
