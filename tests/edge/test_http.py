@@ -114,6 +114,32 @@ def test_a_malformed_question_is_a_4xx_and_changes_nothing(millrace: Company, bo
     assert millrace.rows("SELECT COUNT(*) FROM grants") == before
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body", "says"),
+    [
+        ("POST", "/api/sql/statements", {"sql": "SELECT 1", "max_row": 3}, "max_row: is not known here; did you mean max_rows?"),
+        ("POST", "/api/sql/statements", {"sql": "SELECT 1", "colour": 3}, "colour: is not known here; there are sql, max_rows"),
+        ("POST", "/api/layers", {"Name": "new"}, "Name: is not known here; did you mean name?"),
+        ("PATCH", "/api/layers/{layer}", {"titel": "Raw"}, "titel: is not known here; did you mean title?"),
+        ("PUT", "/api/me/notifications", {"channels": [{"channel": "access", "by_mial": True}]}, "did you mean by_mail?"),
+        ("POST", "/api/access/changes", {"change": "share", "resource": "x:y", "for_reprting": 1}, "did you mean for_reporting?"),
+    ],
+)  # fmt: skip
+def test_a_field_that_nobody_reads_is_refused_with_the_one_that_is_meant(
+    millrace_on_sqlite: Company, method: str, path: str, body: dict[str, Any], says: str
+) -> None:
+    place = path.format(layer=millrace_on_sqlite.id("layer", "raw"))
+    answer = millrace_on_sqlite.as_("Adam").request(method, place, json=body)
+    assert (answer.status_code, says in answer.json()["detail"]) == (422, True), answer.text
+
+
+def test_so_many_fields_that_nobody_reads_are_told_shortly(millrace_on_sqlite: Company) -> None:
+    body = {"sql": "SELECT 1", **{f"{number}{'x' * 1000}": 1 for number in range(100)}}
+    answer = millrace_on_sqlite.as_("Adam").post("/api/sql/statements", body)
+    assert (answer.status_code, len(answer.json()["errors"])) == (422, 10)
+    assert len(answer.text) < 10_000
+
+
 def test_an_unknown_caller_is_asked_to_sign_in(millrace: Company) -> None:
     for token in ("", "nonsense", "hgt_" + "a" * 38, millrace.token("Ben")[:-1] + "x"):
         headers = {"Authorization": f"Bearer {token}"}

@@ -65,3 +65,36 @@ def test_requests_with_a_body_name_it(document: dict[str, Any]) -> None:
         if method == "post" and not path.endswith(WITHOUT_BODY):
             schema = one["requestBody"]["content"]["application/json"]["schema"]
             assert "$ref" in schema or "oneOf" in schema, path
+
+
+LOOSE = ("/api/worker/", "/access/v1/")
+"""Where fields that we do not know are ignored: a worker may be newer than its server, and AuthZEN asks for it."""
+
+
+def _reached(document: dict[str, Any], schema: Any) -> dict[str, Any]:
+    """The models that a schema refers to, by name."""
+    found: dict[str, Any] = {}
+    pending = [schema]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, list):
+            pending += one
+        elif isinstance(one, dict):
+            name = str(one.get("$ref", "")).rpartition("/")[2]
+            if name and name not in found:
+                found[name] = document["components"]["schemas"][name]
+                pending.append(found[name])
+            pending += one.values()
+    return found
+
+
+def test_a_body_takes_no_field_that_it_does_not_have(document: dict[str, Any]) -> None:
+    closed = 0
+    for path, _, one in operations(document):
+        content = one.get("requestBody", {}).get("content", {})
+        for name, schema in _reached(document, content.get("application/json")).items():
+            if schema.get("type") == "object":
+                is_closed = schema.get("additionalProperties") is False
+                assert is_closed != path.startswith(LOOSE), (path, name)
+                closed += is_closed
+    assert closed > 30

@@ -1,22 +1,16 @@
-"""Bodies of the AuthZEN Authorization API 1.0."""
+"""Bodies of the AuthZEN Authorization API 1.0, which asks to ignore fields that one does not know."""
 
 from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
-from headgate.kit.inputs import Input
+from headgate.kit.inputs import LooseInput
 
 MAX_EVALUATIONS = 500
 LONGEST = 400
 
 
-class Loose(Input):
-    """As the specification asks, fields that we do not know are ignored."""
-
-    model_config = ConfigDict(extra="ignore")
-
-
-class SubjectIn(Loose):
+class SubjectIn(LooseInput):
     """A member."""
 
     type: str = Field(max_length=LONGEST, examples=["member"])
@@ -24,20 +18,20 @@ class SubjectIn(Loose):
     properties: dict[str, Any] = Field({})
 
 
-class SubjectType(Loose):
+class SubjectType(LooseInput):
     """Members, in a search for them."""
 
     type: str = Field(max_length=LONGEST, examples=["member"])
 
 
-class ActionIn(Loose):
+class ActionIn(LooseInput):
     """An action."""
 
     name: str = Field(max_length=LONGEST, examples=["edit"])
     properties: dict[str, Any] = Field({})
 
 
-class ResourceIn(Loose):
+class ResourceIn(LooseInput):
     """A resource."""
 
     type: str = Field(max_length=LONGEST, examples=["data_mart"])
@@ -45,20 +39,20 @@ class ResourceIn(Loose):
     properties: dict[str, Any] = Field({})
 
 
-class ResourceType(Loose):
+class ResourceType(LooseInput):
     """A kind of resource, in a search for them."""
 
     type: str = Field(max_length=LONGEST, examples=["data_mart"])
 
 
-class PageIn(Loose):
+class PageIn(LooseInput):
     """Which part of the results."""
 
     token: str | None = Field(None, max_length=4000)
     limit: int = Field(50, ge=0, le=10_000)
 
 
-class Evaluation(Loose):
+class Evaluation(LooseInput):
     """One question."""
 
     subject: SubjectIn
@@ -67,7 +61,7 @@ class Evaluation(Loose):
     context: dict[str, Any] = Field({})
 
 
-class PartialEvaluation(Loose):
+class PartialEvaluation(LooseInput):
     """One of several questions; what it leaves out comes from the request."""
 
     subject: SubjectIn | None = None
@@ -76,7 +70,7 @@ class PartialEvaluation(Loose):
     context: dict[str, Any] | None = None
 
 
-class Options(Loose):
+class Options(LooseInput):
     """How several questions are answered."""
 
     evaluations_semantic: Literal["execute_all", "deny_on_first_deny", "permit_on_first_permit"] = "execute_all"
@@ -108,7 +102,7 @@ class EvaluationsOut(BaseModel):
     evaluations: list[DecisionOut] | None = None
 
 
-class SearchSubject(Loose):
+class SearchSubject(LooseInput):
     """Who can do this?"""
 
     subject: SubjectType
@@ -117,7 +111,7 @@ class SearchSubject(Loose):
     page: PageIn = PageIn()
 
 
-class SearchResource(Loose):
+class SearchResource(LooseInput):
     """With what can they do this?"""
 
     subject: SubjectIn
@@ -126,7 +120,7 @@ class SearchResource(Loose):
     page: PageIn = PageIn()
 
 
-class SearchAction(Loose):
+class SearchAction(LooseInput):
     """What can they do with this?"""
 
     subject: SubjectIn

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from headgate.governance.changes.schemas import Change, Ref
 from headgate.kit.inputs import Input
@@ -17,13 +17,7 @@ Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT)]
 PageCursor = Annotated[str | None, Field(max_length=4000, description="From `next_cursor` of the page before")]
 
 
-class Asking(Input):
-    """What every question forbids: fields that nobody reads."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-class ExplainRequest(Asking):
+class ExplainRequest(Input):
     """May a member do this, and why? About oneself if no member is given."""
 
     member: Ref | None = Field(None, examples=["Bob"], description="A name or id; left out, oneself")
@@ -58,7 +52,7 @@ class Explained(BaseModel):
     ways: list[WayOut] = []
 
 
-class WhoRequest(Asking):
+class WhoRequest(Input):
     """Who can do this to a resource?"""
 
     action: Action
@@ -81,7 +75,7 @@ class WhoPage(BaseModel):
     next_cursor: str | None = None
 
 
-class WhatRequest(Asking):
+class WhatRequest(Input):
     """What can a member do, with resources of a kind?"""
 
     member: Ref | None = Field(None, description="A name or id; left out, oneself")
@@ -108,7 +102,7 @@ class WhatPage(BaseModel):
     next_cursor: str | None = None
 
 
-class WhatIfRequest(Asking):
+class WhatIfRequest(Input):
     """What if this change were made?"""
 
     change: Change
@@ -142,7 +136,7 @@ class Changed(BaseModel):
     after: dict[str, Any]
 
 
-class WorldRequest(Asking):
+class WorldRequest(Input):
     """A world to test, in a database of its own."""
 
     world: str = Field(max_length=200_000, description="The text of a world, in YAML")

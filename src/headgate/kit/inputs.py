@@ -1,10 +1,14 @@
-"""Bodies of requests: what every text in them must be."""
+"""Bodies of requests: what every text in them must be, and that they hold no field that nobody reads."""
 
+from difflib import get_close_matches
 from typing import Any
 
-from pydantic import BaseModel, model_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 _MOST = 100_000
+_LONGEST_NAME = 100
+_MOST_NAMES = 10
 
 
 def check_texts(value: Any) -> None:
@@ -25,11 +29,49 @@ def check_texts(value: Any) -> None:
 
 
 class Input(BaseModel):
-    """The body of a request."""
+    """The body of a request. A field that it does not know is refused: it would be a slip, and do nothing."""
+
+    model_config = ConfigDict(extra="forbid")
 
     @model_validator(mode="before")
     @classmethod
     def _texts(cls, value: Any) -> Any:
         if isinstance(value, dict):
             check_texts(value)
+            if cls.model_config.get("extra") == "forbid":
+                _check_fields(cls, value)
         return value
+
+
+class LooseInput(Input):
+    """A body whose fields that we do not know are ignored: its sender may be newer, or of another house."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+def _check_fields(model: type[BaseModel], value: dict[str, Any]) -> None:
+    """Refuse fields that a body does not have, each with the one that may be meant."""
+    known = _fields(model)
+    unknown = [name for name in value if name not in known]
+    if unknown:
+        told = [_slip(name, known, value[name]) for name in unknown[:_MOST_NAMES]]
+        raise ValidationError.from_exception_data(model.__name__, told)
+
+
+def _fields(model: type[BaseModel]) -> list[str]:
+    """The names that the fields of a body go by."""
+    found: list[str] = []
+    for name, field in model.model_fields.items():
+        alias = field.validation_alias
+        if isinstance(alias, AliasChoices):
+            found += [str(one) for one in alias.choices]
+        else:
+            found.append(str(alias or name))
+    return found
+
+
+def _slip(name: str, known: list[str], value: Any) -> InitErrorDetails:
+    close = get_close_matches(name.lower(), known, 1)
+    meant = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}" if known else "leave it out"
+    error = PydanticCustomError("unknown_field", "is not known here; {meant}", {"meant": meant})
+    return InitErrorDetails(type=error, loc=(name[:_LONGEST_NAME],), input=value)

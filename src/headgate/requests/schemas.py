@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, Field, StringConstraints
 
 from headgate.governance.changes.schemas import Change, Instant
 from headgate.governance.schemas import Action, MemberName, Target
@@ -14,13 +14,7 @@ Reason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, m
 State = Literal["open", "approved", "declined", "withdrawn"]
 
 
-class RequestInput(Input):
-    """What every body here forbids: fields that nobody reads."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-class RequestWanted(RequestInput):
+class RequestWanted(Input):
     """What is asked for, and why."""
 
     action: Action
@@ -28,7 +22,7 @@ class RequestWanted(RequestInput):
     reason: Reason = Field(examples=["I check the weekly figures"])
 
 
-class Approval(RequestInput):
+class Approval(Input):
     """The change that gives what was asked for: one of the proposals, or any other that does."""
 
     change: Change
@@ -36,7 +30,7 @@ class Approval(RequestInput):
     expires: Instant | None = Field(None, description="When it ends; of a grant only")
 
 
-class Refusal(RequestInput):
+class Refusal(Input):
     """Why what was asked for is not given."""
 
     comment: Reason = Field(examples=["Ask for the aggregated table instead"])

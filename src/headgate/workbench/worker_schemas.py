@@ -1,10 +1,10 @@
-"""What workers and the server tell one another."""
+"""What workers and the server tell one another. A worker that is newer may say more than the server knows."""
 
 from typing import Annotated, Any, Literal
 
 from pydantic import Base64Bytes, BaseModel, Field
 
-from headgate.kit.inputs import Input
+from headgate.kit.inputs import LooseInput
 from headgate.workbench.schemas import ColumnOut, ProgressOut
 
 LEAVING = "leaving"
@@ -15,7 +15,7 @@ Fence = Annotated[int, Field(ge=0, le=2**31 - 1, description="From the claim")]
 Count = Annotated[int, Field(ge=0, le=2**62)]
 
 
-class WorkerIn(Input):
+class WorkerIn(LooseInput):
     """A worker, and what it says of itself."""
 
     worker: WorkerId
@@ -51,7 +51,7 @@ class Claims(BaseModel):
     page_bytes: int = Field(description="The largest page that the server takes")
 
 
-class BeatIn(Input):
+class BeatIn(LooseInput):
     """How far a statement has come."""
 
     id: StatementId
@@ -72,7 +72,7 @@ class OrdersOut(BaseModel):
     lost: list[str] = Field(description="Drop these: they are no longer this worker's")
 
 
-class FinishIn(Input):
+class FinishIn(LooseInput):
     """What came of a statement."""
 
     worker: WorkerId

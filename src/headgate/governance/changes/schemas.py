@@ -46,7 +46,7 @@ Ownership = Literal["owner", "technical", "business"]
 class ChangeBase(Input):
     """What every change has."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(frozen=True)
 
 
 class Grant(ChangeBase):
