@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from headgate.kit.secrets import Sort, new_secret
 from tests.support.company import WORLD
 from tests.support.installation import Installation, eventually, installed
 
@@ -39,6 +40,29 @@ def test_help_loads_nothing_heavy() -> None:
     code = "import sys, headgate.cli.main; print([m for m in sys.argv[1:] if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code, *heavy], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+ASKS = (
+    "import sys, headgate.cli.main as cli\n"
+    "names, sys.argv[1:] = sys.argv[1].split(','), sys.argv[2:]\n"
+    "try:\n    cli.main()\nexcept SystemExit:\n    print([m for m in names if m in sys.modules])"
+)
+
+
+@pytest.mark.parametrize(
+    "command", ["me", "layer list", "table show raw.orders", "grant viewer table:a.b Ben", "sql x"]
+)
+def test_a_command_that_asks_a_server_loads_nothing_of_the_server(tmp_path: Path, command: str) -> None:
+    heavy = "fastapi,starlette,sqlalchemy,pydantic_settings,uvicorn,alembic,rich,yaml,structlog,pyarrow"
+    asked = {"HEADGATE_TOKEN": new_secret(Sort.token), "HEADGATE_SERVER_URL": "http://127.0.0.1:1"}
+    done = subprocess.run(
+        [sys.executable, "-c", ASKS, heavy, *command.split()],
+        env={**Installation(tmp_path).environment, **asked},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (done.stdout.strip(), "cannot reach" in done.stderr) == ("[]", True), done.stderr
 
 
 @pytest.mark.parametrize(

@@ -75,21 +75,28 @@ def _about_database(error: Exception) -> str:
     return f"the database cannot be used: {cause}; check `database.url` in the settings, and that it is running"
 
 
+_MENDABLE = {
+    "headgate.access.yaml_nodes": "WorldError",
+    "headgate.config": "BadSettings",
+    "headgate.kit.keys": "BadKeyFile",
+    "headgate.supervisor.preflight": "NotReady",
+}
+"""Errors whose message says what to do, by the modules that have them: most commands never load those."""
+
+
+def _mendable() -> tuple[type[Exception], ...]:
+    return tuple(getattr(sys.modules[place], name) for place, name in _MENDABLE.items() if place in sys.modules)
+
+
 def told(function: Callable[P, None]) -> Callable[P, None]:
     """Turn what a person can mend into a sentence and an exit status, never a traceback."""
 
     @wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
-        from headgate.access.yaml_nodes import WorldError
-        from headgate.config import BadSettings
         from headgate.errors import Invalid, Problem
-        from headgate.kit.keys import BadKeyFile
-        from headgate.supervisor.preflight import NotReady
 
         try:
             function(*args, **kwargs)
-        except (WorldError, BadSettings, BadKeyFile, NotReady) as error:
-            fail(str(error), MALFORMED)
         except Problem as error:
             hint = "\n`headgate request make` asks those who could grant it" if "ask" in error.more else ""
             is_malformed = isinstance(error, Invalid) or error.status in (400, 422)
@@ -99,8 +106,10 @@ def told(function: Callable[P, None]) -> Callable[P, None]:
         except OSError as error:
             fail(f"{error.filename or ''}: {error.strerror or error}".lstrip(": "), MALFORMED)
         except Exception as error:
-            if not type(error).__module__.startswith(("sqlalchemy", "psycopg")):
-                raise
-            fail(_about_database(error), MALFORMED)
+            if type(error).__module__.startswith(("sqlalchemy", "psycopg")):
+                fail(_about_database(error), MALFORMED)
+            if isinstance(error, _mendable()):
+                fail(str(error), MALFORMED)
+            raise
 
     return wrapped
