@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from headgate.places.sections import DeliveriesSettings, SourcesSettings
+from headgate.runs.sections import RunsSettings
 from headgate.sections import (
     AuditSettings,
     DatabaseSettings,
@@ -52,6 +53,7 @@ class Settings(BaseSettings):
     warehouse: WarehouseSettings = WarehouseSettings()
     spark: SparkSettings = SparkSettings()
     sql: SqlSettings = SqlSettings()
+    runs: RunsSettings = RunsSettings()
     audit: AuditSettings = AuditSettings()
     log: LogSettings = LogSettings()
 

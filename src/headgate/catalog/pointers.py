@@ -1,7 +1,9 @@
 """The pointers in the database: found by name, moved by compare-and-swap, and the ledger of their moves."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
@@ -182,8 +184,14 @@ class Author:
     step: int | None = None
 
 
-def enter(connection: Connection, moves: list[Move], now: datetime, author: Author) -> None:
-    """Write the moves of one commit into the ledger."""
+def enter(
+    connection: Connection,
+    moves: list[Move],
+    now: datetime,
+    author: Author,
+    states: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
+    """Write the moves of one commit into the ledger, with where the next run of each table goes on."""
     group = new_id("commit")
     rows = [
         {
@@ -203,6 +211,7 @@ def enter(connection: Connection, moves: list[Move], now: datetime, author: Auth
             "added_rows": move.added_rows,
             "deleted_rows": move.deleted_rows,
             "metadata_file": move.to.metadata_file,
+            "state": states.get(move.table_id),
         }
         for move in moves
     ]

@@ -1,7 +1,8 @@
 """Publishing a run: all its outputs at once, from where the run took them, or none of them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy import Connection, delete, select, update
@@ -43,9 +44,11 @@ def publish(
     member: str,
     work_id: str | None = None,
     step: int | None = None,
+    states: Mapping[str, Any] = MappingProxyType({}),
 ) -> list[Move]:
     """Publish the outputs of a run that acts for a member, and finish it; in this transaction, which is whole or not.
 
+    `states` says for each output where the next run goes on: it is in the ledger, or the run was not published.
     NotRunning, TableMoved, or the refusal of the rule tables: then nothing may be committed.
     """
     mine = (_runs.id == run_id, _runs.state == RUNNING, _runs.fence == fence)
@@ -54,7 +57,7 @@ def publish(
     call = Call(connection, now, Caller(member), services)
     moves = [move for row in _outputs(connection, run_id, fence) if (move := _published(call, row)) is not None]
     if moves:
-        pointers.enter(connection, moves, now, Author(member, None, work_id, run_id, step))
+        pointers.enter(connection, moves, now, Author(member, None, work_id, run_id, step), states)
     for move in moves:
         after = {"run": run_id, "version": move.to.version, "snapshot": move.to.snapshot_id}
         event = call.event(PUBLISHED, allowed=True, action="edit", kind="table", resource_id=move.table_id, after=after)

@@ -64,6 +64,7 @@ run_table = Table(
     Column("due_at", UtcDateTime),
     Column("full_refresh", Boolean, nullable=False, server_default="0"),
     Column("parameters", JSON),
+    Column("depth", Integer, nullable=False, server_default="0"),
     Column("attempt", Integer, nullable=False, server_default="0"),
     Column("losses", Integer, nullable=False, server_default="0"),
     Column("queued_at", UtcDateTime),

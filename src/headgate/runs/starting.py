@@ -137,7 +137,8 @@ def _insert(
             trigger_id=how.trigger,
             due_at=how.due_at or now,
             full_refresh=how.full_refresh,
-            parameters={**how.parameters, **({"_depth": how.depth} if how.depth else {})},
+            parameters=how.parameters,
+            depth=how.depth,
             queued_at=now,
             **values,
         )

@@ -46,7 +46,8 @@ def page_bytes(most: int) -> int:
     return max(512, min(PAGE, (most - min(_ENVELOPE, most // 2)) * 3 // 4))
 
 
-def _is_worker(services: Services, request: Request) -> bool:
+def is_worker(services: Services, request: Request) -> bool:
+    """Whether a worker asks."""
     try:
         identify(request, services.worker_secret)
     except NotSignedIn:
@@ -61,7 +62,7 @@ def _room(body: ClaimIn) -> turns.Room:
 async def until_waiting(services: Services, request: Request, parameters: dict[str, Any]) -> None:
     """Wait for a statement that this worker would get."""
     room = _room(parameters["body"])
-    if _is_worker(services, request):
+    if is_worker(services, request):
         await services.watch.wait(lambda connection: turns.is_waiting(connection, room), parameters["wait"])
         if await request.is_disconnected():
             # What a dead worker gets would wait for the end of its lease.
@@ -71,7 +72,7 @@ async def until_waiting(services: Services, request: Request, parameters: dict[s
 async def until_cancelled(services: Services, request: Request, parameters: dict[str, Any]) -> None:
     """Wait for something to interrupt."""
     worker = parameters["body"].worker
-    if _is_worker(services, request):
+    if is_worker(services, request):
         await services.watch.wait(lambda connection: repository.is_cancelling(connection, worker), parameters["wait"])
 
 

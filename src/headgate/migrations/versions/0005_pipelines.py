@@ -97,6 +97,7 @@ def _runs() -> None:
         _column("due_at", _TIME, nullable=True),
         _column("full_refresh", sa.Boolean(), server_default="0"),
         _column("parameters", sa.JSON(), nullable=True),
+        _column("depth", sa.Integer(), server_default="0"),
         _column("attempt", sa.Integer(), server_default="0"),
         _column("losses", sa.Integer(), server_default="0"),
         _column("queued_at", _TIME, nullable=True),

@@ -1,0 +1,141 @@
+"""What came of a run: published, tried again, or failed; and what follows from that for its pipeline."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, select, update
+from sqlalchemy.engine import RowMapping
+
+from headgate.audit.events import Event, record
+from headgate.catalog.models import work_token_table
+from headgate.catalog.publishing import NotRunning, TableMoved, publish
+from headgate.edge.services import Services
+from headgate.errors import Conflict, Denied, NotFound
+from headgate.pipelines import definitions
+from headgate.pipelines.models import pipeline_definition_table
+from headgate.pipelines.texts import duration
+from headgate.runs import queue
+from headgate.runs.models import run_step_table, run_table
+
+MOVES = 5
+"""How often a run is begun anew because a table moved under it."""
+UNRETRIED = frozenset({"EXPECTATION_FAILED", "DEFINITION", "REFUSED", "BLOCKED"})
+"""What another try would not change."""
+FAILED, BLOCKED, DEACTIVATED = "run.failed", "run.blocked", "pipeline.deactivated"
+
+_runs, _steps, _definitions, _works = run_table.c, run_step_table.c, pipeline_definition_table.c, work_token_table.c
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a run, as its worker says: succeeded, failed, lost (a fault of ours) or returned (it stops)."""
+
+    state: str
+    error_code: str | None = None
+    error: str | None = None
+
+
+class MovedAgain(Exception):
+    """A table moved under the run: it is to be begun anew, in a transaction of its own."""
+
+
+def finish(services: Services, connection: Connection, now: datetime, row: RowMapping, outcome: Outcome) -> str:
+    """End a run with what came of it, or put it back; its state then. MovedAgain: nothing may be committed."""
+    if outcome.state in {"lost", "returned"}:
+        reason = outcome.error or "Spark or the worker was lost while it ran this; nothing was published"
+        return queue.give_back(connection, now, row, reason, counts=outcome.state == "lost")
+    if row["state"] == queue.CANCELLING:
+        queue.end(connection, now, row["id"], "cancelled")
+        return "cancelled"
+    if outcome.state != "succeeded":
+        return fail(connection, now, row, outcome.error_code or "FAILED", outcome.error or "It failed")
+    try:
+        _publish(services, connection, now, row)
+    except NotRunning:
+        raise Conflict("This run is no longer this worker's; drop it") from None
+    except TableMoved as error:
+        raise MovedAgain(str(error)) from None
+    return "succeeded"
+
+
+def _publish(services: Services, connection: Connection, now: datetime, row: RowMapping) -> None:
+    steps = connection.execute(select(run_step_table).where(_steps.run_id == row["id"])).mappings().all()
+    if any(step["state"] != "succeeded" for step in steps):
+        raise Conflict("Not every step of this run was finished")
+    states = {one["item_id"]: one["result"]["state"] for one in steps if one["item_id"] and one["result"].get("state")}
+    member = row["acts_for_id"]
+    work = select(_works.id).where(_works.run_id == row["id"], _works.fence == row["fence"]).limit(1)
+    work_id = connection.execute(work).scalar()
+    publish(services, connection, now, row["id"], row["fence"], member=member, work_id=work_id, states=states)
+    queue.end_works(connection, now, row["id"])
+    values = {"ended_at": now, "lease_until": None, **queue.totals(connection, row["id"])}
+    connection.execute(update(run_table).where(_runs.id == row["id"]).values(values))
+    queue.settle(connection, row["id"])
+    connection.execute(
+        update(pipeline_definition_table).where(_definitions.pipeline_id == row["parent_id"]).values(failures=0)
+    )
+
+
+def begin_anew(connection: Connection, now: datetime, row: RowMapping, reason: str) -> str:
+    """Have a run start from its first step, since a table that it writes was changed by another; its state."""
+    if row["losses"] >= MOVES:
+        return fail(connection, now, row, "TABLE_MOVED", reason)
+    queue.end_works(connection, now, row["id"])
+    queue.forget_steps(connection, row["id"])
+    queue.wait(connection, row["id"], now, losses=row["losses"] + 1, plan=None)
+    return queue.WAITING
+
+
+REFUSALS = (Denied, NotFound)
+"""What publishing raises if whom the run acts for may not write an output any more."""
+
+
+def block(connection: Connection, now: datetime, row: RowMapping, reason: str) -> str:
+    """End a run that may not publish any more."""
+    queue.end(connection, now, row["id"], "blocked", "BLOCKED", reason)
+    _tell(connection, now, row, BLOCKED, {"reason": reason})
+    return "blocked"
+
+
+def fail(connection: Connection, now: datetime, row: RowMapping, code: str, reason: str) -> str:
+    """Have a run tried again if its pipeline wants that; else it has failed. Its state."""
+    retries = definitions.parse(row["definition"]).retries
+    if code not in UNRETRIED and row["attempt"] < retries.times:
+        queue.end_works(connection, now, row["id"])
+        until = now + duration(retries.delay)
+        queue.wait(connection, row["id"], until, attempt=row["attempt"] + 1, error_code=code, error=reason)
+        return queue.WAITING
+    queue.end(connection, now, row["id"], "failed", code, reason)
+    _tell(connection, now, row, FAILED, {"code": code, "reason": reason[:500]})
+    _count_failure(connection, now, row)
+    return "failed"
+
+
+def _count_failure(connection: Connection, now: datetime, row: RowMapping) -> None:
+    """Turn a pipeline off that failed too often in a row."""
+    mine = _definitions.pipeline_id == row["parent_id"]
+    found = connection.execute(select(pipeline_definition_table).where(mine)).mappings().one_or_none()
+    if found is None:
+        return
+    values: dict[str, Any] = {"failures": found["failures"] + 1}
+    if found["deactivate_after"] and values["failures"] >= found["deactivate_after"] and found["active"]:
+        why = f"It failed {values['failures']} times in a row"
+        values |= {"active": False, "inactive_because": why}
+        _tell(connection, now, row, DEACTIVATED, {"reason": why}, about=row["parent_id"], kind="pipeline")
+    connection.execute(update(pipeline_definition_table).where(mine).values(values))
+
+
+def _tell(
+    connection: Connection,
+    now: datetime,
+    row: RowMapping,
+    event: str,
+    after: dict[str, Any],
+    *,
+    about: str | None = None,
+    kind: str = "run",
+) -> None:
+    who = row["acts_for_id"]
+    found = Event(now, event, True, who, kind=kind, resource_id=about or row["id"], after=after)  # noqa: FBT003
+    record(connection, [found])

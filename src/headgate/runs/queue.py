@@ -1,0 +1,402 @@
+"""The life of a run between whoever started it and a worker: claimed, kept alive, step by step, ended or given back.
+
+Each function works in one write transaction. A claim counts the fence up; whatever comes with an older one is refused.
+What a run commits before it is published, nobody else sees; what a lost one committed since its last finished step is
+forgotten when it is begun again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy.engine import RowMapping
+
+from headgate.catalog.models import commit_table, run_pointer_table, work_token_table
+from headgate.catalog.work import Reach, end_work, open_work
+from headgate.config import Settings
+from headgate.errors import Conflict
+from headgate.governance.questions import Question, decide
+from headgate.lakehouse.models import lake_item_table, table_ref_table
+from headgate.pipelines import definitions
+from headgate.pipelines.planning import Items, NoPlan, item_of, plan, title
+from headgate.pipelines.steps import AnyStep, from_json, to_json
+from headgate.pipelines.texts import duration
+from headgate.runs.models import run_output_table, run_step_table, run_table
+
+LEASE = timedelta(seconds=30)
+SPARE = timedelta(minutes=2)
+"""How long a run's token outlives its time limit: the worker stops it before."""
+LOSSES = 3
+"""How often a run whose worker or Spark was lost is begun again."""
+LOOK_AT = 200
+"""How many waiting runs a claim looks at."""
+
+WAITING, RUNNING, CANCELLING = "queued", "running", "cancelling"
+ENDED = ("succeeded", "failed", "cancelled", "blocked", "skipped")
+HELD = (RUNNING, CANCELLING)
+
+_runs, _steps, _outputs, _own = run_table.c, run_step_table.c, run_output_table.c, run_pointer_table.c
+_works, _refs, _items, _commits = work_token_table.c, table_ref_table.c, lake_item_table.c, commit_table.c
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A run for a worker, with the token for its work, which nobody keeps."""
+
+    id: str
+    pipeline_id: str
+    fence: int
+    token: str
+    steps: list[AnyStep]
+    done: int
+    moment: datetime
+    time_zone: str
+    seconds: float
+    full_refresh: bool
+    parameters: dict[str, Any]
+    states: dict[str, dict[str, Any]] = field(default_factory=dict)
+    places: list[str] = field(default_factory=list)
+    """The connections and the destination that it uses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """A run that ended in a claim: it could not begin."""
+
+    id: str
+    state: str
+    reason: str
+
+
+def waiting(connection: Connection, now: datetime) -> Sequence[RowMapping]:
+    """Runs that wait and whose outputs no run under way has, the oldest first."""
+    busy = (
+        select(_outputs.item_id)
+        .join(run_table, _runs.id == _outputs.run_id)
+        .where(_runs.state.in_(HELD))
+        .scalar_subquery()
+    )
+    held = select(_outputs.run_id).where(_outputs.item_id.in_(busy)).scalar_subquery()
+    due = _runs.not_before.is_(None) | (_runs.not_before <= now)
+    query = select(run_table).where(_runs.state == WAITING, due, _runs.id.not_in(held))
+    return connection.execute(query.order_by(_runs.id).limit(LOOK_AT)).mappings().all()
+
+
+def is_waiting(connection: Connection, now: datetime) -> bool:
+    """Whether a run waits that could begin."""
+    due = _runs.not_before.is_(None) | (_runs.not_before <= now)
+    any_ = select(_runs.id).where(_runs.state == WAITING, due).limit(1)
+    return connection.execute(any_).first() is not None and bool(waiting(connection, now))
+
+
+def claim(
+    connection: Connection, now: datetime, settings: Settings, worker: str, slots: int
+) -> tuple[list[Claimed], list[Over]]:
+    """Take waiting runs, up to a worker's free slots; those that may not begin any more end."""
+    claimed: list[Claimed] = []
+    over: list[Over] = []
+    taken: set[str] = set()
+    for row in waiting(connection, now):
+        if len(claimed) == slots:
+            break
+        outputs = set(connection.execute(select(_outputs.item_id).where(_outputs.run_id == row["id"])).scalars())
+        if outputs & taken or not _lock(connection, row["id"]):
+            continue
+        try:
+            claimed.append(_take(connection, now, settings, worker, row))
+            taken |= outputs
+        except NoPlan as error:
+            over.append(_over(connection, now, row["id"], "failed", "DEFINITION", str(error)))
+        except _NotReady as error:
+            over.append(_over(connection, now, row["id"], "blocked", "BLOCKED", str(error)))
+    return claimed, over
+
+
+class _NotReady(Exception):
+    """Whom the run acts for lacks, by now, what it needs."""
+
+
+def _lock(connection: Connection, run: str) -> bool:
+    """Whether this transaction has the row, which still waits: another worker's claim may be about to have it."""
+    mine = select(_runs.id).where(_runs.id == run, _runs.state == WAITING).with_for_update(skip_locked=True)
+    return connection.execute(mine).first() is not None
+
+
+def _over(connection: Connection, now: datetime, run: str, state: str, code: str, reason: str) -> Over:
+    end(connection, now, run, state, code, reason)
+    return Over(run, state, reason)
+
+
+def _take(connection: Connection, now: datetime, settings: Settings, worker: str, row: RowMapping) -> Claimed:
+    pipeline, acts_for = row["parent_id"], row["acts_for_id"]
+    if acts_for is None or not decide(connection, Question(acts_for, "ready", "pipeline", pipeline), now):
+        raise _NotReady(
+            "Whom this pipeline acts for may not read all that it reads, write all that it writes, or use its "
+            "connection or destination any more; someone who may saves it again"
+        )
+    definition = definitions.parse(row["definition"])
+    steps = plan(definition, Items.of(connection, pipeline))
+    fence, seconds = row["fence"] + 1, _seconds(definition, settings)
+    done = _begin_steps(connection, row, steps, fence)
+    values = {"state": RUNNING, "fence": fence, "worker_id": worker, "lease_until": now + LEASE, "progress": None}
+    times = {"started_at": row["started_at"] or now}
+    connection.execute(update(run_table).where(_runs.id == row["id"]).values(**values, **times, plan=to_json(steps)))
+    _, token = open_work(
+        connection,
+        now,
+        purpose="run",
+        member=acts_for,
+        run_id=row["id"],
+        fence=fence,
+        reach=reach(connection, pipeline),
+        expires=now + timedelta(seconds=seconds) + SPARE,
+    )
+    places = definitions.connections(definition)
+    if isinstance(definition, definitions.Delivery):
+        places.append(definition.destination)
+    return Claimed(
+        row["id"],
+        pipeline,
+        fence,
+        token,
+        steps,
+        done,
+        row["due_at"] or now,
+        definition.time_zone,
+        seconds,
+        bool(row["full_refresh"]),
+        row["parameters"] or {},
+        _states(connection, pipeline, steps),
+        places,
+    )
+
+
+def _seconds(definition: Any, settings: Settings) -> float:
+    most = timedelta(hours=settings.runs.max_hours)
+    return (min(duration(definition.timeout), most) if definition.timeout else most).total_seconds()
+
+
+def reach(connection: Connection, pipeline: str) -> list[Reach]:
+    """What a pipeline declared, of what is enabled: all that exists for its runs."""
+    joined = table_ref_table.join(lake_item_table, _items.id == _refs.item_id)
+    query = (
+        select(_refs.item_id, _refs.mode, _items.layer_id)
+        .select_from(joined)
+        .where(_refs.resource_id == pipeline, _refs.enabled, _items.kind == "table")
+    )
+    return [Reach(item, mode, layer) for item, mode, layer in connection.execute(query)]
+
+
+def _states(connection: Connection, pipeline: str, steps: list[AnyStep]) -> dict[str, dict[str, Any]]:
+    """Where the last published run of the pipeline ended, for each output."""
+    found: dict[str, dict[str, Any]] = {}
+    of_pipeline = select(_runs.id).where(_runs.parent_id == pipeline).scalar_subquery()
+    for table in {one for one in map(item_of, steps) if one}:
+        query = (
+            select(_commits.state)
+            .where(_commits.table_id == table, _commits.run_id.in_(of_pipeline), _commits.state.is_not(None))
+            .order_by(_commits.version.desc())
+            .limit(1)
+        )
+        state = connection.execute(query).scalar()
+        if state is not None:
+            found[table] = state
+    return found
+
+
+# Steps
+
+
+def _begin_steps(connection: Connection, row: RowMapping, steps: list[AnyStep], fence: int) -> int:
+    """Lay the steps out, or go on after the last finished one, with the pointers of then; how many are finished."""
+    known = connection.execute(
+        select(run_step_table).where(_steps.run_id == row["id"]).order_by(_steps.number)
+    ).mappings()
+    finished = [one for one in known if one["state"] == "succeeded"]
+    is_same = row["plan"] is not None and from_json(row["plan"]) == steps
+    if not finished or not is_same:
+        forget_steps(connection, row["id"])
+        rows = [
+            {"run_id": row["id"], "number": number, "kind": step.kind, "title": title(step), "item_id": item_of(step)}
+            | {"state": "waiting"}
+            for number, step in enumerate(steps)
+        ]
+        if rows:
+            connection.execute(insert(run_step_table), rows)
+        return 0
+    connection.execute(
+        update(run_step_table)
+        .where(_steps.run_id == row["id"], _steps.state != "succeeded")
+        .values(state="waiting", started_at=None, ended_at=None, result=None)
+    )
+    pointers = finished[-1]["pointers"] or []
+    if pointers:
+        values = [{**one, "run_id": row["id"], "fence": fence, "committed_at": _time(one)} for one in pointers]
+        connection.execute(insert(run_pointer_table), values)
+    return len(finished)
+
+
+def _time(pointer: dict[str, Any]) -> datetime:
+    return datetime.fromisoformat(pointer["committed_at"])
+
+
+def forget_steps(connection: Connection, run: str) -> None:
+    """Begin a run from the start: as if no step had been done."""
+    connection.execute(delete(run_step_table).where(_steps.run_id == run))
+    connection.execute(delete(run_pointer_table).where(_own.run_id == run))
+
+
+def note_step(
+    connection: Connection, now: datetime, row: RowMapping, number: int, state: str, result: dict[str, Any]
+) -> None:
+    """Write down that a step has begun, or what came of it. What it committed until then survives the worker."""
+    place = (_steps.run_id == row["id"], _steps.number == number)
+    if state == "running":
+        values: dict[str, Any] = {"state": state, "fence": row["fence"], "started_at": now, "ended_at": None}
+        done = connection.execute(update(run_step_table).where(*place, _steps.state != "succeeded").values(values))
+    else:
+        counts = {name: result.pop(name, None) for name in ("rows_in", "rows_out", "rejected", "bytes")}
+        values = {"state": state, "ended_at": now, "result": result, **counts}
+        if state == "succeeded":
+            values["pointers"] = _pointers(connection, row)
+        done = connection.execute(update(run_step_table).where(*place, _steps.fence == row["fence"]).values(values))
+    if done.rowcount != 1:
+        raise Conflict("This step is not this worker's to report")
+
+
+def _pointers(connection: Connection, row: RowMapping) -> list[dict[str, Any]]:
+    mine = select(run_pointer_table).where(_own.run_id == row["id"], _own.fence == row["fence"])
+    kept = []
+    for found in connection.execute(mine).mappings():
+        one = {name: value for name, value in found.items() if name not in {"run_id", "fence"}}
+        kept.append({**one, "committed_at": one["committed_at"].isoformat()})
+    return kept
+
+
+# Keeping alive, and ending
+
+
+def owned(connection: Connection, run: str, worker: str, fence: int) -> RowMapping:
+    """The row of a run that a worker has with this fence; Conflict for any other."""
+    found = connection.execute(select(run_table).where(_runs.id == run)).mappings().one_or_none()
+    if found is None or (found["worker_id"], found["fence"]) != (worker, fence) or found["state"] not in HELD:
+        raise Conflict("This run is no longer this worker's; drop it")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """What a worker says of a run that it has."""
+
+    id: str
+    fence: int
+    progress: dict[str, Any] | None = None
+
+
+def beat(connection: Connection, now: datetime, worker: str, beats: Sequence[Beat]) -> tuple[list[str], list[str]]:
+    """Keep a worker's runs alive; which of them to stop, and which are no longer its own."""
+    query = select(_runs.id, _runs.fence, _runs.state).where(_runs.worker_id == worker, _runs.state.in_(HELD))
+    own = {row.id: row for row in connection.execute(query)}
+    told = {one.id: one for one in beats if one.id in own and own[one.id].fence == one.fence}
+    for one in told.values():
+        values: dict[str, Any] = {"lease_until": now + LEASE}
+        if one.progress is not None:
+            values["progress"] = one.progress
+        connection.execute(update(run_table).where(_runs.id == one.id).values(values))
+    cancel = sorted(row.id for row in own.values() if row.state == CANCELLING)
+    return cancel, sorted(one.id for one in beats if one.id not in told)
+
+
+def is_cancelling(connection: Connection, worker: str) -> bool:
+    """Whether a worker has something to stop."""
+    query = select(_runs.id).where(_runs.worker_id == worker, _runs.state == CANCELLING).limit(1)
+    return connection.execute(query).first() is not None
+
+
+def cancel(connection: Connection, now: datetime, row: RowMapping, by: str) -> str:
+    """Cancel a run: at once if no worker has it; else its token ends now, and the worker is told. Its state."""
+    if row["state"] == WAITING:
+        connection.execute(update(run_table).where(_runs.id == row["id"]).values(cancelled_at=now, cancelled_by_id=by))
+        end(connection, now, row["id"], "cancelled")
+        return "cancelled"
+    if row["state"] == RUNNING:
+        end_works(connection, now, row["id"])
+        values = {"state": CANCELLING, "cancelled_at": now, "cancelled_by_id": by}
+        connection.execute(update(run_table).where(_runs.id == row["id"]).values(values))
+        return CANCELLING
+    return str(row["state"])
+
+
+def give_back(connection: Connection, now: datetime, row: RowMapping, reason: str, *, counts: bool = True) -> str:
+    """Have a run begun again whose worker or Spark was lost, or which its worker gave back; its state then."""
+    end_works(connection, now, row["id"])
+    if row["state"] == CANCELLING:
+        end(connection, now, row["id"], "cancelled")
+        return "cancelled"
+    losses = row["losses"] + counts
+    if losses > LOSSES:
+        end(connection, now, row["id"], "failed", "WORKER_LOST", reason)
+        return "failed"
+    wait(connection, row["id"], now, losses=losses)
+    return WAITING
+
+
+def wait(connection: Connection, run: str, until: datetime, **values: Any) -> None:
+    """Put a run back, to be claimed from then on."""
+    fixed = {"state": WAITING, "worker_id": None, "lease_until": None, "progress": None, "not_before": until}
+    connection.execute(update(run_table).where(_runs.id == run).values(**fixed, **values))
+    connection.execute(delete(run_pointer_table).where(_own.run_id == run))
+
+
+def end_works(connection: Connection, now: datetime, run: str) -> None:
+    """End the tokens of a run, so that nothing is committed for it from here on."""
+    alive = select(_works.id).where(_works.run_id == run, _works.ended_at.is_(None))
+    for work in connection.execute(alive).scalars().all():
+        end_work(connection, work, now)
+
+
+def end(
+    connection: Connection, now: datetime, run: str, state: str, code: str | None = None, reason: str | None = None
+) -> None:
+    """End a run; what it committed and did not publish is forgotten, and its outputs are free for the next."""
+    end_works(connection, now, run)
+    values = {"state": state, "ended_at": now, "lease_until": None, "error_code": code and code[:120]}
+    text = reason and reason[:20_000]
+    connection.execute(update(run_table).where(_runs.id == run).values(**values, error=text, **totals(connection, run)))
+    settle(connection, run)
+
+
+def settle(connection: Connection, run: str) -> None:
+    """Free what an ended run held."""
+    connection.execute(delete(run_pointer_table).where(_own.run_id == run))
+    connection.execute(delete(run_output_table).where(_outputs.run_id == run))
+    connection.execute(
+        update(run_step_table).where(_steps.run_id == run, _steps.state == "running").values(state="failed")
+    )
+
+
+def totals(connection: Connection, run: str) -> dict[str, int | None]:
+    """What the steps of a run add up to."""
+    names = ("rows_in", "rows_out", "rejected", "bytes")
+    sums = [func.sum(_steps[name]) for name in names]
+    row = connection.execute(select(*sums).where(_steps.run_id == run, _steps.kind != "check")).one()
+    return {name: int(value) if value is not None else None for name, value in zip(names, row, strict=True)}
+
+
+def has_expired(connection: Connection, now: datetime) -> bool:
+    """Whether there is anything to sweep."""
+    over = select(_runs.id).where(_runs.state.in_(HELD), _runs.lease_until < now)
+    return connection.execute(over.limit(1)).first() is not None
+
+
+def sweep(connection: Connection, now: datetime) -> list[str]:
+    """Take back what dead workers had; the ids."""
+    over = select(run_table).where(_runs.state.in_(HELD), _runs.lease_until < now)
+    rows = connection.execute(over).mappings().all()
+    for row in rows:
+        give_back(
+            connection, now, row, "The workers that ran this were lost, one after the other; nothing was published"
+        )
+    return [row["id"] for row in rows]

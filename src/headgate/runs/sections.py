@@ -1,0 +1,16 @@
+"""The settings of runs."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from headgate.sections import Section
+
+
+class RunsSettings(Section):
+    """Runs of pipelines."""
+
+    slots: Annotated[int, Field(ge=1, le=64, description="Runs that a worker has at a time; more of them wait.")] = 2
+    max_hours: Annotated[float, Field(gt=0, le=720, description="How long a run may take at most, in hours.")] = 24
+    log_lines: Annotated[int, Field(ge=100, le=1_000_000, description="Lines that a run's log keeps.")] = 10_000
+    history_days: Annotated[float, Field(gt=0, le=3650, description="How long ended runs are kept, in days.")] = 90

@@ -1,0 +1,254 @@
+"""What workers call about runs: claim, keep alive, log, report, finish. By the worker secret, never a token."""
+
+from contextlib import suppress
+from typing import Annotated, Any
+
+from fastapi import Path, Query, Request
+from sqlalchemy import delete, insert
+
+from headgate.edge.bodies import Body
+from headgate.edge.call import Call
+from headgate.edge.guards import ByWorker
+from headgate.edge.routes import Audit, GovernedRouter, Stages
+from headgate.edge.services import Services
+from headgate.errors import Conflict, Unavailable
+from headgate.kit.clock import now
+from headgate.pipelines.steps import to_json
+from headgate.places.opening import open_endpoint
+from headgate.runs import finishing, log, queue
+from headgate.runs.models import run_artifact_table
+from headgate.runs.worker_schemas import (
+    EndpointOut,
+    LinesIn,
+    Noted,
+    RunClaimIn,
+    RunClaims,
+    RunFinishIn,
+    RunHeartbeatIn,
+    RunId,
+    RunJobOut,
+    RunState,
+    StepIn,
+)
+from headgate.warehouse.store import Taken
+from headgate.workbench.queue import is_leaving, note_worker
+from headgate.workbench.worker_endpoints import LIMITER, Wait, is_worker
+from headgate.workbench.worker_schemas import Fence, OrdersOut, WorkerId
+
+router = GovernedRouter(prefix="/api/worker/runs", tags=["workers"])
+
+RunPath = Annotated[RunId, Path()]
+MAX_ARTIFACTS = 500
+_artifacts = run_artifact_table.c
+
+
+async def until_waiting(services: Services, request: Request, parameters: dict[str, Any]) -> None:
+    """Wait for a run that could begin."""
+    if is_worker(services, request):
+        await services.watch.wait(lambda connection: queue.is_waiting(connection, now()), parameters["wait"])
+        if await request.is_disconnected():
+            raise Unavailable
+
+
+async def until_cancelled(services: Services, request: Request, parameters: dict[str, Any]) -> None:
+    """Wait for something to stop."""
+    worker = parameters["body"].worker
+    if is_worker(services, request):
+        await services.watch.wait(lambda connection: queue.is_cancelling(connection, worker), parameters["wait"])
+
+
+@router.governed(
+    "POST",
+    "/claim",
+    guard=ByWorker("gets runs, each with a token for what it declared, and the secrets of its connections"),
+    audit=Audit.changes,
+    summary="Claim runs",
+    staged=True,
+    limiter=LIMITER,
+    wait=until_waiting,
+)
+def claim_runs(stages: Stages, body: RunClaimIn, wait: Wait = 0) -> RunClaims:
+    """Runs that wait, the oldest first, up to the worker's free slots. Of runs with an output in common one begins at a
+    time. Whoever a run acts for is judged again now: one that may not begin any more ends as blocked.
+    """
+
+    def work(call: Call) -> list[RunJobOut]:
+        if is_leaving(call.connection, body.worker):
+            return []
+        note_worker(call.connection, call.now, body.worker, body.name, body.version, body.state)
+        claimed, over = queue.claim(call.connection, call.now, call.settings, body.worker, body.slots)
+        for one in over:
+            log.add(call.connection, call.settings, one.id, [(call.now, "error", one.reason)])
+        return [_job(call, one) for one in claimed]
+
+    return RunClaims(jobs=stages.write(work))
+
+
+def _job(call: Call, claimed: queue.Claimed) -> RunJobOut:
+    endpoints = [open_endpoint(call.connection, call.services, one) for one in claimed.places]
+    return RunJobOut(
+        id=claimed.id,
+        fence=claimed.fence,
+        token=claimed.token,
+        steps=to_json(claimed.steps),
+        done=claimed.done,
+        moment=claimed.moment,
+        time_zone=claimed.time_zone,
+        seconds=claimed.seconds,
+        full_refresh=claimed.full_refresh,
+        parameters=claimed.parameters,
+        states=claimed.states,
+        endpoints=[EndpointOut(id=one.id, kind=one.kind, config=one.config, secrets=one.secrets) for one in endpoints],
+    )
+
+
+@router.governed(
+    "POST",
+    "/heartbeat",
+    guard=ByWorker("keeps its runs alive"),
+    audit=Audit.changes,
+    summary="Keep runs alive",
+    staged=True,
+    limiter=LIMITER,
+    wait=until_cancelled,
+)
+def beat_runs(stages: Stages, body: RunHeartbeatIn, wait: Wait = 0) -> OrdersOut:
+    """Keep a worker's runs alive, and tell how far they are. The answer says what to stop; it comes at once when there is
+    something.
+    """
+
+    def work(call: Call) -> OrdersOut:
+        note_worker(call.connection, call.now, body.worker, body.name, body.version, body.state)
+        beats = [
+            queue.Beat(one.id, one.fence, one.progress.model_dump() if one.progress else None) for one in body.running
+        ]
+        cancel, lost = queue.beat(call.connection, call.now, body.worker, beats)
+        return OrdersOut(cancel=cancel, lost=lost)
+
+    return stages.write(work)
+
+
+@router.governed(
+    "POST",
+    "/{run_id}/lines",
+    guard=ByWorker("writes the log of a run that it has"),
+    audit=Audit.changes,
+    summary="Add to a run's log",
+    errors=[Conflict],
+    staged=True,
+    limiter=LIMITER,
+)
+def add_run_lines(stages: Stages, run_id: RunPath, body: LinesIn) -> Noted:
+    """Add lines to the log of a run."""
+
+    def work(call: Call) -> None:
+        queue.owned(call.connection, run_id, body.worker, body.fence)
+        log.add(call.connection, call.settings, run_id, [(one.at, one.level, one.text) for one in body.lines])
+
+    stages.write(work)
+    stages.services.watch.ring()
+    return Noted(id=run_id)
+
+
+@router.governed(
+    "POST",
+    "/{run_id}/steps/{number}",
+    guard=ByWorker("tells of a step of a run that it has"),
+    audit=Audit.changes,
+    summary="Report a step",
+    errors=[Conflict],
+    staged=True,
+    limiter=LIMITER,
+)
+def report_step(stages: Stages, run_id: RunPath, number: Annotated[int, Path(ge=0, le=10_000)], body: StepIn) -> Noted:
+    """That a step has begun, or what came of it. A finished one is not done again, whoever goes on with the run."""
+    counts = body.model_dump(include={"rows_in", "rows_out", "rejected", "bytes"})
+    check = body.check.model_dump() if body.check else None
+    result = {**counts, "state": body.cursor, "check": check, "detail": body.detail}
+
+    def work(call: Call) -> None:
+        row = queue.owned(call.connection, run_id, body.worker, body.fence)
+        queue.note_step(call.connection, call.now, row, number, body.state, dict(result))
+
+    stages.write(work)
+    return Noted(id=run_id)
+
+
+@router.governed(
+    "PUT",
+    "/{run_id}/artifacts/{name}",
+    guard=ByWorker("keeps a file of a run that it has"),
+    audit=Audit.changes,
+    summary="Keep an artifact",
+    errors=[Conflict],
+    takes="application/octet-stream",
+    staged=True,
+    limiter=LIMITER,
+)
+def keep_artifact(
+    stages: Stages,
+    request: Request,
+    run_id: RunPath,
+    name: Annotated[str, Path(pattern=r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}$")],
+    worker: Annotated[WorkerId, Query()],
+    fence: Annotated[Fence, Query()],
+    media_type: Annotated[str, Query(max_length=100, pattern=r"^[a-z]+/[a-z0-9.+-]+$")],
+) -> Noted:
+    """Keep a file with a run. Sent again, it replaces what was sent before."""
+    stages.read(lambda call: queue.owned(call.connection, run_id, worker, fence))
+    content = b"".join(Body(request))
+    place = f"runs/{run_id}/{fence}/{name}"
+    with suppress(Taken):
+        stages.services.store.write(place, [content])
+
+    def work(call: Call) -> None:
+        queue.owned(call.connection, run_id, worker, fence)
+        mine = (_artifacts.run_id == run_id, _artifacts.name == name)
+        call.connection.execute(delete(run_artifact_table).where(*mine))
+        values = {"run_id": run_id, "name": name, "media_type": media_type, "size": len(content), "place": place}
+        call.connection.execute(insert(run_artifact_table).values(values))
+
+    stages.write(work)
+    return Noted(id=run_id)
+
+
+@router.governed(
+    "POST",
+    "/{run_id}/finish",
+    guard=ByWorker("ends a run that it has, or gives it back"),
+    audit=Audit.changes,
+    summary="Finish a run",
+    errors=[Conflict],
+    staged=True,
+    limiter=LIMITER,
+)
+def finish_run(stages: Stages, run_id: RunPath, body: RunFinishIn) -> RunState:
+    """What came of a run. One that succeeded is published: all its outputs in one transaction, or, if another has changed
+    one of them since, none, and it begins anew.
+    """
+    outcome = finishing.Outcome(body.state, body.error_code, body.error)
+
+    def work(call: Call) -> str:
+        row = queue.owned(call.connection, run_id, body.worker, body.fence)
+        return finishing.finish(call.services, call.connection, call.now, row, outcome)
+
+    try:
+        state = stages.write(work)
+    except finishing.MovedAgain as error:
+        state = stages.write(lambda call: _again(call, run_id, body, str(error)))
+    except finishing.REFUSALS as error:
+        state = stages.write(lambda call: _blocked(call, run_id, body, str(error)))
+    stages.services.watch.ring()
+    return RunState(id=run_id, state=state)
+
+
+def _again(call: Call, run_id: str, body: RunFinishIn, reason: str) -> str:
+    row = queue.owned(call.connection, run_id, body.worker, body.fence)
+    log.add(call.connection, call.settings, run_id, [(call.now, "warning", reason)])
+    return finishing.begin_anew(call.connection, call.now, row, reason)
+
+
+def _blocked(call: Call, run_id: str, body: RunFinishIn, reason: str) -> str:
+    row = queue.owned(call.connection, run_id, body.worker, body.fence)
+    why = f"Whom this run acts for may not write an output any more: {reason}"
+    return finishing.block(call.connection, call.now, row, why)
