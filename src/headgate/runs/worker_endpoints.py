@@ -113,9 +113,7 @@ def _job(call: Call, claimed: queue.Claimed) -> RunJobOut:
     wait=until_cancelled,
 )
 def beat_runs(stages: Stages, body: RunHeartbeatIn, wait: Wait = 0) -> OrdersOut:
-    """Keep a worker's runs alive, and tell how far they are. The answer says what to stop; it comes at once when there is
-    something.
-    """
+    """Keep a worker's runs alive, and tell how far they are. The answer says what to stop, at once when there is any."""
 
     def work(call: Call) -> OrdersOut:
         note_worker(call.connection, call.now, body.worker, body.name, body.version, body.state)
@@ -223,8 +221,8 @@ def keep_artifact(
     limiter=LIMITER,
 )
 def finish_run(stages: Stages, run_id: RunPath, body: RunFinishIn) -> RunState:
-    """What came of a run. One that succeeded is published: all its outputs in one transaction, or, if another has changed
-    one of them since, none, and it begins anew.
+    """What came of a run. One that succeeded is published: all its outputs in one transaction, or, if another has
+    changed one of them since, none, and it begins anew.
     """
     outcome = finishing.Outcome(body.state, body.error_code, body.error)
 
@@ -235,9 +233,11 @@ def finish_run(stages: Stages, run_id: RunPath, body: RunFinishIn) -> RunState:
     try:
         state = stages.write(work)
     except finishing.MovedAgain as error:
-        state = stages.write(lambda call: _again(call, run_id, body, str(error)))
+        moved = str(error)
+        state = stages.write(lambda call: _again(call, run_id, body, moved))
     except finishing.REFUSALS as error:
-        state = stages.write(lambda call: _blocked(call, run_id, body, str(error)))
+        refused = str(error)
+        state = stages.write(lambda call: _blocked(call, run_id, body, refused))
     stages.services.watch.ring()
     return RunState(id=run_id, state=state)
 
