@@ -1,0 +1,32 @@
+"""What can go wrong with an API, in words, and how the words come back through Spark."""
+
+import re
+from collections.abc import Iterable
+
+LONGEST = 800
+_BEGIN, _END = "<<api ", "<</api>>"
+_FOUND = re.compile(r"<<api code=([A-Z_]{1,40}) passing=([01])>>(.*?)<</api>>", re.DOTALL)
+_MARKS = re.compile(r"<</?api[^>]{0,80}>?>?")
+HIDDEN = "***"
+
+
+class ApiFailed(Exception):
+    """The API cannot be read; the message says why and what to do. `passing` if it may help to try later."""
+
+    def __init__(self, code: str, message: str, *, passing: bool = False) -> None:
+        self.code, self.message, self.passing = code, message[:LONGEST], passing
+        plain = _MARKS.sub("", self.message)
+        super().__init__(f"{_BEGIN}code={code} passing={int(passing)}>>{plain}{_END}")
+
+
+def told(text: str) -> ApiFailed | None:
+    """The failure that a text of Spark's is about, if it is one of ours."""
+    found = _FOUND.search(text)
+    return ApiFailed(found[1], found[3], passing=found[2] == "1") if found else None
+
+
+def hidden(text: str, secrets: Iterable[str]) -> str:
+    """A text without secrets."""
+    for secret in sorted((one for one in secrets if len(one) >= 4), key=len, reverse=True):
+        text = text.replace(secret, HIDDEN)
+    return text
