@@ -95,6 +95,26 @@ class Session(Protocol):
         """Free it."""
 
 
+@dataclass(frozen=True, slots=True)
+class VolumeFile:
+    """A file of a volume. Another content is another id."""
+
+    id: str
+    path: str
+    size: int
+    created: datetime
+
+
+class Volumes(Protocol):
+    """The files of the volumes that a run declared (headgate.worker.steps.volumes)."""
+
+    def files(self, volume: str) -> list[VolumeFile]:
+        """What a volume holds now, by its id."""
+
+    def local(self, volume: str, file: VolumeFile, folder: Path) -> Path:
+        """Where its bytes are on this machine: in the warehouse's folder, or, from a bucket, in this one."""
+
+
 class Context:
     """One run on this worker, as its steps see it."""
 
@@ -108,9 +128,10 @@ class Context:
         platform: Any,
         tell: Callable[[str, str], None],
         note: Callable[[Any], None],
+        volumes: Volumes | None = None,
     ) -> None:
         self.job, self.settings, self.folder = job, settings, folder
-        self.platform = platform
+        self.platform, self._volumes = platform, volumes
         self._open_member, self._tell, self._note = open_member, tell, note
         self.stopping = threading.Event()
         self._lock = threading.Lock()
@@ -123,6 +144,13 @@ class Context:
     def progress(self, told: Any) -> None:
         """Tell how far Spark is (headgate.engine.session.Progress)."""
         self._note(told)
+
+    @property
+    def volumes(self) -> Volumes:
+        """The files of its volumes."""
+        if self._volumes is None:
+            raise StepFailed("NO_VOLUMES", "This worker cannot read volumes; run it on another")
+        return self._volumes
 
     def check_stopped(self) -> None:
         """Stopped, if the run is to end."""

@@ -1,0 +1,163 @@
+"""Files for a step: those of a volume or of an allowed folder that a pattern names, under names that Spark can take.
+
+A stream of files that is read incrementally without a cursor column reads each file once. Its state tells which it has
+seen: all before a moment, and by their ids those since, so that one whose upload began early and ended late is not lost.
+"""
+
+import hashlib
+import os
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from headgate.pipelines.steps import Land
+from headgate.places.folders import OutOfBounds, inside, opened
+from headgate.worker.steps.context import Context, StepFailed, VolumeFile
+
+MAX_FILES = 100_000
+FILES = "files"
+"""The type of a state that tells which files were seen."""
+
+_LATE = timedelta(days=1)
+"""How long before the newest file one may have been begun that is seen only later."""
+
+_COMPRESSED = (".gz", ".bz2", ".zst", ".deflate", ".snappy", ".lz4")
+
+
+@dataclass(frozen=True, slots=True)
+class GotFile:
+    """A file on this machine: where Spark reads it, what members call it, and its bytes."""
+
+    path: str
+    name: str
+    size: int
+
+
+@dataclass(slots=True)
+class Got:
+    """The files of a stream, and the state after them, if they are read one time each."""
+
+    files: list[GotFile] = field(default_factory=list)
+    state: dict[str, Any] | None = None
+
+
+def from_volume(step: Land, context: Context, state: dict[str, Any] | None) -> Got:
+    """The files of the step's volume."""
+    if step.volume is None:
+        return Got()
+    volume = step.volume.id
+    found = [one for one in context.volumes.files(volume) if matches(step.stream.name, one.path)]
+    copies = context.folder / "copies"
+    copies.mkdir(exist_ok=True)
+    return _got(step, context, found, state, lambda one: context.volumes.local(volume, one, copies))
+
+
+def from_folder(step: Land, path: str, context: Context, state: dict[str, Any] | None) -> Got:
+    """The files of a folder on this machine, below one that the settings allow."""
+    try:
+        root = opened(path, context.settings.sources.folders, "sources.folders")
+    except OutOfBounds as error:
+        raise StepFailed("FOLDER_REFUSED", str(error)) from None
+    found = [one for one in _below(root) if matches(step.stream.name, one.path)]
+    return _got(step, context, found, state, lambda one: root / one.path)
+
+
+def _got(
+    step: Land,
+    context: Context,
+    found: Sequence[VolumeFile],
+    state: dict[str, Any] | None,
+    local: Callable[[VolumeFile], Path],
+) -> Got:
+    if len(found) > MAX_FILES:
+        raise StepFailed("TOO_MANY_FILES", f"{step.stream.name} names {len(found)} files; a stream takes {MAX_FILES}")
+    by_file = step.stream.read == "incremental" and step.stream.cursor is None
+    new = _unseen(found, state) if by_file else list(found)
+    folder = context.folder / "files"
+    folder.mkdir(exist_ok=True)
+    files = []
+    for number, one in enumerate(sorted(new, key=lambda file: file.path)):
+        context.check_stopped()
+        link = folder / f"{number:06}{_ending(one.path)}"
+        link.symlink_to(local(one))
+        files.append(GotFile(str(link), one.path, one.size))
+    _tell(step, context, len(found), files)
+    return Got(files, _seen(found) if by_file else None)
+
+
+def _tell(step: Land, context: Context, known: int, files: list[GotFile]) -> None:
+    where = f"{step.volume}" if step.volume else "the folder"
+    if not known:
+        context.log(f"No file of {where} matches {step.stream.name}", "warning")
+    elif not files:
+        context.log(f"All {known} files of {where} that match {step.stream.name} were landed before")
+    else:
+        context.log(f"Reading {len(files)} files of {where} ({sum(one.size for one in files):,} bytes)")
+
+
+def _unseen(found: Sequence[VolumeFile], state: dict[str, Any] | None) -> list[VolumeFile]:
+    if state is None or state.get("type") != FILES:
+        return list(found)
+    begin, seen = datetime.fromisoformat(state["cursor"]), set(state["seen"])
+    return [one for one in found if one.created >= begin and one.id not in seen]
+
+
+def _seen(found: Sequence[VolumeFile]) -> dict[str, Any] | None:
+    if not found:
+        return None
+    begin = max(one.created for one in found) - _LATE
+    recent = sorted(one.id for one in found if one.created >= begin)
+    return {"cursor": begin.isoformat(), "type": FILES, "seen": recent}
+
+
+def _below(root: Path) -> list[VolumeFile]:
+    """Every file below a folder; links that lead out of it are left aside."""
+    found = []
+    for folder, _, names in os.walk(root):
+        for name in names:
+            file = Path(folder, name)
+            if not file.is_file() or not inside(file, root):
+                continue
+            facts = file.stat()
+            created = datetime.fromtimestamp(max(facts.st_mtime, facts.st_ctime), UTC)
+            path = str(file.relative_to(root))
+            told = f"{path}\n{facts.st_mtime_ns}\n{facts.st_size}"
+            identifier = hashlib.sha256(told.encode(errors="surrogateescape")).hexdigest()[:24]
+            found.append(VolumeFile(identifier, path, facts.st_size, created))
+    return found
+
+
+def _ending(path: str) -> str:
+    """The ending by which Spark knows that a file is compressed."""
+    return next((ending for ending in _COMPRESSED if path.lower().endswith(ending)), "")
+
+
+def matches(pattern: str, path: str) -> bool:
+    """Whether a path is one that a pattern names: * and ? stand for parts of a name, ** for any folders."""
+    wanted = unicodedata.normalize("NFC", pattern).removeprefix("/").split("/")
+    return _alike(wanted, path.split("/"), "**", lambda one, name: _alike(list(one), list(name), "*", _letter))
+
+
+def _letter(wanted: str, letter: str) -> bool:
+    return wanted in ("?", letter)
+
+
+def _alike(pattern: list[str], items: list[str], star: str, same: Callable[[str, str], bool]) -> bool:
+    """Match, where a star stands for any number of items; in time that grows with the product of the lengths."""
+    at = place = 0
+    last, again = -1, 0
+    while place < len(items):
+        if at < len(pattern) and pattern[at] == star:
+            last, again = at, place
+            at += 1
+        elif at < len(pattern) and same(pattern[at], items[place]):
+            at, place = at + 1, place + 1
+        elif last >= 0:
+            again += 1
+            at, place = last + 1, again
+        else:
+            return False
+    return all(one == star for one in pattern[at:])
