@@ -30,18 +30,49 @@ class Paging(Input):
     first: Annotated[int, Field(ge=0, description="page, offset: the first")] = 1
     size: Annotated[int, Field(ge=1, le=10_000, description="rows a page")] = 100
     size_parameter: Annotated[str, Field(max_length=100)] = ""
-    next: Annotated[str, Field(max_length=200, description="cursor, link: where the answer says it, as meta.next")] = ""
+    next: Annotated[
+        str,
+        Field(
+            max_length=200,
+            description="cursor, link: where the answer says it, as meta.next or data.-1.id; left out, a link is read "
+            "from the header Link",
+        ),
+    ] = ""
+
+    @model_validator(mode="after")
+    def _whole(self) -> "Paging":
+        if self.style == "cursor" and not self.next:
+            raise ValueError("paging by cursor needs next: where the answer has the cursor, as meta.next")
+        if self.style in {"page", "offset", "cursor"} and not self.parameter:
+            raise ValueError(f"paging by {self.style} needs parameter: the query parameter that says which")
+        return self
 
 
 class ApiOptions(Input):
     """How an API's rows are read."""
 
-    rows: Annotated[str, Field(max_length=200, description="where the rows are in the answer, as data.items")] = ""
-    parameters: Annotated[dict[str, str], Field(max_length=50)] = Field(default_factory=dict)
+    rows: Annotated[
+        str,
+        Field(
+            max_length=200,
+            description="where the rows are in the answer, as data.items; left out, it is a list; `.` if it is one row",
+        ),
+    ] = ""
+    parameters: Annotated[
+        dict[Annotated[str, Field(max_length=100)], Annotated[str, Field(max_length=2000)]], Field(max_length=50)
+    ] = Field(default_factory=dict)
     paging: Paging = Paging()
     cursor_parameter: Annotated[str, Field(max_length=100, description="the parameter that takes the cursor")] = ""
     partition_parameter: Annotated[str, Field(max_length=100, description="asked once for each of `partitions`")] = ""
-    partitions: Annotated[tuple[str, ...], Field(max_length=1000)] = ()
+    partitions: Annotated[tuple[Annotated[str, Field(max_length=1000)], ...], Field(max_length=1000)] = ()
+
+    @model_validator(mode="after")
+    def _whole(self) -> "ApiOptions":
+        if bool(self.partition_parameter) != bool(self.partitions):
+            raise ValueError("partition_parameter and partitions go together: the parameter, and its values")
+        if len(set(self.partitions)) < len(self.partitions):
+            raise ValueError("a value is twice in partitions; its rows would be read twice")
+        return self
 
 
 class ReadInParts(Input):
@@ -64,6 +95,7 @@ class Stream(Input):
         ),
     ]
     table: SqlName
+    of: Annotated[Literal["rows", "files"], Field(description="HTTP: rows of an API, or a file")] = "rows"
     enabled: bool = True
     read: Literal["full", "incremental"] = "full"
     write: Annotated[

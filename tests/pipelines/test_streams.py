@@ -1,0 +1,32 @@
+"""Streams as members write them: what is refused, and with which words."""
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from headgate.pipelines.streams import Stream
+
+
+@pytest.mark.parametrize(
+    ("api", "said"),
+    [
+        ({"paging": {"style": "cursor"}}, "needs next"),
+        ({"paging": {"style": "offset", "parameter": ""}}, "paging by offset needs parameter"),
+        ({"partition_parameter": "region"}, "go together"),
+        ({"partitions": ["n"]}, "go together"),
+        ({"partition_parameter": "region", "partitions": ["n", "n"]}, "would be read twice"),
+        ({"parameters": {"a": "x" * 2001}}, "at most 2000"),
+    ],
+)
+def test_options_of_an_api_are_whole(api: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        Stream.model_validate({"name": "/v1/orders", "table": "orders", "api": api})
+
+
+def test_a_stream_of_http_says_whether_it_is_rows_or_a_file() -> None:
+    assert Stream.model_validate({"name": "/v1/orders", "table": "orders"}).of == "rows"
+    found = Stream.model_validate(
+        {"name": "/orders.csv", "table": "orders", "of": "files", "files": {"delimiter": ";"}}
+    )
+    assert (found.of, found.files.delimiter) == ("files", ";")
