@@ -20,6 +20,7 @@ from headgate.runs import models as runs
 from headgate.sessions import models as sessions
 from headgate.spaces import models as spaces
 from headgate.tokens import models as tokens
+from headgate.triggers import models as triggers
 from headgate.workbench import models as workbench
 
 MODULES = (
@@ -42,6 +43,7 @@ MODULES = (
     sessions,
     spaces,
     tokens,
+    triggers,
     workbench,
 )
 

@@ -84,6 +84,17 @@ def _triggers() -> None:
         _key("trigger_fires", "trigger_id", "triggers", ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("trigger_id", "due_at", name="pk_trigger_fires"),
     )
+    op.create_table(
+        "trigger_sources",
+        _column("trigger_id", _text(32)),
+        _column("source_id", _text(32)),
+        _column("version", sa.Integer(), nullable=True),
+        _column("run_id", _text(32), nullable=True),
+        _column("depth", sa.Integer(), nullable=True),
+        _key("trigger_sources", "trigger_id", "triggers", ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("trigger_id", "source_id", name="pk_trigger_sources"),
+    )
+    op.create_index("ix_trigger_sources_source_id", "trigger_sources", ["source_id"])
 
 
 def _runs() -> None:

@@ -1,0 +1,1 @@
+"""What starts pipelines by itself: schedules, other pipelines, and changes of tables."""
