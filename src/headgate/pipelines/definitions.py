@@ -3,6 +3,7 @@
 Typed fields only; the code in them, SQL and notebooks, runs where nothing else can be reached.
 """
 
+from functools import cache
 from typing import Annotated, Any, Literal
 from zoneinfo import available_timezones
 
@@ -16,8 +17,14 @@ from headgate.pipelines.texts import ColumnName, Columns, Duration, ItemRef, Sql
 MAX_STREAMS = 500
 
 
+@cache
+def _zones() -> frozenset[str]:
+    """Those that this machine knows: a look at some hundred files."""
+    return frozenset(available_timezones())
+
+
 def _zone(name: str) -> str:
-    if name not in available_timezones():
+    if name not in _zones():
         raise ValueError(f"{name!r} is not a time zone; write one as Europe/Berlin or UTC")
     return name
 
