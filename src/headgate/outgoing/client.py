@@ -4,11 +4,11 @@ import re
 import ssl
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from json import dumps
-from typing import Any
+from typing import Any, TypeVar
 
 import httpcore2
 import httpx2 as httpx
@@ -46,6 +46,18 @@ class Response:
     status: int
     headers: httpx.Headers
     body: bytes
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """An answer whose body comes in pieces while it arrives, unpacked, and as many as there are."""
+
+    status: int
+    headers: httpx.Headers
+    url: str
+    """Where it came from, after redirects."""
+
+    pieces: Iterator[bytes]
 
 
 @dataclass(frozen=True)
@@ -99,7 +111,7 @@ class Outgoing:
             max_connections=None,
             max_keepalive_connections=IDLE_CONNECTIONS,
             keepalive_expiry=IDLE_SECONDS,
-            network_backend=GuardedBackend(self._guard),
+            network_backend=GuardedBackend(self._guard, settings.timeout_seconds),
         )
 
     def request(
@@ -122,52 +134,87 @@ class Outgoing:
         if json is not None:
             body = dumps(json, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
             ask = replace(ask, body=body, headers={"content-type": "application/json", **ask.headers})
-        return self._follow(ask, deadline)
+        return self._follow(ask, deadline, self._send)
+
+    @contextmanager
+    def stream(
+        self, url: str, *, headers: Mapping[str, str] | None = None, seconds: float | None = None
+    ) -> Iterator[Streamed]:
+        """GET a URL whose answer may be large, after redirects, within these seconds; or raise an OutgoingError.
+
+        The other side may be silent for `outgoing.timeout_seconds` at most. How much is taken is for the caller to say.
+        """
+        deadline = time.monotonic() + (seconds or self._settings.timeout_seconds)
+        ask = _Ask("GET", read_url(url), _headers(headers or {}, None) | {"accept-encoding": "identity"}, None)
+        opened = self._follow(ask, deadline, self._open)
+        with _plainly(opened.ask.target, self._settings):
+            try:
+                pieces = _unpacked(opened.response.iter_stream(), opened.headers)
+                yield Streamed(opened.status, opened.headers, str(opened.ask.target.url), pieces)
+            finally:
+                opened.response.close()
 
     def close(self) -> None:
         """Let go of every connection."""
         self._pool.close()
 
-    def _follow(self, ask: _Ask, deadline: float) -> Response:
+    def _follow(self, ask: _Ask, deadline: float, send: Callable[[_Ask, float], "_A"]) -> "_A":
         first = ask.target.host
-        answer = self._send(ask, deadline)
+        answer = send(ask, deadline)
         for _ in range(MAX_REDIRECTS):
             location = _location(answer)
             if location is None:
                 return answer
             try:
                 ask = ask.redirected(answer.status, location)
-                answer = self._send(ask, deadline)
+                answer = send(ask, deadline)
             except Refused as error:
                 raise Refused(f"redirected by {first}: {error}") from None
         if _location(answer) is None:
             return answer
         raise Refused(f"{first} redirects more than {MAX_REDIRECTS} times")
 
-    def _send(self, ask: _Ask, deadline: float) -> Response:
+    def _open(self, ask: _Ask, deadline: float) -> "_Opened":
+        """Send a request, and read the answer's head; its body too if it is a redirect, which nobody reads."""
         self._guard.check(ask.target)
         with _plainly(ask.target, self._settings):
             response = self._pool.handle_request(ask.core(deadline))
-            try:
-                answer = Response(response.status, httpx.Headers(response.headers), b"")
-                if _location(answer) is not None:
-                    return answer
-                return replace(answer, body=self._body(response.iter_stream(), answer.headers))
-            finally:
+            found = _Opened(response.status, httpx.Headers(response.headers), ask, response)
+            if _location(found) is not None:
                 response.close()
+            return found
+
+    def _send(self, ask: _Ask, deadline: float) -> Response:
+        opened = self._open(ask, deadline)
+        answer = Response(opened.status, opened.headers, b"")
+        if _location(answer) is not None:
+            return answer
+        with _plainly(ask.target, self._settings):
+            try:
+                return replace(answer, body=self._body(opened.response.iter_stream(), answer.headers))
+            finally:
+                opened.response.close()
 
     def _body(self, pieces: Iterable[bytes], headers: httpx.Headers) -> bytes:
         """Read a body; it may be too large as sent, and again once unpacked."""
-        limit, encoding = self._settings.max_response_bytes, headers.get("content-encoding", "").strip().lower()
-        pieces = _limited(pieces, limit)
-        if encoding in ("gzip", "x-gzip"):
-            pieces = _limited(_inflated(pieces), limit)
-        elif encoding not in ("", "identity"):
-            raise _Garbled
+        limit = self._settings.max_response_bytes
         body = bytearray()
-        for piece in pieces:
+        for piece in _limited(_unpacked(_limited(pieces, limit), headers), limit):
             body += piece
         return bytes(body)
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """An answer of which the head was read."""
+
+    status: int
+    headers: httpx.Headers
+    ask: _Ask
+    response: httpcore2.Response
+
+
+_A = TypeVar("_A", Response, _Opened)
 
 
 class _Garbled(Exception):
@@ -205,7 +252,7 @@ def _headers(given: Mapping[str, str], idempotency_key: str | None) -> dict[str,
     return {name: value.strip() for name, value in headers.items()} | {"accept-encoding": "gzip"}
 
 
-def _location(answer: Response) -> str | None:
+def _location(answer: "Response | _Opened") -> str | None:
     return answer.headers.get("location") if answer.status in _BECOME_GET | _KEEP_METHOD else None
 
 
@@ -216,6 +263,15 @@ def _limited(pieces: Iterable[bytes], limit: int) -> Iterator[bytes]:
         if total > limit:
             raise _Overflow
         yield piece
+
+
+def _unpacked(pieces: Iterable[bytes], headers: httpx.Headers) -> Iterator[bytes]:
+    encoding = headers.get("content-encoding", "").strip().lower()
+    if encoding in ("gzip", "x-gzip"):
+        return _inflated(pieces)
+    if encoding not in ("", "identity"):
+        raise _Garbled
+    return iter(pieces)
 
 
 def _inflated(pieces: Iterable[bytes]) -> Iterator[bytes]:

@@ -100,8 +100,9 @@ class Guard:
 class GuardedBackend(httpcore2.NetworkBackend):
     """Makes the connections of a pool. What the pool calls a timeout is here the moment when all must be over."""
 
-    def __init__(self, guard: Guard) -> None:
+    def __init__(self, guard: Guard, silent_seconds: float) -> None:
         self._guard, self._plain = guard, httpcore2.SyncBackend()
+        self._silent = silent_seconds
 
     def connect_tcp(
         self,
@@ -118,7 +119,7 @@ class GuardedBackend(httpcore2.NetworkBackend):
             share = left(timeout) / (len(addresses) - number)
             try:
                 stream = self._plain.connect_tcp(str(address), port, share, local_address, socket_options)
-                return _Timed(stream)
+                return _Timed(stream, self._silent)
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
                 failure = error
         raise failure
@@ -133,17 +134,17 @@ def _read(host: str) -> Host:
 
 
 class _Timed(httpcore2.NetworkStream):
-    """A connection, used by one call after the other, each with its own deadline."""
+    """A connection, used by one call after the other, each with its own deadline, and never silent for long."""
 
-    def __init__(self, stream: httpcore2.NetworkStream) -> None:
-        self._stream = stream
+    def __init__(self, stream: httpcore2.NetworkStream, silent_seconds: float) -> None:
+        self._stream, self._silent = stream, silent_seconds
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._stream.read(max_bytes, left(timeout))
+        return self._stream.read(max_bytes, min(left(timeout), self._silent))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         for start in range(0, len(buffer), _PIECE):
-            self._stream.write(buffer[start : start + _PIECE], left(timeout))
+            self._stream.write(buffer[start : start + _PIECE], min(left(timeout), self._silent))
 
     def close(self) -> None:
         self._stream.close()
@@ -152,7 +153,7 @@ class _Timed(httpcore2.NetworkStream):
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore2.NetworkStream:
         try:
-            return _Timed(self._stream.start_tls(ssl_context, server_hostname, left(timeout)))
+            return _Timed(self._stream.start_tls(ssl_context, server_hostname, left(timeout)), self._silent)
         except httpcore2.ConnectError as error:
             cause = error.__cause__
             words = cause.verify_message if isinstance(cause, ssl.SSLCertVerificationError) else "no TLS there"
