@@ -8,7 +8,7 @@ import pytest
 
 from headgate.config import Settings
 from headgate.engine import doctor, jars, sizes
-from headgate.engine.versions import ICEBERG_RUNTIME
+from headgate.engine.versions import ICEBERG_RUNTIME, PLATFORM
 from tests.support.installation import Installation
 
 
@@ -44,18 +44,23 @@ def test_other_versions_than_those_tried_are_named(settings: Settings, monkeypat
 
 def test_a_jar_of_another_content_is_wrong(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    assert [one.state for one in _found(settings, "jars")] == ["note"]
+    assert [one.state for one in _found(settings, "jars")] == ["note"] * (1 + len(PLATFORM))
     folder = jars.default_folder()
     folder.mkdir(parents=True)
     (folder / ICEBERG_RUNTIME.file).write_text("not a jar")
-    [found] = _found(settings, "jars")
+    found, *others = _found(settings, "jars")
+    assert {one.state for one in others} == {"note"}
     assert (found.state, "SHA-256" in found.detail) == ("wrong", True)
 
 
 def test_a_folder_of_jars_without_them_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    [found] = _found(Settings(data_dir=tmp_path, spark={"jars_dir": tmp_path}), "jars")
-    assert (found.state, ICEBERG_RUNTIME.coordinates in found.detail) == ("wrong", True)
+    found = _found(Settings(data_dir=tmp_path, spark={"jars_dir": tmp_path}), "jars")
+    assert {one.state for one in found} == {"wrong"}
+    for artifact in (ICEBERG_RUNTIME, *PLATFORM):
+        assert any(artifact.coordinates in one.detail for one in found)
+    elsewhere = Settings(data_dir=tmp_path, spark={"jars_dir": tmp_path, "platform_url": "sc://spark:15002"})
+    assert len(_found(elsewhere, "jars")) == 1
 
 
 @pytest.mark.parametrize(("wanted", "state"), [("required", "wrong"), ("auto", "note")])

@@ -116,3 +116,16 @@ def test_the_jar_holds_the_lists_and_is_shipped_once(
     guard_jar.ship(jars.guard, say=said.append)
     assert len(said) == 1
     assert (tmp_path / "headgate-guard.jar").read_bytes() == jars.guard.read_bytes()
+
+
+def test_the_platforms_own_jars_are_checked_too_and_members_sql_gets_none_of_them(tmp_path: Path) -> None:
+    found = ensure(platform=True)
+    assert {path.name for path in found.platform} == {one.file for one in versions.PLATFORM}
+    assert ensure().platform == ()
+    (tmp_path / found.iceberg.name).symlink_to(found.iceberg)
+    (tmp_path / versions.MARIADB.file).write_bytes(b"something else")
+    for path in found.platform:
+        if path.name != versions.MARIADB.file:
+            (tmp_path / path.name).symlink_to(path)
+    with pytest.raises(BadJar, match=r"is not org.mariadb.jdbc:.* as pinned"):
+        ensure(tmp_path, platform=True)

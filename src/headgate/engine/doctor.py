@@ -90,6 +90,8 @@ def _jars(settings: Settings) -> Iterator[Finding]:
     wanted = [versions.ICEBERG_RUNTIME]
     if settings.warehouse_url.startswith("s3://"):
         wanted.append(versions.ICEBERG_AWS)
+    if settings.spark.platform_url is None:
+        wanted.extend(versions.PLATFORM)
     for artifact in wanted:
         places = [folder for folder in (jars.default_folder(), settings.spark.jars_dir) if folder is not None]
         file = next((folder / artifact.file for folder in places if (folder / artifact.file).is_file()), None)

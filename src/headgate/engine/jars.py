@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headgate.engine import guard_jar, java
-from headgate.engine.versions import ICEBERG_AWS, ICEBERG_RUNTIME, Artifact
+from headgate.engine.versions import ICEBERG_AWS, ICEBERG_RUNTIME, PLATFORM, Artifact
 
 Say = Callable[[str], None]
 OFFLINE_VARIABLE = "HEADGATE_SPARK__JARS_DIR"
@@ -30,11 +30,12 @@ class Jars:
     iceberg: Path
     guard: Path
     aws: Path | None = None
+    platform: tuple[Path, ...] = ()
 
     @property
     def paths(self) -> tuple[Path, ...]:
         """Every jar."""
-        return tuple(jar for jar in (self.iceberg, self.aws, self.guard) if jar is not None)
+        return tuple(jar for jar in (self.iceberg, self.aws, self.guard, *self.platform) if jar is not None)
 
     def __str__(self) -> str:
         return ",".join(str(path) for path in self.paths)
@@ -46,16 +47,24 @@ def default_folder() -> Path:
 
 
 def ensure(
-    folder: Path | None = None, *, s3: bool = False, offline: Path | None = None, say: Say = lambda _: None
+    folder: Path | None = None,
+    *,
+    s3: bool = False,
+    platform: bool = False,
+    offline: Path | None = None,
+    say: Say = lambda _: None,
 ) -> Jars:
     """All jars, checked. What is missing is fetched and the guard is built, so the first call takes a while.
 
-    `s3` adds what object stores need. `offline`, or the variable HEADGATE_SPARK__JARS_DIR, names a folder that
-    holds the files under their usual names; then nothing is fetched from the network.
+    `s3` adds what object stores need, `platform` what the platform's own steps need. `offline`, or the variable
+    HEADGATE_SPARK__JARS_DIR, names a folder that holds the files under their usual names; then nothing is fetched from
+    the network.
     """
     folder = (folder or default_folder()).absolute()
-    iceberg, *aws = fetch([ICEBERG_RUNTIME, *([ICEBERG_AWS] if s3 else [])], folder, offline=offline, say=say)
-    return Jars(iceberg, guard_jar.ensure(folder, iceberg, say=say), aws[0] if aws else None)
+    wanted = [ICEBERG_RUNTIME, *([ICEBERG_AWS] if s3 else []), *(PLATFORM if platform else ())]
+    iceberg, *more = fetch(wanted, folder, offline=offline, say=say)
+    aws = more.pop(0) if s3 else None
+    return Jars(iceberg, guard_jar.ensure(folder, iceberg, say=say), aws, tuple(more))
 
 
 def fetch(
@@ -151,7 +160,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--ship", action="store_true", help="put the guard's jar into the package, for a wheel")
     given = parser.parse_args(arguments)
     try:
-        jars = ensure(given.folder, s3=given.s3, offline=given.offline, say=_say)
+        jars = ensure(given.folder, s3=given.s3, platform=True, offline=given.offline, say=_say)
         if given.ship:
             guard_jar.ship(jars.guard, say=_say)
     except (BadJar, guard_jar.BadBuild, java.NoJava) as problem:

@@ -47,6 +47,25 @@ ICEBERG_AWS = Artifact(
     "dd7e49ffa4ac9b215bed846581991259e3aec9bb2fa08d6cec029c46cd66d957",
 )
 
+SPARK_AVRO = Artifact(
+    "org.apache.spark",
+    f"spark-avro_{SCALA}",
+    # The newest of 4.1 that is published; it reads and writes with 4.1.4's own Avro.
+    "4.1.1",
+    "6a19d90bc3b6e88d8db0fa36a19273aa10fea2dbd7a62bb60e4cedd73051b32d",
+)
+POSTGRESQL = Artifact(
+    "org.postgresql", "postgresql", "42.7.14", "73914527305a40cce504b0d3d90b23caf565136912d607ae8ae7c5895512332c"
+)
+MARIADB = Artifact(
+    "org.mariadb.jdbc",
+    "mariadb-java-client",
+    "3.5.11",
+    "42604178b9e57ec08ee0035079961516f086e455d0141f0b22c6eff29fb2fff4",
+)
+PLATFORM = (SPARK_AVRO, POSTGRESQL, MARIADB)
+"""What the platform's own steps need beside; members' SQL does not get them."""
+
 
 def complaints() -> list[str]:
     """What is installed in another version than the one that was tried, each with what to do."""

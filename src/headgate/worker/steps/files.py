@@ -1,11 +1,12 @@
 """Files for a step: those of a volume or of an allowed folder that a pattern names, under names that Spark can take.
 
 A stream of files that is read incrementally without a cursor column reads each file once. Its state tells which it has
-seen: all before a moment, and by their ids those since, so that one whose upload began early and ended late is not lost.
+seen: all before a moment, and by their ids those since, so that one whose upload began early and ended late is read.
 """
 
 import hashlib
 import os
+import shutil
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -50,8 +51,7 @@ def from_volume(step: Land, context: Context, state: dict[str, Any] | None) -> G
         return Got()
     volume = step.volume.id
     found = [one for one in context.volumes.files(volume) if matches(step.stream.name, one.path)]
-    copies = context.folder / "copies"
-    copies.mkdir(exist_ok=True)
+    copies = _folder(step, context, "copies")
     return _got(step, context, found, state, lambda one: context.volumes.local(volume, one, copies))
 
 
@@ -76,8 +76,7 @@ def _got(
         raise StepFailed("TOO_MANY_FILES", f"{step.stream.name} names {len(found)} files; a stream takes {MAX_FILES}")
     by_file = step.stream.read == "incremental" and step.stream.cursor is None
     new = _unseen(found, state) if by_file else list(found)
-    folder = context.folder / "files"
-    folder.mkdir(exist_ok=True)
+    folder = _folder(step, context, "files")
     files = []
     for number, one in enumerate(sorted(new, key=lambda file: file.path)):
         context.check_stopped()
@@ -86,6 +85,14 @@ def _got(
         files.append(GotFile(str(link), one.path, one.size))
     _tell(step, context, len(found), files)
     return Got(files, _seen(found) if by_file else None)
+
+
+def _folder(step: Land, context: Context, name: str) -> Path:
+    """An empty folder for a step."""
+    found = context.folder / step.table.id / name
+    shutil.rmtree(found, ignore_errors=True)
+    found.mkdir(parents=True)
+    return found
 
 
 def _tell(step: Land, context: Context, known: int, files: list[GotFile]) -> None:

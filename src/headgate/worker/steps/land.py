@@ -55,7 +55,7 @@ def run(step: Land, context: Context) -> Result:
         "config": endpoint.config,
         "secrets": endpoint.secrets,
         "files": [asdict(one) for one in prepared.got.files],
-        "folder": str(context.folder),
+        "folder": str(context.folder / step.table.id),
         "more": prepared.more,
         "table": [step.table.layer, step.table.name],
         "rejected": [step.rejected.layer, step.rejected.name],
