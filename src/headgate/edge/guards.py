@@ -98,3 +98,12 @@ class OnResource:
     def check(self, call: Call, parameters: dict[str, Any]) -> None:
         resource = parameters[self.parameter]
         call.require(self.action, kind_of(resource) or "", resource)
+
+
+@dataclass(frozen=True, slots=True)
+class MemberOn(OnResource):
+    """A member who has an action on the resource that a path parameter names; the operator of the machine is none."""
+
+    def check(self, call: Call, parameters: dict[str, Any]) -> None:
+        SignedIn(self.action).check(call, parameters)
+        OnResource.check(self, call, parameters)

@@ -1,24 +1,20 @@
 """Layers, tables and volumes as a caller sees them: lists, one by its id, and a layer by its name."""
 
-from headgate.access.book import BOOK
 from headgate.edge.call import Call
 from headgate.edge.pages import begins_after
-from headgate.errors import Invalid, NotFound
+from headgate.errors import Invalid
 from headgate.kit.ids import kind_of
 from headgate.kit.names import is_text
-from headgate.kit.paging import BadCursor
 from headgate.lakehouse import repository, service, trash
 from headgate.lakehouse.schemas import GrantPage, LakeDeleted, LakePage, LakeResource
 from headgate.members.schemas import Named
-from headgate.resources.repository import Query, ResourceSort, details, page
+from headgate.resources import showing
+from headgate.resources.repository import ResourceSort
 
 
 def one(call: Call, identifier: str) -> LakeResource:
     """A layer, table or volume with what the caller can do with it; the guard has let them see it."""
-    found = details(call.connection, call.caller.member, [identifier], call.now, call.caller.narrowing)
-    if not found:
-        raise NotFound
-    return repository.shown(call.connection, found)[0]
+    return repository.shown(call.connection, [showing.one(call, identifier)])[0]
 
 
 def listed(
@@ -29,26 +25,8 @@ def listed(
         raise Invalid("query.prefix: a name cannot hold control characters")
     if layer is not None:
         prefix = f"{service.full_name(call.connection, layer_asked(call, layer))}.{prefix}"
-    purpose = f"{kind} {sort.value} {prefix}"
-    if not call.caller.narrowing.permits_action(BOOK.tables[kind].listed_by, call.now):
-        return LakePage(items=[], next_cursor=None)
-    query = Query(
-        call.caller.member,
-        kind,
-        call.now,
-        sort,
-        prefix,
-        limit,
-        begins_after(cursor, purpose),
-        narrowing=call.caller.narrowing,
-    )
-    try:
-        found, following = page(call.connection, query)
-    except BadCursor as error:
-        raise Invalid(f"query.cursor: {error}") from None
-    call.note_read("see", kind, None)
-    items = repository.shown(call.connection, found)
-    return LakePage(items=items, next_cursor=following.encode(purpose) if following else None)
+    found, following = showing.listed(call, kind, sort, prefix, limit, cursor)
+    return LakePage(items=repository.shown(call.connection, found), next_cursor=following)
 
 
 def layer_asked(call: Call, text: str) -> str:
