@@ -4,18 +4,17 @@ from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from fastapi import Path, Query, Request, Response
-from starlette.concurrency import run_in_threadpool
+from sqlalchemy import Connection
 from starlette.responses import StreamingResponse
 from starlette.types import Send
 
 from headgate.edge.call import Call
 from headgate.edge.guards import SignedIn
-from headgate.edge.identity import caller
 from headgate.edge.pages import After, Limit, begins_after
 from headgate.edge.routes import Audit, GovernedRouter, Stages
 from headgate.edge.services import Services
-from headgate.errors import Conflict, Expired, NotSignedIn, Problem, TooMany
-from headgate.kit.clock import now
+from headgate.edge.waiting import until
+from headgate.errors import Conflict, Expired, Problem, TooMany
 from headgate.kit.log import get_logger
 from headgate.kit.paging import DEFAULT_LIMIT, Cursor
 from headgate.workbench import repository, results, service
@@ -40,19 +39,12 @@ _log = get_logger("headgate.workbench")
 
 async def until_over(services: Services, request: Request, parameters: dict[str, Any]) -> None:
     """Wait for the end of a statement of the caller's own; whoever asks for another's does not wait at all."""
-    statement, seconds = parameters["statement_id"], parameters["wait"]
-    if not seconds:
-        return
+    statement = parameters["statement_id"]
 
-    def member() -> str:
-        with services.database.peek() as connection:
-            return caller(connection, request, services.settings, now()).member
+    def is_over(connection: Connection, member: str) -> bool:
+        return repository.has_ended(connection, member, statement)
 
-    try:
-        who = member() if services.database.is_in_process else await run_in_threadpool(member)
-    except NotSignedIn:
-        return
-    await services.watch.wait(lambda connection: repository.has_ended(connection, who, statement), seconds)
+    await until(services, request, is_over, parameters["wait"])
 
 
 @router.governed(
