@@ -77,7 +77,7 @@ def _message(error: Any) -> str:
         "missing": "is needed",
         "extra_forbidden": "is not known here",
         "union_tag_invalid": f"there is no {context.get('tag')!r}; there are {expected.replace(chr(39), '')}",
-        "union_tag_not_found": "is needed: which change",
+        "union_tag_not_found": f"is needed: which {str(context.get('discriminator', '')).strip(chr(39))}",
         "string_pattern_mismatch": f"is not an id; one looks like {_prefix(context)}_01k6x3v9c2m4n8p0q7rs",
         "json_invalid": "is not JSON",
     }

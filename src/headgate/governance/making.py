@@ -1,0 +1,32 @@
+"""Asks whether a caller may make something that does not exist yet, and refuses with the reasons."""
+
+from typing import Any, NoReturn
+
+from headgate.access.actions import words
+from headgate.access.decision import Decision
+from headgate.edge.call import Call
+from headgate.errors import Denied
+from headgate.governance.questions import Asker, Question, decide
+from headgate.governance.reasons import explain_draft
+
+
+def require_new(call: Call, action: str, kind: str, place: dict[str, Any]) -> Decision:
+    """The decision, if the caller may make one there; else a refusal with the reasons.
+
+    `place` holds fields by id; whoever asks has made sure that the caller may know of each.
+    """
+    narrowing = call.caller.narrowing
+    question = Question(call.caller.member, action, kind, None, place, narrowing, Asker(call.caller.member, narrowing))
+    decision = decide(call.connection, question, call.now)
+    return decision if decision else _refuse(call, question)
+
+
+def _refuse(call: Call, question: Question) -> NoReturn:
+    call.note_denial(question.action, question.kind, None)
+    asked = words(question.action)
+    full = Question(question.member, question.action, question.kind, None, question.state)
+    if question.narrowing.is_narrowed and decide(call.connection, full, call.now):
+        raise Denied(f"This token is narrowed and may not {asked}; you yourself may")
+    ways = explain_draft(call.facts, question, call.subject).ways
+    told = [{"path": way.path, "missing": list(way.missing), "how": way.how, "who": list(way.who)} for way in ways]
+    raise Denied(f"You may not {asked}", action=question.action, ways=told)
