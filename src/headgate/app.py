@@ -13,10 +13,14 @@ from headgate.catalog import namespace_endpoints as namespaces
 from headgate.catalog import oauth
 from headgate.catalog import signing_endpoints as signing
 from headgate.config import Settings
+from headgate.connections import endpoints as connections
 from headgate.contexts import endpoints as contexts
+from headgate.destinations import endpoints as destinations
 from headgate.edge import health, problems
 from headgate.edge.middleware import Edge, body_limits
 from headgate.edge.services import Services, note_uses
+from headgate.errands import endpoints as errands
+from headgate.errands import worker_endpoints as errand_workers
 from headgate.governance import authzen
 from headgate.governance import endpoints as governance
 from headgate.groups import endpoints as groups
@@ -36,6 +40,7 @@ from headgate.organization import endpoints as organization
 from headgate.requests import endpoints as requests
 from headgate.resources import endpoints as resources
 from headgate.sessions import endpoints as sessions
+from headgate.spaces import endpoints as spaces
 from headgate.supervisor.preflight import key_file
 from headgate.tokens import endpoints as tokens
 from headgate.web import endpoints as web
@@ -80,6 +85,11 @@ ROUTERS = (
     workbench.router,
     saved.router,
     workers.router,
+    spaces.router,
+    connections.router,
+    destinations.router,
+    errands.router,
+    errand_workers.router,
 )
 
 

@@ -7,7 +7,15 @@ import pytest
 from headgate.app import create_app
 from headgate.config import Settings
 
-WITHOUT_BODY = ("/sign-out", "/resend", "/magic-link", "/password-reset", "/withdraw", "/cancel")
+WITHOUT_BODY = (
+    "/sign-out",
+    "/resend",
+    "/magic-link",
+    "/password-reset",
+    "/withdraw",
+    "/cancel",
+    "/{destination_id}/restore",
+)
 PUBLIC = ("/api/sign-in", "/api/password", "/api/invitations/accept")
 
 

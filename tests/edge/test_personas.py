@@ -72,6 +72,10 @@ SIGN = {"method": "GET", "uri": "http://store/lake/file", "region": "us-east-1"}
 SEES_RAW = "401 401 ok ok ok 404 404 ok 404 401"
 MANAGES_RAW = "401 401 ok ok ok 404 404 403 404 401"
 
+IN_SPACE = "401 401 ok ok ok ok ok ok 404 401"
+"""Who sees the space `Sales data`, and what lies in it: its owner, its members, and admins of all sorts."""
+DATABASE = {"kind": "postgresql", "host": "db.example.com", "database": "shop", "user": "reader"}
+
 MART = {
     "subject": {"type": "member", "id": "{me}"},
     "action": {"name": "see"},
@@ -222,6 +226,43 @@ TABLE: dict[tuple[str, str], tuple[Any, str]] = {
     ("PATCH", "/api/uploads/{upload_id}"): (None, "404"),
     ("POST", "/api/uploads/{upload_id}/finish"): ({}, "404"),
     ("DELETE", "/api/uploads/{upload_id}"): (None, "404"),
+    ("GET", "/api/spaces"): (None, "ok"),
+    ("POST", "/api/spaces"): ({"name": "{who}"}, "401 401 ok ok 403 403 ok 403 403 401"),
+    ("GET", "/api/spaces/{space_id}"): (None, IN_SPACE),
+    ("GET", "/api/connections"): (None, "ok"),
+    ("POST", "/api/connections"): (
+        {"name": "{who}", "space": "Sales data", "place": DATABASE},
+        "401 401 ok ok ok 403 403 403 404 401",
+    ),
+    ("GET", "/api/connections/{connection_id}"): (None, IN_SPACE),
+    ("PATCH", "/api/connections/{connection_id}"): (
+        {"place": DATABASE, "secrets": {"password": "x"}},
+        "401 401 403 403 ok 403 403 403 404 401",
+    ),
+    ("DELETE", "/api/connections/{connection_id}"): (None, "401 401 409 409 409 403 409 403 404 401"),
+    ("POST", "/api/connections/{connection_id}/errands"): (
+        {"errand": "test"},
+        "401 401 409 409 409 403 403 403 404 401",
+    ),
+    ("GET", "/api/destinations"): (None, "ok"),
+    ("POST", "/api/destinations"): ({"name": "{who}", "place": DATABASE}, "401 401 ok ok ok ok ok 403 403 401"),
+    ("GET", "/api/destinations/{destination_id}"): (None, "401 401 ok ok ok ok ok ok 404 401"),
+    ("PATCH", "/api/destinations/{destination_id}"): (
+        {"name": "{who}"},
+        "401 401 ok ok 403 ok 403 403 404 401",
+    ),
+    ("DELETE", "/api/destinations/{destination_id}"): (None, "401 401 ok 403 404 403 404 404 404 401"),
+    ("POST", "/api/destinations/{destination_id}/restore"): (None, "401 401 403 403 403 403 403 403 404 401"),
+    ("POST", "/api/destinations/{destination_id}/errands"): (
+        {"errand": "test"},
+        "401 401 409 409 409 409 409 403 404 401",
+    ),
+    ("GET", "/api/errands/{errand_id}"): (None, "404"),
+    ("POST", "/api/worker/errands/claim"): ({"worker": A_WORKER["worker"], "slots": 1}, NOBODY),
+    ("POST", "/api/worker/errands/{errand_id}/finish"): (
+        {"worker": A_WORKER["worker"], "fence": 1, "state": "failed"},
+        NOBODY,
+    ),
     ("GET", "/api/audit"): (None, ADMINS),
     ("POST", "/access/v1/evaluation"): (MART, "ok"),
     ("POST", "/access/v1/evaluations"): ({"evaluations": [MART]}, "ok"),
@@ -290,6 +331,8 @@ def test_each_caller_is_answered_as_the_table_says(millrace_on_sqlite: Company, 
         "deleted_id": f"tbl_{zero}", "volume_id": millrace.id("volume", "raw.invoices"), "path": "2026/march.csv", "upload_id": f"upl_{zero}",
         "member_id": millrace.id("member", "Ben"), "group_id": millrace.id("group", "stewards"),
         "namespace_": "service", "table_": "revenue", "view_": "v",
+        "space_id": millrace.id("space", "Sales data"), "connection_id": millrace.id("connection", "Shop database"),
+        "destination_id": millrace.id("destination", "Finance sheet"), "errand_id": f"ern_{zero}",
         "context_id": millrace.id("context", "finance"), "resource_id": millrace.id("data_mart", "Revenue"),
     }  # fmt: skip
     query = f"?worker={A_WORKER['worker']}&fence=1" if path.startswith("/api/worker/") and method == "PUT" else ""

@@ -1,0 +1,107 @@
+"""Adds, changes and deletes connections, each in the transaction of its call and told to the audit log."""
+
+from typing import Any
+
+from sqlalchemy import insert
+
+from headgate.access.decision import Decision
+from headgate.audit.events import CHANGED
+from headgate.connections import repository
+from headgate.connections.schemas import ConnectionOut, ConnectionPatch, NewConnection
+from headgate.edge.call import Call
+from headgate.errors import Conflict, Invalid
+from headgate.governance.making import require_new
+from headgate.places import service as places
+from headgate.resources import showing, writing
+from headgate.resources.index import refresh
+from headgate.spaces.models import connection_table
+
+KIND = "connection"
+SEES_PLACE = frozenset({"connect", "edit"})
+"""What gives a look at where a connection points; a name in a list is for more people."""
+
+
+def add(call: Call, given: NewConnection) -> str:
+    """Add a connection to a space; its id. Whoever adds it owns it."""
+    space = showing.named(call, "space", given.space, "body.space")
+    decision = require_new(call, "add", KIND, {"space": space})
+    _refuse_same_name(call, space, given.name)
+    identifier = writing.add(call.connection, KIND, given.name, call.now, call.caller.member)
+    row = {"id": identifier, "space_id": space, "owner_id": call.caller.member}
+    call.connection.execute(insert(connection_table).values(row))
+    secrets = given.secrets.given()
+    places.add(call, identifier, given.place, secrets, writes=False)
+    refresh(call.connection, [identifier])
+    told = {"name": given.name, "space": space, "place": given.place.where(), "secrets": sorted(secrets)}
+    _tell(call, decision, "add", identifier, after={"change": "add_connection", **told})
+    return identifier
+
+
+def change(call: Call, identifier: str, given: ConnectionPatch) -> None:
+    """Change the name, the place or the secrets of a connection."""
+    decision = call.require("edit", KIND, identifier)
+    secrets = given.secrets.given()
+    if given.name is None and given.place is None and not secrets:
+        raise Invalid("give a name, a place, secrets, or several of them")
+    if given.name is not None:
+        _refuse_same_name(call, repository.space_of(call.connection, identifier), given.name, identifier)
+    before = showing.one(call, identifier).name
+    writing.touch(call.connection, identifier, call.now, given.name)
+    told: dict[str, Any] = {"name": given.name} if given.name is not None else {}
+    if given.place is not None or secrets:
+        told |= places.change(call, identifier, given.place, secrets, writes=False)
+    refresh(call.connection, [identifier])
+    _tell(call, decision, "edit", identifier, before={"name": before}, after={"change": "change_connection", **told})
+
+
+def delete(call: Call, identifier: str) -> str:
+    """Delete a connection that nothing uses; the name it had."""
+    decision = call.require("delete", KIND, identifier)
+    name = showing.one(call, identifier).name
+    for noun, count in repository.users(call.connection, identifier).items():
+        if count:
+            users = f"a {noun} uses" if count == 1 else f"{count} {noun}s use"
+            raise Conflict(f"{name!r} cannot be deleted now: {users} it; give them another connection first")
+    writing.remove(call.connection, identifier)
+    _tell(call, decision, "delete", identifier, before={"name": name}, after={"change": "delete_connection"})
+    return name
+
+
+def shown(call: Call, identifier: str) -> ConnectionOut:
+    """A connection; where it points only for who may reach or edit it."""
+    found = showing.one(call, identifier)
+    item = repository.shown(call.connection, [found])[0]
+    gateway = repository.gateway_of(call.connection, identifier)
+    is_open = not SEES_PLACE.isdisjoint(found.allowed)
+    if gateway is not None and not call.may_see(gateway.id):
+        gateway = None
+    place = places.shown(call, identifier) if is_open else None
+    return ConnectionOut(**item.model_dump(), gateway=gateway, place=place)
+
+
+def _refuse_same_name(call: Call, space: str, name: str, own: str = "") -> None:
+    taken = repository.same_name(call.connection, space, name, own)
+    if taken is not None:
+        raise Conflict(f"There is a connection called {taken!r} in this space already; names that look alike are one")
+
+
+def _tell(
+    call: Call,
+    decision: Decision,
+    action: str,
+    identifier: str,
+    *,
+    before: dict[str, Any] | None = None,
+    after: dict[str, Any],
+) -> None:
+    event = call.event(
+        CHANGED,
+        allowed=True,
+        action=action,
+        kind=KIND,
+        resource_id=identifier,
+        via=list(decision.via),
+        before=before or {},
+        after=after,
+    )
+    call.record(event)

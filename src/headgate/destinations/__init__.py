@@ -1,0 +1,1 @@
+"""Destinations: places that deliveries and reports are sent to."""

@@ -1,0 +1,102 @@
+"""Makes, changes, deletes and restores destinations, each in the transaction of its call and told to the audit log."""
+
+from typing import Any
+
+from sqlalchemy import insert
+from sqlalchemy.exc import IntegrityError
+
+from headgate.access.decision import Decision
+from headgate.audit.events import CHANGED
+from headgate.destinations import repository
+from headgate.destinations.schemas import DestinationDeleted, DestinationOut, DestinationPatch, NewDestination
+from headgate.edge.call import Call
+from headgate.errors import Conflict, Invalid
+from headgate.governance import service as governance
+from headgate.governance.changes.schemas import DeleteDestination, RestoreDestination
+from headgate.governance.making import require_new
+from headgate.marts.models import destination_table
+from headgate.places import service as places
+from headgate.resources import showing, writing
+from headgate.resources.index import refresh
+from headgate.resources.models import owner_table
+
+KIND = "destination"
+_TAKEN = "You have made a destination called {!r} already, which may be a deleted one; names that look alike are one"
+
+
+def create(call: Call, given: NewDestination) -> str:
+    """Make a destination that the caller owns and nobody else sees; its id."""
+    decision = require_new(call, "create", KIND, {})
+    member = call.caller.member
+    try:
+        identifier = writing.add(call.connection, KIND, given.name, call.now, member, scope=member)
+    except IntegrityError:
+        raise Conflict(_TAKEN.format(given.name)) from None
+    call.connection.execute(insert(destination_table).values(id=identifier))
+    call.connection.execute(insert(owner_table).values(resource_id=identifier, member_id=member, ownership="owner"))
+    secrets = given.secrets.given()
+    places.add(call, identifier, given.place, secrets, writes=True)
+    refresh(call.connection, [identifier])
+    told = {"name": given.name, "owner": member, "place": given.place.where(), "secrets": sorted(secrets)}
+    _tell(call, decision, "create", identifier, after={"change": "create_destination", **told})
+    return identifier
+
+
+def change(call: Call, identifier: str, given: DestinationPatch) -> None:
+    """Change the name, the place or the secrets of a destination."""
+    decision = call.require("edit", KIND, identifier)
+    secrets = given.secrets.given()
+    if given.name is None and given.place is None and not secrets:
+        raise Invalid("give a name, a place, secrets, or several of them")
+    before = showing.one(call, identifier).name
+    try:
+        writing.touch(call.connection, identifier, call.now, given.name)
+    except IntegrityError:
+        raise Conflict("Whoever made this has made another destination of that name; give another name") from None
+    told: dict[str, Any] = {"name": given.name} if given.name is not None else {}
+    if given.place is not None or secrets:
+        told |= places.change(call, identifier, given.place, secrets, writes=True)
+    refresh(call.connection, [identifier])
+    _tell(call, decision, "edit", identifier, before={"name": before}, after={"change": "change_destination", **told})
+
+
+def delete(call: Call, identifier: str) -> DestinationDeleted:
+    """Delete a destination, to be restored; what sends to it does not start any more."""
+    name, users = showing.one(call, identifier).name, repository.users(call.connection, identifier)
+    governance.apply(call, DeleteDestination(destination=identifier))
+    return DestinationDeleted(id=identifier, name=name, users=users)
+
+
+def restore(call: Call, identifier: str) -> None:
+    """Bring a deleted destination back."""
+    governance.apply(call, RestoreDestination(destination=identifier))
+
+
+def shown(call: Call, identifier: str) -> DestinationOut:
+    """A destination, and where it points."""
+    found = showing.one(call, identifier)
+    item = repository.shown(call.connection, [found])[0]
+    users = repository.users(call.connection, identifier) if "delete" in found.allowed else None
+    return DestinationOut(**item.model_dump(), place=places.shown(call, identifier), users=users)
+
+
+def _tell(
+    call: Call,
+    decision: Decision,
+    action: str,
+    identifier: str,
+    *,
+    before: dict[str, Any] | None = None,
+    after: dict[str, Any],
+) -> None:
+    event = call.event(
+        CHANGED,
+        allowed=True,
+        action=action,
+        kind=KIND,
+        resource_id=identifier,
+        via=list(decision.via),
+        before=before or {},
+        after=after,
+    )
+    call.record(event)

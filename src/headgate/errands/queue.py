@@ -1,0 +1,121 @@
+"""The life of an errand between a member and a worker: claimed, finished, or lost.
+
+Each function works in one write transaction. A claim counts the fence up; whatever comes with an older one is refused.
+Secrets leave the database here, for a worker, after the member who asked was judged once more.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, delete, select, update
+from sqlalchemy.engine import RowMapping
+
+from headgate.edge.services import Services
+from headgate.errands.models import errand_table
+from headgate.errors import Conflict, Problem
+from headgate.governance.questions import Question, decide
+from headgate.kit.ids import kind_of
+from headgate.places.opening import open_endpoint
+from headgate.places.repository import place_of
+from headgate.worker.steps.context import Endpoint
+
+SECONDS = 60.0
+"""How long a worker may take."""
+LEASE = timedelta(seconds=SECONDS + 30)
+KEPT = timedelta(hours=1)
+BEGUN = 2
+"""How often an errand whose worker was lost is begun at most."""
+REACHING = {"connection": "connect", "destination": "use"}
+"""What an errand needs of who asks for it, by the kind that it is about."""
+LOST = "The worker that ran this errand was lost; ask again"
+
+_rows = errand_table.c
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """An errand for a worker."""
+
+    id: str
+    fence: int
+    errand: str
+    question: dict[str, Any]
+    writes: bool
+    endpoint: Endpoint
+
+
+def may_ask(connection: Connection, now: datetime, member: str, place: str) -> bool:
+    """Whether a member may reach what a connection or destination points at."""
+    kind = kind_of(place) or ""
+    return bool(decide(connection, Question(member, REACHING.get(kind, ""), kind, place), now))
+
+
+def is_waiting(connection: Connection) -> bool:
+    """Whether there is anything to claim."""
+    return connection.execute(select(_rows.id).where(_rows.state == "queued").limit(1)).first() is not None
+
+
+def claim(connection: Connection, now: datetime, services: Services, worker: str, slots: int) -> list[Claimed]:
+    """Take the errands that have waited longest, up to a worker's free slots."""
+    waiting = select(errand_table).where(_rows.state == "queued").order_by(_rows.id).limit(slots)
+    rows = connection.execute(waiting.with_for_update(skip_locked=True)).mappings().all()
+    found = (_take(connection, now, services, worker, row) for row in rows)
+    return [one for one in found if one is not None]
+
+
+def _take(connection: Connection, now: datetime, services: Services, worker: str, row: RowMapping) -> Claimed | None:
+    place, found = row["place_id"], None
+    pointing = place_of(connection, place)
+    code, told = "DENIED", "You may not use this any more"
+    if may_ask(connection, now, row["member_id"], place):
+        code, told = "MOVED", "It was pointed somewhere else after you asked; ask again"
+        if pointing is not None and pointing.version == row["place_version"]:
+            try:
+                found = open_endpoint(connection, services, place)
+            except Problem as problem:
+                code, told = "CANNOT_OPEN", problem.detail
+    if found is None:
+        end(connection, now, row["id"], "failed", error_code=code, error=told)
+        return None
+    fence = row["fence"] + 1
+    values = {"state": "running", "fence": fence, "worker_id": worker, "lease_until": now + LEASE}
+    connection.execute(update(errand_table).where(_rows.id == row["id"]).values(values))
+    return Claimed(row["id"], fence, row["errand"], row["question"], kind_of(place) == "destination", found)
+
+
+def finish(connection: Connection, now: datetime, errand: str, worker: str, fence: int, **told: Any) -> str:
+    """Write what a worker says; the state then. Conflict if the errand is not, or no longer, its own."""
+    row = connection.execute(select(errand_table).where(_rows.id == errand)).mappings().one_or_none()
+    owned = row is not None and (row["worker_id"], row["fence"], row["state"]) == (worker, fence, "running")
+    if not owned:
+        raise Conflict("This errand is not this worker's; drop it")
+    end(connection, now, errand, **told)
+    return str(told["state"])
+
+
+def end(connection: Connection, now: datetime, errand: str, state: str, **told: Any) -> None:
+    """End an errand; what came of it is kept for a while."""
+    values = {"state": state, "finished_at": now, "expires_at": now + KEPT, "lease_until": None, **told}
+    connection.execute(update(errand_table).where(_rows.id == errand).values(values))
+
+
+def has_expired(connection: Connection, now: datetime) -> bool:
+    """Whether there is anything to sweep."""
+    over = ((_rows.state == "running") & (_rows.lease_until < now)) | (_rows.expires_at < now)
+    return connection.execute(select(_rows.id).where(over).limit(1)).first() is not None
+
+
+def sweep(connection: Connection, now: datetime) -> Iterable[str]:
+    """Take back what dead workers held, to be begun again once, and forget what is too old; what was taken back."""
+    connection.execute(delete(errand_table).where(_rows.expires_at < now))
+    over = select(_rows.id, _rows.fence).where(_rows.state == "running", _rows.lease_until < now)
+    lost = connection.execute(over).all()
+    for row in lost:
+        if row.fence < BEGUN:
+            again = {"state": "queued", "worker_id": None, "lease_until": None}
+            connection.execute(update(errand_table).where(_rows.id == row.id).values(again))
+        else:
+            end(connection, now, row.id, "failed", error_code="LOST", error=LOST)
+    return [row.id for row in lost]

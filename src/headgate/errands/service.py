@@ -1,0 +1,79 @@
+"""Errands of a member: asked within limits, seen by nobody else, and shown only while they may still ask."""
+
+from typing import Any
+
+from sqlalchemy import Connection, func, insert, select
+from sqlalchemy.engine import RowMapping
+
+from headgate.edge.call import Call
+from headgate.errands import queue
+from headgate.errands.models import errand_table
+from headgate.errands.schemas import ErrandError, ErrandIn, ErrandOut, Findings
+from headgate.errors import Conflict, NotFound, TooMany
+from headgate.kit.db import fetch
+from headgate.kit.ids import kind_of, new_id
+from headgate.places.repository import place_of
+
+ASKED = "errand.asked"
+KIND = "errand"
+AT_A_TIME = 10
+_rows = errand_table.c
+
+
+def ask(call: Call, place: str, given: ErrandIn) -> str:
+    """Have a worker find something out; the errand's id. The guard has asked whether the caller may reach the place."""
+    pointing = place_of(call.connection, place)
+    if pointing is None:
+        raise Conflict("This points nowhere yet; give it a place first")
+    own = select(func.count()).where(_rows.member_id == call.caller.member, _rows.state.in_(("queued", "running")))
+    if call.connection.execute(own).scalar_one() >= AT_A_TIME:
+        raise TooMany(f"You have {AT_A_TIME} errands waiting or running; wait until one has ended", seconds=5)
+    identifier = new_id(KIND)
+    row = {
+        "id": identifier,
+        "member_id": call.caller.member,
+        "place_id": place,
+        "place_version": pointing.version,
+        "errand": given.errand,
+        "question": given.model_dump(exclude={"errand"}),
+        "state": "queued",
+        "fence": 0,
+        "asked_at": call.now,
+        "expires_at": call.now + queue.KEPT,
+    }
+    call.connection.execute(insert(errand_table).values(row))
+    about: dict[str, Any] = {
+        "kind": kind_of(place),
+        "resource_id": place,
+        "action": queue.REACHING[kind_of(place) or ""],
+    }
+    call.record(call.event(ASKED, allowed=True, **about, after={"errand": given.errand, "pattern": given.pattern}))
+    return identifier
+
+
+def own(call: Call, errand: str) -> RowMapping:
+    """An errand of the caller about something that they may still reach; NotFound for any other."""
+    query = select(errand_table).where(_rows.id == errand, _rows.member_id == call.caller.member)
+    row = call.connection.execute(query).mappings().one_or_none()
+    if row is None:
+        raise NotFound
+    kind = kind_of(row["place_id"]) or ""
+    if not call.decide(queue.REACHING[kind], kind, row["place_id"]):
+        call.note_denial(queue.REACHING[kind], kind, row["place_id"])
+        raise NotFound
+    return row
+
+
+def shown(row: RowMapping) -> ErrandOut:
+    """An errand, as its member sees it."""
+    names = ("id", "errand", "state", "asked_at", "finished_at", "expires_at")
+    error = ErrandError(code=row["error_code"], message=row["error"] or "") if row["error_code"] else None
+    result = Findings(**row["result"]) if row["result"] else None
+    return ErrandOut(**{name: row[name] for name in names}, about=row["place_id"], result=result, error=error)
+
+
+def has_ended(connection: Connection, member: str, errand: str) -> bool:
+    """Whether there is nothing to wait for: it is over, or no errand of this member."""
+    text = "SELECT state FROM errands WHERE id = :id AND member_id = :member"
+    rows = fetch(connection, text, {"id": errand, "member": member})
+    return not rows or rows[0][0] not in {"queued", "running"}

@@ -1,0 +1,34 @@
+"""Makes data spaces."""
+
+from sqlalchemy import insert
+from sqlalchemy.exc import IntegrityError
+
+from headgate.audit.events import CHANGED
+from headgate.edge.call import Call
+from headgate.errors import Conflict
+from headgate.resources import writing
+from headgate.resources.index import refresh
+from headgate.spaces.models import space_table
+
+
+def create(call: Call, name: str) -> str:
+    """Make a space that the caller owns; its id. Who may not make spaces learns nothing of the names of others."""
+    decision = call.require("create_space", "organization", "organization")
+    member = call.caller.member
+    try:
+        space = writing.add(call.connection, "space", name, call.now, member, scope=member)
+    except IntegrityError:
+        raise Conflict(f"You have made a space called {name!r} already; names that look alike are the same") from None
+    call.connection.execute(insert(space_table).values(id=space, owner_id=member, personal=False))
+    refresh(call.connection, [space])
+    event = call.event(
+        CHANGED,
+        allowed=True,
+        action="create",
+        kind="space",
+        resource_id=space,
+        via=list(decision.via),
+        after={"change": "create_space", "name": name, "owner": member},
+    )
+    call.record(event)
+    return space
