@@ -9,6 +9,7 @@ import os
 import shutil
 import unicodedata
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -51,8 +52,8 @@ def from_volume(step: Land, context: Context, state: dict[str, Any] | None) -> G
         return Got()
     volume = step.volume.id
     found = [one for one in context.volumes.files(volume) if matches(step.stream.name, one.path)]
-    copies = _folder(step, context, "copies")
-    return _got(step, context, found, state, lambda one: context.volumes.local(volume, one, copies))
+    copies = empty_folder(step, context, "copies")
+    return gathered(step, context, found, state, lambda one: context.volumes.local(volume, one, copies))
 
 
 def from_folder(step: Land, path: str, context: Context, state: dict[str, Any] | None) -> Got:
@@ -62,32 +63,44 @@ def from_folder(step: Land, path: str, context: Context, state: dict[str, Any] |
     except OutOfBounds as error:
         raise StepFailed("FOLDER_REFUSED", str(error)) from None
     found = [one for one in _below(root) if matches(step.stream.name, one.path)]
-    return _got(step, context, found, state, lambda one: root / one.path)
+    return gathered(step, context, found, state, lambda one: root / one.path)
 
 
-def _got(
+def gathered(
     step: Land,
     context: Context,
     found: Sequence[VolumeFile],
     state: dict[str, Any] | None,
     local: Callable[[VolumeFile], Path],
+    *,
+    at_once: int = 1,
 ) -> Got:
+    """Those of some files that are to be read, once `local` has brought each to this machine, so many at once."""
     if len(found) > MAX_FILES:
         raise StepFailed("TOO_MANY_FILES", f"{step.stream.name} names {len(found)} files; a stream takes {MAX_FILES}")
     by_file = step.stream.read == "incremental" and step.stream.cursor is None
     new = _unseen(found, state) if by_file else list(found)
-    folder = _folder(step, context, "files")
-    files = []
-    for number, one in enumerate(sorted(new, key=lambda file: file.path)):
+    new.sort(key=lambda file: file.path)
+    folder = empty_folder(step, context, "files")
+
+    def bring(one: VolumeFile) -> Path:
         context.check_stopped()
-        link = folder / f"{number:06}{_ending(one.path)}"
-        link.symlink_to(local(one))
-        files.append(GotFile(str(link), one.path, one.size))
+        return local(one)
+
+    files = []
+    with ThreadPoolExecutor(at_once, "files") as pool:
+        try:
+            for number, (one, place) in enumerate(zip(new, pool.map(bring, new), strict=True)):
+                link = folder / f"{number:06}{_ending(one.path)}"
+                link.symlink_to(place)
+                files.append(GotFile(str(link), one.path, one.size))
+        finally:
+            pool.shutdown(cancel_futures=True)
     _tell(step, context, len(found), files)
     return Got(files, _seen(found) if by_file else None)
 
 
-def _folder(step: Land, context: Context, name: str) -> Path:
+def empty_folder(step: Land, context: Context, name: str) -> Path:
     """An empty folder for a step."""
     found = context.folder / step.table.id / name
     shutil.rmtree(found, ignore_errors=True)
@@ -96,7 +109,7 @@ def _folder(step: Land, context: Context, name: str) -> Path:
 
 
 def _tell(step: Land, context: Context, known: int, files: list[GotFile]) -> None:
-    where = f"{step.volume}" if step.volume else "the folder"
+    where = f"{step.volume}" if step.volume else "the connection"
     if not known:
         context.log(f"No file of {where} matches {step.stream.name}", "warning")
     elif not files:
