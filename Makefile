@@ -32,7 +32,7 @@ demo: jars ## Start a small company with its data, and questions to ask it
 	$(BIN)/headgate demo
 
 .PHONY: test
-test: jars postgres sandbox ## Run all tests, on SQLite and PostgreSQL, with Spark
+test: jars postgres mariadb sandbox ## Run all tests, on SQLite and PostgreSQL, with Spark
 	$(BIN)/pytest -n $(WORKERS) --dist loadgroup -m "not spark"
 	$(BIN)/pytest -m spark
 
@@ -83,6 +83,10 @@ lock: $(READY) ## Resolve the locks anew
 .PHONY: postgres
 postgres:
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || tools/need :postgresql
+
+.PHONY: mariadb
+mariadb:
+	@test -x /usr/sbin/mariadbd || command -v mariadbd >/dev/null || tools/need :mariadb-server
 
 .PHONY: sandbox
 sandbox:
