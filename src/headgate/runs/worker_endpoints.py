@@ -113,7 +113,7 @@ def _job(call: Call, claimed: queue.Claimed) -> RunJobOut:
     wait=until_cancelled,
 )
 def beat_runs(stages: Stages, body: RunHeartbeatIn, wait: Wait = 0) -> OrdersOut:
-    """Keep a worker's runs alive, and tell how far they are. The answer says what to stop, at once when there is any."""
+    """Keep a worker's runs alive, and tell how far they are. The answer says what to stop, at once if there is any."""
 
     def work(call: Call) -> OrdersOut:
         note_worker(call.connection, call.now, body.worker, body.name, body.version, body.state)

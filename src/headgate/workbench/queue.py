@@ -4,7 +4,7 @@ Each function works in one write transaction. A claim counts the fence up; whate
 The work token lives from claim to end, so that nothing is committed for a statement that no longer runs.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -39,6 +39,7 @@ LOST_AFTER_COMMIT = (
     "The worker that ran this statement was lost after it had written: look at the table's history before you run it "
     "again"
 )
+MISSING = "TABLE_OR_VIEW_NOT_FOUND"
 REFUSED = "REFUSED"
 """The code of a statement that the guard in Spark refused."""
 CREDENTIALS_ENDED = "The token by which this statement was submitted has ended"
@@ -57,6 +58,8 @@ class Claimed:
     sql: str
     token: str
     max_rows: int
+    more: tuple[str, ...] = ()
+    """Of a probe: what else it analyses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +154,8 @@ def _take(connection: Connection, now: datetime, settings: Settings, worker: str
         fence=fence,
         expires=now + timedelta(seconds=settings.sql.statement_seconds) + SPARE,
     )
-    return Claimed(row["id"], fence, row["purpose"], row["sql"], secret, row["max_rows"])
+    more = tuple((row["save"] or {}).get("more", ()))
+    return Claimed(row["id"], fence, row["purpose"], row["sql"], secret, row["max_rows"], more)
 
 
 def beat(connection: Connection, now: datetime, worker: str, beats: Sequence[Beat]) -> Orders:
@@ -184,18 +188,36 @@ def owned(connection: Connection, statement: str, worker: str, fence: int) -> Ro
     return found
 
 
-def finish(connection: Connection, now: datetime, settings: Settings, row: RowMapping, outcome: Outcome) -> str:
+Save = Callable[[Connection, datetime, RowMapping, list[str], str | None], str]
+"""Writes what a probe was for: takes its row, the tables that it has loaded, and what it did not find; gives the id."""
+
+
+def save_query(connection: Connection, now: datetime, row: RowMapping, tables: list[str], missing: str | None) -> str:
+    """Write the saved query that a probe was for."""
+    if missing is not None:
+        raise saving.NotSaved(missing)
+    return saving.save_probed(connection, now, row, tables)
+
+
+def finish(
+    connection: Connection,
+    now: datetime,
+    settings: Settings,
+    row: RowMapping,
+    outcome: Outcome,
+    save: Save = save_query,
+) -> str:
     """End a statement with what came of it, or put it back to be begun again; its state then."""
     if outcome.state in {"lost", "returned"}:
         return give_back(connection, now, row, outcome)
     _end_works(connection, now, row["id"])
     if row["state"] == "cancelling" and not has_committed(connection, row["id"]):
         return _end(connection, now, row["id"], "cancelled")
+    if row["purpose"] == "probe" and outcome.error_code in {None, MISSING}:
+        return _finish_probe(connection, now, row, outcome, save)
     if outcome.state != "succeeded":
         _note_refusal(connection, now, row, outcome)
         return _end(connection, now, row["id"], "failed", outcome.error_code or "FAILED", outcome.error)
-    if row["purpose"] == "probe":
-        return _finish_probe(connection, now, row)
     _note_reads(connection, row["id"])
     values: dict[str, Any] = {
         "columns": outcome.columns,
@@ -219,12 +241,15 @@ def _note_refusal(connection: Connection, now: datetime, row: RowMapping, outcom
     record(connection, [Event(now, DENIED, allowed=False, **who, **about, after=what)])
 
 
-def _finish_probe(connection: Connection, now: datetime, row: RowMapping) -> str:
-    """Save the query whose reads are known now, in this transaction, or say why not."""
+def _finish_probe(connection: Connection, now: datetime, row: RowMapping, outcome: Outcome, save: Save) -> str:
+    """Save what the probe was for, whose reads are known now, in this transaction, or say why not."""
+    missing = (outcome.error or MISSING) if outcome.error_code == MISSING else None
     try:
-        saved = saving.save_probed(connection, now, row, loaded(connection, row["id"]))
+        with connection.begin_nested():
+            saved = save(connection, now, row, loaded(connection, row["id"]), missing)
     except saving.NotSaved as error:
-        return _end(connection, now, row["id"], "failed", "NOT_SAVED", str(error))
+        code = MISSING if missing is not None and str(error) == missing else "NOT_SAVED"
+        return _end(connection, now, row["id"], "failed", code, str(error))
     return _end(connection, now, row["id"], "succeeded", saved_query_id=saved)
 
 

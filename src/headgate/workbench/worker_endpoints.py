@@ -1,6 +1,7 @@
 """What workers call: claim statements, keep them alive, upload pages, finish. By the worker secret, never a token."""
 
 from contextlib import suppress
+from functools import partial
 from typing import Annotated, Any
 
 from anyio import CapacityLimiter
@@ -13,6 +14,7 @@ from headgate.edge.identity import worker as identify
 from headgate.edge.routes import Audit, GovernedRouter, Stages
 from headgate.edge.services import Services
 from headgate.errors import Conflict, Invalid, NotSignedIn, Unavailable
+from headgate.pipelines.probing import PIPELINE, save_probed
 from headgate.warehouse.places import result_page
 from headgate.warehouse.store import Taken
 from headgate.workbench import queue, repository, turns
@@ -180,7 +182,8 @@ def finish_statement(stages: Stages, statement_id: StatementPath, body: FinishIn
         row = queue.owned(call.connection, statement_id, body.worker, body.fence)
         if body.state == "succeeded" and row["purpose"] == "statement" and not is_whole:
             raise Invalid("body: a statement that succeeded has columns, pages and a first page")
-        return queue.finish(call.connection, call.now, call.settings, row, outcome)
+        save = partial(save_probed, call.services) if PIPELINE in (row["save"] or {}) else queue.save_query
+        return queue.finish(call.connection, call.now, call.settings, row, outcome, save)
 
     state = stages.write(work)
     if state != "succeeded":

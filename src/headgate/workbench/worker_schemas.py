@@ -40,6 +40,7 @@ class Job(BaseModel):
     sql: str
     token: str = Field(description="For the catalog; it is stored nowhere")
     max_rows: int
+    more: list[str] = Field(default_factory=list, description="Of a probe: what else it analyses")
 
 
 class Claims(BaseModel):

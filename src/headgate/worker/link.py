@@ -45,6 +45,7 @@ class Job:
     max_bytes: int
     page_bytes: int
     seconds: float
+    more: tuple[str, ...] = ()
 
 
 class Link:

@@ -4,6 +4,7 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from headgate.engine.errors import EngineDown, Refused, SqlFailed
@@ -16,6 +17,8 @@ ENGINE_DOWN = "ENGINE_DOWN"
 NO_ENGINE = "Spark does not run here. Whoever operates this installation can ask `headgate doctor` what is missing"
 LOST_ENGINE = "Spark ended while it ran this statement, twice; it may need more memory (`spark.memory`)"
 FAULT = "This is a fault of ours; the worker's log says more under the statement's id"
+RUN_ARGUMENTS = dict.fromkeys(("run_time", "window_start", "window_end"), datetime(2000, 1, 1, tzinfo=UTC))
+"""What a query of a pipeline may name as `:run_time` and so on; a probe only needs that they are times."""
 GRACE = 30.0
 """Seconds after which a statement that was interrupted, and does not end, is given up."""
 _log = get_logger("headgate.worker")
@@ -125,7 +128,8 @@ class Running:
         if is_stopped:
             self._failed("OPERATION_CANCELED", "The statement was stopped")
         elif self.job.purpose == "probe":
-            session.schema(self.job.sql)
+            for sql in (self.job.sql, *self.job.more):
+                session.schema(sql, args=RUN_ARGUMENTS)
             self._finish("succeeded")
         else:
             self._query(session)

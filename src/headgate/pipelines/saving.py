@@ -1,0 +1,253 @@
+"""Saving a pipeline: its state before and after is judged, its outputs get their rows and ids, and its author is from
+then on whom it acts for.
+
+What a query reads only Spark can tell: then a save is a job, whose last transaction is the one that saves (probing.py).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import delete, insert, select, update
+from sqlalchemy.engine import RowMapping
+
+from headgate.access.decision import Decision
+from headgate.edge.call import Call
+from headgate.errors import Denied, Invalid
+from headgate.governance.lookup import Lookup
+from headgate.governance.making import require_new
+from headgate.governance.questions import Asker, Question, decide
+from headgate.kit.ids import kind_of
+from headgate.kit.names import BadName, check_name
+from headgate.lakehouse.models import table_ref_table
+from headgate.lakehouse.service import create_item
+from headgate.pipelines import definitions
+from headgate.pipelines.models import pipeline_connection_table, pipeline_definition_table, pipeline_table
+from headgate.pipelines.planning import AnyDefinition
+from headgate.pipelines.steps import REJECTED
+from headgate.places.repository import place_of
+from headgate.resources import writing
+from headgate.resources.index import refresh
+
+KIND = "pipeline"
+SAVED, CHANGED, DELETED, CONFIRMED = "pipeline.saved", "pipeline.changed", "pipeline.deleted", "pipeline.confirmed"
+_pipelines, _definitions = pipeline_table.c, pipeline_definition_table.c
+_refs, _uses = table_ref_table.c, pipeline_connection_table.c
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A pipeline as its author wants it."""
+
+    definition: AnyDefinition
+    name: str | None = None
+    """Left out, the stored one stays."""
+    description: str | None = None
+    project: str | None = None
+    deactivate_after: int | None = None
+    own: str | None = None
+    """The stored pipeline; none if this is a new one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A table or volume that a definition names."""
+
+    name: str
+    mode: str
+    enabled: bool
+    item_id: str | None
+    layer_id: str | None
+
+
+def refs(call: Call, definition: AnyDefinition, probed: list[str]) -> list[Ref]:
+    """All that a definition reads and writes, by name and id; `probed` are the reads that Spark told."""
+    lookup = Lookup(call.connection)
+    writes = definitions.outputs(definition)
+    if isinstance(definition, definitions.Source):
+        writes |= {name + REJECTED: on for name, on in writes.items()}
+    reads = dict.fromkeys([*definitions.declared_reads(definition), *probed], True)
+    found = []
+    for mode, names in (("read", reads), ("write", writes)):
+        for name, enabled in names.items():
+            # What a run writes it may also read: that is no read of its own.
+            if mode == "write" or name not in writes:
+                found.append(Ref(name, mode, enabled, *lookup.table(name)))
+    return found
+
+
+def output_layer(definition: AnyDefinition) -> str | None:
+    """The name of the layer that the outputs are in, where the kind has one."""
+    match definition:
+        case definitions.Source():
+            return definition.output_layer.lower()
+        case definitions.Query() | definitions.History():
+            return definition.output.partition(".")[0]
+        case definitions.Notebook() if definition.outputs:
+            return definition.outputs[0].table.partition(".")[0]
+    return None
+
+
+def state(draft: Draft, found: list[Ref]) -> dict[str, Any]:
+    """The draft, as the rule tables judge it."""
+    definition = draft.definition
+    place = {"project": draft.project} if draft.project and draft.own is None else {}
+    return {
+        "pipeline_kind": definition.kind,
+        "output_layer": output_layer(definition),
+        "reads": [one.name for one in found if one.mode == "read"],
+        "writes": [one.name for one in found if one.mode == "write"],
+        "disabled": [one.name for one in found if not one.enabled],
+        "connections": definitions.connections(definition),
+        "destination": definition.destination if isinstance(definition, definitions.Delivery) else None,
+        **place,
+    }
+
+
+def judge(call: Call, draft: Draft, found: list[Ref]) -> Decision:
+    """The decision about a save, if it allows; else a refusal with the reasons."""
+    wanted = state(draft, found)
+    if draft.own is None:
+        return require_new(call, "create" if draft.project else "add", KIND, wanted)
+    limits = call.caller.narrowing
+    action = "update" if _project(call, draft.own) else "edit"
+    asker = Asker(call.caller.member, limits)
+    question = Question(call.caller.member, action, KIND, draft.own, wanted, limits, asker)
+    decision = decide(call.connection, question, call.now)
+    if decision:
+        return decision
+    if not call.decide(action, KIND, draft.own):
+        call.refuse(action, KIND, draft.own)
+    call.note_denial(action, KIND, draft.own)
+    raise Denied(
+        "You may not save this definition: it needs Editor on every table that it adds, Editor on the layer of outputs "
+        "that do not exist yet, and the use of its connection and destination"
+    )
+
+
+def _project(call: Call, pipeline_id: str) -> str | None:
+    return call.connection.execute(select(_pipelines.project_id).where(_pipelines.id == pipeline_id)).scalar()
+
+
+def save(call: Call, draft: Draft, probed: list[str], unresolved: str | None = None) -> str:
+    """Judge and write a pipeline, in this transaction; its id."""
+    found = refs(call, draft.definition, probed)
+    decision = judge(call, draft, found)
+    _check_volumes(draft.definition, found)
+    found = [_made(call, one) for one in found]
+    missing = [one.name for one in found if one.item_id is None]
+    if missing:
+        unresolved = unresolved or f"{', '.join(missing)} does not exist"
+    layer = Lookup(call.connection).of("layer", output_layer(draft.definition))
+    destination = draft.definition.destination if isinstance(draft.definition, definitions.Delivery) else None
+    values = {"pipeline_kind": draft.definition.kind, "output_layer_id": layer, "destination_id": destination}
+    identifier = _write(call, draft, values)
+    _write_definition(call, draft, identifier, unresolved)
+    _write_refs(call, identifier, found, definitions.connections(draft.definition))
+    refresh(call.connection, [identifier])
+    after = {"version": _row(call, identifier)["version"], "kind": draft.definition.kind, "refs": len(found)}
+    call.record(
+        call.event(
+            SAVED, allowed=True, action="edit", kind=KIND, resource_id=identifier, via=list(decision.via), after=after
+        )
+    )
+    return identifier
+
+
+def _check_volumes(definition: AnyDefinition, found: list[Ref]) -> None:
+    """A volume is not made by a run: it must be there."""
+    if not isinstance(definition, definitions.Notebook):
+        return
+    for one in found:
+        if one.name in definition.output_volumes and (one.item_id is None or kind_of(one.item_id) != "volume"):
+            raise Invalid(f"body.definition.output_volumes: there is no volume {one.name}; make it first")
+
+
+def _made(call: Call, ref: Ref) -> Ref:
+    """An output that does not exist yet gets its row and its id now."""
+    if ref.mode != "write" or ref.item_id is not None:
+        return ref
+    if ref.layer_id is None:
+        raise Invalid(f"body.definition: there is no layer {ref.name.partition('.')[0]!r} that you may write to")
+    item = create_item(call, "table", ref.layer_id, ref.name.partition(".")[2])
+    return Ref(ref.name, ref.mode, ref.enabled, item, ref.layer_id)
+
+
+def _write(call: Call, draft: Draft, values: dict[str, Any]) -> str:
+    member = call.caller.member
+    if draft.own is not None:
+        writing.touch(call.connection, draft.own, call.now, _name(draft.name) if draft.name else None)
+        changed = {**values, "acts_for_id": member}
+        call.connection.execute(update(pipeline_table).where(_pipelines.id == draft.own).values(changed))
+        return draft.own
+    identifier = writing.add(call.connection, KIND, _name(draft.name or ""), call.now, member)
+    owner = member if draft.project else None
+    fixed = {"id": identifier, "project_id": draft.project, "acts_for_id": member, "owner_id": owner}
+    call.connection.execute(insert(pipeline_table).values(**fixed, **values))
+    return identifier
+
+
+def _name(name: str) -> str:
+    try:
+        return check_name(name)
+    except BadName as error:
+        raise Invalid(f"body.name: {error}") from None
+
+
+def _write_definition(call: Call, draft: Draft, identifier: str, unresolved: str | None) -> None:
+    values: dict[str, Any] = {
+        "definition": draft.definition.model_dump(mode="json"),
+        "unresolved": unresolved,
+        "saved_at": call.now,
+        "saved_by_id": call.caller.member,
+        "place_versions": place_versions(call, draft.definition),
+    }
+    if draft.description is not None:
+        values["description"] = draft.description
+    if draft.deactivate_after is not None:
+        values["deactivate_after"] = draft.deactivate_after or None
+    stored = _row(call, identifier) if draft.own else None
+    if stored is None:
+        new = {"pipeline_id": identifier, "version": 1, "active": True, "failures": 0}
+        call.connection.execute(insert(pipeline_definition_table).values(**new, **values))
+        return
+    values |= {"version": stored["version"] + 1, "failures": 0}
+    mine = _definitions.pipeline_id == identifier
+    call.connection.execute(update(pipeline_definition_table).where(mine).values(values))
+
+
+def place_versions(call: Call, definition: AnyDefinition) -> dict[str, int]:
+    """Where the connections and the destination of a definition point now."""
+    places = definitions.connections(definition)
+    if isinstance(definition, definitions.Delivery):
+        places.append(definition.destination)
+    found = {one: place_of(call.connection, one) for one in places}
+    gone = [one for one, place in found.items() if place is None]
+    if gone:
+        raise Invalid(f"body.definition: {gone[0]} points nowhere yet; say where it points first")
+    return {one: place.version for one, place in found.items() if place is not None}
+
+
+def _row(call: Call, identifier: str) -> RowMapping:
+    mine = select(pipeline_definition_table).where(_definitions.pipeline_id == identifier)
+    return call.connection.execute(mine).mappings().one()
+
+
+def _write_refs(call: Call, identifier: str, found: list[Ref], connections: list[str]) -> None:
+    call.connection.execute(delete(table_ref_table).where(_refs.resource_id == identifier))
+    rows: list[dict[str, Any]] = [
+        {
+            "resource_id": identifier,
+            "mode": one.mode,
+            "ref": one.name,
+            "item_id": one.item_id,
+            "layer_id": one.layer_id,
+            "enabled": one.enabled,
+        }
+        for one in found
+    ]
+    if rows:
+        call.connection.execute(insert(table_ref_table), rows)
+    call.connection.execute(delete(pipeline_connection_table).where(_uses.pipeline_id == identifier))
+    if connections:
+        uses = [{"pipeline_id": identifier, "connection_id": one} for one in connections]
+        call.connection.execute(insert(pipeline_connection_table), uses)
