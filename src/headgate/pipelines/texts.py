@@ -50,7 +50,8 @@ def sql_name(name: str) -> str:
     return lower
 
 
-def _item(text: str) -> str:
+def item_ref(text: str) -> str:
+    """The name of a table or volume with that of its layer, without case; ValueError says how to write one."""
     layer, dot, name = text.partition(".")
     if not dot:
         raise ValueError(f"{text[:140]!r} names no layer; write layer.table, as in raw.orders")
@@ -97,8 +98,8 @@ def literal(text: str) -> str:
 
 Duration = Annotated[str, Field(max_length=40, examples=["3 days"]), AfterValidator(_is_duration)]
 SqlName = Annotated[str, Field(max_length=128, examples=["orders"]), AfterValidator(sql_name)]
-TableRef = Annotated[str, Field(max_length=260, examples=["raw.orders"]), AfterValidator(_item)]
-ItemRef = Annotated[str, Field(max_length=260, examples=["raw.landing"]), AfterValidator(_item)]
+TableRef = Annotated[str, Field(max_length=260, examples=["raw.orders"]), AfterValidator(item_ref)]
+ItemRef = Annotated[str, Field(max_length=260, examples=["raw.landing"]), AfterValidator(item_ref)]
 ColumnName = Annotated[str, Field(min_length=1, max_length=255, examples=["order_id"]), AfterValidator(_column)]
 Columns = Annotated[tuple[ColumnName, ...], Field(max_length=100)]
 Transform = Annotated[str, Field(max_length=300, examples=["day(ordered_at)"]), AfterValidator(_is_transform)]
