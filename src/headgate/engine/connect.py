@@ -7,8 +7,9 @@ sessions when one is closed, asks the server again after each error, and retries
 import logging
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from headgate.engine.errors import EngineDown
@@ -27,6 +28,10 @@ _OPTIONS = (
     ("grpc.keepalive_timeout_ms", 20_000),
 )
 _CHUNK_BYTES = 4 << 20
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+Arguments = Mapping[str, datetime | str | int]
+"""Values by the names that a statement calls them by, as `:name`. Times are aware."""
 
 
 def messages() -> Any:
@@ -116,7 +121,7 @@ class Session:
         operation = proto.ConfigRequest.Operation(set=proto.ConfigRequest.Set(pairs=pairs))
         self._connection.quick("Config", self._request(proto.ConfigRequest, operation=operation))
 
-    def execute(self, sql: str, operation: str, most: int | None) -> Iterator[Any]:
+    def execute(self, sql: str, operation: str, most: int | None, args: Arguments | None = None) -> Iterator[Any]:
         """The answers to a statement, executed once, with at most so many rows. Closing the iterator lets go of it."""
         proto = self._proto
         options = [
@@ -129,7 +134,7 @@ class Session:
         ]
         # As a relation, not as a command: so that a query is analysed once, and a command still executed once.
         request = self._request(
-            proto.ExecutePlanRequest, operation_id=operation, plan=self._plan(sql, most), request_options=options
+            proto.ExecutePlanRequest, operation_id=operation, plan=self._plan(sql, most, args), request_options=options
         )
         self._stream = stream = self._connection.call(self._connection.stub.ExecutePlan(request))
         last = None
@@ -146,10 +151,10 @@ class Session:
             stream.cancel()
             self._let_go(operation)
 
-    def analyse(self, sql: str) -> Any:
+    def analyse(self, sql: str, args: Arguments | None = None) -> Any:
         """The schema of a query, which is not executed."""
         proto = self._proto
-        schema = proto.AnalyzePlanRequest.Schema(plan=self._plan(sql))
+        schema = proto.AnalyzePlanRequest.Schema(plan=self._plan(sql, None, args))
         return self._connection.quick("AnalyzePlan", self._request(proto.AnalyzePlanRequest, schema=schema)).schema
 
     def interrupt(self, operation: str) -> bool:
@@ -173,13 +178,23 @@ class Session:
         """Free the session, and stop what it runs."""
         self._connection.quick("ReleaseSession", self._request(self._proto.ReleaseSessionRequest))
 
-    def _plan(self, sql: str, most: int | None = None) -> Any:
+    def _plan(self, sql: str, most: int | None, args: Arguments | None) -> Any:
         proto = self._proto
-        found = proto.Relation(sql=proto.SQL(query=sql))
+        named = {name: self._argument(value) for name, value in (args or {}).items()}
+        found = proto.Relation(sql=proto.SQL(query=sql, named_arguments=named))
         if most is not None:
             # A part of a result is in memory as a whole: without a limit, one statement could take the server down.
             found = proto.Relation(limit=proto.Limit(input=found, limit=most))
         return proto.Plan(root=found)
+
+    def _argument(self, value: datetime | str | int) -> Any:
+        """A value that a statement names `:name`. It is never a part of its text."""
+        literal = self._proto.Expression.Literal
+        if isinstance(value, datetime):
+            found = literal(timestamp=(value - _EPOCH) // timedelta(microseconds=1))
+        else:
+            found = literal(string=value) if isinstance(value, str) else literal(long=value)
+        return self._proto.Expression(literal=found)
 
     def _again(self, operation: str, last: str | None) -> Any:
         request = self._request(self._proto.ReattachExecuteRequest, operation_id=operation, last_response_id=last)

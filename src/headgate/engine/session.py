@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from headgate.engine import failures
-from headgate.engine.connect import Connection, Session
+from headgate.engine.connect import Arguments, Connection, Session
 from headgate.engine.errors import TIME_LIMIT, EngineDown, Refused, SqlFailed
 
 if TYPE_CHECKING:
@@ -80,16 +80,18 @@ class SqlSession:
         *,
         seconds: float | None = None,
         max_rows: int | None = None,
+        args: Arguments | None = None,
     ) -> Answer:
         """Execute a statement, once. Comes back with the first rows, or at the end.
 
         It is stopped after so many seconds, if given. No more rows come than `max_rows`; left out, one more than the
-        settings keep, so that a reader sees that there are more. A session whose statement was stopped runs no other.
+        settings keep, so that a reader sees that there are more. `args` are the values that it names as `:name`. A
+        session whose statement was stopped runs no other.
         """
         if self._stopped is not None:
             raise self._stopped
         told = on_progress or (lambda _: None)
-        batches = self._batches(sql, told, seconds, max_rows or self._most)
+        batches = self._batches(sql, told, seconds, max_rows or self._most, args)
         try:
             first = next(batches)
         except StopIteration:
@@ -98,13 +100,13 @@ class SqlSession:
             return Answer(pa.schema([]), iter(()))
         return Answer(first.schema, _after(first, batches))
 
-    def schema(self, sql: str) -> "pa.Schema":
+    def schema(self, sql: str, args: Arguments | None = None) -> "pa.Schema":
         """The columns that a query would give. Nothing is executed."""
         from pyspark.sql.connect.types import proto_schema_to_pyspark_data_type
         from pyspark.sql.pandas.types import to_arrow_schema
 
         with self._told():
-            found = self._session.analyse(sql)
+            found = self._session.analyse(sql, args)
         struct: Any = proto_schema_to_pyspark_data_type(found.schema)
         return to_arrow_schema(struct)
 
@@ -145,7 +147,12 @@ class SqlSession:
             self._on_stuck()
 
     def _batches(
-        self, sql: str, on_progress: Callable[[Progress], None], seconds: float | None, most: int
+        self,
+        sql: str,
+        on_progress: Callable[[Progress], None],
+        seconds: float | None,
+        most: int,
+        args: Arguments | None,
     ) -> Iterator["pa.RecordBatch"]:
         self._operation = operation = str(uuid.uuid4())
         limit = threading.Timer(seconds, self._stop, [_too_long(seconds)]) if seconds is not None else None
@@ -155,7 +162,7 @@ class SqlSession:
         ended = False
         try:
             with self._told():
-                yield from _decoded(self._session.execute(sql, operation, most), on_progress)
+                yield from _decoded(self._session.execute(sql, operation, most, args), on_progress)
             ended = True
         except (SqlFailed, Refused, EngineDown):
             ended = True

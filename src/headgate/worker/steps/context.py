@@ -85,7 +85,7 @@ class Session(Protocol):
     def run(self, sql: str, on_progress: Any = None, **more: Any) -> Any:
         """Execute a statement."""
 
-    def schema(self, sql: str) -> Any:
+    def schema(self, sql: str, args: Any = None) -> Any:
         """The columns that a query would give."""
 
     def interrupt(self) -> None:
