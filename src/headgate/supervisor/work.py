@@ -48,11 +48,16 @@ def work(settings: Settings, server: str, secret: str | None = None) -> None:
     """Run a server's statements on this machine's Spark. Without a secret, the server is this installation's own."""
     # Only this process loads what speaks with Spark.
     from headgate.engine.member import MemberSpark  # noqa: PLC0415
+    from headgate.engine.platform import PlatformSpark  # noqa: PLC0415
     from headgate.worker.process import Worker  # noqa: PLC0415
+    from headgate.worker.runs import Runs  # noqa: PLC0415
 
     secret = secret or derived_secret(Sort.worker, key_file(settings).key("worker"))
     spark = MemberSpark(settings, f"{server}/iceberg")
     worker = Worker(server, secret, spark, slots=settings.spark.slots, prewarm=settings.spark.prewarm)
+    platform = PlatformSpark(settings, f"{server}/iceberg")
+    folder = settings.data_dir.absolute() / "work" / "runs"
+    worker.parts.append(Runs(worker.link, settings, folder, spark, platform))
     # From a thread of its own: the main thread may hold the very lock that `stop` takes.
     signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=worker.stop, daemon=True).start())
     signal.signal(signal.SIGINT, signal.SIG_IGN)

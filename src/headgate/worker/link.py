@@ -52,7 +52,7 @@ class Link:
     """The server, as one worker calls it."""
 
     def __init__(self, server: str, secret: str, worker: str, name: str) -> None:
-        self.worker, self._about = worker, {"worker": worker, "name": name, "version": __version__}
+        self.worker, self.about = worker, {"worker": worker, "name": name, "version": __version__}
         headers = {"Authorization": f"Bearer {secret}"}
         limits = httpx.Limits(max_connections=64, max_keepalive_connections=16)
         self._http = httpx.Client(base_url=server, headers=headers, timeout=ANSWER_SECONDS, limits=limits)
@@ -64,26 +64,26 @@ class Link:
 
     def claim(self, slots: int, total: int, state: dict[str, Any]) -> list[Job]:
         """Statements to run in so many free slots, of all; waits for some."""
-        body = {**self._about, "state": state, "slots": slots, "total": total}
-        found = self._ask("POST", "/api/worker/claim", json=body, params={"wait": POLL_SECONDS})
+        body = {**self.about, "state": state, "slots": slots, "total": total}
+        found = self.ask("POST", "/api/worker/claim", json=body, params={"wait": POLL_SECONDS})
         limits = {"max_bytes": found["max_bytes"], "page_bytes": found["page_bytes"]}
         return [Job(**one, **limits, seconds=found["statement_seconds"]) for one in found["jobs"]]
 
     def beat(self, running: list[dict[str, Any]], state: dict[str, Any], wait: float) -> tuple[list[str], list[str]]:
         """Keep statements alive; which of them to interrupt, and which are no longer ours."""
-        body = {**self._about, "state": state, "running": running}
-        found = self._ask("POST", "/api/worker/heartbeat", json=body, params={"wait": wait})
+        body = {**self.about, "state": state, "running": running}
+        found = self.ask("POST", "/api/worker/heartbeat", json=body, params={"wait": wait})
         return found["cancel"], found["lost"]
 
     def leave(self) -> None:
         """Say that this worker stops, so that a claim under way gets nothing. A server that is away need not know."""
         with suppress(httpx.HTTPError, BadSecret):
-            body = {**self._about, "state": {LEAVING: True}, "running": []}
-            self._ask("POST", "/api/worker/heartbeat", json=body, timeout=2)
+            body = {**self.about, "state": {LEAVING: True}, "running": []}
+            self.ask("POST", "/api/worker/heartbeat", json=body, timeout=2)
 
     def upload(self, job: Job, number: int, page: bytes) -> None:
         """Store a page; Dropped if the statement is not ours any more."""
-        self._surely(
+        self.surely(
             "PUT",
             f"/api/worker/statements/{job.id}/pages/{number}",
             content=page,
@@ -95,21 +95,22 @@ class Link:
         """Say what came of a statement; its state then. Dropped if it is not ours any more."""
         page = base64.b64encode(first_page).decode() if first_page is not None else None
         body = {"worker": self.worker, "fence": job.fence, "state": state, "first_page": page, **more}
-        return str(self._surely("POST", f"/api/worker/statements/{job.id}/finish", json=body)["state"])
+        return str(self.surely("POST", f"/api/worker/statements/{job.id}/finish", json=body)["state"])
 
-    def _ask(self, method: str, path: str, **more: Any) -> Any:
+    def ask(self, method: str, path: str, **more: Any) -> Any:
+        """Ask once."""
         response = self._http.request(method, path, **more)
         if response.status_code == 401:
             raise BadSecret
         response.raise_for_status()
         return response.json()
 
-    def _surely(self, method: str, path: str, **more: Any) -> Any:
+    def surely(self, method: str, path: str, **more: Any) -> Any:
         """Ask until there is an answer. What the server refuses is not asked again."""
         began, pause = time.monotonic(), 0.1
         while True:
             try:
-                return self._ask(method, path, **more)
+                return self.ask(method, path, **more)
             except httpx.HTTPStatusError as error:
                 if error.response.status_code < 500:
                     if error.response.status_code != 409:

@@ -4,7 +4,7 @@ import os
 import socket
 import threading
 import time
-from typing import Any
+from typing import Any, Protocol
 
 import httpx2 as httpx
 
@@ -27,8 +27,18 @@ def name_of_this() -> str:
     return f"{socket.gethostname()}:{os.getpid()}"[:200]
 
 
+class Part(Protocol):
+    """Something else that a worker does for its server, in threads of its own."""
+
+    def start(self) -> None:
+        """Begin."""
+
+    def stop(self) -> None:
+        """End, and give back what is under way."""
+
+
 class Worker:
-    """Runs statements of one server, so many at a time, on one Spark."""
+    """Runs statements of one server, so many at a time, on one Spark; and what its other parts do."""
 
     def __init__(self, server: str, secret: str, spark: Spark, *, slots: int, prewarm: bool) -> None:
         self.link = Link(server, secret, new_id("worker"), name_of_this())
@@ -37,6 +47,7 @@ class Worker:
         self._running: dict[str, Running] = {}
         self._stopping = threading.Event()
         self._refused: BadSecret | None = None
+        self.parts: list[Part] = []
 
     def stop(self) -> None:
         """Ask it to end; safe in a signal handler's thread."""
@@ -46,10 +57,14 @@ class Worker:
         """Work until asked to end; BadSecret if the server does not take this worker."""
         for work in (self._claim, self._keep, *([self._warm] if self._prewarm else [])):
             threading.Thread(target=work, name=work.__name__.strip("_"), daemon=True).start()
+        for part in self.parts:
+            part.start()
         while not self._stopping.wait(1.0):
             pass
         self.link.stopping.set()
         self.link.leave()
+        for part in self.parts:
+            part.stop()
         self._give_back()
         self._spark.close()
         self.link.close()

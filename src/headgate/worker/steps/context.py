@@ -129,10 +129,13 @@ class Context:
         tell: Callable[[str, str], None],
         note: Callable[[Any], None],
         volumes: Volumes | None = None,
+        keep: Callable[[str, str, bytes], None] = lambda *_: None,
     ) -> None:
         self.job, self.settings, self.folder = job, settings, folder
         self.platform, self._volumes = platform, volumes
         self._open_member, self._tell, self._note = open_member, tell, note
+        self.keep = keep
+        """Keeps a file with the run: its name, media type and content."""
         self.stopping = threading.Event()
         self._lock = threading.Lock()
         self._stops: list[Callable[[], None]] = []

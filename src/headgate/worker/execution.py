@@ -1,0 +1,231 @@
+"""One run on this worker, from its claim to its end: step after step, each reported when it begins and ends."""
+
+import importlib
+import shutil
+import threading
+import time
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from headgate.config import Settings
+from headgate.engine.errors import EngineDown, Refused, SqlFailed
+from headgate.kit.clock import now
+from headgate.kit.log import get_logger
+from headgate.pipelines.planning import title
+from headgate.pipelines.steps import AnyStep
+from headgate.worker.crash import crash_point
+from headgate.worker.link import Dropped
+from headgate.worker.run_link import RunLink
+from headgate.worker.steps.context import Context, Result, RunJob, Session, StepFailed, Stopped
+
+EXECUTORS = {
+    "land": "headgate.worker.steps.land",
+    "refine": "headgate.worker.steps.refine",
+    "notebook": "headgate.worker.steps.notebook",
+    "save_staged": "headgate.worker.steps.save_staged",
+    "history": "headgate.worker.steps.history",
+    "check": "headgate.worker.steps.check",
+    "deliver": "headgate.worker.steps.deliver",
+}
+"""Where each kind of step is executed; loaded when one comes."""
+
+EXPECTATION_FAILED = "EXPECTATION_FAILED"
+FAULT = "This is a fault of ours; the worker's log says more under the run's id"
+LOST_ENGINE = "Spark ended while it ran this, several times; it may need more memory (`spark.memory`)"
+GRACE = 60.0
+"""Seconds after which a run that was told to stop, and does not, is given up."""
+_LINES_EVERY = 0.5
+_log = get_logger("headgate.worker")
+
+
+class Execution:
+    """A run that this worker has. `run` works in one thread; the others stop it, or report it, from theirs."""
+
+    def __init__(self, job: RunJob, link: RunLink, settings: Settings, folder: Path, spark: Any, platform: Any) -> None:
+        self.job, self._link, self._spark = job, link, spark
+        self._lock = threading.Lock()
+        self._progress: Any = None
+        self._lines: list[tuple[datetime, str, str]] = []
+        self._stopped_at: float | None = None
+        self._why = ""
+        self._returning = self._told = False
+        self._over = threading.Event()
+        self.context = Context(
+            job,
+            settings,
+            folder / job.id / str(job.fence),
+            open_member=self._open,
+            platform=platform,
+            tell=self._tell,
+            note=self._note,
+            keep=lambda name, media_type, content: link.artifact(job, name, media_type, content),
+        )
+
+    def _open(self) -> Session:
+        """A session on the guarded Spark, with the run's token and time zone."""
+        self._spark.ensure()
+        session: Session = self._spark.open(self.job.token, time_zone=self.job.time_zone)
+        return session
+
+    # What other threads ask for
+
+    def beat(self) -> dict[str, Any]:
+        """How far it is, for the server; the same progress is told once."""
+        with self._lock:
+            told, self._progress = self._progress, None
+        return {"id": self.job.id, "fence": self.job.fence, "progress": told}
+
+    def stop(self, why: str, *, returning: bool = False) -> None:
+        """Have it end. When `returning`, it is given back, to be gone on with elsewhere."""
+        with self._lock:
+            if self._stopped_at is not None:
+                return
+            self._stopped_at, self._returning, self._why = time.monotonic(), returning, why
+        self.context.stop()
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether it should have ended long ago."""
+        return self._stopped_at is not None and time.monotonic() > self._stopped_at + GRACE
+
+    def give_up(self) -> None:
+        """Report it from here, since its own thread does not come back."""
+        if self._returning:
+            self._finish("returned")
+        else:
+            self._finish("failed", "STUCK", f"{self._why}; it did not stop in time")
+
+    # The work itself
+
+    def run(self) -> None:
+        """Execute it, and report what came of it. Nothing is raised."""
+        limit = threading.Timer(self.job.seconds, self.stop, [f"The run took longer than {self.job.seconds:g} seconds"])
+        limit.daemon = True
+        limit.start()
+        teller = threading.Thread(target=self._send_lines, name="lines", daemon=True)
+        teller.start()
+        try:
+            self.context.folder.mkdir(parents=True, exist_ok=True)
+            state, code, message = self._outcome()
+            crash_point("before the finish")
+            self._flush(teller)
+            self._finish(state, code, message)
+        except Dropped:
+            _log.info("a run was taken from this worker", run=self.job.id)
+        finally:
+            limit.cancel()
+            self._over.set()
+            shutil.rmtree(self.context.folder, ignore_errors=True)
+            with suppress(OSError):
+                self.context.folder.parent.rmdir()
+
+    def _outcome(self) -> tuple[str, str | None, str | None]:
+        """What came of the steps: a state, a code and a message."""
+        try:
+            self._steps()
+        except Dropped:
+            raise
+        except StepFailed as error:
+            return self._failed(error.code, error.message, is_ours=error.passing and error.code == "ENGINE_DOWN")
+        except SqlFailed as error:
+            return self._failed(error.code, error.message)
+        except Refused as error:
+            return self._failed("REFUSED", error.message)
+        except EngineDown as error:
+            _log.warning("Spark was lost", run=self.job.id, detail=error.detail)
+            return self._failed("ENGINE_DOWN", LOST_ENGINE, is_ours=True)
+        except Stopped:
+            return self._failed("STOPPED", self._why or "The run was stopped")
+        except Exception:  # noqa: BLE001 - whatever it is, whoever sees the run is told, and the worker goes on
+            _log.exception("a run failed by a fault of ours", run=self.job.id)
+            return self._failed("INTERNAL", FAULT)
+        return "succeeded", None, None
+
+    def _failed(self, code: str, message: str, *, is_ours: bool = False) -> tuple[str, str | None, str | None]:
+        """How a failure is told: if the run was stopped meanwhile, that is what it was."""
+        if self._returning:
+            return "returned", None, None
+        if self._stopped_at is not None:
+            code, message, is_ours = "STOPPED", self._why, False
+        self.context.log(message, "error")
+        return ("lost" if is_ours else "failed"), code, message
+
+    def _steps(self) -> None:
+        for number, step in enumerate(self.job.steps):
+            if number < self.job.done:
+                continue
+            self.context.check_stopped()
+            self._link.step(self.job, number, "running")
+            self.context.log(title(step))
+            crash_point(f"in step {number}")
+            try:
+                result = execute(step, self.context)
+            except BaseException:
+                with suppress(Dropped):
+                    self._link.step(self.job, number, "failed")
+                raise
+            crash_point(f"after the work of step {number}")
+            self.context.check_stopped()
+            self._link.step(self.job, number, "succeeded", result)
+            self._judge(step, result)
+            crash_point(f"after step {number}")
+
+    def _judge(self, step: AnyStep, result: Result) -> None:
+        """Tell what a check found; one that stops the run stops it."""
+        if result.check is None or result.check.passed:
+            return
+        stops = step.kind == "check" and step.expectation.severity == "stop"
+        self.context.log(result.check.message, "error" if stops else "warning")
+        if stops:
+            raise StepFailed(EXPECTATION_FAILED, f"{title(step)}: {result.check.message}. Nothing was published")
+
+    # Telling
+
+    def _tell(self, level: str, text: str) -> None:
+        with self._lock:
+            self._lines.append((now(), level, text))
+
+    def _note(self, progress: Any) -> None:
+        stages = [
+            {"id": one.id, "tasks": one.tasks_total, "done": one.tasks_done, "bytes_read": one.bytes_read}
+            | {"complete": one.done}
+            for one in progress.stages
+        ]
+        told = {name: value for name, value in asdict(progress).items() if name != "stages"}
+        with self._lock:
+            self._progress = {**told, "stages": stages}
+
+    def _send_lines(self) -> None:
+        """Send lines as they come, a few at a time."""
+        while True:
+            is_over = self._over.wait(_LINES_EVERY)
+            with self._lock:
+                lines, self._lines = self._lines[:400], self._lines[400:]
+            if lines:
+                with suppress(Dropped):
+                    self._link.lines(self.job, lines)
+            elif is_over:
+                return
+
+    def _flush(self, teller: threading.Thread) -> None:
+        """Have all lines sent before the end is told: after it the run is no longer ours."""
+        self._over.set()
+        teller.join(30)
+
+    def _finish(self, state: str, code: str | None = None, message: str | None = None) -> None:
+        with self._lock:
+            if self._told:
+                return
+            self._told = True
+        with suppress(Dropped):
+            self._link.finish(self.job, state, code, message)
+
+
+def execute(step: AnyStep, context: Context) -> Result:
+    """Do one step."""
+    module = importlib.import_module(EXECUTORS[step.kind])
+    result: Result = module.run(step, context)
+    return result

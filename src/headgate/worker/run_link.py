@@ -1,0 +1,84 @@
+"""What a worker tells the server of its runs. What must arrive is sent until it does, or until it is of no use."""
+
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from headgate.pipelines.steps import from_json
+from headgate.worker.link import POLL_SECONDS, Link
+from headgate.worker.steps.context import Endpoint, Result, RunJob
+
+RUNS = "/api/worker/runs"
+LONGEST_LINE = 4000
+
+
+class RunLink:
+    """The server, as the part of a worker that has runs calls it."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    def claim(self, slots: int, state: dict[str, Any]) -> list[RunJob]:
+        """Runs for so many free slots; waits for some."""
+        body = {**self._link.about, "state": state, "slots": slots}
+        found = self._link.ask("POST", f"{RUNS}/claim", json=body, params={"wait": POLL_SECONDS})
+        return [_job(one) for one in found["jobs"]]
+
+    def beat(self, running: list[dict[str, Any]], state: dict[str, Any], wait: float) -> tuple[list[str], list[str]]:
+        """Keep runs alive; which of them to stop, and which are no longer ours."""
+        body = {**self._link.about, "state": state, "running": running}
+        found = self._link.ask("POST", f"{RUNS}/heartbeat", json=body, params={"wait": wait})
+        return found["cancel"], found["lost"]
+
+    def lines(self, job: RunJob, lines: list[tuple[datetime, str, str]]) -> None:
+        """Add to the run's log."""
+        told = [{"at": at.isoformat(), "level": level, "text": text[:LONGEST_LINE]} for at, level, text in lines]
+        self._surely("POST", f"{job.id}/lines", json={**self._mine(job), "lines": told})
+
+    def step(self, job: RunJob, number: int, state: str, result: Result | None = None) -> None:
+        """Tell that a step has begun, or what came of it."""
+        told: dict[str, Any] = {}
+        if result is not None:
+            counts = {"rows_in": result.rows_in, "rows_out": result.rows_out, "rejected": result.rejected}
+            check = asdict(result.check) if result.check else None
+            told = {**counts, "bytes": result.bytes, "cursor": result.state, "check": check, "detail": result.detail}
+        self._surely("POST", f"{job.id}/steps/{number}", json={**self._mine(job), "state": state, **told})
+
+    def artifact(self, job: RunJob, name: str, media_type: str, content: bytes) -> None:
+        """Keep a file with the run."""
+        self._surely(
+            "PUT",
+            f"{job.id}/artifacts/{name}",
+            content=content,
+            params={**self._mine(job), "media_type": media_type},
+            headers={"Content-Type": "application/octet-stream"},
+        )
+
+    def finish(self, job: RunJob, state: str, code: str | None = None, message: str | None = None) -> str:
+        """Say what came of a run; its state then."""
+        body = {**self._mine(job), "state": state, "error_code": code and code[:120]}
+        told = self._surely("POST", f"{job.id}/finish", json={**body, "error": message and message[:20_000]})
+        return str(told["state"])
+
+    def _mine(self, job: RunJob) -> dict[str, Any]:
+        return {"worker": self._link.worker, "fence": job.fence}
+
+    def _surely(self, method: str, path: str, **more: Any) -> Any:
+        return self._link.surely(method, f"{RUNS}/{path}", **more)
+
+
+def _job(told: dict[str, Any]) -> RunJob:
+    return RunJob(
+        id=told["id"],
+        fence=told["fence"],
+        token=told["token"],
+        steps=from_json(told["steps"]),
+        done=told["done"],
+        moment=datetime.fromisoformat(told["moment"]),
+        time_zone=told["time_zone"],
+        seconds=told["seconds"],
+        full_refresh=told["full_refresh"],
+        states=told["states"],
+        endpoints={one["id"]: Endpoint(**one) for one in told["endpoints"]},
+        parameters=told["parameters"],
+    )
