@@ -127,7 +127,7 @@ def test_the_environment_and_other_processes_are_not_seen(inside: Inside) -> Non
 
 def test_there_is_no_network_but_the_way_to_the_catalog(inside: Inside) -> None:
     dial = "python3 - <<'E'\nimport socket\nsocket.create_connection(('{}', {}), 3).close()\nprint('open')\nE"
-    python = sandbox._python()
+    python = sandbox.python()
     for host, port in (("127.0.0.1", inside.other), ("127.0.0.1", 5432), ("192.0.2.1", 80), ("169.254.169.254", 80)):
         assert "open" not in inside.says(dial.format(host, port).replace("python3", python)), (host, port)
     assert inside.says(dial.format("127.0.0.1", inside.catalog).replace("python3", python)) == "open"
@@ -150,7 +150,7 @@ def test_the_way_to_the_catalog_leads_there_alone(inside: Inside) -> None:
         relay.relay(listener, relay.address("127.0.0.1", inside.catalog))
         threading.Thread(target=answer, args=(catalog,), daemon=True).start()
         script = (
-            f"{sandbox._python()} - <<'E'\nimport socket\ns = socket.create_connection(('127.0.0.1', {inside.catalog}), 3)\n"
+            f"{sandbox.python()} - <<'E'\nimport socket\ns = socket.create_connection(('127.0.0.1', {inside.catalog}), 3)\n"
             "s.sendall(b'from inside')\nprint(s.recv(100).decode())\nE"
         )
         assert inside.says(script) == "from the catalog"
@@ -165,7 +165,7 @@ def test_a_low_port_of_a_named_host_can_be_reached(tmp_path: Path) -> None:
     assert launch.network == [("127.0.0.2", 80)]
     *before, plan = launch.command
     script = (
-        f"{sandbox._python()} - <<'E'\nimport socket\nsocket.create_connection(('lake.example', 80), 3).close()\n"
+        f"{sandbox.python()} - <<'E'\nimport socket\nsocket.create_connection(('lake.example', 80), 3).close()\n"
         "print('open')\nE\nid -u; grep CapEff /proc/self/status; grep -c : /proc/net/dev"
     )
     told = {**json.loads(plan), "command": ["/bin/sh", "-c", script], "serve": ["/scratch/none", "127.0.0.1", 1]}

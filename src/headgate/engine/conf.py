@@ -10,6 +10,7 @@ AUTHORIZATION = f"spark.sql.catalog.{CATALOG}.header.Authorization"
 """Set by each session, with its own token; never for the whole server."""
 
 TIME_ZONE = "spark.sql.session.timeZone"
+GATEWAY = "org.apache.spark.api.python.PythonGatewayServer"
 CONNECT = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
 Conf = dict[str, str]
@@ -76,6 +77,18 @@ def for_members(catalog_url: str) -> Conf:
 def for_platform(catalog_url: str) -> Conf:
     """A server for the platform's own steps, which no member's SQL reaches."""
     return {**common(), **lake(catalog_url), "spark.sql.extensions": ICEBERG}
+
+
+def for_notebook(catalog_url: str) -> Conf:
+    """The Spark of one notebook, in a process of its own: whatever it does, it does to itself."""
+    return {
+        **common(),
+        **lake(catalog_url),
+        "spark.sql.extensions": ICEBERG,
+        "spark.hadoop.fs.defaultFS": "file:///",
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+    }
 
 
 def local(*, name: str, cores: int, heap: int, port: int, scratch: str) -> Conf:

@@ -63,7 +63,7 @@ logger.connect.level = off
 """
 
 
-def arguments(*, memory: str, classes: Sequence[str], conf: Conf, scratch: str) -> str:
+def arguments(*, memory: str, classes: Sequence[str], conf: Conf, scratch: str, main: str = CONNECT) -> str:
     """The content of a file for `java @FILE`. So nothing of it shows in a list of processes."""
     options = [
         f"-Xmx{memory}",
@@ -81,7 +81,7 @@ def arguments(*, memory: str, classes: Sequence[str], conf: Conf, scratch: str) 
         *(f"-D{key}={value}" for key, value in sorted(conf.items())),
         "-cp",
         ":".join(classes),
-        CONNECT,
+        main,
     ]
     return "".join(f"{_quoted(option)}\n" for option in options)
 

@@ -1,12 +1,14 @@
-"""Holds one Spark server: `python -m headgate.engine.launcher PLAN` starts it, and ends it when whoever asked is gone.
+"""Holds one tree of processes: `python -m headgate.engine.launcher PLAN` starts it, and ends it when its asker is gone.
 
 A process of its own, because the kernel ends a child with the *thread* that started it: here that is the main thread,
-which lives as long as the server. Whoever asked holds the other end of standard input, which closes however they end.
+which lives as long as the tree. Whoever asked holds the other end of standard input, which closes however they end.
 
     command  the program, its environment and its folder
     network  [[host, port], …]   where sockets listen in a network of its own, handed in; none, if the sandbox makes it
     open     [[socket, host, port], …]   sockets that lead to one address each, for a server in a sandbox
     record   the file that says which processes these are
+
+For a notebook, there is more; see tether.py.
 """
 
 import ctypes
@@ -22,20 +24,23 @@ from typing import Any
 
 from headgate.engine import network, relay
 from headgate.engine.processes import identity
+from headgate.engine.tether import Tether
 
 _PR_SET_PDEATHSIG = 1
 
 
-def _child(addresses: list[tuple[str, int]]) -> None:
+def _child(addresses: list[tuple[str, int]], tether: Tether) -> None:
     """In the child: end when this process does, at once, and go into a network of its own if there are addresses."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    tether.tie()
     if addresses:
         network.enter(addresses)
 
 
 def main(plan: dict[str, Any]) -> int:
-    """Start the server and wait for its end; its exit status."""
+    """Start the program and wait for its end; its exit status."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    tether = Tether(plan)
     with Path(plan["output"]).open("ab") as output:
         child = subprocess.Popen(  # noqa: S603 - our own command
             plan["command"],
@@ -45,7 +50,7 @@ def main(plan: dict[str, Any]) -> int:
             stdout=output,
             stderr=output,
             start_new_session=True,
-            preexec_fn=lambda: _child(plan["network"]),  # noqa: PLW1509 - no other thread runs yet
+            preexec_fn=lambda: _child(plan["network"], tether),  # noqa: PLW1509 - no other thread runs yet
             close_fds=False,  # all but those that were made to be handed in close by themselves
         )
     _record(Path(plan["record"]), plan, child.pid)
@@ -53,7 +58,10 @@ def main(plan: dict[str, Any]) -> int:
         relay.relay(relay.listen_unix(path), relay.address(host, port))
     signal.signal(signal.SIGTERM, lambda *_: _end(child.pid))
     threading.Thread(target=_end_when_alone, args=(child.pid,), daemon=True).start()
-    return child.wait()
+    tether.hold(lambda: _end(child.pid))
+    status = child.wait()
+    tether.let_go(status)
+    return status
 
 
 def _record(file: Path, plan: dict[str, Any], child: int) -> None:

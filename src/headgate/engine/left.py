@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import signal
+import tempfile
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from headgate.engine.processes import descendants, started
 from headgate.kit.log import get_logger
 
 RECORD = "processes.json"
+_SOCKETS = "headgate-spark-"
 _log = get_logger("headgate.engine")
 
 
@@ -45,6 +47,13 @@ def take(root: Path, kind: str) -> Place:
             _end(folder)
             return Place(folder, lock)
         number += 1
+
+
+def sockets_folder() -> Path:
+    """A new folder for sockets: their paths may have a hundred characters, and a data folder's own may be long."""
+    own = tempfile.gettempdir()
+    short = own if len(own) < 60 else "/tmp"  # noqa: S108 - the folder made in it is private
+    return Path(tempfile.mkdtemp(prefix=_SOCKETS, dir=short))
 
 
 def end_left(root: Path, kind: str = "*") -> None:
@@ -81,7 +90,7 @@ def _end(folder: Path) -> None:
         if began and started(pid) == began:
             _log.warning("ended a Spark server that was left", pid=pid)
             _kill(pid, began)
-    if sockets.name.startswith("headgate-spark-"):
+    if sockets.name.startswith(_SOCKETS):
         shutil.rmtree(sockets, ignore_errors=True)
     record.unlink(missing_ok=True)
 

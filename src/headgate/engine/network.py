@@ -15,8 +15,9 @@ from pathlib import Path
 LOWEST_FREE = 1024
 FIRST_HANDLE = 100
 _NEW_USER, _NEW_NET = 0x10000000, 0x40000000
-_GET_FLAGS, _SET_FLAGS, _UP = 0x8913, 0x8914, 1
+_GET_FLAGS, _SET_FLAGS, _SET_ADDRESS, _UP = 0x8913, 0x8914, 0x8916, 1
 _REQUEST = "16sH14x"
+_ADDRESS_REQUEST = "16sH2x4s8x"
 
 
 def enter(addresses: Sequence[tuple[str, int]]) -> None:
@@ -32,6 +33,9 @@ def enter(addresses: Sequence[tuple[str, int]]) -> None:
         found = fcntl.ioctl(asked, _GET_FLAGS, struct.pack(_REQUEST, b"lo", 0))
         flags = struct.unpack(_REQUEST, found)[1]
         fcntl.ioctl(asked, _SET_FLAGS, struct.pack(_REQUEST, b"lo", flags | _UP))
+        for number, host in enumerate(sorted({host for host, _ in addresses if not host.startswith("127.")})):
+            name, place = f"lo:{number}".encode(), socket.inet_aton(host)
+            fcntl.ioctl(asked, _SET_ADDRESS, struct.pack(_ADDRESS_REQUEST, name, socket.AF_INET, place))
     for number, (host, port) in enumerate(addresses):
         with socket.create_server((host, port), backlog=128) as listener:
             os.dup2(listener.fileno(), FIRST_HANDLE + number)

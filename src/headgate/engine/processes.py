@@ -30,6 +30,23 @@ def descendants(pid: int) -> Iterator[int]:
         yield from descendants(int(child))
 
 
+def below(pid: int) -> dict[int, int]:
+    """All processes below a process, whichever of its threads started them, and how many threads each has."""
+    children: dict[int, list[tuple[int, int]]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError, IndexError):
+                fields = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
+                children.setdefault(int(fields[1]), []).append((int(entry.name), int(fields[17])))
+    found: dict[int, int] = {}
+    pending = [pid]
+    while pending:
+        for child, threads in children.get(pending.pop(), []):
+            found[child] = threads
+            pending.append(child)
+    return found
+
+
 def java_below(pid: int) -> int | None:
     """The Java process below a launcher."""
     for found in descendants(pid):

@@ -25,13 +25,16 @@ class Route:
         return None if _is_address(self.host) or self.host == "localhost" else self.host
 
 
-def routes(addresses: Iterable[tuple[str, int]]) -> list[Route]:
-    """A route for each address. Names keep their names inside, each at a loopback address of its own."""
+def routes(addresses: Iterable[tuple[str, int]], *, keep: bool = False) -> list[Route]:
+    """A route for each address. Names keep their names inside, each at a loopback address of its own.
+
+    With `keep`, so do addresses: the network inside has to be told of them.
+    """
     found: list[Route] = []
     names: dict[str, str] = {}
     for host, port in dict.fromkeys(addresses):
         if _is_address(host) or host == "localhost":
-            inside = "127.0.0.1"
+            inside = host if keep and host != "localhost" else "127.0.0.1"
         else:
             inside = names.setdefault(host, f"127.0.0.{len(names) + 2}")
         found.append(Route(host, port, inside))

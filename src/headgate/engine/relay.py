@@ -4,7 +4,8 @@ There it is the first process, and Spark its child: `relay.py PLAN`, with a plan
 
     listen   [[host, port, socket], …]   what the sandbox may reach: connections to an address go out by a socket;
                                          without a host, the port is the handle of a socket that listens already
-    serve    [socket, host, port]        who may come in: the socket appears once something listens at the address
+    serve    [socket, host, port]        who may come in: the socket appears once something listens at the address;
+                                         null if nobody
     command  the program to run; the relay ends with it
 """
 
@@ -22,6 +23,7 @@ from typing import Any
 
 CHUNK = 1 << 18
 DIAL_SECONDS = 10
+MOST_CONNECTIONS = 400
 Dial = Callable[[], socket.socket]
 
 
@@ -61,18 +63,26 @@ def listen(host: str, port: int) -> socket.socket:
     return socket.create_server((host, port), backlog=128)
 
 
-def relay(listener: socket.socket, dial: Dial) -> None:
-    """Pass on every connection, from now on, in threads of its own."""
-    threading.Thread(target=_accept, args=(listener, dial), daemon=True).start()
+def relay(listener: socket.socket, dial: Dial, most: int = MOST_CONNECTIONS) -> None:
+    """Pass on every connection, from now on, in threads of its own; so many at a time, and others wait."""
+    threading.Thread(target=_accept, args=(listener, dial, threading.Semaphore(most)), daemon=True).start()
 
 
-def _accept(listener: socket.socket, dial: Dial) -> None:
+def _accept(listener: socket.socket, dial: Dial, room: threading.Semaphore) -> None:
     while True:
+        room.acquire()
         try:
             near, _ = listener.accept()
         except OSError:
             return
-        threading.Thread(target=_connect, args=(near, dial), daemon=True).start()
+        threading.Thread(target=_pass_on, args=(near, dial, room), daemon=True).start()
+
+
+def _pass_on(near: socket.socket, dial: Dial, room: threading.Semaphore) -> None:
+    try:
+        _connect(near, dial)
+    finally:
+        room.release()
 
 
 def _connect(near: socket.socket, dial: Dial) -> None:
@@ -118,7 +128,8 @@ def main(plan: dict[str, Any]) -> int:
         relay(listen(host, port) if host else socket.socket(fileno=port), unix(path))
     with subprocess.Popen(plan["command"]) as child:  # noqa: S603 - our own command
         signal.signal(signal.SIGTERM, lambda *_: child.kill())
-        threading.Thread(target=_serve_when_ready, args=plan["serve"], daemon=True).start()
+        if plan["serve"]:
+            threading.Thread(target=_serve_when_ready, args=plan["serve"], daemon=True).start()
         return child.wait()
 
 

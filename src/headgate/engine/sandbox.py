@@ -1,4 +1,4 @@
-"""The sandbox of a Spark server: bubblewrap, with no network, no environment, and no more of the disk than it needs."""
+"""The sandbox of a Spark: bubblewrap, with no network, no environment, and no more of the disk than it needs."""
 
 import shutil
 import subprocess
@@ -11,6 +11,13 @@ from headgate.engine import relay
 
 SCRATCH = "/scratch"
 HOME = "/headgate"
+_ENVIRONMENT = {
+    "HOME": SCRATCH,
+    "LANG": "C.UTF-8",
+    "TZ": "UTC",
+    "PATH": "/usr/bin:/bin",
+    "SPARK_LOCAL_IP": "127.0.0.1",
+}
 _LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _OPTIONAL = ("/etc/ld.so.cache", "/etc/ssl/certs/java", "/etc/pki/java", "/etc/pki/ca-trust/extracted/java")
 
@@ -21,6 +28,8 @@ class Binds:
 
     read: Mapping[str, str] = field(default_factory=dict)
     write: Mapping[str, str] = field(default_factory=dict)
+    handed: Mapping[str, int] = field(default_factory=dict)
+    """Files that are in memory alone, by the handles that they are read from."""
 
 
 def missing() -> str | None:
@@ -40,18 +49,36 @@ def missing() -> str | None:
     )
 
 
-def command(java_home: Path, binds: Binds, program: Sequence[str], *, network: bool = True) -> list[str]:
-    """The command line that runs a program in the sandbox; unless it is in an empty network already, with one."""
+def command(
+    java_home: Path,
+    binds: Binds,
+    program: Sequence[str],
+    *,
+    network: bool = True,
+    environment: Mapping[str, str] | None = None,
+    calls: int | None = None,
+) -> list[str]:
+    """The command line that runs a program in the sandbox; unless it is in an empty network already, with one.
+
+    `calls` is the handle of a filter of the kernel's calls (seccomp.py).
+    """
+    seen = {**_ENVIRONMENT, **(environment or {})}
     return [
         *_isolation(network=network),
+        *([] if calls is None else ["--seccomp", str(calls)]),
         *_system(),
         *_runtime(java_home),
-        *("--proc", "/proc", "--dev", "/dev", "--size", str(64 << 20), "--tmpfs", "/tmp"),  # noqa: S108 - its own
+        *("--proc", "/proc", "--dev", "/dev"),
+        *(part for place in ("/tmp", "/dev/shm") for part in ("--size", str(64 << 20), "--tmpfs", place)),  # noqa: S108
         *(part for inside, outside in binds.read.items() for part in ("--ro-bind", outside, inside)),
         *(part for inside, outside in binds.write.items() for part in ("--bind", outside, inside)),
-        *("--remount-ro", "/", "--chdir", SCRATCH),
-        *("--setenv", "HOME", SCRATCH, "--setenv", "LANG", "C.UTF-8", "--setenv", "TZ", "UTC"),
-        *("--setenv", "PATH", "/usr/bin:/bin", "--setenv", "SPARK_LOCAL_IP", "127.0.0.1"),
+        *(
+            part
+            for inside, handle in binds.handed.items()
+            for part in ("--perms", "0400", "--file", str(handle), inside)
+        ),
+        *("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", SCRATCH),
+        *(part for name, value in seen.items() for part in ("--setenv", name, value)),
         "--",
         *program,
     ]
@@ -59,7 +86,7 @@ def command(java_home: Path, binds: Binds, program: Sequence[str], *, network: b
 
 def relayed(plan: str) -> list[str]:
     """The program inside: the relay, which runs Spark as its child."""
-    return [_python(), "-I", "-S", "-B", f"{HOME}/relay.py", plan]
+    return [python(), "-I", "-S", "-B", f"{HOME}/relay.py", plan]
 
 
 def files(folder: Path, hosts: Mapping[str, str]) -> dict[str, str]:
@@ -108,5 +135,6 @@ def _runtime(java_home: Path) -> list[str]:
     return [part for name in found for part in ("--ro-bind", name, name)]
 
 
-def _python() -> str:
+def python() -> str:
+    """Python as it is seen inside."""
     return str(Path(sys.executable).resolve())

@@ -10,7 +10,6 @@ import socket
 import stat
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -66,7 +65,7 @@ class LocalServer:
         self._process: subprocess.Popen[bytes] | None = None
         self._stopping = False
         self._place = left.take(settings.data_dir.absolute() / "spark", kind)
-        self._sockets = Path(tempfile.mkdtemp(prefix="headgate-spark-", dir=_short_folder()))
+        self._sockets = left.sockets_folder()
         self.scratch = self._place.folder / "scratch"
 
     @property
@@ -267,12 +266,6 @@ def _relayed(program: Path, routes: list[reach.Route], *, handed: bool) -> list[
         "command": [str(program), f"@{sandbox.SCRATCH}/java.args"],
     }
     return sandbox.relayed(json.dumps(plan))
-
-
-def _short_folder() -> str:
-    """A folder for sockets: their paths may have a hundred characters, and a data folder's own path may be long."""
-    own = tempfile.gettempdir()
-    return own if len(own) < 60 else "/tmp"  # noqa: S108 - the folder made in it is private
 
 
 def _free_port() -> int:
