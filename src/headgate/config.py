@@ -17,6 +17,7 @@ from headgate.sections import (
     DatabaseSettings,
     LogSettings,
     MailSettings,
+    NotebookSettings,
     OutgoingSettings,
     ServerSettings,
     SignInSettings,
@@ -53,6 +54,7 @@ class Settings(BaseSettings):
     warehouse: WarehouseSettings = WarehouseSettings()
     spark: SparkSettings = SparkSettings()
     sql: SqlSettings = SqlSettings()
+    notebooks: NotebookSettings = NotebookSettings()
     runs: RunsSettings = RunsSettings()
     audit: AuditSettings = AuditSettings()
     log: LogSettings = LogSettings()

@@ -319,6 +319,50 @@ class SparkSettings(Section):
     ] = None
 
 
+class NotebookSettings(Section):
+    """Notebooks: each run of one has processes, a Spark and a sandbox of its own."""
+
+    mode: Annotated[
+        Literal["sandbox", "trusted"],
+        Field(
+            description="Where notebooks run: in a sandbox (bubblewrap), and not at all on a machine without one; or, "
+            "as `trusted`, outside of it. There, whoever writes a notebook can do on the worker's machine what the "
+            "worker can: read every table, the keys and the database."
+        ),
+    ] = "sandbox"
+    memory: Annotated[
+        str | None,
+        Field(
+            pattern="^[1-9][0-9]*[mg]$",
+            description="Memory that all processes of a notebook may hold together, such as `4g`, and `2g` at least. "
+            "Left out, by the machine's: twice what a Spark server has, and `1g`.",
+        ),
+    ] = None
+    processes: Annotated[int, Field(ge=10, le=10_000, description="Processes that a notebook may have.")] = 200
+    disk_bytes: Annotated[
+        int,
+        Field(
+            ge=64 << 20,
+            description="Bytes that a notebook may hold on disk: what it saves, and what Spark and Python put there.",
+        ),
+    ] = 20 << 30
+    output_bytes: Annotated[
+        int,
+        Field(
+            ge=1024,
+            le=256 << 20,
+            description="Bytes of what its cells print, show and plot that are kept with a run; the rest is left out.",
+        ),
+    ] = 10 << 20
+
+    @field_validator("memory")
+    @classmethod
+    def _is_enough(cls, memory: str | None) -> str | None:
+        if memory is not None and int(memory[:-1]) << (10 if memory.endswith("g") else 0) < 2 << 10:
+            raise ValueError("Spark and Python need 2g together")
+        return memory
+
+
 class SqlSettings(Section):
     """Limits of members' SQL."""
 

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from headgate.sections import SparkSettings
+from headgate.sections import NotebookSettings, SparkSettings
 
 GIB = 1 << 30
 
@@ -42,6 +42,18 @@ def memory(settings: SparkSettings, machine: int | None = None) -> str:
 def memory_bytes(text: str) -> int:
     """A heap in bytes."""
     return int(text[:-1]) * _UNITS[text[-1]]
+
+
+def notebook_bytes(notebooks: NotebookSettings, spark: SparkSettings) -> int:
+    """The memory that the processes of a notebook may hold together, Spark and Python."""
+    if notebooks.memory is not None:
+        return memory_bytes(notebooks.memory)
+    return 2 * memory_bytes(memory(spark)) + GIB
+
+
+def notebook_heap(total: int) -> str:
+    """The heap of a notebook's Spark, out of the memory of its processes."""
+    return f"{max((total - GIB) // 2, GIB // 2) >> 20}m"
 
 
 def cores(settings: SparkSettings) -> int:

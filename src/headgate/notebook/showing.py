@@ -1,0 +1,78 @@
+"""What a cell shows: the value of its last expression, tables, figures, and how it failed. Text and pictures alone."""
+
+import io
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+ROWS, COLUMNS, CELL, TEXT = 20, 100, 500, 20_000
+FIGURES, FIGURE_BYTES = 20, 5 << 20
+_DATA_FRAMES = ("pyspark.sql", "pandas.core", "pyarrow.lib")
+
+
+def shown(value: Any) -> dict[str, Any]:
+    """A value as it is shown: a small table of a data frame, or its text."""
+    try:
+        table = _table(value)
+    except Exception as error:  # noqa: BLE001 - whatever goes wrong in showing is shown
+        return {"kind": "text", "text": f"<it cannot be shown: {cut(str(error))}>"}
+    if table is not None:
+        return table
+    try:
+        text = repr(value)
+    except Exception as error:  # noqa: BLE001
+        text = f"<it cannot be shown: {type(error).__name__}>"
+    return {"kind": "text", "text": cut(text)}
+
+
+def cut(text: str, most: int = TEXT) -> str:
+    """A text, no longer than this."""
+    return text if len(text) <= most else text[:most] + "…"
+
+
+def _table(value: Any) -> dict[str, Any] | None:
+    module, name = type(value).__module__, type(value).__name__
+    if not module.startswith(_DATA_FRAMES):
+        return None
+    if name == "DataFrame" and module.startswith("pyspark.sql"):
+        names, rows = list(value.columns), [tuple(row) for row in value.limit(ROWS + 1).collect()]
+    elif name in {"DataFrame", "Series", "Table"}:
+        frame = value.slice(0, ROWS + 1).to_pandas() if name == "Table" else value
+        frame = frame.to_frame() if name == "Series" else frame
+        frame = frame.head(ROWS + 1)
+        names, rows = [str(one) for one in frame.columns], list(frame.itertuples(index=False, name=None))
+    else:
+        return None
+    kept = [[cut(str(one), CELL) if one is not None else None for one in row[:COLUMNS]] for row in rows[:ROWS]]
+    columns = [cut(str(one), CELL) for one in names[:COLUMNS]]
+    return {"kind": "table", "columns": columns, "rows": kept, "more": len(rows) > ROWS or len(names) > COLUMNS}
+
+
+def figures(folder: Path, number: int) -> list[dict[str, Any]]:
+    """The figures that matplotlib holds, saved as pictures and closed."""
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is None:
+        return []
+    found: list[dict[str, Any]] = []
+    for place in pyplot.get_fignums()[:FIGURES]:
+        content = io.BytesIO()
+        pyplot.figure(place).savefig(content, format="png")
+        if content.tell() <= FIGURE_BYTES:
+            name = f"cell-{number:04}-{len(found) + 1}.png"
+            (folder / name).write_bytes(content.getvalue())
+            found.append({"kind": "image", "file": name})
+        else:
+            found.append({"kind": "text", "text": f"<a figure of more than {FIGURE_BYTES >> 20} MiB is left out>"})
+    pyplot.close("all")
+    return found
+
+
+def failure(error: BaseException) -> dict[str, Any]:
+    """How a cell failed: the lines of cells that led there, and what was raised; nothing of what is below them."""
+    frames = [one for one in traceback.extract_tb(error.__traceback__) if one.filename.startswith("<cell ")]
+    said = "".join(traceback.format_exception_only(error))
+    lines = [line for line in said.splitlines() if not line.startswith(("\tat ", "\t..."))]
+    message = cut("\n".join(lines).strip())
+    text = "Traceback (most recent call last):\n" + "".join(traceback.format_list(frames)) if frames else ""
+    return {"name": type(error).__name__[:200], "message": message, "traceback": cut(f"{text}{message}")}
