@@ -1,0 +1,247 @@
+"""The way out for programs that connect by themselves, such as Spark: a proxy that speaks SOCKS5 and HTTP CONNECT.
+
+It connects to nothing but the hosts that work under way has declared, and to our own parts. Each name is looked up
+here, once a connection, and every address is judged as for all calls; the program behind it looks nothing up. Work that
+shows its ticket (HTTP, or SOCKS5 with a password) reaches its own hosts alone; a program that runs the work of several,
+and cannot show one, reaches those of all that are under way.
+"""
+
+import base64
+import hmac
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+
+import httpcore2
+
+from headgate.kit.log import get_logger
+from headgate.outgoing.addresses import Allowed, Host, read_host
+from headgate.outgoing.errors import OutgoingError, Refused, Unreachable
+from headgate.outgoing.handshakes import BadHandshake, Wanted, answer_http, answer_socks, http_wanted, socks_wanted
+from headgate.outgoing.network import Guard, Resolver, left, system_resolver
+
+DIAL_SECONDS = 15.0
+GREETING_SECONDS = 30.0
+MAX_CONNECTIONS = 1000
+_CHUNK = 1 << 18
+_KEPT = 20
+_log = get_logger("headgate.outgoing")
+
+Address = tuple[str, int]
+
+
+@dataclass(eq=False)
+class Ticket:
+    """What one piece of work may reach, and why it did not reach it."""
+
+    hosts: frozenset[tuple[Host, int]]
+    user: str = field(default_factory=lambda: secrets.token_hex(8))
+    password: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
+    refused: list[str] = field(default_factory=list)
+    """Connections that are never made, and why."""
+
+    failed: list[str] = field(default_factory=list)
+    """Connections that could not be made this time."""
+
+
+class Egress:
+    """The proxy. `always` are our own parts, by the address that a program asks for; they are not judged."""
+
+    def __init__(
+        self,
+        allow: Iterable[str],
+        always: Mapping[Address, Address] | None = None,
+        resolver: Resolver = system_resolver,
+    ) -> None:
+        self._guard = Guard(Allowed.of(allow), resolver)
+        self._always = dict(always or {})
+        self._lock = threading.Lock()
+        self._tickets: dict[str, Ticket] = {}
+        self._listeners: list[socket.socket] = []
+        self._open: set[socket.socket] = set()
+
+    def serve(self, listener: socket.socket, may_come: Callable[[socket.socket], bool] = lambda _: True) -> None:
+        """Take connections from now on, in threads of its own."""
+        self._listeners.append(listener)
+        threading.Thread(target=self._accept, args=(listener, may_come), daemon=True, name="egress").start()
+
+    @contextmanager
+    def admit(self, hosts: Iterable[Address]) -> Iterator[Ticket]:
+        """Let work reach these hosts, for as long as this block lasts; Refused or Unreachable says why it may not."""
+        ticket = Ticket(frozenset((read_host(_bare(host)), port) for host, port in hosts))
+        for host, _ in ticket.hosts:
+            self._guard.addresses(host, time.monotonic() + DIAL_SECONDS)
+        with self._lock:
+            self._tickets[ticket.user] = ticket
+        try:
+            yield ticket
+        finally:
+            with self._lock:
+                del self._tickets[ticket.user]
+
+    def close(self) -> None:
+        """Take no more connections, and end those under way."""
+        for listener in self._listeners:
+            with suppress(OSError):
+                listener.shutdown(socket.SHUT_RDWR)
+            listener.close()
+        with self._lock:
+            under_way = list(self._open)
+        for one in under_way:
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+    # Connections, each in a thread of its own
+
+    def _accept(self, listener: socket.socket, may_come: Callable[[socket.socket], bool]) -> None:
+        while True:
+            try:
+                near, _ = listener.accept()
+            except OSError:
+                return
+            if len(self._open) >= MAX_CONNECTIONS or not may_come(near):
+                near.close()
+                continue
+            threading.Thread(target=self._take, args=(near,), daemon=True, name="egress").start()
+
+    def _take(self, near: socket.socket) -> None:
+        with near, self._counted(near):
+            near.settimeout(GREETING_SECONDS)
+            try:
+                first = near.recv(1)
+                socks = first == b"\x05"
+                wanted = socks_wanted(near) if socks else http_wanted(near, first)
+            except (OSError, BadHandshake):
+                return
+            answer = answer_socks if socks else answer_http
+            tickets = self._of(wanted)
+            if tickets is None:
+                answer(near, "password", "The ticket is not known")
+                return
+            far, trouble, why = self._dialled(wanted, tickets)
+            with suppress(OSError):
+                answer(near, trouble, why)
+            if far is not None:
+                with far, self._counted(far):
+                    _join(near, far)
+
+    @contextmanager
+    def _counted(self, one: socket.socket) -> Iterator[None]:
+        with self._lock:
+            self._open.add(one)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._open.discard(one)
+
+    def _of(self, wanted: Wanted) -> list[Ticket] | None:
+        """The tickets that count for a connection; None for one that is not known."""
+        with self._lock:
+            if wanted.user is None:
+                return list(self._tickets.values())
+            found = self._tickets.get(wanted.user)
+        if found is None or not hmac.compare_digest(found.password.encode(), wanted.password.encode()):
+            return None
+        return [found]
+
+    def _dialled(self, wanted: Wanted, tickets: list[Ticket]) -> tuple[socket.socket | None, str, str]:
+        """A connection; or none, which kind of trouble there was, and why."""
+        ours = self._always.get((wanted.host, wanted.port))
+        if ours is not None:
+            return _our_own(ours)
+        deadline = time.monotonic() + DIAL_SECONDS
+        concerned = tickets
+        try:
+            host = read_host(_bare(wanted.host))
+            concerned, addresses = self._judged(host, wanted.port, tickets, deadline)
+            return _connected(addresses, wanted.port, deadline), "", ""
+        except Refused as error:
+            why = f"No connection to {wanted.host}:{wanted.port}: {error}"
+            _note(concerned, "refused", why)
+            return None, "refused", why
+        except Unreachable as error:
+            why = str(error)
+        except (OSError, httpcore2.TimeoutException, OutgoingError) as error:
+            told = getattr(error, "strerror", None) or "it did not answer in time"
+            why = f"{wanted.host}:{wanted.port} cannot be reached: {told}"
+        _note(concerned, "failed", why)
+        return None, "unreachable", why
+
+    def _judged(self, host: Host, port: int, tickets: list[Ticket], deadline: float) -> tuple[list[Ticket], list[str]]:
+        """The tickets that declare a host, and its addresses. A program may ask for an address that it looked up."""
+        concerned = [one for one in tickets if (host, port) in one.hosts]
+        if concerned:
+            return concerned, [str(one) for one in self._guard.addresses(host, deadline)]
+        if not isinstance(host, str):
+            for one in tickets:
+                for name, declared in one.hosts:
+                    if declared == port and host in self._guard.addresses(name, deadline):
+                        return [one], [str(host)]
+        raise Refused("this run did not declare that it goes there")
+
+
+def _our_own(address: Address) -> tuple[socket.socket | None, str, str]:
+    try:
+        return socket.create_connection(address, DIAL_SECONDS), "", ""
+    except OSError as error:
+        _log.warning("a part of ours cannot be reached", host=address[0], port=address[1], error=str(error))
+        return None, "unreachable", "A part of this installation cannot be reached"
+
+
+def _bare(host: str) -> str:
+    """A host as URLs write it."""
+    with suppress(ValueError):
+        return f"[{host}]" if ip_address(host).version == 6 else host
+    return host
+
+
+def _note(tickets: list[Ticket], what: str, text: str) -> None:
+    _log.warning(f"a connection was {what}", why=text)
+    for ticket in tickets:
+        found: list[str] = getattr(ticket, what)
+        if len(found) < _KEPT:
+            found.append(text)
+
+
+def _connected(addresses: list[str], port: int, deadline: float) -> socket.socket:
+    failure: OSError = ConnectionRefusedError()
+    for number, address in enumerate(addresses):
+        try:
+            return socket.create_connection((address, port), left(deadline) / (len(addresses) - number))
+        except OSError as error:
+            failure = error
+    raise failure
+
+
+def _join(near: socket.socket, far: socket.socket) -> None:
+    for end in (near, far):
+        end.settimeout(None)
+        if end.family != socket.AF_UNIX:
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    back = threading.Thread(target=_copy, args=(far, near), daemon=True, name="egress")
+    back.start()
+    _copy(near, far)
+    back.join()
+
+
+def _copy(source: socket.socket, target: socket.socket) -> None:
+    room = memoryview(bytearray(_CHUNK))
+    with suppress(OSError):
+        while size := source.recv_into(room):
+            target.sendall(room[:size])
+    with suppress(OSError):
+        target.shutdown(socket.SHUT_WR)
+    with suppress(OSError):
+        source.shutdown(socket.SHUT_RD)
+
+
+def authorization(ticket: Ticket) -> str:
+    """The header by which work shows its ticket to the proxy."""
+    return "Basic " + base64.b64encode(f"{ticket.user}:{ticket.password}".encode()).decode()
