@@ -27,6 +27,8 @@ LEASE = timedelta(seconds=SECONDS + 30)
 KEPT = timedelta(hours=1)
 BEGUN = 2
 """How often an errand whose worker was lost is begun at most."""
+RETURNED = 10
+"""How often one is begun at most that workers gave back because they were stopped."""
 REACHING = {"connection": "connect", "destination": "use"}
 """What an errand needs of who asks for it, by the kind that it is about."""
 LOST = "The worker that ran this errand was lost; ask again"
@@ -91,8 +93,20 @@ def finish(connection: Connection, now: datetime, errand: str, worker: str, fenc
     owned = row is not None and (row["worker_id"], row["fence"], row["state"]) == (worker, fence, "running")
     if not owned:
         raise Conflict("This errand is not this worker's; drop it")
+    if told["state"] == "returned":
+        return _give_back(connection, now, errand, fence, RETURNED)
     end(connection, now, errand, **told)
     return str(told["state"])
+
+
+def _give_back(connection: Connection, now: datetime, errand: str, fence: int, most: int) -> str:
+    """Have an errand begun again, unless it was begun so often before; its state then."""
+    if fence >= most:
+        end(connection, now, errand, "failed", error_code="LOST", error=LOST)
+        return "failed"
+    again = {"state": "queued", "worker_id": None, "lease_until": None}
+    connection.execute(update(errand_table).where(_rows.id == errand).values(again))
+    return "queued"
 
 
 def end(connection: Connection, now: datetime, errand: str, state: str, **told: Any) -> None:
@@ -113,9 +127,5 @@ def sweep(connection: Connection, now: datetime) -> Iterable[str]:
     over = select(_rows.id, _rows.fence).where(_rows.state == "running", _rows.lease_until < now)
     lost = connection.execute(over).all()
     for row in lost:
-        if row.fence < BEGUN:
-            again = {"state": "queued", "worker_id": None, "lease_until": None}
-            connection.execute(update(errand_table).where(_rows.id == row.id).values(again))
-        else:
-            end(connection, now, row.id, "failed", error_code="LOST", error=LOST)
+        _give_back(connection, now, row.id, row.fence, BEGUN)
     return [row.id for row in lost]

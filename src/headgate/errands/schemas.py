@@ -132,7 +132,9 @@ class ErrandFinishIn(LooseInput):
 
     worker: WorkerId
     fence: Fence
-    state: Literal["succeeded", "failed"]
+    state: Annotated[
+        Literal["succeeded", "failed", "returned"], Field(description="returned: the worker stops; another begins it")
+    ]
     result: Findings | None = None
     error_code: Annotated[str, Field(max_length=120)] | None = None
     error: Annotated[str, Field(max_length=10_000)] | None = None

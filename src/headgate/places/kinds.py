@@ -131,6 +131,7 @@ class OAuthAuth(Input):
     token_url: Url
     client_id: Plain
     scope: Annotated[str, Field(max_length=1000)] = ""
+    audience: Annotated[str, Field(max_length=1000, description="For services that ask for one")] = ""
     sent_in: Annotated[Literal["header", "body"], Field(description="Where the client shows its secret")] = "header"
 
 
@@ -141,7 +142,7 @@ _SECRETS = {
     "api_key": {"token": True},
     "oauth2": {"client_secret": True},
 }
-_CREDENTIALS = {"user": True, "name": True, "place": True, "client_id": True, "scope": True, "sent_in": True}
+_CREDENTIALS = dict.fromkeys(("user", "name", "place", "client_id", "scope", "audience", "sent_in"), True)
 
 
 class Http(Place):

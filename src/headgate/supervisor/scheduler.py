@@ -12,6 +12,7 @@ from sqlalchemy.exc import DBAPIError
 from headgate.audit.sealing import Head, HeadFile, is_pending, seal_pending
 from headgate.catalog.sweeping import CatalogSweeper
 from headgate.config import Settings
+from headgate.errands.cleaning import sweep as sweep_errands
 from headgate.kit.clock import now
 from headgate.kit.db import Busy, Database
 from headgate.kit.leases import acquire, is_held, release
@@ -94,6 +95,7 @@ class Scheduler:
             self._teller.tell_pending()
             self._mailer.nudge()
             sweep(self._database, moment)
+            sweep_errands(self._database, moment)
             self._clean(moment)
         return self._fence is not None
 
