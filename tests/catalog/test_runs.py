@@ -1,5 +1,6 @@
 """Runs: pointers of their own until they publish; then all outputs at once, or none."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -7,12 +8,13 @@ from sqlalchemy import text
 
 from headgate.catalog import committing
 from headgate.catalog.publishing import NotRunning, TableMoved, publish
-from headgate.catalog.work import Reach
+from headgate.catalog.work import Reach, open_reading
 from headgate.errors import Problem
 from headgate.kit.clock import now
 from headgate.kit.ids import new_id
 from tests.catalog.support import MORE, ROWS, SCHEMA, Lake, appending, error_of, table_path
 from tests.catalog.test_work import Worker
+from tests.support.company import Api
 
 EVENTS, FRESH = table_path("events"), table_path("fresh")
 
@@ -199,3 +201,29 @@ def test_two_fences_of_a_run_do_not_see_one_another(events: Lake) -> None:
         second.publish(fence=1)
     second.publish()
     assert everyone(events) == 5
+
+
+def test_a_reading_token_of_a_run_reads_what_it_was_made_for_and_dies_with_the_run(events: Lake) -> None:
+    events.engine("Tess").create_table("raw.other", ROWS.schema).append(ROWS)
+    run = Run(events, "raw.events", "raw.other")
+    assert run.append("events").status_code == 200
+    asked = [events.company.id("table", "raw.events"), events.company.id("table", "trusted.orders")]
+    until = now() + timedelta(hours=1)
+    _, secret = events.company.database.write(lambda c: open_reading(c, now(), run.worker.id, asked, expires=until))
+    api = Api(events.company.client, secret)
+    assert api.get(EVENTS).status_code == 200
+    assert events.engine_by(secret).load_table("raw.events").scan().to_arrow().num_rows == 5, "as the run sees it"
+    for hidden in (table_path("other"), table_path("orders", "trusted")):
+        assert error_of(api.get(hidden)) == (404, "NoSuchTableException")
+    body = appending(events.engine_by(run.worker.secret).load_table("raw.events"))
+    assert api.post(EVENTS, body).status_code in {403, 404}
+    for name in ("fresh", "more"):
+        made = api.post("/iceberg/v1/namespaces/raw/tables", {"name": name, "schema": SCHEMA})
+        assert made.status_code in {403, 404}, name
+    assert api.request("DELETE", EVENTS).status_code in {403, 404}
+    assert api.post("/iceberg/v1/namespaces", {"namespace": ["mine"]}).status_code in {403, 404}
+    assert run.count("events") == 5
+    run.set("succeeded", 1)
+    assert api.get(EVENTS).status_code == 401
+    run.set("running", 2)
+    assert api.get(EVENTS).status_code == 401

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, insert, update
+from sqlalchemy import Connection, insert, select, update
 
 from headgate.access.narrowing import UNLIMITED, Narrowing
 from headgate.catalog.models import work_reach_table, work_token_table
@@ -114,6 +114,31 @@ def open_work(
     return identifier, secret
 
 
+def open_reading(
+    connection: Connection, now: datetime, run_work: str, tables: Sequence[str], *, expires: datetime
+) -> tuple[str, str]:
+    """Make a second token for a run, beside its own: it reads these tables as the run sees them, and nothing else.
+
+    For code that the run does not trust, such as a notebook's. What is not among the run's own reads and writes is left
+    out. It dies with the run, as the run's own token does.
+    """
+    row = connection.execute(select(work_token_table).where(work_token_table.c.id == run_work)).mappings().one()
+    reach = work_reach_table.c
+    known = connection.execute(select(work_reach_table).where(reach.work_id == run_work)).mappings()
+    within = {one["table_id"]: Reach(one["table_id"], "read", one["layer_id"]) for one in known}
+    return open_work(
+        connection,
+        now,
+        purpose=row["purpose"],
+        member=row["member_id"],
+        token_id=row["token_id"],
+        run_id=row["run_id"],
+        fence=row["fence"],
+        reach=[within[table] for table in dict.fromkeys(tables) if table in within],
+        expires=expires,
+    )
+
+
 def end_work(connection: Connection, work_id: str, now: datetime) -> None:
     """End a work token at once; ending it again changes nothing."""
     row = work_token_table.c
@@ -153,6 +178,8 @@ def identify_work(connection: Connection, secret: str, now: datetime) -> WorkIde
     if purpose == "probe":
         granted = replace(granted, read_only=True)
     reach = tuple(Reach(*row) for row in fetch(connection, _REACH, {"work": identifier})) if is_listed else None
+    if reach is not None and not any(one.mode == "write" for one in reach):
+        granted = replace(granted, read_only=True)
     work = Work(identifier, purpose, run_id, fence, reach, granted)
     return WorkIdentity(member, token, _narrowed(granted, reach, instant(ends)), work)
 

@@ -5,6 +5,7 @@ metadata/ID/    its metadata files: written by the catalog, readable and never w
 volumes/ID/     the files of a volume, each under its own id
 uploads/ID/     parts of an upload under way
 results/ID/     pages of a statement's result
+staging/ID/     what a notebook saved in a run, by the run's fence, until the run is published
 """
 
 from pathlib import Path
@@ -48,6 +49,11 @@ def upload_root(upload: str) -> str:
 def upload_part(upload: str, begins: int) -> str:
     """The part of an upload that begins at this byte."""
     return f"uploads/{upload}/{begins:020}"
+
+
+def staging_root(run: str) -> str:
+    """What notebooks saved in a run, by its fences."""
+    return f"staging/{run}"
 
 
 def result_page(statement: str, number: int) -> str:

@@ -52,6 +52,8 @@ class RunJob:
     """By the id of each output: where its last published run ended, such as the cursor's highest value."""
     endpoints: dict[str, Endpoint] = field(repr=False)
     parameters: dict[str, Any] = field(default_factory=dict)
+    reading_token: str = field(default="", repr=False)
+    """A second token, for a notebook: it reads the inputs that the notebook declared, and nothing else."""
 
 
 @dataclass(slots=True)
@@ -130,9 +132,12 @@ class Context:
         note: Callable[[Any], None],
         volumes: Volumes | None = None,
         keep: Callable[[str, str, bytes], None] = lambda *_: None,
+        catalog_url: str = "",
     ) -> None:
         self.job, self.settings, self.folder = job, settings, folder
         self.platform, self._volumes = platform, volumes
+        self.catalog_url = catalog_url
+        """Where the catalog is, for a Spark that a step starts itself."""
         self._open_member, self._tell, self._note = open_member, tell, note
         self.keep = keep
         """Keeps a file with the run: its name, media type and content."""
