@@ -18,7 +18,7 @@ Folders = tuple[Annotated[Path, AfterValidator(_from_the_root)], ...]
 
 
 class SourcesSettings(Section):
-    """What connections may read on the workers' machines."""
+    """What connections may read: folders on the workers' machines, and how much from outside."""
 
     folders: Annotated[
         Folders,
@@ -27,6 +27,20 @@ class SourcesSettings(Section):
             "may add a connection reads all that the worker's user can read there. None by default."
         ),
     ] = ()
+    max_bytes: Annotated[
+        int,
+        Field(
+            ge=1 << 20,
+            description="The most bytes of files, or of another catalog's table, that a stream brings to the worker in "
+            "one run.",
+        ),
+    ] = 20 << 30
+    max_answer_bytes: Annotated[
+        int, Field(ge=1024, le=1 << 30, description="The largest answer of an API that is read, in bytes.")
+    ] = 32 << 20
+    max_pages: Annotated[
+        int, Field(ge=1, description="The most pages of an API that a stream, or a partition of it, reads in one run.")
+    ] = 100_000
 
 
 class DeliveriesSettings(Section):

@@ -53,16 +53,7 @@ class Caller:
 
     def start(self) -> str:
         """The address of the first page."""
-        path = self._asked.path
-        if "://" in path or path.startswith("//"):
-            told = "The stream's name is a whole address; write the path below the connection's address, as /v1/orders"
-            raise ApiFailed("API_PATH", told)
-        steps = path.partition("?")[0].lower().replace("%2e", ".").split("/")
-        if ".." in steps or "." in steps:
-            raise ApiFailed(
-                "API_PATH", "The stream's name has a step . or ..; write the path below the address plainly"
-            )
-        return f"{self._base.scheme}://{self._base.netloc}{self._base.path.rstrip('/')}/{path.lstrip('/')}".rstrip("/")
+        return below(self._asked.base, self._asked.path)
 
     def joined(self, url: str, target: str) -> str:
         """Where a link of an answer leads; ApiFailed if that is another origin."""
@@ -126,7 +117,7 @@ class Caller:
                 if answer.status not in _AGAIN and (answer.status < 500 or answer.status == 501):
                     return answer
                 error = _busy(host, answer.status)
-                asked_for = _retry_after(answer.headers.get("retry-after", ""))
+                asked_for = retry_after(answer.headers)
             except Unanswered as reason:
                 if reason.stale and not stale:
                     stale = True
@@ -175,6 +166,18 @@ class Caller:
         return urlsplit(self.start()).path or "/"
 
 
+def below(base: str, path: str) -> str:
+    """The address of a path below another; ApiFailed if it leads elsewhere."""
+    if "://" in path.partition("?")[0] or path.startswith("//"):
+        told = "The stream's name is a whole address; write the path below the connection's address, as /v1/orders"
+        raise ApiFailed("API_PATH", told)
+    steps = path.partition("?")[0].lower().replace("%2e", ".").split("/")
+    if ".." in steps or "." in steps:
+        raise ApiFailed("API_PATH", "The stream's name has a step . or ..; write the path below the address plainly")
+    parts, inner = urlsplit(base), quote(path.lstrip("/"), safe=_SAFE)
+    return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}/{inner}".rstrip("/")
+
+
 def _led(url: str, target: str) -> tuple[SplitResult | None, Origin | None]:
     """Where a link on a page leads, taken apart; nothing if it is no address."""
     try:
@@ -197,9 +200,9 @@ def _busy(host: str, status: int) -> ApiFailed:
     return ApiFailed("API_DOWN", f"{host} has trouble of its own ({status})", passing=True)
 
 
-def _retry_after(text: str) -> float | None:
-    """The seconds to wait, from a number or a date; None if it says neither."""
-    text = text.strip()
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """The seconds to wait that an answer asks for, by a number or a date; None if it asks for none."""
+    text = headers.get("retry-after", "").strip()
     if text.isascii() and text.isdigit() and len(text) < 10:
         return float(text)
     try:

@@ -1,0 +1,96 @@
+"""A file behind an address: the stream's name is its path below the connection's."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from headgate.engine.rest.asked import Auth
+from headgate.engine.rest.auth import Credentials
+from headgate.engine.rest.calls import below
+from headgate.engine.rest.failures import ApiFailed
+from headgate.engine.rest.wire import Answer
+from headgate.outgoing.client import Outgoing
+from headgate.outgoing.errors import OutgoingError
+from headgate.pipelines.steps import Land
+from headgate.places.kinds import BasicAuth, Http, KeyAuth, OAuthAuth
+from headgate.worker.fetching.downloads import Downloads, Fetched
+from headgate.worker.fetching.packed import unpacked
+from headgate.worker.steps.context import Context, Endpoint, StepFailed, VolumeFile
+from headgate.worker.steps.files import Got, empty_folder, gathered
+
+_PAGES = frozenset({"text/html", "application/xhtml+xml"})
+
+
+def authorized(place: Http, secrets: Mapping[str, str]) -> Auth:
+    """Who asks, by a connection's settings and secrets."""
+    auth = place.auth
+    match auth:
+        case BasicAuth():
+            return Auth("basic", auth.user, secrets.get("password", ""))
+        case KeyAuth():
+            return Auth(auth.place, auth.name, secrets.get("token", ""))
+        case OAuthAuth():
+            sent = auth.sent_in == "body"
+            secret = secrets.get("client_secret", "")
+            return Auth("oauth2", auth.client_id, secret, auth.token_url, auth.scope, in_body=sent)
+    return Auth(auth.style, secret=secrets.get("token", ""))
+
+
+def from_web(step: Land, endpoint: Endpoint, context: Context, state: dict[str, Any] | None) -> Got:
+    """The file, or those in it if it is an archive; none if it is the one that was landed last."""
+    if "*" in step.stream.name:
+        told = "An address names one file, so * cannot stand in it; add a stream for each file"
+        raise StepFailed("NO_PATTERN", told)
+    place = Http.model_validate(endpoint.config)
+    folder = empty_folder(step, context, "copies")
+    outgoing = Outgoing(context.settings.outgoing)
+    try:
+        downloads = Downloads(outgoing, context, retries=place.retries)
+        got = _fetched(step, place, endpoint.secrets, downloads, outgoing, folder / "file")
+        _refuse_page(step, got)
+        moment = datetime.now(UTC)
+        file = VolumeFile(got.sha256[:24], step.stream.name.lstrip("/"), got.size, moment)
+        found = gathered(step, context, [file], state, lambda _: got.path)
+        found.files = unpacked(found.files, step.stream.files.format, folder, downloads.budget)
+        return found
+    finally:
+        outgoing.close()
+
+
+def _fetched(
+    step: Land, place: Http, secrets: Mapping[str, str], downloads: Downloads, outgoing: Outgoing, target: Any
+) -> Fetched:
+    auth = authorized(place, secrets)
+    try:
+        url = below(place.base_url, step.stream.name)
+        credentials = Credentials(auth, lambda *more: _posted(outgoing, *more))
+        given = {**step.stream.api.parameters, **credentials.parameters()}
+        if given:
+            url += ("&" if "?" in url else "?") + urlencode(given)
+        return downloads.file(
+            url, target, headers=lambda: {**place.headers, **credentials.headers()}, name=_plain(step.stream.name)
+        )
+    except ApiFailed as error:
+        raise StepFailed(error.code, error.message, passing=error.passing) from None
+
+
+def _posted(outgoing: Outgoing, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    try:
+        found = outgoing.request("POST", url, headers=headers, content=body)
+    except OutgoingError as error:
+        raise ApiFailed("API_UNREACHABLE", f"The token service was not reached: {error}", passing=True) from None
+    return Answer(found.status, found.headers, found.body)
+
+
+def _refuse_page(step: Land, got: Fetched) -> None:
+    if got.content_type in _PAGES and step.stream.files.format != "xml":
+        told = (
+            f"{_plain(step.stream.name)} is a web page, not a file; it may be a page to log in, so check the address "
+        )
+        raise StepFailed("FILE_IS_A_PAGE", told + "and the connection's secret")
+
+
+def _plain(name: str) -> str:
+    """What the file is called, without parameters."""
+    return name.partition("?")[0].lstrip("/") or "the file"
