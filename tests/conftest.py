@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from headgate.kit.db import Database
 from headgate.schema import METADATA
-from tests.support import postgres, s3
+from tests.support import mariadb, postgres, s3
 from tests.support.company import Company, company
 from tests.support.spark import SharedSpark
 
@@ -18,6 +18,13 @@ def postgres_url() -> Iterator[str]:
     """The URL of a PostgreSQL server that lives as long as the tests."""
     with postgres.server() as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def mariadb_server() -> Iterator[mariadb.MariaDb]:
+    """A MariaDB server that lives as long as the tests."""
+    with mariadb.server() as found:
+        yield found
 
 
 @pytest.fixture(scope="session")
