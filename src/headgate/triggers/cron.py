@@ -1,0 +1,126 @@
+"""Cron texts: five fields, read by the clocks of a time zone, and the instants at which they are due.
+
+A time of day that clocks skip is due at the first moment after; one that they show twice, the first time. A text that
+names every hour counts the hours as they pass: it is due in each, also where clocks show one twice or not at all.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from zoneinfo import ZoneInfo
+
+from cronsim import CronSim, CronSimError
+
+MAX_LENGTH = 200
+NAMED = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}
+HOW = "write minute, hour, day of the month, month and day of the week, as in '0 6 * * 1-5', or @daily"
+_FIELDS = 5
+_ALLOWED = re.compile(r"[0-9A-Za-z*,/#\s-]+", re.ASCII)
+_SOME_DAY = datetime(2024, 1, 1)  # noqa: DTZ001 - cronsim counts by the clock here
+_MOMENT = timedelta(microseconds=1)
+_EVERY_HOUR = set(range(24))
+
+
+class BadCron(ValueError):
+    """A text that is no cron text, or never due; the message says what to write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """When something is due: a cron text, by the clocks of a time zone."""
+
+    text: str
+    zone: str = "UTC"
+
+    def after(self, instant: datetime) -> datetime | None:
+        """The first instant after this one at which it is due; None if that is too far off to matter."""
+        return next(self._all_after(instant), None)
+
+    def following(self, instant: datetime, most: int) -> list[datetime]:
+        """The next instants at which it is due."""
+        found = self._all_after(instant)
+        return [one for one, _ in zip(found, range(most), strict=False)]
+
+    def between(self, first: datetime, last: datetime, most: int) -> list[datetime]:
+        """The instants from the first to the last at which it is due, both included: at most so many, the newest."""
+        window = timedelta(hours=1)
+        while True:
+            begin = max(first, last - window)
+            found: list[datetime] = []
+            for due in self._all_after(begin - _MOMENT):
+                if due > last:
+                    break
+                found.append(due)
+            if len(found) >= most or begin == first:
+                return found[-most:]
+            window *= 24
+
+    def says(self) -> str:
+        """The text in words."""
+        return CronSim(_expanded(self.text), _SOME_DAY).explain()
+
+    def _all_after(self, instant: datetime) -> Iterator[datetime]:
+        last = instant.astimezone(UTC)
+        for found in CronSim(_by_clock(self.text), instant.astimezone(ZoneInfo(self.zone))):
+            due = found.astimezone(UTC)
+            # Where clocks were set back, those that read them meet times again that were due before.
+            if due > last:
+                last = due
+                yield due
+
+
+def check(text: str) -> str:
+    """The text, if it is a cron text that is due some day; else BadCron."""
+    cleaned = " ".join(text.split())
+    if len(text) > MAX_LENGTH:
+        raise BadCron(f"a cron text has at most {MAX_LENGTH} characters; this one has {len(text)}")
+    expanded = _expanded(cleaned)
+    if cleaned.startswith("@") and expanded == cleaned:
+        raise BadCron(f"{cleaned!r} is not known; there are {', '.join(NAMED)}")
+    if not _ALLOWED.fullmatch(expanded) or len(expanded.split()) != _FIELDS:
+        raise BadCron(f"{cleaned!r} is no cron text; {HOW}")
+    try:
+        found = CronSim(_by_clock(cleaned), _SOME_DAY)
+    except CronSimError as error:
+        if _is_date_in_no_month(expanded):
+            raise BadCron(f"{cleaned!r} is never due: none of its months has that day") from None
+        raise BadCron(f"{cleaned!r} is no cron text: {str(error).lower()}; {HOW}") from None
+    if next(found, None) is None:
+        raise BadCron(f"{cleaned!r} is never due: no day of the next 50 years is all that it asks for")
+    return cleaned
+
+
+def _expanded(text: str) -> str:
+    return NAMED.get(text.lower(), text)
+
+
+@lru_cache(maxsize=20_000)
+def _by_clock(text: str) -> str:
+    """The text so that cronsim reads it as this module says: stars in its first fields are intervals to it."""
+    expanded = _expanded(text)
+    found = CronSim(expanded, _SOME_DAY)
+    _, _, *days = expanded.split()
+    minutes = ",".join(map(str, sorted(found.minutes)))
+    hours = "*" if found.hours == _EVERY_HOUR else ",".join(map(str, sorted(found.hours)))
+    return " ".join([minutes, hours, *days])
+
+
+def _is_date_in_no_month(text: str) -> bool:
+    """Whether a text that cannot be read could be, if it were for every month."""
+    minute, hour, day, month, weekday = text.split()
+    try:
+        CronSim(f"{minute} {hour} {day} * {weekday}", _SOME_DAY)
+        CronSim(f"{minute} {hour} * {month} {weekday}", _SOME_DAY)
+    except CronSimError:
+        return False
+    return True
