@@ -22,7 +22,7 @@ from headgate.catalog.names import Ident
 from headgate.catalog.pointers import Author, Counts, Found, Move, Pointer
 from headgate.catalog.requests import Change
 from headgate.catalog.telling import told_of
-from headgate.catalog.updates import Editor, apply, empty, require, without_oldest
+from headgate.catalog.updates import Editor, apply, empty, require, without_oldest, without_steps
 from headgate.config import Settings
 from headgate.edge.call import Call
 from headgate.edge.routes import Stages
@@ -147,6 +147,8 @@ def _plan(settings: Settings, store: Store, change: Change, found: Found | Place
     check_snapshots(root, base, editor.added)
     after = apply(base, updates, metadata.url(store, table_id, pointer.metadata_file))
     action, operation = judging.action(base, after, change.updates), judging.operation(base, after, change.updates)
+    if found.taken is not None:
+        after = without_steps(after, found.taken.snapshot_id)
     kept = without_oldest(after, settings.warehouse.keep_snapshots)
     written, to = _write(store, table_id, kept, pointer.version + 1)
     return Planned(change, table_id, written, to, action, move_of(table_id, pointer, to, kept, operation))

@@ -37,6 +37,13 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
+class Taken:
+    """Where a run took a table from: the snapshot that everyone sees; None for a table that exists for it alone."""
+
+    snapshot_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """What a name stands for: the layer's id, the table's, and its pointer, as far as there is any of them."""
 
@@ -47,6 +54,8 @@ class Found:
     """Whether the pointer is the run's own."""
     is_new: bool = False
     """Whether the table exists for the run alone."""
+    taken: Taken | None = None
+    """For a run's own pointer, what it started at; None also if that had no snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +79,10 @@ _FIND = (
     "WHERE ly.namespace = 'layer' AND ly.scope_id = '' AND ly.name_key = :layer"
 )
 _FIND_OWN = (
-    "SELECT table_id, uuid, version, metadata_file, metadata_sha256, snapshot_id FROM run_pointers "
-    "WHERE run_id = :run AND fence = :fence AND (table_id = :table OR (layer_id = :layer AND name = :name))"
+    "SELECT rp.table_id, rp.base_version, c.snapshot_id, rp.uuid, rp.version, rp.metadata_file, rp.metadata_sha256, "
+    "rp.snapshot_id FROM run_pointers rp "
+    "LEFT JOIN commits c ON c.table_id = rp.table_id AND c.version = rp.base_version WHERE rp.run_id = :run "
+    "AND rp.fence = :fence AND (rp.table_id = :table OR (rp.layer_id = :layer AND rp.name = :name))"
 )
 
 
@@ -92,8 +103,9 @@ def _of_run(connection: Connection, ident: Ident, found: Found, run: tuple[str, 
     rows = fetch(connection, _FIND_OWN, asked)
     if not rows:
         return found
-    table, *pointer = rows[0]
-    return Found(found.layer_id, table, Pointer(*pointer), is_own=True, is_new=found.table_id is None)
+    table, base, snapshot, *pointer = rows[0]
+    taken = Taken(snapshot) if base is None or snapshot is not None else None
+    return Found(found.layer_id, table, Pointer(*pointer), is_own=True, is_new=found.table_id is None, taken=taken)
 
 
 def layer_of(connection: Connection, ident: Ident) -> str | None:

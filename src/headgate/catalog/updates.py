@@ -322,3 +322,16 @@ def without_oldest(metadata: Any, keep: int) -> Any:
             "partition_statistics": [one for one in metadata.partition_statistics if one.snapshot_id not in gone],
         }
     )
+
+
+def without_steps(metadata: Any, taken: int | None) -> Any:
+    """The table as a run leaves it: its log tells of what the run took, and of what it is now.
+
+    The states between were never seen by anyone else: they are none that the table was in at some time.
+    """
+    log = metadata.snapshot_log
+    places = [index for index, one in enumerate(log) if one.snapshot_id == taken]
+    if taken is not None and not places:
+        return metadata
+    since = places[-1] + 1 if places else 0
+    return metadata.model_copy(update={"snapshot_log": [*log[:since], *log[since:][-1:]]})
