@@ -179,11 +179,14 @@ def test_members_act_over_http(tmp_path: Path) -> None:
         assert "Ben" in as_("Ben", "me").stdout
         assert "Revenue" in as_("Ben", "resource", "list", "data_mart").stdout
         found = json.loads(as_("Ben", "resource", "list", "data_mart", "--json").stdout)
-        assert as_("Ben", "resource", "get", found["items"][0]["id"]).returncode == 0
+        mart = found["items"][0]["id"]
+        assert as_("Ben", "resource", "get", mart).returncode == 0
         refused = as_("Ben", "access", "change", "share", "resource=data_mart:Revenue", "for_use=false")
         assert (refused.returncode, refused.stderr) == (
             1,
-            "error: You may not configure sharing: change the sharing toggles\n`headgate request make` asks those who could grant it\n",
+            "error: You may not configure sharing: change the sharing toggles (data mart Revenue). "
+            "Missing: technical owner, role technical (Adam, Olga or Tess could make you an owner)\n"
+            f"`headgate request make configure_sharing {mart} --reason …` asks those who could grant it\n",
         )
         done = as_("Tess", "access", "change", "share", "resource=data_mart:Revenue", "for_use=false")
         assert done.stdout == "Done, by technical owner.\n"

@@ -59,8 +59,14 @@ def test_what_a_statement_read_is_known_and_recorded(sales: Bench) -> None:
 
 def test_a_viewer_writes_nothing(sales: Bench) -> None:
     before = count(sales, SALES)
-    failed = sales.run("Bea", f"INSERT INTO {SALES} VALUES (1, 1, now())")
-    assert failed["state"] == "failed"
+    for sql, action, level, who in (
+        (f"INSERT INTO {SALES} VALUES (1, 1, now())", "edit: write to and alter", "Editor", "Adam, Olga or Tess"),
+        (f"DROP TABLE {SALES}", "delete", "Manager", "Adam or Olga"),
+    ):
+        failed = sales.run("Bea", sql)
+        assert (failed["state"], failed["error"]["code"]) == ("failed", "FORBIDDEN")
+        says = f"You may not {action} table {SALES}. Missing: {level} ({who} could grant"
+        assert failed["error"]["message"].startswith(says), failed["error"]
     read_only = sales.millrace.as_("Tess", read_only=True)
     statement = read_only.post(STATEMENTS, {"sql": f"DELETE FROM {SALES}"}).json()["id"]
     assert sales.done("Tess", statement)["state"] == "failed"

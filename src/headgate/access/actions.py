@@ -80,8 +80,23 @@ DESCRIPTIONS = {
 }
 
 
-def words(action: str) -> str:
-    """An action as it stands in a sentence: its name, and what it means."""
-    meaning = DESCRIPTIONS.get(action)
+MEANINGS = {
+    ("edit", "layer"): "Create tables and volumes in it",
+    ("edit", "table"): "Write to and alter it",
+    ("edit", "volume"): "Put and delete files in it",
+}
+"""What an action means for one kind, where that says more."""
+
+
+def words(action: str, kind: str = "", what: str = "") -> str:
+    """An action as it stands in a sentence: its name, and what it means; of what, if that is named."""
+    meaning = MEANINGS.get((action, kind)) or DESCRIPTIONS.get(action)
     name = action.replace("_", " ")
-    return f"{name}: {meaning[0].lower()}{meaning[1:]}" if meaning else name
+    if not meaning:
+        return f"{name} ({what})" if what else name
+    told = f"{meaning[0].lower()}{meaning[1:]}"
+    if what:
+        told = f"{told.removesuffix(' it')} {what}" if told.endswith(" it") else f"{told} ({what})"
+        if told.startswith((f"{name} ", f"{name},")):
+            return told
+    return f"{name}: {told}"

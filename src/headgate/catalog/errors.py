@@ -134,16 +134,6 @@ def respond(problem: Problem, headers: dict[str, str] | None = None) -> Response
         status, kind = problem.status, problem.type
     else:
         status, kind = _TYPES.get(type(problem), (problem.status, IcebergError.type))
-    body = {"error": {"message": message(problem), "type": kind, "code": status}}
+    body = {"error": {"message": problem.detail, "type": kind, "code": status}}
     content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
     return Response(content, status, headers, "application/json")
-
-
-def message(problem: Problem) -> str:
-    """What to do about it, in one text: a refusal says what is missing and who could grant it."""
-    told = [problem.detail]
-    for way in problem.more.get("ways", ()):
-        who = ", ".join(str(one) for one in way["who"])
-        how = way["how"] or "; ".join(way["missing"])
-        told.append(f"{way['path']}: {how}" + (f" (ask {who})" if who else ""))
-    return ". ".join(one for one in told if one)

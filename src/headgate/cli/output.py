@@ -75,6 +75,14 @@ def _about_database(error: Exception) -> str:
     return f"the database cannot be used: {cause}; check `database.url` in the settings, and that it is running"
 
 
+def _hint(refusal: dict[str, Any]) -> str:
+    """How to ask for what was refused."""
+    from shlex import quote
+
+    asked = f"{refusal['action']} {quote(str(refusal['resource']))}"
+    return f"\n`headgate request make {asked} --reason …` asks those who could grant it"
+
+
 _MENDABLE = {
     "headgate.access.yaml_nodes": "WorldError",
     "headgate.config": "BadSettings",
@@ -98,7 +106,7 @@ def told(function: Callable[P, None]) -> Callable[P, None]:
         try:
             function(*args, **kwargs)
         except Problem as error:
-            hint = "\n`headgate request make` asks those who could grant it" if "ask" in error.more else ""
+            hint = _hint(error.more) if "ask" in error.more else ""
             is_malformed = isinstance(error, Invalid) or error.status in (400, 422)
             fail(error.detail + hint, MALFORMED if is_malformed else FAILED)
         except BrokenPipeError:

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from sqlalchemy import Connection
 
-from headgate.access.actions import words
+from headgate.access.asking import can_be_asked_for
 from headgate.access.book import BOOK
 from headgate.access.decision import Decision
 from headgate.access.facts import Subject
@@ -22,6 +22,7 @@ from headgate.errors import Denied, NotFound
 from headgate.governance.facts import Facts
 from headgate.governance.questions import Question, decide
 from headgate.governance.reasons import explain
+from headgate.governance.refusals import asked, listed, refusal
 from headgate.kit.ids import kind_of
 
 
@@ -39,6 +40,9 @@ class Caller:
     work: Work | None = None
     """What a work token is for; the catalog alone takes those."""
 
+
+LAKE = frozenset({"layer", "table", "volume"})
+"""Kinds whose names stand for one resource each."""
 
 OPERATOR = Caller("operator", operator=True)
 WORKER = Caller("worker", seen=datetime.max.replace(tzinfo=UTC))
@@ -166,18 +170,17 @@ class Call:
 
     def explanation(self, action: str, kind: str, resource: str | None) -> dict[str, Any]:
         """Why the caller may not, and who could change that; in words that a program can read too."""
+        thing = self.facts.thing(resource)
+        what = asked(action, thing)
         if self.caller.operator:
-            return {
-                "detail": f"The operator may not {words(action)}; act as a member: set HEADGATE_TOKEN to their token"
-            }
-        question = Question(self.caller.member, action, kind, resource, narrowing=self.caller.narrowing)
-        if self.caller.narrowing.is_narrowed:
-            full = Question(self.caller.member, action, kind, resource)
-            if decide(self.connection, full, self.now):
-                return {"detail": f"This token is narrowed and may not {words(action)}; you yourself may"}
-        found = explain(self.facts, question, self.subject)
-        ways = [
-            {"path": way.path, "missing": list(way.missing), "how": way.how, "who": list(way.who)} for way in found.ways
-        ]
-        told = {"detail": f"You may not {words(action)}", "action": action, "ways": ways}
-        return told if kind == "member" else {**told, "ask": "POST /api/access/requests"}
+            return {"detail": f"The operator may not {what}; act as a member: set HEADGATE_TOKEN to their token"}
+        full = Question(self.caller.member, action, kind, resource)
+        is_narrowed = self.caller.narrowing.is_narrowed
+        if is_narrowed and decide(self.connection, full, self.now):
+            return {"detail": f"This token is narrowed and may not {what}; you yourself may"}
+        ways = explain(self.facts, full, self.subject).ways
+        told = {"detail": refusal(action, thing, ways), "action": action, "ways": listed(ways)}
+        if is_narrowed or not can_be_asked_for(action, kind):
+            return told
+        name = f"{kind}:{thing.name}" if thing is not None and kind in LAKE else resource
+        return {**told, "ask": "POST /api/access/requests", "resource": name}

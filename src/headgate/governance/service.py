@@ -1,14 +1,15 @@
 """Access questions on behalf of a caller: they learn what they may ask about, and nothing else."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 from headgate.access.actions import DATA_READING, DRAFT_ACTIONS
 from headgate.access.book import BOOK
+from headgate.access.granting import why_not
 from headgate.access.kinds import KINDS, rule_kinds, stored_kind
 from headgate.audit.events import CHANGED
 from headgate.edge.call import Call
-from headgate.errors import Invalid, NotFound
+from headgate.errors import Denied, Invalid, NotFound
 from headgate.governance.changes.plans import Plan, plan
 from headgate.governance.changes.reach import stale
 from headgate.governance.changes.schemas import RemoveMember, SetRole
@@ -16,7 +17,8 @@ from headgate.governance.changes.targets import Hidden, Targets
 from headgate.governance.lookup import Ambiguous, Lookup, likely
 from headgate.governance.people import Person, who_can
 from headgate.governance.questions import Asker, Question, decide
-from headgate.governance.reasons import Explanation, explain, explain_draft
+from headgate.governance.reasons import MAX_NAMED, Explanation, explain, explain_draft
+from headgate.governance.refusals import either
 from headgate.governance.states import parse_state
 from headgate.governance.what_if import Effect, effects
 from headgate.kit.ids import kind_of
@@ -140,7 +142,7 @@ def preview(call: Call, change: Any, member: str | None) -> tuple[list[tuple[Eff
     found = _planned(call, change)
     may_ask = bool(call.decide("ask_about_members", "organization", "organization"))
     if not may_ask and not found.decision:
-        call.refuse(found.action, found.thing.kind, found.thing.id)
+        _refuse(call, found)
     one = member_asked(call, member) if member is not None else None
     all_effects = effects(call.connection, found.delta, call.now, member=one)
     named = _names(call, all_effects, whoever=may_ask)
@@ -168,11 +170,25 @@ def _names(call: Call, found: list[Effect], *, whoever: bool) -> dict[str, str]:
     return names
 
 
+def _refuse(call: Call, found: Plan) -> NoReturn:
+    """Refuse a change, with what is wrong with this very one where its maker may make others like it."""
+    limits, why = call.caller.narrowing, tuple[str, ...]()
+    if found.grant and limits.permits_action(found.action, call.now) and limits.reaches(found.action, found.thing):
+        why = why_not(call.subject, found.grant)
+    if not why:
+        call.refuse(found.action, found.thing.kind, found.thing.id)
+    call.note_denial(found.action, found.thing.kind, found.thing.id)
+    people = who_can(call.connection, "grant_manager", found.thing.id or "", call.now, limit=MAX_NAMED)
+    could = f". {either(one.name for one in people)} could make it" if people else ""
+    about = f"{found.thing.kind} {found.thing.name}"
+    raise Denied(f"You may not make this grant on {about}: {'; '.join(why)}{could}", action=found.action)
+
+
 def apply(call: Call, change: Any) -> Plan:
     """Make a change: decide, write the rows, keep the index, and tell the audit log; all in this transaction."""
     found = _planned(call, change)
     if not found.decision:
-        call.refuse(found.action, found.thing.kind, found.thing.id)
+        _refuse(call, found)
     touched = stale(call.connection, found.delta)
     found.delta.apply(call.connection)
     touched |= stale(call.connection, found.delta)

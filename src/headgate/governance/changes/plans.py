@@ -42,6 +42,8 @@ class Plan:
     delta: Delta = field(default_factory=Delta)
     before: dict[str, Any] = field(default_factory=dict)
     after: dict[str, Any] = field(default_factory=dict)
+    grant: facts.GrantDraft | None = None
+    """The grant that would be made, if it is one."""
 
 
 def plan(change: Any, t: Targets) -> Plan:
@@ -73,7 +75,7 @@ def _grant(change: s.Grant, t: Targets) -> Plan:
         raise Invalid("the end of a grant lies in the future; leave it out for a grant without end")
     draft = facts.GrantDraft(resource=thing, to=to, level=level, expires=change.expires)
     action = "grant_manager" if level == 3 else "grant"
-    found = Plan(action, thing, t.decide("create", draft, on=thing, as_=action))
+    found = Plan(action, thing, t.decide("create", draft, on=thing, as_=action), grant=draft)
     stored = _stored_grant(t, thing.id, to, level)
     creator = None if t.actor.operator else t.actor.id
     created = {"id": new_id("grant"), "created_at": t.facts.now, "created_by_id": creator}
