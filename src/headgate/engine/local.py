@@ -3,26 +3,27 @@
 from headgate.config import Settings
 from headgate.engine import conf, guard_jar, jars, java, sandbox, versions
 from headgate.engine.errors import EngineDown
+from headgate.engine.outfit import Outfit
 from headgate.engine.server import LocalServer
 from headgate.kit.log import get_logger
 
 _log = get_logger("headgate.engine")
 
 
-def local_server(kind: str, settings: Settings, confs: conf.Conf, *, may_sandbox: bool = True) -> LocalServer:
+def local_server(kind: str, settings: Settings, confs: conf.Conf, beside: Outfit | None = None) -> LocalServer:
     """A server on this machine, not yet started; EngineDown says what is missing."""
     complaints = versions.complaints()
     if complaints:
         raise EngineDown("; ".join(complaints))
-    wanted = settings.spark.sandbox if may_sandbox else "off"
+    wanted = settings.spark.sandbox
     lacking = None if wanted == "off" else sandbox.missing()
     if lacking and wanted == "required":
         raise EngineDown(f"spark.sandbox is `required`, and {lacking}")
     if lacking:
-        _log.warning("members' SQL runs without a sandbox", why=lacking)
+        _log.warning("a Spark server runs without a sandbox", kind=kind, why=lacking)
     try:
         s3 = settings.warehouse_url.startswith("s3://")
-        found = jars.ensure(offline=settings.spark.jars_dir, s3=s3)
-        return LocalServer(kind, settings, found, confs, sandboxed=wanted != "off" and not lacking)
+        found = jars.ensure(offline=settings.spark.jars_dir, s3=s3, platform=beside is not None)
+        return LocalServer(kind, settings, found, confs, sandboxed=wanted != "off" and not lacking, beside=beside)
     except (jars.BadJar, guard_jar.BadBuild, java.NoJava) as error:
         raise EngineDown(str(error)) from None

@@ -23,22 +23,30 @@ adds words for those of a driver or a reader.
 
 import threading
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
+import httpcore2
+
 from headgate.config import Settings
-from headgate.engine import children, conf
+from headgate.engine import children, conf, outfit
 from headgate.engine.children import Child
 from headgate.engine.connect import Connection, Session
-from headgate.engine.errors import EngineDown
+from headgate.engine.errors import EngineDown, SqlFailed
+from headgate.engine.failures import UNKNOWN
 from headgate.engine.local import local_server
 from headgate.engine.server import LocalServer
 from headgate.engine.session import SqlSession
 from headgate.kit.log import get_logger
+from headgate.outgoing.errors import OutgoingError, Refused
+from headgate.outgoing.proxy import Egress, Ticket
 from headgate.worker.steps.context import Context, StepFailed
 
 IDLE_SECONDS = 600
+SOURCE_DOWN = "SOURCE_DOWN"
+"""The code of a StepFailed for a host that does not answer: the proxy knows better words for it."""
+
 _log = get_logger("headgate.engine")
 
 
@@ -49,6 +57,7 @@ class PlatformSpark:
         self._settings, self._catalog_url, self._idle_seconds = settings, catalog_url, idle_seconds
         self._lock = threading.RLock()
         self._server: LocalServer | None = None
+        self._egress: Egress | None = None
         self._connection: Connection | None = None
         self._sessions = 0
         self._idle: threading.Timer | None = None
@@ -77,17 +86,9 @@ class PlatformSpark:
         context.check_stopped()
         connection = self._opened()
         try:
-            session = Session(connection)
-            request = {"function": function, "arguments": arguments, "where": self._where(session, context)}
-            child = self._spare.take()
-            try:
-                self._children.add(child)
-                self._spare.ready()
-                return self._asked(child, request | {"proxy": None}, connection, context)
-            finally:
-                self._children.discard(child)
-                child.end()
-                _free(session)
+            with self._admitted(hosts) as ticket:
+                request = {"function": function, "arguments": arguments, "proxy": self._proxy(ticket)}
+                return self._called(request, connection, context)
         finally:
             self._closed()
 
@@ -97,6 +98,41 @@ class PlatformSpark:
             if self._idle is not None:
                 self._idle.cancel()
             self._drop()
+
+    @contextmanager
+    def _admitted(self, hosts: Sequence[tuple[str, int]]) -> Iterator[Ticket]:
+        """Let a call reach its hosts; what kept it from them is why it fails."""
+        egress = self._egress or outfit.egress(self._settings, self._catalog_url)
+        ticket: Ticket | None = None
+        try:
+            with egress.admit(hosts) as ticket:
+                yield ticket
+        except Refused as error:
+            raise StepFailed("ADDRESS_REFUSED", str(error)) from None
+        except (OutgoingError, httpcore2.TimeoutException) as error:
+            raise StepFailed("UNREACHABLE", str(error) or "A name was not found in time", passing=True) from None
+        except (StepFailed, SqlFailed) as error:
+            if ticket is not None and ticket.refused:
+                raise StepFailed("ADDRESS_REFUSED", ticket.refused[0]) from None
+            if ticket is not None and ticket.failed and error.code in (SOURCE_DOWN, UNKNOWN.code):
+                raise StepFailed("UNREACHABLE", ticket.failed[-1], passing=True) from None
+            raise
+
+    def _proxy(self, ticket: Ticket) -> str | None:
+        port = self._server.way_out if self._server is not None else None
+        return f"http://{ticket.user}:{ticket.password}@127.0.0.1:{port}" if port else None
+
+    def _called(self, request: dict[str, Any], connection: Connection, context: Context) -> dict[str, Any]:
+        session = Session(connection)
+        child = self._spare.take()
+        try:
+            self._children.add(child)
+            self._spare.ready()
+            return self._asked(child, request | {"where": self._where(session, context)}, connection, context)
+        finally:
+            self._children.discard(child)
+            child.end()
+            _free(session)
 
     def _asked(self, child: Child, request: dict[str, Any], connection: Connection, context: Context) -> dict[str, Any]:
         def told(line: dict[str, Any]) -> None:
@@ -153,7 +189,9 @@ class PlatformSpark:
             return
         began = time.monotonic()
         confs = conf.for_platform(self._catalog_url)
-        server = local_server("platform", self._settings, confs, may_sandbox=False)
+        beside = outfit.for_platform(self._settings, self._catalog_url)
+        self._egress = beside.egress
+        server = local_server("platform", self._settings, confs, beside)
         address = server.start(self._ended)
         self._server, self._connection = server, Connection.to(address)
         _log.info("the platform's Spark is up", seconds=round(time.monotonic() - began, 1))
@@ -181,11 +219,14 @@ class PlatformSpark:
     def _drop(self) -> None:
         connection, self._connection = self._connection, None
         server, self._server = self._server, None
+        egress, self._egress = self._egress, None
         self._spare.end()
         if connection is not None:
             connection.close()
         if server is not None:
             server.stop()
+        if egress is not None:
+            egress.close()
 
 
 def _free(session: Session) -> None:

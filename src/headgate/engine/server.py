@@ -18,7 +18,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from headgate.config import Settings
-from headgate.engine import conf, java, jvm, left, network, reach, sandbox, sizes
+from headgate.engine import conf, java, jvm, left, network, outfit, reach, relay, sandbox, sizes
 from headgate.engine.errors import EngineDown
 from headgate.engine.jars import Jars
 from headgate.engine.processes import java_below, resident_bytes
@@ -55,9 +55,20 @@ class Launch:
 class LocalServer:
     """One server. It ends with `stop`, or with the process that made it."""
 
-    def __init__(self, kind: str, settings: Settings, jars: Jars, confs: conf.Conf, *, sandboxed: bool) -> None:
+    def __init__(
+        self,
+        kind: str,
+        settings: Settings,
+        jars: Jars,
+        confs: conf.Conf,
+        *,
+        sandboxed: bool,
+        beside: outfit.Outfit | None = None,
+    ) -> None:
         self.kind, self.settings, self.jars, self.sandboxed = kind, settings, jars, sandboxed
-        self.confs = confs
+        self.confs, self._beside = confs, beside or outfit.Outfit()
+        self.way_out: int | None = None
+        """The port of loopback at which it finds the proxy, if it goes out by one."""
         self.memory, self.cores = sizes.memory(settings.spark), sizes.cores(settings.spark)
         self.since = time.time()
         self.ended = threading.Event()
@@ -131,6 +142,7 @@ class LocalServer:
         token = None if self.sandboxed else secrets.token_urlsafe(32)
         launch = self._sandboxed() if self.sandboxed else self._plain(token)
         environment = {"LANG": "C.UTF-8", "TZ": "UTC", "PATH": os.environ.get("PATH", "/usr/bin:/bin")}
+        environment |= self._beside.environment
         if token is not None:
             environment |= {"SPARK_CONNECT_AUTHENTICATE_TOKEN": token, "SPARK_LOCAL_IP": "127.0.0.1"}
         plan = self._place.folder / "plan.json"
@@ -167,8 +179,26 @@ class LocalServer:
         port = _free_port()
         self.address = Address(port=port, token=token)
         classes = [str(path) for path in (java.spark_jars() / "*", *self.jars.paths)]
-        file = self._arguments(classes, str(self.scratch), port, self.confs)
+        file = self._arguments(classes, str(self.scratch), port, {**self.confs, **self._plain_way_out()})
         return Launch([java.java(), f"@{file}"])
+
+    def _plain_way_out(self) -> conf.Conf:
+        if self._beside.egress is None:
+            return {}
+        listener = relay.listen("127.0.0.1", 0)
+        self._beside.egress.serve(listener, outfit.by_same_user)
+        self.way_out = int(listener.getsockname()[1])
+        names = self.scratch / "hosts"
+        names.write_text(outfit.hosts(self.settings, self.confs[_URI]), encoding="utf-8")
+        return outfit.through(self.way_out, str(names))
+
+    def _inner_way_out(self, folder: Path) -> conf.Conf:
+        """In a network of its own, the proxy is all that can be reached."""
+        if self._beside.egress is None:
+            return {}
+        self._beside.egress.serve(relay.listen_unix(str(folder / "0")))
+        self.way_out = outfit.PORT_INSIDE
+        return outfit.through(self.way_out, "/etc/hosts")
 
     def _sandboxed(self) -> Launch:
         catalog = self.confs[_URI]
@@ -178,7 +208,7 @@ class LocalServer:
             folder.mkdir(mode=0o700)
         self.address = Address(socket=str(inner / "connect"))
         names = {f"{sandbox.HOME}/jars/{path.name}": str(path.resolve()) for path in self.jars.paths}
-        confs = {**self.confs, _URI: reach.seen_inside(catalog)}
+        confs = {**self.confs, _URI: reach.seen_inside(catalog), **self._inner_way_out(outer)}
         self._arguments([f"{sandbox.HOME}/spark/*", *names], sandbox.SCRATCH, PORT_INSIDE, confs)
         read = {
             **sandbox.files(self._place.folder, {r.name: r.inside for r in routes if r.name}),
@@ -187,13 +217,28 @@ class LocalServer:
             **names,
             f"{sandbox.HOME}/out": str(outer),
             **self._tables("metadata"),
+            **{str(folder): str(folder.resolve()) for folder in self._beside.read},
         }
-        write = {sandbox.SCRATCH: str(self.scratch), f"{sandbox.HOME}/in": str(inner), **self._tables("tables")}
+        write = {
+            sandbox.SCRATCH: str(self.scratch),
+            f"{sandbox.HOME}/in": str(inner),
+            **self._tables("tables"),
+            **{str(folder): str(folder.resolve()) for folder in self._beside.write},
+        }
+        if self.way_out is not None:
+            routes = [reach.Route("127.0.0.1", self.way_out, "127.0.0.1")]
         low = [(r.inside, r.port) for r in routes] if any(r.port < network.LOWEST_FREE for r in routes) else []
         program = Path(java.java()).resolve()
         command = sandbox.command(
-            program.parents[1], sandbox.Binds(read, write), _relayed(program, routes, handed=bool(low)), network=not low
+            program.parents[1],
+            sandbox.Binds(read, write),
+            _relayed(program, routes, handed=bool(low)),
+            network=not low,
+            environment=self._beside.environment,
         )
+        if self.way_out is not None:
+            # The proxy listens here, in this process.
+            return Launch(command)
         return Launch(command, low, [(str(outer / str(n)), r.host, r.port) for n, r in enumerate(routes)])
 
     def _tables(self, name: str) -> dict[str, str]:
