@@ -16,6 +16,9 @@ lease_table = Table(
 )
 """Who holds what, and until when."""
 
+CLOCKS_APART = timedelta(minutes=2)
+"""How far the clocks of holders may be apart. A lease that lasts longer than this allows was taken by a wrong clock."""
+
 
 def acquire(connection: Connection, name: str, holder: str, now: datetime, length: timedelta) -> int | None:
     """Take or keep a lease; its fencing number, or None while someone else holds it. Call it in a write."""
@@ -26,7 +29,7 @@ def acquire(connection: Connection, name: str, holder: str, now: datetime, lengt
     if found is None:
         connection.execute(insert(lease_table).values(name=name, holder=holder, fence=1, expires_at=now + length))
         return 1
-    if found.holder != holder and found.expires_at > now:
+    if found.holder != holder and now < found.expires_at < now + length + CLOCKS_APART:
         return None
     fence: int = found.fence if found.holder == holder and found.expires_at > now else found.fence + 1
     connection.execute(

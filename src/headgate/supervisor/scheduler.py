@@ -5,6 +5,7 @@ import socket
 import threading
 from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import partial
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
@@ -23,6 +24,7 @@ from headgate.mail.sending import Mailer
 from headgate.notifications.telling import COMPOSERS, Teller
 from headgate.sessions.service import purge
 from headgate.supervisor.preflight import key_file
+from headgate.triggers.scheduling import Firer, forget
 from headgate.warehouse.places import open_store
 from headgate.workbench.cleaning import Cleaner, sweep
 
@@ -38,10 +40,10 @@ _log = get_logger("headgate.scheduler")
 
 
 class Scheduler:
-    """Seals the audit log, tells what is to be told, and sends mail."""
+    """Fires triggers, seals the audit log, tells what is to be told, and sends mail."""
 
     def __init__(self, settings: Settings) -> None:
-        self._database = Database(settings.database_url, pool_size=5)
+        self._database = Database(settings.database_url, pool_size=8)
         self._key = key_file(settings).key("audit")
         self._head = HeadFile(settings.data_dir / HEAD_FILE, self._key)
         self._teller = Teller(settings, self._database)
@@ -50,6 +52,8 @@ class Scheduler:
         self._cleaner = Cleaner(settings, self._database, lambda: open_store(settings))
         self._sweeper = Sweeper(self._database, lambda: open_store(settings))
         self._catalog = CatalogSweeper(self._database, lambda: open_store(settings))
+        self._firer = Firer(self._database)
+        self._history = timedelta(days=settings.runs.history_days)
         self._holder = f"{socket.gethostname()}:{os.getpid()}"
         self._stopping = threading.Event()
         self._fence: int | None = None
@@ -75,6 +79,7 @@ class Scheduler:
 
     def close(self) -> None:
         """Let go of the database."""
+        self._firer.close()
         self._mailer.close()
         self._purger.close()
         self._sweeper.close()
@@ -85,12 +90,15 @@ class Scheduler:
     def tick(self) -> bool:
         """One round, if this process holds the lease; whether it does."""
         moment = now()
-        if self._fence is None or moment > self._renew_at:
+        if self._fence is None or not self._renew_at - LENGTH / 3 <= moment <= self._renew_at:
             self._fence = self._database.write(
                 lambda connection: acquire(connection, LEASE, self._holder, moment, LENGTH)
             )
             self._renew_at = moment + LENGTH / 3
-        if self._fence is not None:
+        if self._fence is None:
+            self._firer.rest()
+        else:
+            self._firer.nudge(partial(is_held, name=LEASE, holder=self._holder, fence=self._fence))
             self.seal(self._fence)
             self._teller.tell_pending()
             self._mailer.nudge()
@@ -101,12 +109,13 @@ class Scheduler:
 
     def _clean(self, moment: datetime) -> None:
         """Now and then, forget sessions and links that were over long ago, and what was deleted long ago."""
-        if moment >= self._clean_at:
+        if not self._clean_at - CLEAN_EVERY <= moment < self._clean_at:
             self._purger.nudge(moment)
             self._sweeper.nudge(moment)
             self._catalog.nudge(moment)
             self._cleaner.nudge(moment)
             self._database.write(lambda connection: purge(connection, moment - KEPT))
+            self._database.write(lambda connection: forget(connection, moment - self._history))
             self._clean_at = moment + CLEAN_EVERY
 
     def seal(self, fence: int) -> None:
