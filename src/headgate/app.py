@@ -37,8 +37,11 @@ from headgate.members import endpoints as members
 from headgate.members import invitation_endpoints as invitations
 from headgate.notifications import endpoints as notifications
 from headgate.organization import endpoints as organization
+from headgate.pipelines import endpoints as pipelines
 from headgate.requests import endpoints as requests
 from headgate.resources import endpoints as resources
+from headgate.runs import endpoints as runs
+from headgate.runs import worker_endpoints as run_workers
 from headgate.sessions import endpoints as sessions
 from headgate.spaces import endpoints as spaces
 from headgate.supervisor.preflight import key_file

@@ -1,5 +1,7 @@
 """Resources of one kind as a caller sees them, for the slices that show more of them than the list of all kinds."""
 
+from collections.abc import Iterable
+
 from headgate.access.book import BOOK
 from headgate.edge.call import Call
 from headgate.edge.pages import begins_after
@@ -72,3 +74,19 @@ def named(call: Call, kind: str, text: str, place: str) -> str:
     if len(same) > 1:
         raise Invalid(f"{place}: several of kind {kind} are called {text!r}; give the id")
     return same[0]
+
+
+def allowed(call: Call, ids: Iterable[str | None]) -> dict[str, frozenset[str]]:
+    """What the caller may do with each of these that they may see; a query a kind, whatever their number."""
+    found: dict[str, frozenset[str]] = {}
+    kinds: dict[str, list[str]] = {}
+    for one in sorted({one for one in ids if one}):
+        kinds.setdefault(kind_of(one) or "", []).append(one)
+    for kind, some in kinds.items():
+        if call.caller.operator:
+            found |= {one: frozenset({"see"}) for one in some if call.may_see(one)}
+            continue
+        for row in details(call.connection, call.caller.member, some, call.now, call.caller.narrowing):
+            if BOOK.tables[kind].listed_by in row.allowed:
+                found[row.id] = frozenset(row.allowed)
+    return found

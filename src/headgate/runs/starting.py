@@ -9,12 +9,12 @@ from sqlalchemy.engine import RowMapping
 
 from headgate.kit.ids import new_id
 from headgate.kit.names import name_key
-from headgate.lakehouse.models import table_ref_table
 from headgate.pipelines.models import pipeline_definition_table, pipeline_table
 from headgate.places.repository import place_of
 from headgate.resources.index import refresh
 from headgate.resources.models import resource_table
-from headgate.runs.models import run_output_table, run_table
+from headgate.runs.models import run_table
+from headgate.runs.outputs import hold_outputs
 from headgate.spaces.models import project_table
 
 KIND = "run"
@@ -22,7 +22,7 @@ MAX_DEPTH = 20
 """How many pipelines may start one another in a row."""
 
 _pipelines, _definitions = pipeline_table.c, pipeline_definition_table.c
-_refs, _runs = table_ref_table.c, run_table.c
+_runs = run_table.c
 
 
 class CannotStart(Exception):
@@ -96,12 +96,7 @@ def _row(connection: Connection, pipeline_id: str) -> RowMapping | None:
 def start(connection: Connection, now: datetime, pipeline: Startable, how: Start) -> str:
     """Have a pipeline run, for whoever has decided that it may; the run's id."""
     run = _insert(connection, now, pipeline.id, pipeline, how, state="queued")
-    outputs = select(_refs.item_id).where(
-        _refs.resource_id == pipeline.id, _refs.mode == "write", _refs.enabled, _refs.item_id.is_not(None)
-    )
-    rows = [{"run_id": run, "item_id": item} for item in sorted(set(connection.execute(outputs).scalars()))]
-    if rows:
-        connection.execute(insert(run_output_table), rows)
+    hold_outputs(connection, run, pipeline.id)
     return run
 
 

@@ -42,13 +42,20 @@ def delete(table: str, where: str) -> str:
     return f"DELETE FROM {table} WHERE {where}"
 
 
-def unique(source: str, keys: Sequence[str]) -> str:
+def unique(source: str, keys: Sequence[str], beside: Columns) -> str:
     """The rows of a source, which fails with TWICE if two have the same keys; a NULL is a key like another."""
-    by = ", ".join(keys)
+    by, count = ", ".join(keys), quoted(free("n", beside))
     return (
-        f"SELECT * FROM (SELECT *, count(*) OVER (PARTITION BY {by}) AS `n of key` FROM {source}) "
-        f"WHERE CASE WHEN `n of key` > 1 THEN CAST(raise_error({literal(TWICE)}) AS BOOLEAN) ELSE TRUE END"
+        f"SELECT * FROM (SELECT *, count(*) OVER (PARTITION BY {by}) AS {count} FROM {source}) "
+        f"WHERE CASE WHEN {count} > 1 THEN CAST(raise_error({literal(TWICE)}) AS BOOLEAN) ELSE TRUE END"
     )
+
+
+def free(name: str, beside: Columns) -> str:
+    """A name that none of these columns has."""
+    while find(beside, name):
+        name += "_"
+    return name
 
 
 def merge(table: str, text: str, given: Columns, there: Columns, keys: Sequence[str]) -> str:
@@ -64,12 +71,12 @@ def merge(table: str, text: str, given: Columns, there: Columns, keys: Sequence[
     new = ", ".join(f"s.{quoted(one.name)}" if one in wanted else value(None, one, "s") for one in there)
     return (
         f"MERGE INTO {table} AS t\nUSING (\n"
-        + unique(f"(SELECT {listed}\nFROM {rows_of(text, 'q')}\n)", named)
+        + unique(f"(SELECT {listed}\nFROM {rows_of(text, 'q')}\n)", named, there)
         + f"\n) AS s\nON {on}{update}\nWHEN NOT MATCHED THEN INSERT ({added}) VALUES ({new})"
     )
 
 
 def twice(text: str, keys: Sequence[str]) -> str:
-    """A key of a query that several of its rows have, and how many."""
+    """A key of a query that several of its rows have."""
     by = ", ".join(f"q.{quoted(one)}" for one in keys)
-    return f"SELECT {by}, count(*) AS `rows`\nFROM {rows_of(text, 'q')}\nGROUP BY {by} HAVING count(*) > 1 LIMIT 1"
+    return f"SELECT {by}\nFROM {rows_of(text, 'q')}\nGROUP BY {by} HAVING count(*) > 1 LIMIT 1"

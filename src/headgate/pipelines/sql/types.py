@@ -67,7 +67,7 @@ Columns = tuple[Column, ...]
 
 
 class NoTable(ValueError):
-    """A type that no table can hold."""
+    """Columns that no table can hold; says why."""
 
 
 class Misfit(ValueError):
@@ -94,7 +94,7 @@ def of_arrow(schema: Any) -> Columns:
     names = [key(one.name) for one in found]
     twice = next((one.name for one in found if names.count(key(one.name)) > 1), None)
     if twice is not None:
-        raise NoTable(f"two columns are called {twice}; give each a name of its own, whatever its case")
+        raise NoTable(f"Two columns are called {twice}; give each a name of its own, whatever its case")
     return found
 
 
@@ -115,8 +115,12 @@ def _of_arrow(field: Any) -> Type:
     if kinds.is_struct(found) and not any((found.field(n).metadata or {}).get(b"variant") for n in range(len(found))):
         return Struct(of_arrow(found))
     if kinds.is_null(found):
-        raise NoTable(f"{field.name} is always NULL and has no type; write CAST(NULL AS STRING), or another type")
-    raise NoTable(f"{field.name} has a type that tables do not hold; CAST it to one that they do, such as STRING")
+        raise NoTable(
+            f"The column {field.name} is always NULL and has no type; write CAST(NULL AS STRING), or another type"
+        )
+    raise NoTable(
+        f"The column {field.name} has a type that tables do not hold; CAST it to one that they do, such as STRING"
+    )
 
 
 _PLAIN = {

@@ -53,7 +53,7 @@ def first_day(at: datetime, zone: ZoneInfo) -> date:
 
 def _written(at: datetime, kind: str, zone: ZoneInfo) -> str:
     if at == BEGINNING:
-        at, zone = BEGINNING, ZoneInfo("UTC")
+        zone = ZoneInfo("UTC")
     if kind == DATE:
         return f"DATE '{first_day(at, zone).isoformat()}'"
     if kind == TIMESTAMP_NTZ:

@@ -1,0 +1,188 @@
+"""Pipelines over HTTP: make, save, look, start."""
+
+from typing import Annotated
+
+from fastapi import Path, Query
+
+from headgate.edge.call import Call
+from headgate.edge.guards import OnResource, SignedIn
+from headgate.edge.pages import After, Limit, Prefix
+from headgate.edge.routes import Audit, GovernedRouter, Stages
+from headgate.errors import Conflict, TooMany
+from headgate.kit.paging import DEFAULT_LIMIT
+from headgate.pipelines import probing, saving, service
+from headgate.pipelines.schemas import (
+    PipelineChange,
+    PipelineDeleted,
+    PipelineIn,
+    PipelineOut,
+    PipelinePage,
+    PipelineSaving,
+    PlanIn,
+    PlanOut,
+    RunIn,
+)
+from headgate.resources import showing
+from headgate.resources.repository import ResourceSort
+from headgate.runs import service as runs
+from headgate.runs.schemas import RunOut
+
+router = GovernedRouter(prefix="/api/pipelines", tags=["pipelines"])
+
+PipelineId = Annotated[str, Path(pattern="^pip_[0-9a-z]{20}$", examples=["pip_01k6x3v9c2m4n8p0q7rs"])]
+Sort = Annotated[ResourceSort, Query(description="The order; a leading minus turns it around")]
+
+
+@router.governed(
+    "GET",
+    "",
+    guard=SignedIn("sees the pipelines whose tables they may all see, and the tasks of their spaces"),
+    audit=Audit.reads,
+    summary="List pipelines",
+)
+def list_pipelines(
+    call: Call, sort: Sort = ResourceSort.name, prefix: Prefix = "", limit: Limit = DEFAULT_LIMIT, cursor: After = None
+) -> PipelinePage:
+    """Pipelines by page, each with its last run and what one may do with it."""
+    found, following = showing.listed(call, saving.KIND, sort, prefix, limit, cursor)
+    return PipelinePage(items=service.items(call, found), next_cursor=following)
+
+
+def _save(stages: Stages, draft: saving.Draft) -> PipelineSaving:
+    if not probing.needs_probe(draft.definition):
+        found = stages.write(lambda call: saving.save(call, draft, []))
+        return PipelineSaving(id=found, statement=None, state="saved")
+
+    def work(call: Call) -> str:
+        saving.judge(call, draft, saving.refs(call, draft.definition, []))
+        return probing.submit(call, draft)
+
+    statement = stages.write(work)
+    stages.services.watch.ring()
+    return PipelineSaving(id=draft.own, statement=statement, state="queued")
+
+
+@router.governed(
+    "POST",
+    "",
+    guard=SignedIn("makes pipelines of tables on which they are Editor"),
+    audit=Audit.changes,
+    summary="Make a pipeline",
+    errors=[Conflict, TooMany],
+    staged=True,
+)
+def make_pipeline(stages: Stages, body: PipelineIn) -> PipelineSaving:
+    """Make a pipeline. It acts for its author, whose rights count at every run. Outputs that do not exist yet get their
+    names and ids now. SQL is analysed first, to learn what it reads: follow the statement in the answer.
+    """
+    draft = saving.Draft(
+        body.definition, body.name, body.description, body.project, deactivate_after=body.deactivate_after
+    )
+    return _save(stages, draft)
+
+
+@router.governed(
+    "POST",
+    "/plan",
+    guard=SignedIn("looks at what a definition would do, if they may save it"),
+    audit=Audit.nothing,
+    summary="Try a definition",
+    errors=[Conflict],
+)
+def plan_definition(call: Call, body: PlanIn) -> PlanOut:
+    """A dry run of a definition that is not saved: its steps, what it reads and writes, and the levels needed."""
+    return service.plan_draft(call, saving.Draft(body.definition, project=body.project))
+
+
+@router.governed(
+    "GET",
+    "/{pipeline_id}",
+    guard=OnResource("see", "pipeline_id"),
+    audit=Audit.reads,
+    summary="Get a pipeline",
+)
+def get_pipeline(call: Call, pipeline_id: PipelineId) -> PipelineOut:
+    """A pipeline with its definition, and what one may do with it. Names of hidden tables are left out."""
+    return service.shown(call, pipeline_id)
+
+
+@router.governed(
+    "PATCH",
+    "/{pipeline_id}",
+    guard=OnResource("see", "pipeline_id"),
+    audit=Audit.changes,
+    summary="Change a pipeline",
+    errors=[Conflict, TooMany],
+    staged=True,
+)
+def change_pipeline(stages: Stages, pipeline_id: PipelineId, body: PipelineChange) -> PipelineSaving:
+    """Change its name, description or activation; or save another definition, which from then on acts for whoever saved
+    it. SQL is analysed first: follow the statement in the answer.
+    """
+    if body.definition is None:
+        stages.write(lambda call: service.change(call, pipeline_id, body))
+        return PipelineSaving(id=pipeline_id, statement=None, state="saved")
+    if body.active is not None:
+        stages.write(lambda call: service.change(call, pipeline_id, PipelineChange(active=body.active)))
+    draft = saving.Draft(
+        body.definition, body.name, body.description, deactivate_after=body.deactivate_after, own=pipeline_id
+    )
+    return _save(stages, draft)
+
+
+@router.governed(
+    "DELETE",
+    "/{pipeline_id}",
+    guard=OnResource("delete", "pipeline_id"),
+    audit=Audit.changes,
+    summary="Delete a pipeline",
+    errors=[Conflict],
+)
+def delete_pipeline(call: Call, pipeline_id: PipelineId) -> PipelineDeleted:
+    """Delete a pipeline, with its triggers and the record of its runs. The tables that it wrote stay."""
+    return PipelineDeleted(id=pipeline_id, name=service.delete(call, pipeline_id))
+
+
+@router.governed(
+    "GET",
+    "/{pipeline_id}/plan",
+    guard=OnResource("see", "pipeline_id"),
+    audit=Audit.nothing,
+    summary="Try a pipeline",
+    errors=[Conflict],
+)
+def plan_pipeline(call: Call, pipeline_id: PipelineId) -> PlanOut:
+    """A dry run: the steps, what is read and written, the levels needed, whether whom it acts for has them, and what
+    keeps it from starting.
+    """
+    return service.plan_of(call, pipeline_id)
+
+
+@router.governed(
+    "POST",
+    "/{pipeline_id}/confirm",
+    guard=OnResource("start", "pipeline_id"),
+    audit=Audit.changes,
+    summary="Confirm where it points",
+    errors=[Conflict],
+)
+def confirm_pipeline(call: Call, pipeline_id: PipelineId) -> PipelineOut:
+    """Confirm where its connection and destination point now, after one of them was pointed elsewhere."""
+    service.confirm(call, pipeline_id)
+    return service.shown(call, pipeline_id)
+
+
+@router.governed(
+    "POST",
+    "/{pipeline_id}/runs",
+    guard=OnResource("start", "pipeline_id"),
+    audit=Audit.changes,
+    summary="Run a pipeline",
+    errors=[Conflict],
+    staged=True,
+)
+def run_pipeline(stages: Stages, pipeline_id: PipelineId, body: RunIn) -> RunOut:
+    """Have a pipeline run, with the rights of whom it acts for. It waits for a worker; `GET` with `wait` follows it."""
+    found = stages.write(lambda call: runs.start_by_hand(call, pipeline_id, body.full_refresh, body.parameters))
+    stages.services.watch.ring()
+    return found

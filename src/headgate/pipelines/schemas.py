@@ -1,0 +1,140 @@
+"""Pipelines, as the API takes and shows them."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field
+
+from headgate.kit.inputs import Input
+from headgate.organization.naming import NameText
+from headgate.pipelines.definitions import Definition
+
+Description = Annotated[str, Field(max_length=10_000)]
+Failures = Annotated[
+    int, Field(ge=0, le=1000, description="Turn the pipeline off after so many failures in a row; 0: never")
+]
+
+
+class PipelineIn(Input):
+    """A pipeline to make."""
+
+    name: NameText
+    description: Description = ""
+    definition: Definition
+    project: Annotated[str | None, Field(max_length=40, description="A data project; then it is a data task")] = None
+    deactivate_after: Failures = 0
+
+
+class PipelineChange(Input):
+    """What to change of a pipeline; what is left out stays."""
+
+    name: NameText | None = None
+    description: Description | None = None
+    active: bool | None = None
+    definition: Definition | None = None
+    deactivate_after: Failures | None = None
+
+
+class PlanIn(Input):
+    """A definition to look at, without saving it."""
+
+    definition: Definition
+    project: Annotated[str | None, Field(max_length=40)] = None
+
+
+class PipelineSaving(BaseModel):
+    """A save: done, or, when Spark must first tell what its SQL reads, under way in a statement."""
+
+    id: str | None = Field(examples=["pip_01k6x3v9c2m4n8p0q7rs"], description="Null until the save is done")
+    statement: str | None = Field(
+        examples=["stm_01k6x3v9c2m4n8p0q7rs"], description="Follow it: its `saved_query` is the id of the pipeline"
+    )
+    state: str = Field(examples=["saved"], description="saved, or queued")
+
+
+class LastRun(BaseModel):
+    """How the last run went."""
+
+    id: str
+    state: str
+    queued_at: datetime | None
+    ended_at: datetime | None
+
+
+class PipelineItem(BaseModel):
+    """A pipeline on a list."""
+
+    id: str = Field(examples=["pip_01k6x3v9c2m4n8p0q7rs"])
+    name: str
+    kind: str | None = Field(examples=["query"])
+    active: bool
+    created_at: datetime
+    updated_at: datetime
+    last_run: LastRun | None
+    allowed: list[str] = Field(examples=[["see", "edit", "trigger"]])
+
+
+class PipelinePage(BaseModel):
+    """Pipelines that one may see."""
+
+    items: list[PipelineItem]
+    next_cursor: str | None
+
+
+class PipelineOut(PipelineItem):
+    """A pipeline. What names a table that one may not see is left out."""
+
+    description: str
+    definition: dict[str, Any] | None = Field(description="Null if it names what one may not see")
+    version: int | None
+    unresolved: str | None = Field(description="Why what it reads is not known; then it cannot start")
+    inactive_because: str | None
+    deactivate_after: int | None
+    failures: int
+    saved_at: datetime | None
+    saved_by: str | None
+    acts_for: str | None = Field(description="The member by whose rights it runs")
+    reads: list[str]
+    writes: list[str]
+    hidden: int = Field(description="How many tables it names that one may not see")
+
+
+class NeededOut(BaseModel):
+    """A table or volume, the level that the pipeline needs on it, and whether whom it acts for has it."""
+
+    name: str | None = Field(description="Null if one may not see it")
+    mode: str = Field(examples=["read"])
+    level: str = Field(examples=["viewer"])
+    held: bool
+
+
+class StepOut(BaseModel):
+    """A step, in words."""
+
+    number: int
+    kind: str
+    title: str
+
+
+class PlanOut(BaseModel):
+    """What a run would do: its steps, what it reads and writes, and whether it may."""
+
+    steps: list[StepOut]
+    needs: list[NeededOut]
+    acts_for: str | None
+    may_start: bool
+    problems: list[str] = Field(description="Why it could not run as it is, and what to do")
+
+
+class PipelineDeleted(BaseModel):
+    """A pipeline that is no more. Its tables stay."""
+
+    id: str
+    name: str
+
+
+class RunIn(Input):
+    """How to run a pipeline."""
+
+    full_refresh: Annotated[bool, Field(description="Begin incremental reads from the start, and replace")] = False
+    parameters: dict[str, str | int | float | bool | None] = Field(default_factory=dict, max_length=100)

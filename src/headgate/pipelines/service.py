@@ -1,0 +1,264 @@
+"""Pipelines as members see and change them."""
+
+from typing import Any
+
+from sqlalchemy import func, select, update
+from sqlalchemy.engine import RowMapping
+
+from headgate.edge.call import Call
+from headgate.errors import Conflict, NotFound
+from headgate.governance.questions import Question, decide
+from headgate.kit.ids import kind_of
+from headgate.lakehouse.models import table_ref_table
+from headgate.pipelines import definitions, planning, saving
+from headgate.pipelines.models import pipeline_definition_table, pipeline_table
+from headgate.pipelines.schemas import (
+    LastRun,
+    NeededOut,
+    PipelineChange,
+    PipelineItem,
+    PipelineOut,
+    PlanOut,
+    StepOut,
+)
+from headgate.pipelines.steps import Item
+from headgate.resources import showing, writing
+from headgate.resources.index import refresh
+from headgate.resources.schemas import Resource
+from headgate.runs.models import run_table
+from headgate.runs.queue import HELD, WAITING
+from headgate.runs.starting import CannotStart, startable
+
+_pipelines, _definitions, _refs, _runs = pipeline_table.c, pipeline_definition_table.c, table_ref_table.c, run_table.c
+LEVELS = {"read": "viewer", "write": "editor"}
+
+
+def stored(call: Call, pipeline_id: str) -> RowMapping:
+    """The row of a pipeline, with its definition's, if it has one."""
+    joined = pipeline_table.outerjoin(pipeline_definition_table, _definitions.pipeline_id == _pipelines.id)
+    columns: list[Any] = [*_pipelines, *(one for one in _definitions if one.name != "pipeline_id")]
+    query = select(*columns).select_from(joined).where(_pipelines.id == pipeline_id)
+    found = call.connection.execute(query).mappings().one_or_none()
+    if found is None:
+        raise NotFound
+    return found
+
+
+def items(call: Call, page: list[Resource]) -> list[PipelineItem]:
+    """Pipelines of a list, in three queries whatever their number."""
+    ids = [one.id for one in page]
+    joined = pipeline_table.outerjoin(pipeline_definition_table, _definitions.pipeline_id == _pipelines.id)
+    query = select(_pipelines.id, _pipelines.pipeline_kind, _definitions.active).select_from(joined)
+    rows = {row.id: row for row in call.connection.execute(query.where(_pipelines.id.in_(ids)))}
+    runs = _last_runs(call, ids)
+    return [
+        PipelineItem(
+            id=one.id,
+            name=one.name,
+            kind=rows[one.id].pipeline_kind,
+            active=bool(rows[one.id].active),
+            created_at=one.created_at,
+            updated_at=one.updated_at,
+            last_run=runs.get(one.id),
+            allowed=list(one.allowed),
+        )
+        for one in page
+        if one.id in rows
+    ]
+
+
+def _last_runs(call: Call, ids: list[str]) -> dict[str, LastRun]:
+    newest = select(func.max(_runs.id)).where(_runs.parent_id.in_(ids)).group_by(_runs.parent_id)
+    query = select(_runs.id, _runs.parent_id, _runs.state, _runs.queued_at, _runs.ended_at)
+    rows = call.connection.execute(query.where(_runs.id.in_(newest.scalar_subquery())))
+    return {
+        row.parent_id: LastRun(id=row.id, state=row.state, queued_at=row.queued_at, ended_at=row.ended_at)
+        for row in rows
+    }
+
+
+def refs(call: Call, pipeline_id: str) -> list[RowMapping]:
+    """What a pipeline reads and writes."""
+    query = select(table_ref_table).where(_refs.resource_id == pipeline_id).order_by(_refs.mode, _refs.ref)
+    return list(call.connection.execute(query).mappings())
+
+
+def _seen(call: Call, every: list[RowMapping]) -> set[str]:
+    """The names of those that the caller may see."""
+    visible = showing.allowed(call, (one["item_id"] or one["layer_id"] for one in every))
+    return {one["ref"] for one in every if (one["item_id"] or one["layer_id"]) in visible}
+
+
+def shown(call: Call, pipeline_id: str) -> PipelineOut:
+    """A pipeline, as far as the caller may see what it names."""
+    [item] = items(call, [showing.one(call, pipeline_id)])
+    row = stored(call, pipeline_id)
+    every = refs(call, pipeline_id)
+    seen = _seen(call, every)
+    names: dict[str, list[str]] = {"read": [], "write": []}
+    for one in every:
+        if one["ref"] in seen:
+            names[one["mode"]].append(one["ref"])
+    hidden = sum(one["ref"] not in seen for one in every)
+    whole = hidden == 0
+    return PipelineOut(
+        **item.model_dump(),
+        description=row["description"] or "",
+        definition=row["definition"] if whole else None,
+        version=row["version"],
+        unresolved=row["unresolved"] if whole else None,
+        inactive_because=row["inactive_because"],
+        deactivate_after=row["deactivate_after"],
+        failures=row["failures"] or 0,
+        saved_at=row["saved_at"],
+        saved_by=row["saved_by_id"],
+        acts_for=row["acts_for_id"],
+        reads=names["read"],
+        writes=names["write"],
+        hidden=hidden,
+    )
+
+
+def change(call: Call, pipeline_id: str, body: PipelineChange) -> None:
+    """Change the name, the description, the activation: not the definition, which is saved."""
+    is_task = stored(call, pipeline_id)["project_id"] is not None
+    action = "edit_attributes" if is_task else "edit"
+    if body.active is not None:
+        call.require("edit_attributes" if is_task else "activate", saving.KIND, pipeline_id)
+    if body.active is None or body.name is not None or body.description is not None:
+        call.require(action, saving.KIND, pipeline_id)
+    values: dict[str, Any] = {}
+    if body.description is not None:
+        values["description"] = body.description
+    if body.active is not None:
+        values |= {"active": body.active, "inactive_because": None, **({"failures": 0} if body.active else {})}
+    if body.deactivate_after is not None:
+        values["deactivate_after"] = body.deactivate_after or None
+    if values:
+        mine = _definitions.pipeline_id == pipeline_id
+        if call.connection.execute(update(pipeline_definition_table).where(mine).values(values)).rowcount != 1:
+            raise Conflict("This pipeline has no definition; save one first")
+    writing.touch(call.connection, pipeline_id, call.now, body.name)
+    refresh(call.connection, [pipeline_id])
+    after = body.model_dump(exclude_unset=True, exclude={"definition"})
+    call.record(
+        call.event(saving.CHANGED, allowed=True, action=action, kind=saving.KIND, resource_id=pipeline_id, after=after)
+    )
+
+
+def delete(call: Call, pipeline_id: str) -> str:
+    """Delete a pipeline, its triggers and the record of its runs; its name. What it wrote stays."""
+    query = select(_runs.id).where(_runs.parent_id == pipeline_id, _runs.state.in_((*HELD, WAITING))).limit(1)
+    if call.connection.execute(query).first() is not None:
+        raise Conflict("A run of this pipeline waits or runs; cancel it first")
+    name = showing.one(call, pipeline_id).name
+    writing.remove(call.connection, pipeline_id)
+    call.record(
+        call.event(
+            saving.DELETED,
+            allowed=True,
+            action="delete",
+            kind=saving.KIND,
+            resource_id=pipeline_id,
+            after={"name": name},
+        )
+    )
+    return name
+
+
+def confirm(call: Call, pipeline_id: str) -> None:
+    """Confirm where the connections and the destination point now, after one of them was pointed elsewhere."""
+    row = stored(call, pipeline_id)
+    if row["definition"] is None:
+        raise Conflict("This pipeline has no definition; save one first")
+    versions = saving.place_versions(call, definitions.parse(row["definition"]))
+    mine = _definitions.pipeline_id == pipeline_id
+    call.connection.execute(update(pipeline_definition_table).where(mine).values(place_versions=versions))
+    call.record(call.event(saving.CONFIRMED, allowed=True, action="start", kind=saving.KIND, resource_id=pipeline_id))
+
+
+# Looking before running
+
+
+def plan_of(call: Call, pipeline_id: str) -> PlanOut:
+    """What a run of a stored pipeline would do, and whether whom it acts for has what it needs."""
+    row = stored(call, pipeline_id)
+    problems: list[str] = []
+    try:
+        startable(call.connection, pipeline_id)
+    except CannotStart as error:
+        problems.append(str(error))
+    if row["definition"] is None:
+        return PlanOut(steps=[], needs=[], acts_for=row["acts_for_id"], may_start=False, problems=problems)
+    definition = definitions.parse(row["definition"])
+    found = refs(call, pipeline_id)
+    seen = _seen(call, found)
+    whole = all(one["ref"] in seen for one in found)
+    steps: list[StepOut] = []
+    try:
+        plan = planning.plan(definition, planning.Items.of(call.connection, pipeline_id))
+        steps = [_step(number, step, whole) for number, step in enumerate(plan)]
+    except planning.NoPlan as error:
+        problems.append(str(error) if whole else "A table that it needs does not exist any more")
+    needs = [
+        _needed(
+            call,
+            row["acts_for_id"],
+            one["mode"],
+            one["ref"] if one["ref"] in seen else None,
+            one["item_id"],
+            one["layer_id"],
+        )
+        for one in found
+        if one["enabled"]
+    ]
+    ready = decide(call.connection, Question(row["acts_for_id"], "ready", saving.KIND, pipeline_id), call.now)
+    if not ready:
+        problems.append(
+            "Whom it acts for lacks a level on a table, or the use of its connection or destination; someone who has "
+            "them saves it again"
+        )
+    if not row["active"]:
+        problems.append("It is not active; activate it first")
+    may = bool(ready) and not problems and bool(call.decide("start", saving.KIND, pipeline_id))
+    return PlanOut(steps=steps, needs=needs, acts_for=row["acts_for_id"], may_start=may, problems=problems)
+
+
+def plan_draft(call: Call, draft: saving.Draft) -> PlanOut:
+    """What a definition would do if the caller saved it, without saving it."""
+    found = saving.refs(call, draft.definition, [])
+    saving.judge(call, draft, found)
+    known = {one.name: Item(one.item_id or "", *one.name.split(".", 1)) for one in found}
+    problems = [
+        f"{one.name} does not exist: until it does, the pipeline cannot start"
+        for one in found
+        if one.mode == "read" and one.item_id is None
+    ]
+    if definitions.probed_sql(draft.definition):
+        problems.append("What its SQL reads is found out when it is saved")
+    steps = planning.plan(draft.definition, planning.Items(known))
+    needs = [
+        _needed(call, call.caller.member, one.mode, one.name, one.item_id, one.layer_id) for one in found if one.enabled
+    ]
+    return PlanOut(
+        steps=[_step(number, step, True) for number, step in enumerate(steps)],  # noqa: FBT003
+        needs=needs,
+        acts_for=call.caller.member,
+        may_start=False,
+        problems=problems,
+    )
+
+
+def _step(number: int, step: Any, is_seen: bool) -> StepOut:
+    return StepOut(number=number, kind=step.kind, title=planning.title(step) if is_seen else step.kind)
+
+
+def _needed(
+    call: Call, member: str | None, mode: str, name: str | None, item: str | None, layer: str | None
+) -> NeededOut:
+    level = LEVELS[mode]
+    about = item or layer
+    kind = kind_of(about) if about else None
+    action = "edit" if level == "editor" else "see" if kind in {"layer", "volume"} else "execute"
+    held = bool(about and kind and member and decide(call.connection, Question(member, action, kind, about), call.now))
+    return NeededOut(name=name, mode=mode, level=level, held=held)
