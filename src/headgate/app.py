@@ -93,6 +93,9 @@ ROUTERS = (
     destinations.router,
     errands.router,
     errand_workers.router,
+    pipelines.router,
+    runs.router,
+    run_workers.router,
 )
 
 
