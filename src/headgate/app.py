@@ -46,6 +46,7 @@ from headgate.sessions import endpoints as sessions
 from headgate.spaces import endpoints as spaces
 from headgate.supervisor.preflight import key_file
 from headgate.tokens import endpoints as tokens
+from headgate.triggers import endpoints as triggers
 from headgate.web import endpoints as web
 from headgate.workbench import endpoints as workbench
 from headgate.workbench import saved_endpoints as saved
@@ -94,6 +95,7 @@ ROUTERS = (
     errands.router,
     errand_workers.router,
     pipelines.router,
+    triggers.router,
     runs.router,
     run_workers.router,
 )

@@ -2,12 +2,13 @@
 
 from typing import Any
 
+from sqlalchemy import delete as sql_delete
 from sqlalchemy import func, select, update
 from sqlalchemy.engine import RowMapping
 
 from headgate.edge.call import Call
 from headgate.errors import Conflict, NotFound
-from headgate.governance.questions import Question, decide
+from headgate.governance.questions import Question, decide, is_ready
 from headgate.kit.ids import kind_of
 from headgate.lakehouse.models import table_ref_table
 from headgate.pipelines import definitions, planning, saving
@@ -24,8 +25,9 @@ from headgate.pipelines.schemas import (
 from headgate.pipelines.steps import Item
 from headgate.resources import showing, writing
 from headgate.resources.index import refresh
+from headgate.resources.models import resource_table
 from headgate.resources.schemas import Resource
-from headgate.runs.models import run_table
+from headgate.runs.models import run_table, trigger_table
 from headgate.runs.queue import HELD, WAITING
 from headgate.runs.starting import CannotStart, startable
 
@@ -152,6 +154,9 @@ def delete(call: Call, pipeline_id: str) -> str:
     if call.connection.execute(query).first() is not None:
         raise Conflict("A run of this pipeline waits or runs; cancel it first")
     name = showing.one(call, pipeline_id).name
+    for table in (trigger_table, run_table):
+        own = select(table.c.id).where(table.c.parent_id == pipeline_id)
+        call.connection.execute(sql_delete(resource_table).where(resource_table.c.id.in_(own)))
     writing.remove(call.connection, pipeline_id)
     call.record(
         call.event(
@@ -212,7 +217,7 @@ def plan_of(call: Call, pipeline_id: str) -> PlanOut:
         for one in found
         if one["enabled"]
     ]
-    ready = decide(call.connection, Question(row["acts_for_id"], "ready", saving.KIND, pipeline_id), call.now)
+    ready = is_ready(call.connection, pipeline_id, call.now)
     if not ready:
         problems.append(
             "Whom it acts for lacks a level on a table, or the use of its connection or destination; someone who has "
@@ -220,7 +225,7 @@ def plan_of(call: Call, pipeline_id: str) -> PlanOut:
         )
     if not row["active"]:
         problems.append("It is not active; activate it first")
-    may = bool(ready) and not problems and bool(call.decide("start", saving.KIND, pipeline_id))
+    may = ready and not problems and bool(call.decide("start", saving.KIND, pipeline_id))
     return PlanOut(steps=steps, needs=needs, acts_for=row["acts_for_id"], may_start=may, problems=problems)
 
 

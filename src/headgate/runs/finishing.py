@@ -17,6 +17,7 @@ from headgate.pipelines.models import pipeline_definition_table
 from headgate.pipelines.texts import duration
 from headgate.runs import queue
 from headgate.runs.models import run_step_table, run_table
+from headgate.triggers.events import note_success
 
 MOVES = 5
 """How often a run is begun anew because a table moved under it."""
@@ -75,6 +76,7 @@ def _publish(services: Services, connection: Connection, now: datetime, row: Row
     connection.execute(
         update(pipeline_definition_table).where(_definitions.pipeline_id == row["parent_id"]).values(failures=0)
     )
+    note_success(connection, now, row["parent_id"], row["id"], row["depth"])
 
 
 def begin_anew(connection: Connection, now: datetime, row: RowMapping, reason: str) -> str:

@@ -55,7 +55,7 @@ def change(call: Call, trigger: str, body: TriggerChange) -> None:
     given = body.model_fields_set
     before = row["spec"] or {}
     if body.when is None and not before:
-        raise Invalid("body.when: this trigger does not say yet when it fires; give that too")
+        raise Invalid("when: this trigger does not say yet when it fires; give that too")
     when = body.when or stored_when(before)
     spec = {
         "when": _stored(call, row["parent_id"], when, trigger),
@@ -174,7 +174,7 @@ def _require_known(call: Call, kind: str, identifier: str | None, text: str) -> 
     if identifier is None or not any(call.decide(action, kind, identifier) for action in actions):
         call.note_denial(actions[0], kind, identifier)
         seen = "whose runs you may see" if kind == "pipeline" else "that you may see"
-        raise Invalid(f"body.when.{kind}s: there is no {kind} {text} {seen}")
+        raise Invalid(f"when.{kind}s: there is no {kind} {text} {seen}")
     return identifier
 
 
