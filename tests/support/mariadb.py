@@ -51,8 +51,8 @@ def _free_port() -> int:
 
 
 @contextmanager
-def server() -> Iterator[MariaDb]:
-    """Start a server with a user who may do everything; stop it afterwards."""
+def server(*options: str) -> Iterator[MariaDb]:
+    """Start a server with a user who may do everything, and these options of its own; stop it afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="headgate-mariadb-"))
     try:
         if os.geteuid() == 0:
@@ -66,7 +66,7 @@ def server() -> Iterator[MariaDb]:
         small = ["--innodb-buffer-pool-size=32M", "--innodb-flush-log-at-trx-commit=0", f"--pid-file={folder}/pid"]
         listen = [f"--port={port}", "--bind-address=127.0.0.1", "--skip-name-resolve"]
         with (folder / "log").open("wb") as log:
-            process = subprocess.Popen([*command, *small, *listen], stdout=log, stderr=log, cwd=folder)
+            process = subprocess.Popen([*command, *small, *listen, *options], stdout=log, stderr=log, cwd=folder)
         try:
             found = MariaDb(port, f"{folder}/s")
             _wait(found, process, folder / "log")
@@ -85,8 +85,8 @@ def server() -> Iterator[MariaDb]:
 def _wait(found: MariaDb, process: "subprocess.Popen[bytes]", log: Path) -> None:
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline and process.poll() is None:
-        with suppress(pymysql.OperationalError):
-            found.run("SELECT 1")
+        with suppress(OSError), socket.socket(socket.AF_UNIX) as probe:
+            probe.connect(found.socket)
             return
         time.sleep(0.05)
     raise RuntimeError("MariaDB did not start:\n" + log.read_text(errors="replace"))

@@ -42,10 +42,10 @@ def check_host(text: str, settings: OutgoingSettings) -> None:
 
 
 def dial(
-    text: str, port: int, settings: OutgoingSettings, deadline: float, resolver: Resolver = system_resolver
+    text: str, port: int, settings: OutgoingSettings, deadline: float, resolver: Resolver | None = None
 ) -> Dialled:
     """Find the addresses of a host and judge them all; Refused or Unreachable says what is wrong."""
-    host, guard = _host(text), Guard(Allowed.of(settings.allow), resolver)
+    host, guard = _host(text), Guard(Allowed.of(settings.allow), resolver or system_resolver)
     guard.check_host(host, text)
     try:
         found = guard.addresses(host, deadline)
