@@ -88,6 +88,14 @@ def check(connection: Connection, member: str | None, action: str, resource: str
     return DENIED
 
 
+def is_ready(connection: Connection, pipeline: str, now: datetime) -> bool:
+    """Whether those whom a pipeline or task acts for have, now, all that a run of it needs."""
+    thing = Facts(connection, now).thing(pipeline)
+    if thing is None or thing.acts_for is None:
+        return False
+    return bool(BOOK.allows(thing.kind, "ready")(thing.acts_for, thing))
+
+
 def decide_in_memory(facts: Facts, question: Question) -> Decision:
     """Answer a question from facts in memory: the way for drafts, states after, and explanations."""
     if not question.narrowing.permits_action(question.action, facts.now):

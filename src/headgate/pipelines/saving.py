@@ -159,7 +159,7 @@ def _check_volumes(definition: AnyDefinition, found: list[Ref]) -> None:
         return
     for one in found:
         if one.name in definition.output_volumes and (one.item_id is None or kind_of(one.item_id) != "volume"):
-            raise Invalid(f"body.definition.output_volumes: there is no volume {one.name}; make it first")
+            raise Invalid(f"definition.output_volumes: there is no volume {one.name}; make it first")
 
 
 def _made(call: Call, ref: Ref) -> Ref:
@@ -167,7 +167,7 @@ def _made(call: Call, ref: Ref) -> Ref:
     if ref.mode != "write" or ref.item_id is not None:
         return ref
     if ref.layer_id is None:
-        raise Invalid(f"body.definition: there is no layer {ref.name.partition('.')[0]!r} that you may write to")
+        raise Invalid(f"definition: there is no layer {ref.name.partition('.')[0]!r} that you may write to")
     item = create_item(call, "table", ref.layer_id, ref.name.partition(".")[2])
     return Ref(ref.name, ref.mode, ref.enabled, item, ref.layer_id)
 
@@ -190,7 +190,7 @@ def _name(name: str) -> str:
     try:
         return check_name(name)
     except BadName as error:
-        raise Invalid(f"body.name: {error}") from None
+        raise Invalid(f"name: {error}") from None
 
 
 def _write_definition(call: Call, draft: Draft, identifier: str, unresolved: str | None) -> None:
@@ -223,7 +223,7 @@ def place_versions(call: Call, definition: AnyDefinition) -> dict[str, int]:
     found = {one: place_of(call.connection, one) for one in places}
     gone = [one for one, place in found.items() if place is None]
     if gone:
-        raise Invalid(f"body.definition: {gone[0]} points nowhere yet; say where it points first")
+        raise Invalid(f"definition: {gone[0]} points nowhere yet; say where it points first")
     return {one: place.version for one, place in found.items() if place is not None}
 
 

@@ -17,7 +17,7 @@ from headgate.catalog.models import commit_table, run_pointer_table, work_token_
 from headgate.catalog.work import Reach, end_work, open_work
 from headgate.config import Settings
 from headgate.errors import Conflict
-from headgate.governance.questions import Question, decide
+from headgate.governance.questions import is_ready
 from headgate.lakehouse.models import lake_item_table, table_ref_table
 from headgate.pipelines import definitions
 from headgate.pipelines.planning import Items, NoPlan, item_of, plan, title
@@ -131,7 +131,7 @@ def _over(connection: Connection, now: datetime, run: str, state: str, code: str
 
 def _take(connection: Connection, now: datetime, settings: Settings, worker: str, row: RowMapping) -> Claimed:
     pipeline, acts_for = row["parent_id"], row["acts_for_id"]
-    if acts_for is None or not decide(connection, Question(acts_for, "ready", "pipeline", pipeline), now):
+    if acts_for is None or not is_ready(connection, pipeline, now):
         raise _NotReady(
             "Whom this pipeline acts for may not read all that it reads, write all that it writes, or use its "
             "connection or destination any more; someone who may saves it again"

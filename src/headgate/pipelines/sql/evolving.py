@@ -1,9 +1,9 @@
 """Tables whose columns change: what differs, and the statements that bring a table to where it holds what is given."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from headgate.pipelines.sql.types import Array, Column, Columns, Map, Struct, Type, conformed, find, holds, shown, sql
-from headgate.pipelines.texts import quoted
+from headgate.pipelines.texts import literal, quoted
 
 
 def differences(there: Columns, given: Columns) -> list[str]:
@@ -30,11 +30,20 @@ def statements(table: str, there: Columns, after: Columns) -> list[str]:
     return [f"ALTER TABLE {table} ADD COLUMNS ({', '.join(added)})"] * bool(added) + changed
 
 
-def create(table: str, columns: Columns, partitioned_by: tuple[str, ...] = (), *, replace: bool = False) -> str:
+def create(
+    table: str,
+    columns: Columns,
+    partitioned_by: tuple[str, ...] = (),
+    *,
+    replace: bool = False,
+    properties: Mapping[str, str] | None = None,
+) -> str:
     """Create a table of these columns, or begin it anew."""
     listed = ", ".join(f"{quoted(one.name)} {sql(one.type)}" for one in columns)
     parts = f" PARTITIONED BY ({', '.join(partitioned_by)})" if partitioned_by else ""
-    return f"CREATE {'OR REPLACE ' if replace else ''}TABLE {table} ({listed}){parts}"
+    told = ", ".join(f"{literal(name)} = {literal(text)}" for name, text in (properties or {}).items())
+    kept = f" TBLPROPERTIES ({told})" if told else ""
+    return f"CREATE {'OR REPLACE ' if replace else ''}TABLE {table} ({listed}){parts}{kept}"
 
 
 def values(given: Columns, wanted: Columns, alias: str) -> list[str]:
