@@ -30,6 +30,7 @@ from headgate.config import Settings
 from headgate.engine import conf, java, jvm, left, network, reach, sandbox, seccomp, sizes
 from headgate.engine.jars import Jars
 from headgate.engine.watch import Offence
+from headgate.kit import hostile
 from headgate.warehouse.places import metadata_root, table_root
 
 CATALOG_PORT = 15003
@@ -41,9 +42,10 @@ _NAMES = ("cells", "staging", "volumes", "wheels", "secrets")
 
 @dataclass(frozen=True)
 class Notebook:
-    """What its processes are given. Below `folder`, volumes/ and wheels/ are there; the other folders are made."""
+    """What its processes are given. Below `folder` are volumes/ and wheels/, if it has any."""
 
     folder: Path
+    staging: Path
     job: dict[str, Any]
     tables: tuple[str, ...]
     """The ids of the tables whose files it reads."""
@@ -78,7 +80,7 @@ class NotebookProcesses:
     def start(self) -> None:
         """Start them."""
         jvm.lay_out(self.scratch)
-        for name in _NAMES:
+        for name in ("cells", "volumes", "wheels"):
             (self._notebook.folder / name).mkdir(exist_ok=True, mode=0o700)
         launch, handed = self._sandbox() if self._sandboxed else self._trusted()
         plan = self._place.folder / "plan.json"
@@ -134,7 +136,7 @@ class NotebookProcesses:
         """The end of what Spark and Python said beside the cells, for an operator."""
         lines: list[str] = []
         for name in ("output.log", "server.log"):
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, hostile.Strange):
                 lines += _last_lines(self.scratch / name)
         return "\n".join(lines[-15:])
 
@@ -143,7 +145,7 @@ class NotebookProcesses:
         end = self._place.folder / "end.json"
         end.unlink(missing_ok=True)
         inside = [sandbox.SCRATCH, *(f"{sandbox.HOME}/{name}" for name in ("cells", "staging"))]
-        outside = [str(self.scratch), str(folder / "cells"), str(folder / "staging")]
+        outside = [str(self.scratch), str(folder / "cells"), str(self._notebook.staging)]
         limits = {
             "memory": self._memory,
             "processes": self._settings.notebooks.processes,
@@ -190,8 +192,11 @@ class NotebookProcesses:
             **self._tables(),
             **({name: name for name in _CERTIFICATES if Path(name).exists()} if hosts else {}),
         }
-        write = {sandbox.SCRATCH: str(self.scratch)}
-        write |= {f"{home}/{name}": str(folder / name) for name in ("cells", "staging")}
+        write = {
+            sandbox.SCRATCH: str(self.scratch),
+            f"{home}/cells": str(folder / "cells"),
+            f"{home}/staging": str(self._notebook.staging),
+        }
         places = [("127.0.0.1", CATALOG_PORT), *((route.inside, route.port) for route in hosts)]
         low = any(port < network.LOWEST_FREE or not host.startswith("127.") for host, port in places)
         command = sandbox.command(
@@ -226,6 +231,7 @@ class NotebookProcesses:
         arguments = self._file("java.args", self._java(scratch, classes, self._url))
         job = self._job(str(self._notebook.folder))
         job |= {"secrets": str(self._private), "java": [*job["java"][:1], f"@{arguments}"]}
+        job |= {"staging": str(self._notebook.staging)}
         own, site = str(_ROOT.parents[1]), str(java.spark_jars().resolve().parents[1])
         environment = {
             "LANG": "C.UTF-8",
@@ -307,9 +313,9 @@ def _relayed(places: list[tuple[str, int]], *, handed: bool) -> dict[str, Any]:
 
 
 def _last_lines(file: Path) -> list[str]:
-    with file.open("rb") as source:
-        source.seek(max(file.stat().st_size - 65536, 0))
-        text = source.read().decode("utf-8", "replace")
+    with hostile.opened(file) as source:
+        source.seek(max(os.fstat(source.fileno()).st_size - 65536, 0))
+        text = source.read(65536).decode("utf-8", "replace")
     return [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
 
 

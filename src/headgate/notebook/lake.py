@@ -42,7 +42,9 @@ class Lake:
         """
         number = self._declared("outputs", table, "an output")
         frame = data if hasattr(data, "write") else self._spark.createDataFrame(data)
-        frame.write.parquet(f"file://{self._staging}/tables/{number}/{self._next()}")
+        folder, count = self._staging / "tables" / number, self._next()
+        frame.write.parquet(f"file://{folder}/{count}")
+        (folder / f"{count}.schema.json").write_text(frame.schema.json(), encoding="utf-8")
 
     def load_files(self, volume: str, pattern: str = "**/*") -> list[Path]:
         """The files of a volume that is declared under volumes, to be opened as any other file, but not written."""

@@ -1,0 +1,47 @@
+"""Opens what code that is not trusted wrote: regular files, never by a link, and no more of one than is wanted."""
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class Strange(Exception):
+    """Something that is neither a folder nor a regular file, or cannot be read as one."""
+
+
+def opened(file: Path) -> BinaryIO:
+    """A regular file, to be read; Strange for anything else. Folders on the way must be ours."""
+    try:
+        handle = os.open(file, _FLAGS)
+    except OSError:
+        raise Strange(file.name) from None
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise Strange(file.name)
+    return os.fdopen(handle, "rb")
+
+
+def content(file: Path, most: int) -> bytes:
+    """The bytes of a file; Strange if it has more than these."""
+    with opened(file) as source:
+        found = source.read(most + 1)
+    if len(found) > most:
+        raise Strange(file.name)
+    return found
+
+
+def entries(folder: Path, most: int) -> Iterator[os.DirEntry[str]]:
+    """What a folder holds, by names; nothing if it is not there, or is a link. Strange if it is too much."""
+    if folder.is_symlink() or not folder.is_dir():
+        return
+    found = []
+    with os.scandir(folder) as listed:
+        for entry in listed:
+            found.append(entry)
+            if len(found) > most:
+                raise Strange(folder.name)
+    yield from sorted(found, key=lambda one: one.name)

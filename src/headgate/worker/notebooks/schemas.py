@@ -1,0 +1,78 @@
+"""The columns that a notebook says a table of its has: Spark's own description, taken apart word by word.
+
+Spark makes classes out of what a description names; so nothing of it is passed on but the types that tables hold.
+"""
+
+import re
+from typing import Any
+
+MAX_COLUMNS = 2000
+MAX_LEVELS = 20
+_PLAIN = frozenset(
+    {
+        *("boolean", "byte", "short", "integer", "long", "float", "double", "string", "binary", "date", "timestamp"),
+        "timestamp_ntz",
+    }
+)
+_DECIMAL = re.compile(r"decimal\((\d{1,2}),(\d{1,2})\)")
+
+
+class BadSchema(ValueError):
+    """Columns that a table cannot have; says which, and what to do."""
+
+
+def checked(schema: Any) -> dict[str, Any]:
+    """A description of columns, made anew out of what is known; BadSchema for anything else."""
+    found = _struct(schema, "", [0], 1)
+    if not found["fields"]:
+        raise BadSchema("there are no columns in it; save a data frame that has some")
+    return found
+
+
+def _struct(value: Any, place: str, count: list[int], level: int) -> dict[str, Any]:
+    fields = value.get("fields") if isinstance(value, dict) and value.get("type") == "struct" else None
+    if not isinstance(fields, list):
+        raise BadSchema("its columns cannot be read; save a data frame of Spark's or pandas'")
+    kept: list[dict[str, Any]] = []
+    seen: set[str] = set()
+    for one in fields:
+        count[0] += 1
+        if count[0] > MAX_COLUMNS:
+            raise BadSchema(f"it has more than {MAX_COLUMNS} columns and fields")
+        name = one.get("name") if isinstance(one, dict) else None
+        if not isinstance(name, str) or not 0 < len(name) <= 255 or not name.isprintable() or name.strip() != name:
+            raise BadSchema(f"a column is called {str(name)[:100]!r}, which is no name; rename it")
+        if name.lower() in seen:
+            raise BadSchema(f"two columns are called {place}{name}; rename one of them")
+        seen.add(name.lower())
+        kept.append(
+            {
+                "name": name,
+                "type": _type(one.get("type"), f"{place}{name}", count, level),
+                "nullable": True,
+                "metadata": {},
+            }
+        )
+    return {"type": "struct", "fields": kept}
+
+
+def _type(value: Any, place: str, count: list[int], level: int) -> Any:
+    if level > MAX_LEVELS:
+        raise BadSchema(f"the column {place} is nested too deep")
+    if isinstance(value, str):
+        decimal = _DECIMAL.fullmatch(value)
+        if value in _PLAIN or (decimal and 0 < int(decimal[1]) <= 38 and int(decimal[2]) <= int(decimal[1])):
+            return value
+    kind = value.get("type") if isinstance(value, dict) else None
+    if kind == "struct":
+        return _struct(value, f"{place}.", count, level + 1)
+    if kind == "array":
+        element = _type(value.get("elementType"), place, count, level + 1)
+        return {"type": "array", "elementType": element, "containsNull": True}
+    if kind == "map":
+        key, held = (_type(value.get(one), place, count, level + 1) for one in ("keyType", "valueType"))
+        return {"type": "map", "keyType": key, "valueType": held, "valueContainsNull": True}
+    told = value if isinstance(value, str) else kind
+    raise BadSchema(
+        f"the column {place} is of the type {str(told)[:60]!r}, which tables do not hold; cast it to another"
+    )
