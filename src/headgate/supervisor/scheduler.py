@@ -22,6 +22,7 @@ from headgate.lakehouse.files_sweeper import Sweeper
 from headgate.lakehouse.purging import Purger
 from headgate.mail.sending import Mailer
 from headgate.notifications.telling import COMPOSERS, Teller
+from headgate.runs import cleaning as runs
 from headgate.sessions.service import purge
 from headgate.supervisor.preflight import key_file
 from headgate.triggers.scheduling import Firer, forget
@@ -50,6 +51,7 @@ class Scheduler:
         self._mailer = Mailer(settings, self._database, key_file(settings), COMPOSERS)
         self._purger = Purger(self._database, lambda: open_store(settings))
         self._cleaner = Cleaner(settings, self._database, lambda: open_store(settings))
+        self._runs = runs.Cleaner(settings, self._database, lambda: open_store(settings))
         self._sweeper = Sweeper(self._database, lambda: open_store(settings))
         self._catalog = CatalogSweeper(self._database, lambda: open_store(settings))
         self._firer = Firer(self._database)
@@ -85,6 +87,7 @@ class Scheduler:
         self._sweeper.close()
         self._catalog.close()
         self._cleaner.close()
+        self._runs.close()
         self._database.close()
 
     def tick(self) -> bool:
@@ -103,6 +106,7 @@ class Scheduler:
             self._teller.tell_pending()
             self._mailer.nudge()
             sweep(self._database, moment)
+            runs.sweep(self._database, moment)
             sweep_errands(self._database, moment)
             self._clean(moment)
         return self._fence is not None
@@ -114,6 +118,7 @@ class Scheduler:
             self._sweeper.nudge(moment)
             self._catalog.nudge(moment)
             self._cleaner.nudge(moment)
+            self._runs.nudge(moment)
             self._database.write(lambda connection: purge(connection, moment - KEPT))
             self._database.write(lambda connection: forget(connection, moment - self._history))
             self._clean_at = moment + CLEAN_EVERY
