@@ -21,8 +21,10 @@ from headgate.lakehouse import volume_cli as volumes
 from headgate.members import cli as members
 from headgate.notifications import cli as notifications
 from headgate.organization import cli as organization
+from headgate.pipelines import cli as pipelines
 from headgate.requests import cli as requests
 from headgate.resources import cli as resources
+from headgate.runs import cli as runs
 from headgate.secrets import cli as secrets
 from headgate.sessions import cli as sessions
 from headgate.sessions import own_cli as own
@@ -69,6 +71,8 @@ app.add_typer(engine.app, name="spark")
 app.add_typer(saved.app, name="saved")
 app.add_typer(workbench.app, name="statement")
 app.add_typer(worker.app, name="worker")
+app.add_typer(pipelines.app, name="pipeline")
+app.add_typer(runs.app, name="run")
 app.command("sql")(workbench.sql)
 app.command("me")(access.me)
 
