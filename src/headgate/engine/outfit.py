@@ -35,7 +35,7 @@ def for_platform(settings: Settings, catalog_url: str) -> Outfit:
     runs = settings.data_dir.absolute() / RUNS
     runs.mkdir(parents=True, exist_ok=True, mode=0o700)
     package = Path(headgate.__file__).resolve().parents[1]
-    read = [Path(sys.prefix), package, *_volumes(settings), *settings.sources.folders]
+    read = [Path(sys.prefix), package, *_warehouse(settings), *settings.sources.folders]
     environment = {"PYSPARK_PYTHON": sys.executable}
     return Outfit(egress(settings, catalog_url), tuple(_seen(read)), (runs,), environment)
 
@@ -78,13 +78,15 @@ def by_same_user(near: socket.socket) -> bool:
     return False
 
 
-def _volumes(settings: Settings) -> list[Path]:
+def _warehouse(settings: Settings) -> list[Path]:
+    """The files of volumes, and what notebooks saved."""
     parts = urlsplit(settings.warehouse_url)
     if parts.scheme != "file":
         return []
-    folder = Path(unquote(parts.path), "volumes")
-    folder.mkdir(parents=True, exist_ok=True)
-    return [folder]
+    folders = [Path(unquote(parts.path), name) for name in ("volumes", "staging")]
+    for folder in folders:
+        folder.mkdir(parents=True, exist_ok=True)
+    return folders
 
 
 def _seen(folders: Iterable[Path]) -> list[Path]:

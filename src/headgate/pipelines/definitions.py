@@ -108,6 +108,8 @@ class NotebookOutput(Input):
     def _whole(self) -> "NotebookOutput":
         if self.write == "merge" and not self.keys:
             raise ValueError("merge needs keys: the columns that tell a row from the others")
+        if self.schema_changes == "overwrite" and self.write != "overwrite":
+            raise ValueError("schema_changes overwrite goes with write overwrite: the table is written anew")
         return self
 
 
