@@ -62,6 +62,7 @@ ADMINS = "401 401 ok ok 403 403 403 403 403 401"
 OWN = "401 401 ok ok ok ok ok 403 403 401"
 
 NOBODY = " ".join(["401"] * 10)
+A_HISTORY = {"kind": "history", "table": "raw.orders", "output": "trusted.versions", "keys": ["id"]}
 A_WORKER = {"worker": f"wrk_{'0' * 20}", "name": "w", "version": "1"}
 
 IN_LAYER = "401 401 ok ok ok 404 404 ok ok 401"
@@ -258,6 +259,34 @@ TABLE: dict[tuple[str, str], tuple[Any, str]] = {
         "401 401 409 409 409 409 409 403 404 401",
     ),
     ("GET", "/api/errands/{errand_id}"): (None, "404"),
+    ("GET", "/api/pipelines"): (None, "ok"),
+    ("POST", "/api/pipelines"): ({"name": "{who}", "definition": A_HISTORY}, "401 401 ok ok ok 403 403 403 403 401"),
+    ("POST", "/api/pipelines/plan"): ({"definition": A_HISTORY}, "401 401 ok ok ok 403 403 403 403 401"),
+    ("GET", "/api/pipelines/{pipeline_id}"): (None, SEES_RAW),
+    ("PATCH", "/api/pipelines/{pipeline_id}"): ({"name": "Land them"}, MANAGES_RAW),
+    ("DELETE", "/api/pipelines/{pipeline_id}"): (None, "401 401 ok 404 404 404 404 404 404 401"),
+    ("GET", "/api/pipelines/{pipeline_id}/plan"): (None, SEES_RAW),
+    ("POST", "/api/pipelines/{pipeline_id}/confirm"): (None, MANAGES_RAW.replace("ok", "409")),
+    ("POST", "/api/pipelines/{pipeline_id}/runs"): ({}, MANAGES_RAW.replace("ok", "409")),
+    ("GET", "/api/pipelines/{pipeline_id}/runs"): (None, SEES_RAW),
+    ("GET", "/api/runs/{run_id}"): (None, "404"),
+    ("GET", "/api/runs/{run_id}/log"): (None, "404"),
+    ("POST", "/api/runs/{run_id}/cancel"): (None, "404"),
+    ("POST", "/api/runs/{run_id}/resume"): (None, "404"),
+    ("DELETE", "/api/runs/{run_id}"): (None, "404"),
+    ("GET", "/api/runs/{run_id}/artifacts/{name}"): (None, "404"),
+    ("POST", "/api/worker/runs/claim"): ({**A_WORKER, "slots": 1}, NOBODY),
+    ("POST", "/api/worker/runs/heartbeat"): ({**A_WORKER, "running": []}, NOBODY),
+    ("POST", "/api/worker/runs/{run_id}/lines"): ({"worker": A_WORKER["worker"], "fence": 1, "lines": []}, NOBODY),
+    ("POST", "/api/worker/runs/{run_id}/steps/{number}"): (
+        {"worker": A_WORKER["worker"], "fence": 1, "state": "running"},
+        NOBODY,
+    ),
+    ("PUT", "/api/worker/runs/{run_id}/artifacts/{name}"): (None, NOBODY),
+    ("POST", "/api/worker/runs/{run_id}/finish"): (
+        {"worker": A_WORKER["worker"], "fence": 1, "state": "lost"},
+        NOBODY,
+    ),
     ("POST", "/api/worker/errands/claim"): ({"worker": A_WORKER["worker"], "slots": 1}, NOBODY),
     ("POST", "/api/worker/errands/{errand_id}/finish"): (
         {"worker": A_WORKER["worker"], "fence": 1, "state": "failed"},
@@ -333,9 +362,14 @@ def test_each_caller_is_answered_as_the_table_says(millrace_on_sqlite: Company, 
         "namespace_": "service", "table_": "revenue", "view_": "v",
         "space_id": millrace.id("space", "Sales data"), "connection_id": millrace.id("connection", "Shop database"),
         "destination_id": millrace.id("destination", "Finance sheet"), "errand_id": f"ern_{zero}",
+        "pipeline_id": millrace.id("pipeline", "Refine orders"), "run_id": f"run_{zero}", "name": "plot.png",
         "context_id": millrace.id("context", "finance"), "resource_id": millrace.id("data_mart", "Revenue"),
     }  # fmt: skip
-    query = f"?worker={A_WORKER['worker']}&fence=1" if path.startswith("/api/worker/") and method == "PUT" else ""
+    query = (
+        f"?worker={A_WORKER['worker']}&fence=1&media_type=image/png"
+        if path.startswith("/api/worker/") and method == "PUT"
+        else ""
+    )
     found = {}
     for who, api in apis(millrace).items():
         sent = filled(body, who)

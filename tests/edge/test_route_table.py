@@ -6,7 +6,7 @@ from fastapi.routing import APIRoute
 
 from headgate.app import create_app
 from headgate.config import Settings
-from headgate.edge.guards import ByWorker, OnOrganization, OnResource, OwnCredentials, Public, SignedIn
+from headgate.edge.guards import ByWorker, OnOrganization, OnPipeline, OnResource, OwnCredentials, Public, SignedIn
 from headgate.edge.routes import Declared
 
 PUBLIC, MEMBER, MEMBER_OR_OPERATOR = "anyone", "a member", "a member or the operator"
@@ -144,6 +144,28 @@ ROUTES = {
     ("POST", "/api/destinations/{destination_id}/restore"): ("restore on {destination_id}", "changes"),
     ("POST", "/api/destinations/{destination_id}/errands"): ("use on {destination_id}", "changes"),
     ("GET", "/api/errands/{errand_id}"): (MEMBER, "reads"),
+    ("GET", "/api/pipelines"): (MEMBER, "reads"),
+    ("POST", "/api/pipelines"): (MEMBER, "changes"),
+    ("POST", "/api/pipelines/plan"): (MEMBER, "nothing"),
+    ("GET", "/api/pipelines/{pipeline_id}"): ("see on {pipeline_id}, open on a task", "reads"),
+    ("PATCH", "/api/pipelines/{pipeline_id}"): ("see on {pipeline_id}, list on a task", "changes"),
+    ("DELETE", "/api/pipelines/{pipeline_id}"): ("delete on {pipeline_id}", "changes"),
+    ("GET", "/api/pipelines/{pipeline_id}/plan"): ("see on {pipeline_id}, open on a task", "nothing"),
+    ("POST", "/api/pipelines/{pipeline_id}/confirm"): ("start on {pipeline_id}", "changes"),
+    ("POST", "/api/pipelines/{pipeline_id}/runs"): ("start on {pipeline_id}", "changes"),
+    ("GET", "/api/pipelines/{pipeline_id}/runs"): ("see on {pipeline_id}, open on a task", "nothing"),
+    ("GET", "/api/runs/{run_id}"): ("see on {run_id}", "nothing"),
+    ("GET", "/api/runs/{run_id}/log"): ("see on {run_id}", "nothing"),
+    ("POST", "/api/runs/{run_id}/cancel"): ("see on {run_id}", "changes"),
+    ("POST", "/api/runs/{run_id}/resume"): ("see on {run_id}", "changes"),
+    ("DELETE", "/api/runs/{run_id}"): ("delete on {run_id}", "changes"),
+    ("GET", "/api/runs/{run_id}/artifacts/{name}"): ("see on {run_id}", "reads"),
+    ("POST", "/api/worker/runs/claim"): (WORKER, "changes"),
+    ("POST", "/api/worker/runs/heartbeat"): (WORKER, "changes"),
+    ("POST", "/api/worker/runs/{run_id}/lines"): (WORKER, "changes"),
+    ("POST", "/api/worker/runs/{run_id}/steps/{number}"): (WORKER, "changes"),
+    ("PUT", "/api/worker/runs/{run_id}/artifacts/{name}"): (WORKER, "changes"),
+    ("POST", "/api/worker/runs/{run_id}/finish"): (WORKER, "changes"),
     ("POST", "/api/worker/errands/claim"): (WORKER, "changes"),
     ("POST", "/api/worker/errands/{errand_id}/finish"): (WORKER, "changes"),
     ("GET", "/api/audit"): ("read_audit", "nothing"),
@@ -193,6 +215,8 @@ def guard_of(declared: Declared) -> str:
             return WORKER
         case OnOrganization():
             return declared.guard.action
+        case OnPipeline():
+            return f"{declared.guard.action} on {{{declared.guard.parameter}}}, {declared.guard.on_task} on a task"
         case OnResource():
             return f"{declared.guard.action} on {{{declared.guard.parameter}}}"
     raise AssertionError(f"a guard without a word: {declared.guard}")

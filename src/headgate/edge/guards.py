@@ -107,3 +107,17 @@ class MemberOn(OnResource):
     def check(self, call: Call, parameters: dict[str, Any]) -> None:
         SignedIn(self.action).check(call, parameters)
         OnResource.check(self, call, parameters)
+
+
+@dataclass(frozen=True, slots=True)
+class OnPipeline(MemberOn):
+    """A member who has an action on the pipeline that a path parameter names; on a data task, the one it is called
+    there.
+    """
+
+    on_task: str = ""
+
+    def check(self, call: Call, parameters: dict[str, Any]) -> None:
+        thing = call.facts.thing(parameters[self.parameter])
+        is_task = thing is not None and thing.kind == "task"
+        MemberOn(self.on_task if is_task else self.action, self.parameter).check(call, parameters)

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Path, Query
 
 from headgate.edge.call import Call
-from headgate.edge.guards import OnResource, SignedIn
+from headgate.edge.guards import MemberOn, OnPipeline, SignedIn
 from headgate.edge.pages import After, Limit, Prefix
 from headgate.edge.routes import Audit, GovernedRouter, Stages
 from headgate.errors import Conflict, TooMany
@@ -97,7 +97,7 @@ def plan_definition(call: Call, body: PlanIn) -> PlanOut:
 @router.governed(
     "GET",
     "/{pipeline_id}",
-    guard=OnResource("see", "pipeline_id"),
+    guard=OnPipeline("see", "pipeline_id", on_task="open"),
     audit=Audit.reads,
     summary="Get a pipeline",
 )
@@ -109,7 +109,7 @@ def get_pipeline(call: Call, pipeline_id: PipelineId) -> PipelineOut:
 @router.governed(
     "PATCH",
     "/{pipeline_id}",
-    guard=OnResource("see", "pipeline_id"),
+    guard=OnPipeline("see", "pipeline_id", on_task="list"),
     audit=Audit.changes,
     summary="Change a pipeline",
     errors=[Conflict, TooMany],
@@ -133,7 +133,7 @@ def change_pipeline(stages: Stages, pipeline_id: PipelineId, body: PipelineChang
 @router.governed(
     "DELETE",
     "/{pipeline_id}",
-    guard=OnResource("delete", "pipeline_id"),
+    guard=MemberOn("delete", "pipeline_id"),
     audit=Audit.changes,
     summary="Delete a pipeline",
     errors=[Conflict],
@@ -146,7 +146,7 @@ def delete_pipeline(call: Call, pipeline_id: PipelineId) -> PipelineDeleted:
 @router.governed(
     "GET",
     "/{pipeline_id}/plan",
-    guard=OnResource("see", "pipeline_id"),
+    guard=OnPipeline("see", "pipeline_id", on_task="open"),
     audit=Audit.nothing,
     summary="Try a pipeline",
     errors=[Conflict],
@@ -161,7 +161,7 @@ def plan_pipeline(call: Call, pipeline_id: PipelineId) -> PlanOut:
 @router.governed(
     "POST",
     "/{pipeline_id}/confirm",
-    guard=OnResource("start", "pipeline_id"),
+    guard=MemberOn("start", "pipeline_id"),
     audit=Audit.changes,
     summary="Confirm where it points",
     errors=[Conflict],
@@ -175,7 +175,7 @@ def confirm_pipeline(call: Call, pipeline_id: PipelineId) -> PipelineOut:
 @router.governed(
     "POST",
     "/{pipeline_id}/runs",
-    guard=OnResource("start", "pipeline_id"),
+    guard=MemberOn("start", "pipeline_id"),
     audit=Audit.changes,
     summary="Run a pipeline",
     errors=[Conflict],

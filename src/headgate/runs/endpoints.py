@@ -7,7 +7,7 @@ from sqlalchemy import delete, select
 from starlette.concurrency import run_in_threadpool
 
 from headgate.edge.call import Call
-from headgate.edge.guards import OnResource
+from headgate.edge.guards import MemberOn, OnPipeline
 from headgate.edge.identity import caller
 from headgate.edge.pages import After, Limit, begins_after
 from headgate.edge.routes import Audit, GovernedRouter, Stages
@@ -72,7 +72,7 @@ async def until_more(services: Services, request: Request, parameters: dict[str,
 @router.governed(
     "GET",
     "/api/pipelines/{pipeline_id}/runs",
-    guard=OnResource("see", "pipeline_id"),
+    guard=OnPipeline("see", "pipeline_id", on_task="open"),
     audit=Audit.nothing,
     summary="List runs of a pipeline",
 )
@@ -88,7 +88,7 @@ def list_runs(call: Call, pipeline_id: PipelineId, limit: Limit = DEFAULT_LIMIT,
 @router.governed(
     "GET",
     "/api/runs/{run_id}",
-    guard=OnResource("see", "run_id"),
+    guard=MemberOn("see", "run_id"),
     audit=Audit.nothing,
     summary="Follow a run",
     wait=until_over,
@@ -103,7 +103,7 @@ def get_run(call: Call, run_id: RunId, wait: Wait = 0) -> RunOut:
 @router.governed(
     "GET",
     "/api/runs/{run_id}/log",
-    guard=OnResource("see", "run_id"),
+    guard=MemberOn("see", "run_id"),
     audit=Audit.nothing,
     summary="Read a run's log",
     wait=until_more,
@@ -122,7 +122,7 @@ def get_run_log(
 @router.governed(
     "POST",
     "/api/runs/{run_id}/cancel",
-    guard=OnResource("see", "run_id"),
+    guard=MemberOn("see", "run_id"),
     audit=Audit.changes,
     summary="Cancel a run",
     staged=True,
@@ -145,7 +145,7 @@ def cancel_run(stages: Stages, run_id: RunId) -> RunState:
 @router.governed(
     "POST",
     "/api/runs/{run_id}/resume",
-    guard=OnResource("see", "run_id"),
+    guard=MemberOn("see", "run_id"),
     audit=Audit.changes,
     summary="Resume a run",
     errors=[Conflict],
@@ -167,7 +167,7 @@ def resume_run(stages: Stages, run_id: RunId) -> RunState:
 @router.governed(
     "DELETE",
     "/api/runs/{run_id}",
-    guard=OnResource("delete", "run_id"),
+    guard=MemberOn("delete", "run_id"),
     audit=Audit.changes,
     summary="Delete the record of a run",
     errors=[Conflict],
@@ -185,7 +185,7 @@ def delete_run(call: Call, run_id: RunId) -> RunState:
 @router.governed(
     "GET",
     "/api/runs/{run_id}/artifacts/{name}",
-    guard=OnResource("see", "run_id"),
+    guard=MemberOn("see", "run_id"),
     audit=Audit.reads,
     summary="Get a file of a run",
     text="application/octet-stream",
