@@ -5,6 +5,7 @@ import socket
 import socketserver
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -15,7 +16,8 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from headgate.engine.rest.asked import Limits, Proxy
-from headgate.engine.rest.calls import pause
+from headgate.engine.rest.calls import Pace, pause
+from headgate.engine.rest.source import shares, texts
 from tests.engine.rest import asked, auth, failure, read
 from tests.outgoing import Authority, serve
 from tests.support.api import SECRET, USER, Api, Reply, rows, serving, slow
@@ -188,6 +190,27 @@ def test_calls_keep_their_pace(api: Api) -> None:
     )
     # Each of two tasks has half of the calls.
     assert api.seen[1].at - api.seen[0].at >= 0.09
+
+
+def test_tasks_of_a_machine_keep_a_common_pace(api: Api, tmp_path: Path) -> None:
+    wanted = asked(
+        api,
+        "/region",
+        partition_parameter="region",
+        partitions=tuple("abcdefgh"),
+        tasks=4,
+        limits={"calls_per_second": 20},
+        pace_file=str(tmp_path / "pace"),
+    )
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda share: list(texts(wanted, share)), shares(wanted)))
+    moments = sorted(seen.at for seen in api.seen)
+    assert len(moments) == 8
+    # Eight calls, a twentieth of a second apart: not faster, and as fast as that, however many ask.
+    assert 0.33 <= moments[-1] - moments[0] < 1.0
+    (tmp_path / "pace").write_text("garbled")
+    assert Pace(1000, 1, str(tmp_path / "pace")).wait() is None
+    assert Pace(1000, 1, str(tmp_path / "missing" / "pace")).wait() is None
 
 
 @pytest.mark.parametrize("packed", [False, True])

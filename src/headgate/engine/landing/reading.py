@@ -107,6 +107,9 @@ READERS: dict[str, str] = {
     "folder": "headgate.engine.landing.files:read",
     "postgresql": "headgate.engine.landing.jdbc:read",
     "mysql": "headgate.engine.landing.jdbc:read",
+    "http": "headgate.engine.landing.api:read",
+    "object_store": "headgate.engine.landing.files:read",
+    "iceberg": "headgate.engine.landing.iceberg:read",
 }
 """By kind of connection, the function that reads it, as `module:name`: loaded when it is needed."""
 

@@ -79,6 +79,9 @@ class Asked:
     until: float = 0.0
     """When it must be over, in seconds since 1970; 0 for never."""
 
+    pace_file: str = ""
+    """A file by which the tasks on a machine keep a common pace; without it, each keeps to its share."""
+
     proxy: Proxy | None = None
     certificates: str = ""
     """Further certificate authorities to trust, in PEM."""

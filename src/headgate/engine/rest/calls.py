@@ -1,5 +1,7 @@
 """A request that is authorized, paced, redirected on its own origin, and tried again."""
 
+import contextlib
+import fcntl
 import random
 import time
 from collections.abc import Mapping
@@ -21,28 +23,47 @@ _EXCERPT = 200
 
 
 class Pace:
-    """Lets so many calls pass in a second."""
+    """Lets so many calls pass in a second: over all tasks on a machine that share a file, else a share for each."""
 
-    def __init__(self, calls_per_second: float) -> None:
+    def __init__(self, calls_per_second: float, tasks: int = 1, file: str = "") -> None:
         self._gap = 1 / calls_per_second if calls_per_second > 0 else 0.0
+        self._tasks, self._file = tasks, file
         self._next = 0.0
 
     def wait(self) -> None:
         """Wait until the next call may begin."""
         if self._gap:
-            now = time.monotonic()
-            if self._next > now:
-                time.sleep(self._next - now)
-            self._next = max(self._next, now) + self._gap
+            time.sleep(max(self._turn() - time.monotonic(), 0.0))
+
+    def _turn(self) -> float:
+        """When the next call may begin, which is taken by this. The clock is the same for all of a machine."""
+        if self._file:
+            with contextlib.suppress(OSError), open(self._file, "a+", encoding="ascii") as shared:  # noqa: PTH123
+                fcntl.flock(shared, fcntl.LOCK_EX)
+                shared.seek(0)
+                turn = max(_seconds(shared.read()), time.monotonic())
+                shared.truncate(0)
+                shared.write(repr(turn + self._gap))
+                return turn
+        turn = max(self._next, time.monotonic())
+        self._next = turn + self._gap * self._tasks
+        return turn
+
+
+def _seconds(text: str) -> float:
+    try:
+        return float(text or 0)
+    except ValueError:
+        return 0.0
 
 
 class Caller:
     """Asks one API. Not for several threads."""
 
-    def __init__(self, asked: Asked, calls_per_second: float = 0.0) -> None:
+    def __init__(self, asked: Asked, tasks: int = 1) -> None:
         self._asked, self._limits = asked, asked.limits
         self._wire = Wire(asked.proxy, asked.certificates, asked.limits.answer_bytes)
-        self._pace = Pace(calls_per_second)
+        self._pace = Pace(asked.limits.calls_per_second, tasks, asked.pace_file)
         self._credentials = Credentials(asked.auth, self._post)
         self._base = urlsplit(asked.base)
         self.home: Origin = origin(self._base)

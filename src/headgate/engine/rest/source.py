@@ -37,7 +37,7 @@ def shares(asked: Asked) -> list[tuple[str | None, ...]]:
 
 def texts(asked: Asked, share: tuple[str | None, ...]) -> Iterator[list[str]]:
     """The rows of some partitions, page by page."""
-    caller = Caller(asked, asked.limits.calls_per_second / len(shares(asked)))
+    caller = Caller(asked, len(shares(asked)))
     try:
         for partition in share:
             for page in pages(caller, asked, partition):

@@ -15,6 +15,7 @@ from headgate.engine.rest.calls import pause
 from headgate.outgoing.client import Outgoing, Response
 from headgate.outgoing.errors import OutgoingError, Refused
 from headgate.warehouse.sigv4 import UNSIGNED, Key, signed
+from headgate.worker.fetching.who import secret
 from headgate.worker.steps.context import StepFailed
 
 RETRIES = 3
@@ -140,4 +141,4 @@ def _code(answer: Response) -> str:
 
 def keyed(identifier: str | None, secrets: Mapping[str, str]) -> Key | None:
     """The key of a connection, if it has one."""
-    return Key(identifier, secrets.get("secret_key", "")) if identifier else None
+    return Key(identifier, secret(secrets, "secret_key")) if identifier else None

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -14,7 +14,7 @@ from headgate.engine.rest.asked import Limits
 from headgate.engine.rest.calls import pause, retry_after
 from headgate.outgoing.client import Outgoing, Streamed
 from headgate.outgoing.errors import OutgoingError, Refused, Unreachable
-from headgate.worker.steps.context import Context, StepFailed
+from headgate.worker.steps.context import Context, StepFailed, Stopped
 
 RETRIES = 5
 TELL_SECONDS = 15.0
@@ -26,32 +26,57 @@ Judge = Callable[[Streamed], StepFailed | None]
 """What is wrong with an answer that is neither a file nor passing trouble; None to let the usual words be said."""
 
 
+@dataclass(frozen=True)
+class Terms:
+    """What holds for all that a stream brings."""
+
+    max_bytes: int
+    seconds: float
+    log: Callable[[str], None]
+    stopping: threading.Event = field(default_factory=threading.Event)
+
+    @classmethod
+    def of(cls, context: Context) -> "Terms":
+        """Those of a run on a worker."""
+        return cls(context.settings.sources.max_bytes, context.job.seconds, context.log, context.stopping)
+
+    def wait(self, seconds: float) -> None:
+        """Wait; Stopped as soon as the run is to end."""
+        if self.stopping.wait(seconds):
+            raise Stopped
+
+
 class Budget:
     """The bytes that a stream may still bring; threads share it."""
 
-    def __init__(self, context: Context) -> None:
-        self._context, self._most = context, context.settings.sources.max_bytes
+    def __init__(self, terms: Terms) -> None:
+        self._terms = terms
         self._lock = threading.Lock()
         self.taken, self._told = 0, time.monotonic()
 
     def take(self, size: int) -> None:
         """Count bytes in; StepFailed if there are too many, Stopped if the run is to end."""
-        self._context.check_stopped()
+        self._terms.wait(0)
         with self._lock:
             self.taken += size
             taken, tells = self.taken, time.monotonic() > self._told + TELL_SECONDS
             if tells:
                 self._told = time.monotonic()
-        if taken > self._most:
-            told = f"This stream has more than {self._most:,} bytes in one run; read less of it, or an operator raises "
-            raise StepFailed("TOO_MANY_BYTES", f"{told}sources.max_bytes")
+        if taken > self._terms.max_bytes:
+            raise too_many(self._terms.max_bytes)
         if tells:
-            self._context.log(f"{taken // _MB:,} MB are here")
+            self._terms.log(f"{taken // _MB:,} MB are here")
 
     def give_back(self, size: int) -> None:
         """Count bytes out again that are of no use."""
         with self._lock:
             self.taken -= size
+
+
+def too_many(most: int) -> StepFailed:
+    """That a stream is too large."""
+    told = f"This stream has more than {most:,} bytes in one run; read less of it, or an operator raises "
+    return StepFailed("TOO_MANY_BYTES", f"{told}sources.max_bytes")
 
 
 @dataclass(frozen=True)
@@ -68,10 +93,10 @@ class Fetched:
 class Downloads:
     """Brings files. Threads may share one."""
 
-    def __init__(self, outgoing: Outgoing, context: Context, *, retries: int = RETRIES) -> None:
-        self._outgoing, self._context, self._retries = outgoing, context, retries
-        self._until = time.monotonic() + context.job.seconds
-        self.budget = Budget(context)
+    def __init__(self, outgoing: Outgoing, terms: Terms, *, retries: int = RETRIES) -> None:
+        self._outgoing, self._terms, self._retries = outgoing, terms, retries
+        self._until = time.monotonic() + terms.seconds
+        self.budget = Budget(terms)
 
     def file(self, url: str, target: Path, *, headers: Headers, name: str, judge: Judge | None = None) -> Fetched:
         """Bring a file; `name` is what members call it."""
@@ -118,8 +143,7 @@ class Downloads:
         if seconds > Limits().longest_wait or time.monotonic() + seconds > self._until:
             told = f"{trouble}; it asks to wait {seconds:,.0f} seconds, so let the run retry later"
             raise StepFailed(trouble.code, told, passing=True) from None
-        self._context.stopping.wait(seconds)
-        self._context.check_stopped()
+        self._terms.wait(seconds)
 
 
 class _Passing(Exception):

@@ -8,7 +8,7 @@ from headgate.outgoing.client import Outgoing, Streamed
 from headgate.pipelines.steps import Land
 from headgate.places.kinds import ObjectStore
 from headgate.worker.fetching.bucket import Bucket, keyed
-from headgate.worker.fetching.downloads import Downloads
+from headgate.worker.fetching.downloads import Downloads, Terms
 from headgate.worker.fetching.packed import unpacked
 from headgate.worker.steps.context import Context, Endpoint, StepFailed, VolumeFile
 from headgate.worker.steps.files import MAX_FILES, Got, empty_folder, gathered, matches
@@ -28,7 +28,7 @@ def from_objects(step: Land, endpoint: Endpoint, context: Context, state: dict[s
     outgoing = Outgoing(context.settings.outgoing)
     try:
         found = _listed(step, place, bucket, outgoing, context)
-        downloads = Downloads(outgoing, context)
+        downloads = Downloads(outgoing, Terms.of(context))
 
         def bring(one: VolumeFile) -> Any:
             url = bucket.url(_prefix(place) + one.path)

@@ -5,36 +5,19 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
-from headgate.engine.rest.asked import Auth
 from headgate.engine.rest.auth import Credentials
 from headgate.engine.rest.calls import below
 from headgate.engine.rest.failures import ApiFailed
-from headgate.engine.rest.wire import Answer
 from headgate.outgoing.client import Outgoing
-from headgate.outgoing.errors import OutgoingError
 from headgate.pipelines.steps import Land
-from headgate.places.kinds import BasicAuth, Http, KeyAuth, OAuthAuth
-from headgate.worker.fetching.downloads import Downloads, Fetched
+from headgate.places.kinds import Http
+from headgate.worker.fetching.downloads import Downloads, Fetched, Terms
 from headgate.worker.fetching.packed import unpacked
+from headgate.worker.fetching.who import authorized, posted
 from headgate.worker.steps.context import Context, Endpoint, StepFailed, VolumeFile
 from headgate.worker.steps.files import Got, empty_folder, gathered
 
 _PAGES = frozenset({"text/html", "application/xhtml+xml"})
-
-
-def authorized(place: Http, secrets: Mapping[str, str]) -> Auth:
-    """Who asks, by a connection's settings and secrets."""
-    auth = place.auth
-    match auth:
-        case BasicAuth():
-            return Auth("basic", auth.user, secrets.get("password", ""))
-        case KeyAuth():
-            return Auth(auth.place, auth.name, secrets.get("token", ""))
-        case OAuthAuth():
-            sent = auth.sent_in == "body"
-            secret = secrets.get("client_secret", "")
-            return Auth("oauth2", auth.client_id, secret, auth.token_url, auth.scope, in_body=sent)
-    return Auth(auth.style, secret=secrets.get("token", ""))
 
 
 def from_web(step: Land, endpoint: Endpoint, context: Context, state: dict[str, Any] | None) -> Got:
@@ -46,7 +29,7 @@ def from_web(step: Land, endpoint: Endpoint, context: Context, state: dict[str, 
     folder = empty_folder(step, context, "copies")
     outgoing = Outgoing(context.settings.outgoing)
     try:
-        downloads = Downloads(outgoing, context, retries=place.retries)
+        downloads = Downloads(outgoing, Terms.of(context), retries=place.retries)
         got = _fetched(step, place, endpoint.secrets, downloads, outgoing, folder / "file")
         _refuse_page(step, got)
         moment = datetime.now(UTC)
@@ -64,7 +47,7 @@ def _fetched(
     auth = authorized(place, secrets)
     try:
         url = below(place.base_url, step.stream.name)
-        credentials = Credentials(auth, lambda *more: _posted(outgoing, *more))
+        credentials = Credentials(auth, lambda *more: posted(outgoing, *more))
         given = {**step.stream.api.parameters, **credentials.parameters()}
         if given:
             url += ("&" if "?" in url else "?") + urlencode(given)
@@ -73,14 +56,6 @@ def _fetched(
         )
     except ApiFailed as error:
         raise StepFailed(error.code, error.message, passing=error.passing) from None
-
-
-def _posted(outgoing: Outgoing, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
-    try:
-        found = outgoing.request("POST", url, headers=headers, content=body)
-    except OutgoingError as error:
-        raise ApiFailed("API_UNREACHABLE", f"The token service was not reached: {error}", passing=True) from None
-    return Answer(found.status, found.headers, found.body)
 
 
 def _refuse_page(step: Land, got: Fetched) -> None:

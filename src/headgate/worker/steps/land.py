@@ -5,6 +5,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from headgate.pipelines.steps import Land
+from headgate.worker.fetching import outside
+from headgate.worker.fetching.objects import from_objects
+from headgate.worker.fetching.web import from_web
 from headgate.worker.steps.context import Context, Endpoint, Result, StepFailed
 from headgate.worker.steps.files import Got, from_folder, from_volume
 
@@ -35,11 +38,29 @@ def _database(step: Land, endpoint: Endpoint, context: Context) -> Prepared:
     return Prepared(hosts=[(endpoint.config["host"], endpoint.config["port"])])
 
 
+def _http(step: Land, endpoint: Endpoint, context: Context) -> Prepared:
+    if step.stream.of == "files":
+        return Prepared(from_web(step, endpoint, context, _state(step, context)))
+    return Prepared(hosts=outside.hosts(endpoint), more=outside.limits(context))
+
+
+def _object_store(step: Land, endpoint: Endpoint, context: Context) -> Prepared:
+    return Prepared(from_objects(step, endpoint, context, _state(step, context)))
+
+
+def _iceberg(step: Land, endpoint: Endpoint, context: Context) -> Prepared:
+    more, state = outside.table(step, endpoint, context, _state(step, context))
+    return Prepared(Got(state=state), more=more)
+
+
 PREPARE: dict[str, Prepare] = {
     "volume": _volume,
     "folder": _folder,
     "postgresql": _database,
     "mysql": _database,
+    "http": _http,
+    "object_store": _object_store,
+    "iceberg": _iceberg,
 }
 """By kind of connection, what is done on the worker before its reader (headgate.engine.landing.reading.READERS)."""
 

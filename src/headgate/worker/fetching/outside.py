@@ -1,0 +1,51 @@
+"""What a stream from outside needs on the worker before its rows are read: hosts that Spark may reach, or files."""
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from headgate.engine.rest.wire import origin
+from headgate.outgoing.client import Outgoing
+from headgate.pipelines.steps import Land
+from headgate.places.kinds import Http, Iceberg, OAuthAuth
+from headgate.worker.fetching import scans
+from headgate.worker.fetching.catalog import Catalog
+from headgate.worker.steps.context import Context, Endpoint
+
+
+def hosts(endpoint: Endpoint) -> list[tuple[str, int]]:
+    """The hosts that an API is asked at."""
+    place = Http.model_validate(endpoint.config)
+    urls = [place.base_url, *([place.auth.token_url] if isinstance(place.auth, OAuthAuth) else [])]
+    return list(dict.fromkeys(origin(urlsplit(url))[1:] for url in urls))
+
+
+def limits(context: Context) -> dict[str, Any]:
+    """How much of an API is read, and how long."""
+    sources = context.settings.sources
+    told = {"max_answer_bytes": sources.max_answer_bytes, "max_pages": sources.max_pages}
+    return {**told, "seconds": context.job.seconds}
+
+
+def table(
+    step: Land, endpoint: Endpoint, context: Context, state: dict[str, Any] | None
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """Which snapshots of another catalog's table are read, with what their reader needs; and the state after them."""
+    outgoing = Outgoing(context.settings.outgoing)
+    stream = step.stream
+    by_snapshot = stream.read == "incremental" and stream.cursor is None
+    try:
+        catalog = Catalog(Iceberg.model_validate(endpoint.config), endpoint.secrets, outgoing)
+        metadata = catalog.load(stream.name).metadata
+    finally:
+        outgoing.close()
+    span = scans.span(metadata, state, by_snapshot=by_snapshot, merges=stream.write == "merge")
+    if span.after is not None and span.after == span.upto:
+        context.log(f"{stream.name} has not changed since it was landed")
+    more = {
+        "upto": span.upto,
+        "after": span.after,
+        "outgoing": context.settings.outgoing.model_dump(mode="json"),
+        "max_bytes": context.settings.sources.max_bytes,
+        "seconds": context.job.seconds,
+    }
+    return more, span.state if by_snapshot else None
