@@ -67,7 +67,7 @@ class Commands:
     def __init__(self, millrace: Company, commands: Typer, patch: pytest.MonkeyPatch) -> None:
         self.millrace, self.commands, self.patch = millrace, commands, patch
 
-    def __call__(self, member: str, *arguments: str) -> Result:
+    def __call__(self, member: str, *arguments: str, typed: str | None = None) -> Result:
         http, token = self.millrace.client, self.millrace.token(member)
 
         @contextmanager
@@ -80,4 +80,4 @@ class Commands:
 
         self.patch.setattr(client, "connect", connect)
         with capture_logs():
-            return CliRunner().invoke(self.commands, arguments)
+            return CliRunner().invoke(self.commands, arguments, input=typed)

@@ -9,7 +9,9 @@ from headgate import __version__
 from headgate.audit import cli as audit
 from headgate.cli import database, installation
 from headgate.cli.reading import check_arguments
+from headgate.connections import cli as connections
 from headgate.contexts import cli as contexts
+from headgate.destinations import cli as destinations
 from headgate.engine import cli as engine
 from headgate.governance import cli as access
 from headgate.groups import cli as groups
@@ -28,6 +30,7 @@ from headgate.runs import cli as runs
 from headgate.secrets import cli as secrets
 from headgate.sessions import cli as sessions
 from headgate.sessions import own_cli as own
+from headgate.spaces import cli as spaces
 from headgate.tokens import cli as tokens
 from headgate.workbench import cli as workbench
 from headgate.workbench import saved_cli as saved
@@ -63,6 +66,9 @@ app.add_typer(layers.app, name="layer")
 app.add_typer(tables.app, name="table")
 app.add_typer(volumes.app, name="volume")
 app.add_typer(deleted.app, name="deleted")
+app.add_typer(spaces.app, name="space")
+app.add_typer(connections.app, name="connection")
+app.add_typer(destinations.app, name="destination")
 app.command("grant")(granting.grant)
 app.command("revoke")(granting.revoke)
 app.add_typer(audit.app, name="audit")

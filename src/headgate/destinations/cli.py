@@ -1,0 +1,135 @@
+"""`headgate destination`: places that deliveries and reports are sent to."""
+
+from typing import Annotated
+
+import typer
+
+from headgate.cli.output import Json, told
+from headgate.places import shared_cli as commands
+from headgate.places.shared_cli import ApiPath, Forget, Kind, Place, Secret, Set
+from headgate.spaces.cli import Cursor, Limit, Prefix
+
+app = typer.Typer(
+    help="Destinations, which deliveries and reports are sent to.", no_args_is_help=True, rich_markup_mode=None
+)
+
+Named = Annotated[str, typer.Argument(metavar="DESTINATION", help="The destination, by name or id.")]
+
+
+@app.command("list")
+@told
+def list_destinations(
+    deleted: Annotated[
+        bool, typer.Option("--deleted", help="Those that were deleted, and that you may restore.")
+    ] = False,
+    prefix: Prefix = "",
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    as_json: Json = False,
+) -> None:
+    """List the destinations that you own, or that are shared with you."""
+    from headgate.cli.client import connect
+    from headgate.lakehouse.shared_cli import page
+
+    with connect() as client:
+        found = client.get("/api/destinations", deleted=deleted, prefix=prefix, limit=limit, cursor=cursor)
+    rows = (
+        (one["name"], one["place_kind"], [owner["name"] for owner in one["owners"]], one["allowed"], one["id"])
+        for one in found["items"]
+    )
+    columns = ("name", "kind", "owners", "you can", "id")
+    page(found, columns, rows, "There is no destination that you may see.", as_json=as_json)
+
+
+@app.command()
+@told
+def add(
+    name: Annotated[str, typer.Argument(help="What to call it.")],
+    kind: Kind = None,
+    fields: Set = None,
+    place: Place = None,
+    secret: Secret = None,
+    as_json: Json = False,
+) -> None:
+    """Make a destination, and own it; nobody else sees it until it is shared."""
+    from headgate.cli.client import connect
+    from headgate.cli.output import print_json
+
+    body = {"name": name, "place": commands.place_given(kind, place, fields) or {}}
+    with connect() as client:
+        found = client.post("/api/destinations", {**body, "secrets": commands.secrets_given(secret)})
+    if as_json:
+        print_json(found)
+    else:
+        print(f"Made the destination {found['name']} ({found['id']}). Try it: headgate destination test {found['id']}")
+
+
+@app.command()
+@told
+def show(destination: Named, as_json: Json = False) -> None:
+    """Show a destination; which secrets are set, not what they are."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        commands.shown(client.get(commands.path(client, "destination", destination)), as_json=as_json)
+
+
+@app.command()
+@told
+def change(
+    destination: Named,
+    name: Annotated[str | None, typer.Option(help="Another name.")] = None,
+    fields: Set = None,
+    place: Place = None,
+    secret: Secret = None,
+    forget_secret: Forget = None,
+    as_json: Json = False,
+) -> None:
+    """Change a destination. Pointing it somewhere else clears its secrets, but those given with it."""
+    commands.changed_by(
+        "destination",
+        destination,
+        name,
+        (place, fields),
+        commands.secrets_given(secret, forget_secret),
+        as_json=as_json,
+    )
+
+
+@app.command()
+@told
+def delete(destination: Named, as_json: Json = False) -> None:
+    """Delete a destination, even if it is in use; it can be restored."""
+    from headgate.cli.client import connect
+    from headgate.cli.output import print_json
+
+    with connect() as client:
+        found = client.request("DELETE", commands.path(client, "destination", destination))
+    if as_json:
+        print_json(found)
+        return
+    users = found["users"]
+    print(f"Deleted the destination {found['name']}; `headgate destination restore {found['id']}` brings it back.")
+    print(f"Not sent there meanwhile: {users['reports']} reports, {users['pipelines']} pipelines.")
+
+
+@app.command()
+@told
+def restore(destination: Named, as_json: Json = False) -> None:
+    """Bring a deleted destination back."""
+    from headgate.cli.client import connect
+    from headgate.cli.output import print_json
+
+    with connect() as client:
+        found = client.request("POST", f"{commands.path(client, 'destination', destination, deleted=True)}/restore")
+    if as_json:
+        print_json(found)
+    else:
+        print(f"Restored the destination {found['name']}.")
+
+
+@app.command("test")
+@told
+def try_out(destination: Named, path: ApiPath = "", as_json: Json = False) -> None:
+    """Have a worker reach what a destination points at; nothing is written there."""
+    commands.tested("destination", destination, path, as_json=as_json)
