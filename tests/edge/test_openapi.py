@@ -14,6 +14,9 @@ WITHOUT_BODY = (
     "/password-reset",
     "/withdraw",
     "/cancel",
+    "/confirm",
+    "/resume",
+    "/pause",
     "/{destination_id}/restore",
 )
 PUBLIC = ("/api/sign-in", "/api/password", "/api/invitations/accept")

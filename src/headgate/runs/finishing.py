@@ -85,7 +85,7 @@ def begin_anew(connection: Connection, now: datetime, row: RowMapping, reason: s
         return fail(connection, now, row, "TABLE_MOVED", reason)
     queue.end_works(connection, now, row["id"])
     queue.forget_steps(connection, row["id"])
-    queue.wait(connection, row["id"], now, losses=row["losses"] + 1, plan=None)
+    queue.wait(connection, row["id"], None, losses=row["losses"] + 1, plan=None)
     return queue.WAITING
 
 

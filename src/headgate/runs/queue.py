@@ -339,12 +339,12 @@ def give_back(connection: Connection, now: datetime, row: RowMapping, reason: st
     if losses > LOSSES:
         end(connection, now, row["id"], "failed", "WORKER_LOST", reason)
         return "failed"
-    wait(connection, row["id"], now, losses=losses)
+    wait(connection, row["id"], None, losses=losses)
     return WAITING
 
 
-def wait(connection: Connection, run: str, until: datetime, **values: Any) -> None:
-    """Put a run back, to be claimed from then on."""
+def wait(connection: Connection, run: str, until: datetime | None, **values: Any) -> None:
+    """Put a run back, to be claimed from then on; at once without a time."""
     fixed = {"state": WAITING, "worker_id": None, "lease_until": None, "progress": None, "not_before": until}
     connection.execute(update(run_table).where(_runs.id == run).values(**fixed, **values))
     connection.execute(delete(run_pointer_table).where(_own.run_id == run))

@@ -201,7 +201,7 @@ def resume(call: Call, run_id: str) -> None:
     if now.definition != row["definition"]:
         raise Conflict("The pipeline was saved since; start it again instead")
     values = {"attempt": 0, "losses": 0, "ended_at": None, "error": None, "error_code": None, "cancelled_at": None}
-    queue.wait(call.connection, run_id, call.now, **values, acts_for_id=now.acts_for)
+    queue.wait(call.connection, run_id, None, **values, acts_for_id=now.acts_for)
     hold_outputs(call.connection, run_id, row["parent_id"])
     call.record(call.event(RESUMED, allowed=True, action="start", kind=KIND, resource_id=run_id))
 
