@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate.pipelines.definitions import Cell, SecretRef
-from headgate.worker.notebooks.staging import Manifest
+from headgate.pipelines.staged import Manifest
 from headgate.worker.steps.context import Endpoint
 from tests.support.notebooks import Notebooks
 

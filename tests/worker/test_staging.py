@@ -12,9 +12,10 @@ import pytest
 
 from headgate.config import Settings
 from headgate.kit.ids import new_id
+from headgate.pipelines.staged import Manifest
 from headgate.pipelines.steps import Item, RunNotebook
 from headgate.worker.notebooks.schemas import BadSchema, checked
-from headgate.worker.notebooks.staging import Manifest, Staging
+from headgate.worker.notebooks.staging import Staging
 from headgate.worker.steps.context import Context, RunJob, StepFailed
 
 FACTS, VOLUME = Item("tbl_1", "trusted", "facts"), Item("vol_1", "raw", "results")

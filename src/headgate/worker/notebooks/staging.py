@@ -9,7 +9,6 @@ FENCE/manifest.json  what of it counts, written last; the newest one does
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -19,53 +18,17 @@ from headgate.kit.hostile import Strange, content, entries, opened
 from headgate.kit.ids import new_id
 from headgate.kit.names import BadName
 from headgate.lakehouse.files_names import check_path, path_key
+from headgate.pipelines.staged import MANIFEST, Manifest, StagedFile, StagedTable
 from headgate.pipelines.steps import Item, RunNotebook
-from headgate.warehouse.places import staging_root
+from headgate.warehouse.places import open_store, staging_root
 from headgate.worker.notebooks import schemas
 from headgate.worker.steps.context import Context, StepFailed
 
-MANIFEST = "manifest.json"
 MAX_SAVES = 10_000
 MAX_PARTS = 100_000
 MAX_FILES = 10_000
 MAX_SCHEMA = 4 << 20
 MAX_INDEX = 32 << 20
-
-
-@dataclass(slots=True)
-class StagedTable:
-    """Rows for a table: their columns, as Spark writes them, and the files that they are in."""
-
-    schema: dict[str, Any]
-    files: list[str] = field(default_factory=list)
-    bytes: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class StagedFile:
-    """A file for a volume, under the id that it will have there."""
-
-    id: str
-    volume: str
-    path: str
-    file: str
-    size: int
-    sha256: str
-
-
-@dataclass(slots=True)
-class Manifest:
-    """What a notebook saved."""
-
-    tables: dict[str, StagedTable] = field(default_factory=dict)
-    files: list[StagedFile] = field(default_factory=list)
-
-    @classmethod
-    def read(cls, text: str) -> "Manifest":
-        """A manifest as it was written."""
-        told = json.loads(text)
-        tables = {name: StagedTable(**one) for name, one in told["tables"].items()}
-        return cls(tables, [StagedFile(**one) for one in told["files"]])
 
 
 class Staging:
@@ -109,9 +72,20 @@ class Staging:
             ) from None
         remove(self.saved)
         part = self.folder / "manifest.part"
-        part.write_text(json.dumps(asdict(found)), encoding="utf-8")
+        part.write_text(found.written(), encoding="utf-8")
         part.replace(self.folder / MANIFEST)
+        self._send(found, context)
         return found
+
+    def _send(self, manifest: Manifest, context: Context) -> None:
+        """Have the files for volumes where the server finds them, if this folder is the worker's own."""
+        if not manifest.files or context.settings.warehouse_url.startswith("file:"):
+            return
+        store, root = open_store(context.settings), f"{staging_root(context.job.id)}/{context.job.fence}"
+        store.delete_folder(root)
+        for name in (*(one.file for one in manifest.files), MANIFEST):
+            with (self.folder / name).open("rb") as source:
+                store.write(f"{root}/{name}", iter(lambda: source.read(1 << 20), b""))
 
     def drop(self) -> None:
         """Forget all of it."""

@@ -13,10 +13,11 @@ from headgate.kit.log import get_logger
 from headgate.outgoing.errors import OutgoingError
 from headgate.outgoing.errors import Refused as AddressRefused
 from headgate.outgoing.sockets import dial
+from headgate.pipelines.staged import Manifest
 from headgate.pipelines.steps import RunNotebook
 from headgate.worker.notebooks import messages, volumes, wheels
 from headgate.worker.notebooks.outputs import Outputs
-from headgate.worker.notebooks.staging import Manifest, Staging
+from headgate.worker.notebooks.staging import Staging
 from headgate.worker.steps.context import Context, Result, StepFailed
 
 LOOK_SECONDS = 0.5
