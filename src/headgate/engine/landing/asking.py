@@ -1,0 +1,76 @@
+"""What is asked of an API: by its connection, the stream, and where the last run ended."""
+
+import base64
+import time
+from datetime import datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from headgate.engine.failures import Cause
+from headgate.engine.landing.reading import Asked, Since
+from headgate.engine.rest import asked as rest
+from headgate.engine.rest.failures import told
+from headgate.places.kinds import Http
+from headgate.worker.fetching.who import authorized
+from headgate.worker.steps.context import StepFailed
+
+TASKS = 8
+"""How many partitions of a stream are read at once, if Spark has the cores."""
+
+
+def wanted(asked: Asked, proxy: str | None) -> rest.Asked:
+    """What is asked of the API."""
+    place, stream, api = Http.model_validate(asked.config), asked.stream, asked.stream.api
+    parameters = dict(api.parameters)
+    if api.cursor_parameter and asked.since is not None:
+        parameters[api.cursor_parameter] = begin(asked.since)
+    limits = rest.Limits(
+        answer_bytes=asked.more["max_answer_bytes"],
+        pages=asked.more["max_pages"],
+        attempts=place.retries + 1,
+        calls_per_second=place.per_second or 0.0,
+    )
+    return rest.Asked(
+        place.base_url,
+        stream.name,
+        tuple(place.headers.items()),
+        tuple(parameters.items()),
+        api.rows,
+        rest.Pages(**api.paging.model_dump()),
+        authorized(place, asked.secrets),
+        limits,
+        api.partition_parameter,
+        api.partitions,
+        tasks=TASKS,
+        until=time.time() + asked.more["seconds"],
+        pace_file=str(Path(asked.folder, "pace")) if place.per_second else "",
+        proxy=proxied(proxy),
+    )
+
+
+def begin(since: Since) -> str:
+    """From where on to ask: the last value that was seen, or so much before it."""
+    if since.look_back is None:
+        return since.value
+    if since.type == "timestamp":
+        moment = datetime.fromisoformat(since.value) - since.look_back
+        return moment.isoformat().replace("+00:00", "Z")
+    if since.type == "date":
+        return (datetime.fromisoformat(since.value) - since.look_back).date().isoformat()
+    told_ = f"look_back is a length of time, and the cursor column holds {since.type}; leave look_back out"
+    raise StepFailed("NO_LOOK_BACK", told_)
+
+
+def proxied(url: str | None) -> rest.Proxy | None:
+    """The way out of Spark, from its address."""
+    if url is None:
+        return None
+    parts = urlsplit(url)
+    ticket = base64.b64encode(f"{parts.username}:{parts.password}".encode()).decode()
+    return rest.Proxy(parts.hostname or "", parts.port or 0, f"Basic {ticket}")
+
+
+def explained(cause: Cause) -> StepFailed | None:
+    """What an error inside Spark is about, if an API is behind it."""
+    found = told(cause.message)
+    return StepFailed(found.code, found.message, passing=found.passing) if found else None
