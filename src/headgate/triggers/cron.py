@@ -71,10 +71,11 @@ class Schedule:
 
     def _all_after(self, instant: datetime) -> Iterator[datetime]:
         last = instant.astimezone(UTC)
-        for found in CronSim(_by_clock(self.text), instant.astimezone(ZoneInfo(self.zone))):
+        text, minutes = _by_clock(self.text)
+        for found in CronSim(text, instant.astimezone(ZoneInfo(self.zone))):
             due = found.astimezone(UTC)
             # Where clocks were set back, those that read them meet times again that were due before.
-            if due > last:
+            if due > last and (minutes is None or found.minute in minutes):
                 last = due
                 yield due
 
@@ -90,7 +91,7 @@ def check(text: str) -> str:
     if not _ALLOWED.fullmatch(expanded) or len(expanded.split()) != _FIELDS:
         raise BadCron(f"{cleaned!r} is no cron text; {HOW}")
     try:
-        found = CronSim(_by_clock(cleaned), _SOME_DAY)
+        found = CronSim(_by_clock(cleaned)[0], _SOME_DAY)
     except CronSimError as error:
         if _is_date_in_no_month(expanded):
             raise BadCron(f"{cleaned!r} is never due: none of its months has that day") from None
@@ -105,14 +106,25 @@ def _expanded(text: str) -> str:
 
 
 @lru_cache(maxsize=20_000)
-def _by_clock(text: str) -> str:
-    """The text so that cronsim reads it as this module says: stars in its first fields are intervals to it."""
+def _by_clock(text: str) -> tuple[str, frozenset[int] | None]:
+    """The text so that cronsim reads it as this module says, and the minutes that count of what it finds, if not all.
+
+    To cronsim, stars in the first two fields are intervals. For one minute of every hour it leaps an hour at a time,
+    and so past clocks that are set by half an hour; with a second minute, it does not.
+    """
     expanded = _expanded(text)
     found = CronSim(expanded, _SOME_DAY)
     _, _, *days = expanded.split()
-    minutes = ",".join(map(str, sorted(found.minutes)))
-    hours = "*" if found.hours == _EVERY_HOUR else ",".join(map(str, sorted(found.hours)))
-    return " ".join([minutes, hours, *days])
+    if found.hours != _EVERY_HOUR:
+        return " ".join([_listed(found.minutes), _listed(found.hours), *days]), None
+    if len(found.minutes) > 1:
+        return " ".join([_listed(found.minutes), "*", *days]), None
+    spare = {(one + 1) % 60 for one in found.minutes}
+    return " ".join([_listed(found.minutes | spare), "*", *days]), frozenset(found.minutes)
+
+
+def _listed(numbers: set[int]) -> str:
+    return ",".join(map(str, sorted(numbers)))
 
 
 def _is_date_in_no_month(text: str) -> bool:

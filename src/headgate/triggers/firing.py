@@ -106,8 +106,8 @@ def _claim(connection: Connection, now: datetime, due: _Due) -> bool:
     """Write the fire down; False if it was already."""
     dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
     row = {"trigger_id": due.trigger["id"], "due_at": due.due_at, "at": now}
-    statement = dialect.insert(trigger_fire_table).values(row).on_conflict_do_nothing()
-    return connection.execute(statement).rowcount == 1
+    statement = dialect.insert(trigger_fire_table).values(row).on_conflict_do_nothing().returning(_fires.due_at)
+    return connection.execute(statement).first() is not None
 
 
 def _run(connection: Connection, now: datetime, due: _Due) -> str:
