@@ -65,7 +65,7 @@ def test_a_name_is_not_taken_for_one_that_begins_like_it(run: Commands, millrace
         ("Bea", ("add", "analysts", "Bea"), 1, "You may not manage groups"),
         ("Adam", ("delete", "All"), 1, "All is built in"),
         ("Adam", ("create", "analysts"), 1, "already"),
-        ("Adam", ("create", ""), 2, "body.name"),
+        ("Adam", ("create", ""), 2, "name: "),
         ("Adam", ("show", "grp_00000000000000000000"), 1, "nothing here"),
     ],
 )

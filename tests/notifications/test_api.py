@@ -201,7 +201,7 @@ def test_admins_say_who_receives_a_channel_and_business_members_can_be_added(mil
     missing = put(millrace_house, "Adam", path, {"receivers": [{"member": "Tom"}, {"member": "Nobody"}]})
     assert (missing.status_code, missing.json()["detail"]) == (
         422,
-        "body.receivers.1.member: there is no member called 'Nobody'",
+        "receivers.1.member: there is no member called 'Nobody'",
     )
     assert receivers(millrace_house, "runs") == ["Tess"]
 

@@ -63,7 +63,7 @@ def list_audit_events(
     """What was decided and changed."""
     filters = {"actor_id": _actor(call, actor), "resource_id": _resource(call, resource), "event": event}
     if event and "\0" in event:
-        raise Invalid("query.event: a word cannot hold control characters")
+        raise Invalid("event: a word cannot hold control characters")
     purpose = "audit " + " ".join(value or "" for value in filters.values())
     query = select(_events).order_by(_events.c.id.desc()).limit(limit + 1)
     for column, value in filters.items():
@@ -82,7 +82,7 @@ def _before(cursor: str, purpose: str) -> int:
     try:
         found = int(Cursor.decode(cursor, purpose).id)
     except (BadCursor, ValueError) as error:
-        raise Invalid(f"query.cursor: {error}") from None
+        raise Invalid(f"cursor: {error}") from None
     return min(max(found, 0), LARGEST)
 
 
@@ -92,7 +92,7 @@ def _actor(call: Call, text: str | None) -> str | None:
         return text
     found = Lookup(call.connection).of("member", text)
     if found is None:
-        raise Invalid(f"query.actor: there is no member called {text!r}; a removed one goes by id")
+        raise Invalid(f"actor: there is no member called {text!r}; a removed one goes by id")
     return found
 
 
@@ -104,9 +104,9 @@ def _resource(call: Call, text: str | None) -> str | None:
     try:
         found = Lookup(call.connection).of(kind, name) if stored_kind(kind) in KINDS and name else None
     except Ambiguous as error:
-        raise Invalid(f"query.resource: {error}") from None
+        raise Invalid(f"resource: {error}") from None
     if found is None:
-        raise Invalid(f"query.resource: there is no {text!r}; write kind:name, or an id")
+        raise Invalid(f"resource: there is no {text!r}; write kind:name, or an id")
     return found
 
 

@@ -13,7 +13,7 @@ Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT)]
 After = Annotated[str | None, Query(max_length=4000, description="From `next_cursor` of the page before")]
 
 
-def begins_after(cursor: str | None, purpose: str, place: str = "query.cursor") -> Cursor | None:
+def begins_after(cursor: str | None, purpose: str, place: str = "cursor") -> Cursor | None:
     """Where a page begins; Invalid, which names the place, for a cursor of another list."""
     try:
         return Cursor.decode(cursor, purpose) if cursor else None

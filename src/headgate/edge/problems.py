@@ -1,8 +1,6 @@
 """Problems as application/problem+json (RFC 9457)."""
 
 import json
-import re
-from collections.abc import Iterable
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -12,9 +10,9 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 
 from headgate.catalog import errors as iceberg
+from headgate.edge.slips import slips
 from headgate.errors import BadRequest, Invalid, NotFound, NotSignedIn, Problem, TooLarge, Unavailable, WrongMethod
 from headgate.kit.db import Busy, is_out_of_reach
-from headgate.kit.ids import PREFIXES
 from headgate.kit.log import get_logger
 
 MEDIA_TYPE = "application/problem+json"
@@ -24,8 +22,8 @@ _log = get_logger("headgate.http")
 class ErrorPlace(BaseModel):
     """One value that cannot be used: where it stands, and why."""
 
-    place: str = Field(examples=["query.sort"])
-    message: str = Field(examples=["Input should be 'name' or 'created'"])
+    place: str = Field(examples=["sort"])
+    message: str = Field(examples=["must be name, -name, created or -created"])
 
 
 class ProblemBody(BaseModel):
@@ -59,37 +57,12 @@ def respond(problem: Problem, request: Request, headers: dict[str, str] | None =
     return Response(content, problem.status, headers, MEDIA_TYPE)
 
 
-def _places(errors: Iterable[Any]) -> list[dict[str, str]]:
-    return [{"place": ".".join(str(part) for part in e["loc"]), "message": _message(e)} for e in errors]
-
-
-def _prefix(context: dict[str, Any]) -> str:
-    """How ids of the kind begin that a pattern asks for; a data mart's if it takes any kind."""
-    found = re.match(r"\^\(?([a-z]{2,3})[_|]", str(context.get("pattern")))
-    return found[1] if found else PREFIXES["data_mart"]
-
-
-def _message(error: Any) -> str:
-    """What is wrong with a value, in our words where the library's are for programmers."""
-    context = error.get("ctx") or {}
-    expected = context.get("expected_tags", "")
-    messages = {
-        "missing": "is needed",
-        "extra_forbidden": "is not known here",
-        "union_tag_invalid": f"there is no {context.get('tag')!r}; there are {expected.replace(chr(39), '')}",
-        "union_tag_not_found": f"is needed: which {str(context.get('discriminator', '')).strip(chr(39))}",
-        "string_pattern_mismatch": f"is not an id; one looks like {_prefix(context)}_01k6x3v9c2m4n8p0q7rs",
-        "json_invalid": "is not JSON",
-    }
-    return messages.get(error["type"]) or str(error["msg"]).removeprefix("Value error, ")
-
-
 def _problem_of(error: Exception, request: Request) -> Problem:
     """The problem that an error amounts to."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, RequestValidationError):
-        places = _places(error.errors())
+        places = slips(error.errors(), error.body)
         detail = "; ".join(f"{one['place']}: {one['message']}" for one in places)
         kind = BadRequest if request.url.path.startswith("/access/v1/") else Invalid
         return kind(detail, errors=places)

@@ -51,7 +51,7 @@ def list_files(
     try:
         begin = check_prefix(prefix)
     except BadName as error:
-        raise Invalid(f"query.prefix: {error}") from None
+        raise Invalid(f"prefix: {error}") from None
     found = repository.page(call.connection, volume_id, begin, limit, cursor, by_folder=delimiter is not None)
     call.note_read("see", "volume", volume_id)
     return FilePage(items=found.files, folders=found.folders, next_cursor=found.next_cursor)

@@ -100,7 +100,7 @@ def replaced(call: Call, volume: str, path: str, replacing: Replacing) -> Any:
             "characters, is not taken beside it: use that path, or another name"
         )
     if found is not None and not replacing.overwrite:
-        raise Conflict("There is a file of this path already; send `overwrite` as true to replace it")
+        raise Conflict(f"There is a file {path!r} already; `overwrite` replaces it")
     return found
 
 

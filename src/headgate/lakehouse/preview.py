@@ -78,12 +78,12 @@ def _note(call: Call, table: str, snapshot: int | None, count: int) -> None:
 def _snapshot(found: Document, asked: Asked) -> int | None:
     """The id of the snapshot that is asked for; none for a table that has none yet."""
     if asked.snapshot is not None and asked.as_of is not None:
-        raise Invalid("query.as_of: give either a snapshot or a time")
+        raise Invalid("as_of: give either a snapshot or a time")
     known = {one["snapshot-id"] for one in found.get("snapshots") or ()}
     if asked.snapshot is not None:
         wanted = int(asked.snapshot) if re.fullmatch(r"[0-9]{1,19}", asked.snapshot) else None
         if wanted not in known:
-            raise Invalid("query.snapshot: this table has no such snapshot; GET …/snapshots lists those it has")
+            raise Invalid("snapshot: this table has no such snapshot; its list of snapshots shows those it has")
         return wanted
     if asked.as_of is not None:
         return _at(found, asked.as_of, known)
@@ -95,10 +95,10 @@ def _at(found: Document, moment: datetime, known: set[int]) -> int:
     millis = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000
     log = [one for one in found.get("snapshot-log") or () if one["timestamp-ms"] <= millis]
     if not log:
-        raise Invalid("query.as_of: the table had no snapshot then, or none that is kept; GET …/snapshots lists them")
+        raise Invalid("as_of: the table had no snapshot then, or none that is kept; its list of snapshots shows them")
     latest: int = max(log, key=lambda one: one["timestamp-ms"])["snapshot-id"]
     if latest not in known:
-        raise Invalid("query.as_of: the snapshot of that time is no longer kept; GET …/snapshots lists those that are")
+        raise Invalid("as_of: the snapshot of that time is no longer kept; its list of snapshots shows those that are")
     return latest
 
 
@@ -131,7 +131,7 @@ def _projection(metadata: "TableMetadata", found: Document, snapshot: int | None
         return schema.select(*columns, case_sensitive=False) if columns else schema
     except ValueError:
         names = ", ".join(field.name for field in schema.fields)[:500]
-        raise Invalid(f"query.columns: there is no such column; the columns are {names}") from None
+        raise Invalid(f"columns: there is no such column; the columns are {names}") from None
 
 
 # Rows

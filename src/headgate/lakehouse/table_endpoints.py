@@ -118,7 +118,7 @@ def _fields(stages: Stages, table: str, patches: list[FieldPatch]) -> dict[int, 
         identifier = patch.id if patch.id is not None else folded.get(name, folded.get(name.casefold()))
         if identifier is None or identifier not in known.values():
             asked = patch.id if patch.name is None else repr(patch.name[:100])
-            raise Invalid(f"body.fields: the table has no field {asked}")
+            raise Invalid(f"fields: the table has no field {asked}")
         found[identifier] = {**found.get(identifier, {}), **patch.texts()}
     return found
 

@@ -132,7 +132,7 @@ def _instant(text: str) -> datetime:
         found = datetime.fromisoformat(text)
         return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
-        raise Invalid("query.cursor: not a cursor; leave it out to start from the first page") from None
+        raise Invalid("cursor: not a cursor; leave it out to start from the first page") from None
 
 
 def _by(row: Any) -> Named | None:

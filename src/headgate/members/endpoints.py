@@ -87,15 +87,15 @@ def list_members(
     require_names(call)
     whole = _manages(call)
     if not whole and sort not in {MemberSort.name, MemberSort.name_desc}:
-        raise Invalid("query.sort: you see names only, so sort by name or -name")
+        raise Invalid("sort: you see names only, so sort by name or -name")
     if "\0" in prefix:
-        raise Invalid("query.prefix: a name cannot hold control characters")
+        raise Invalid("prefix: a name cannot hold control characters")
     purpose = f"members {sort.value} {prefix}"
     try:
         after = begins_after(cursor, purpose)
         rows, following = repository.page(call.connection, sort, name_key(prefix), limit, after)
     except BadCursor as error:
-        raise Invalid(f"query.cursor: {error}") from None
+        raise Invalid(f"cursor: {error}") from None
     return MemberPage(
         items=_shown(call, rows, whole=whole), next_cursor=following.encode(purpose) if following else None
     )

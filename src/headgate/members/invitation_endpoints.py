@@ -208,8 +208,8 @@ def _addressed(invitation: Invitation, body: Acceptance) -> Invitation:
     if invitation.email != UNKNOWN or invitation.invited_by is not None:
         return invitation
     if body.email is None:
-        raise Invalid("body.email: is needed")
-    return replace(invitation, email=usable(body.email, "body.email"))
+        raise Invalid("email: is needed")
+    return replace(invitation, email=usable(body.email, "email"))
 
 
 def _prepare(services: Services, request: Request, parameters: dict[str, Acceptance]) -> str | None:
@@ -240,7 +240,7 @@ def accept_invitation(call: Call, request: Request, body: Acceptance, prepared: 
     try:
         name = check_name(body.name)
     except BadName as error:
-        raise Invalid(f"body.name: {error}") from None
+        raise Invalid(f"name: {error}") from None
     found = _addressed(invitations.by_secret(call.connection, body.invitation.get_secret_value(), call.now), body)
     member = invitations.accept(call.facts, found, name, prepared)
     after = {"change": "join", "role": found.role, "scope": found.reach.scope, "invitation": found.id}

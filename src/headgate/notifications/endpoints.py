@@ -226,6 +226,6 @@ def put_receivers(call: Call, channel: Channel, body: ReceiversIn) -> ReceiverPa
     for place, one in enumerate(body.receivers):
         member = lookup.of("member", one.member)
         if member is None:
-            raise Invalid(f"body.receivers.{place}.member: there is no member called {one.member!r}")
+            raise Invalid(f"receivers.{place}.member: there is no member called {one.member!r}")
         _set(call, member, channel.value, receives=one.receives, by_mail=one.by_mail)
     return _receivers(call, channel.value, DEFAULT_LIMIT, None)

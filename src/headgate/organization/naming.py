@@ -28,7 +28,7 @@ def require_names(call: Call) -> None:
 def page(call: Call, table: Table, prefix: str, limit: int, cursor: str | None) -> tuple[Sequence[Any], str | None]:
     """A page of the named rows of a table, by name, and the cursor of the next."""
     if "\0" in prefix:
-        raise Invalid("query.prefix: a name cannot hold control characters")
+        raise Invalid("prefix: a name cannot hold control characters")
     purpose, key = f"{table.name} {prefix}", name_key(prefix)
     query = select(table)
     if key:

@@ -98,7 +98,7 @@ def list_access_requests(
         after = begins_after(cursor, purpose)
         found, following = service.listed(call, mine=mine, limit=limit, after=after)
     except BadCursor as error:
-        raise Invalid(f"query.cursor: {error}") from None
+        raise Invalid(f"cursor: {error}") from None
     people = _people(call, found)
     return AccessRequestPage(
         items=[_shown(one, people) for one in found],

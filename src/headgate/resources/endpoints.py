@@ -56,9 +56,9 @@ def list_resources(
     """The resources of a kind that the caller may see, or on which they have an action, by page."""
     if action is not None and not any(action in BOOK.actions(one) for one in rule_kinds(kind.value)):
         known = sorted({one for rules in rule_kinds(kind.value) for one in BOOK.actions(rules)})
-        raise Invalid(f"query.action: a {kind.value} has no action {action!r}; it has {', '.join(known)}")
+        raise Invalid(f"action: a {kind.value} has no action {action!r}; it has {', '.join(known)}")
     if "\0" in prefix:
-        raise Invalid("query.prefix: a name cannot hold control characters")
+        raise Invalid("prefix: a name cannot hold control characters")
     purpose = f"{kind.value} {sort.value} {action or ''} {prefix}"
     try:
         after = begins_after(cursor, purpose)
@@ -75,7 +75,7 @@ def list_resources(
         )
         return _page(call, query, purpose, counted=total)
     except BadCursor as error:
-        raise Invalid(f"query.cursor: {error}") from None
+        raise Invalid(f"cursor: {error}") from None
 
 
 def _page(call: Call, query: repository.Query, purpose: str, *, counted: bool) -> ResourcePage:

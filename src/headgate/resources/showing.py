@@ -36,7 +36,7 @@ def listed(
 ) -> tuple[list[Resource], str | None]:
     """A page of those of a kind that the caller may see, or has an action on; and the cursor of the next."""
     if not is_text(prefix):
-        raise Invalid("query.prefix: a name cannot hold control characters")
+        raise Invalid("prefix: a name cannot hold control characters")
     purpose, asked = f"{kind} {sort.value} {action or ''} {prefix}", action or BOOK.tables[kind].listed_by
     if not call.caller.narrowing.permits_action(asked, call.now):
         return [], None
@@ -54,7 +54,7 @@ def listed(
     try:
         found, following = page(call.connection, query)
     except BadCursor as error:
-        raise Invalid(f"query.cursor: {error}") from None
+        raise Invalid(f"cursor: {error}") from None
     call.note_read(asked, kind, None)
     return found, following.encode(purpose) if following else None
 

@@ -36,9 +36,9 @@ def make_token(call: Call, body: TokenIn) -> TokenMade:
     try:
         name = check_name(body.name)
     except BadName as error:
-        raise Invalid(f"body.name: {error}") from None
+        raise Invalid(f"name: {error}") from None
     if body.expires is not None and body.expires <= call.now:
-        raise Invalid("body.expires: the end of a token lies in the future")
+        raise Invalid("expires: the end of a token lies in the future")
     only: list[str] | None = None
     if body.only is not None:
         targets = Targets(call.facts, call.subject)

@@ -76,7 +76,7 @@ def list_saved_queries(
 ) -> SavedPage:
     """One's own saved queries, by name."""
     if "\0" in prefix:
-        raise Invalid("query.prefix: a name cannot hold control characters")
+        raise Invalid("prefix: a name cannot hold control characters")
     purpose = f"saved {prefix}"
     query = resources.Query(
         call.caller.member,

@@ -181,7 +181,7 @@ def finish_statement(stages: Stages, statement_id: StatementPath, body: FinishIn
     def work(call: Call) -> str:
         row = queue.owned(call.connection, statement_id, body.worker, body.fence)
         if body.state == "succeeded" and row["purpose"] == "statement" and not is_whole:
-            raise Invalid("body: a statement that succeeded has columns, pages and a first page")
+            raise Invalid("a statement that succeeded has columns, pages and a first page")
         save = partial(save_probed, call.services) if PIPELINE in (row["save"] or {}) else queue.save_query
         return queue.finish(call.connection, call.now, call.settings, row, outcome, save)
 

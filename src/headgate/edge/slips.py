@@ -1,0 +1,102 @@
+"""Values of a request that cannot be used: each by the name of its field, and what it has to be, in plain words."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from headgate.kit.ids import PREFIXES
+
+WHOLE = "body"
+"""The place of what is wrong with a body as a whole."""
+_PARTS = frozenset({"body", "query", "path", "header", "cookie"})
+_LACKING = frozenset({"missing", "unknown_field"})
+"""What can be said of a field that the body does not have, or not under the whole of its name."""
+_TIME = "must be a time with its zone, such as 2026-11-02T08:00:00Z"
+
+
+def slips(errors: Iterable[Any], body: Any = None) -> list[dict[str, str]]:
+    """Each value that cannot be used: where it stands, and why."""
+    return [{"place": _place(error, body), "message": _message(error)} for error in errors]
+
+
+def _place(error: Any, body: Any) -> str:
+    """The field, as whoever sent it calls it, with those that it lies in."""
+    where, *rest = error["loc"] or (WHOLE,)
+    if where not in _PARTS:
+        where, rest = "", [where, *rest]
+    found = _fields(rest, body, may_lack=error["type"] in _LACKING) if where == WHOLE else rest
+    if error["type"].startswith("union_tag"):
+        found = [*found, str(error["ctx"]["discriminator"]).strip("'")]
+    return ".".join(map(str, found)) or WHOLE
+
+
+def _fields(parts: Sequence[Any], body: Any, *, may_lack: bool) -> list[Any]:
+    """The fields among the parts of a place; the library puts the names of alternatives between them."""
+    found: list[Any] = []
+    for number, part in enumerate(parts):
+        is_item = isinstance(body, list) and isinstance(part, int) and part < len(body)
+        if is_item or (isinstance(body, dict) and part in body):
+            found.append(part)
+            body = body[part]
+        elif may_lack and isinstance(body, dict) and number == len(parts) - 1:
+            found.append(part)
+    return found
+
+
+def _prefix(context: dict[str, Any]) -> str:
+    """How ids of the kind begin that a pattern asks for; a data mart's if it takes any kind."""
+    found = re.match(r"\^\(?([a-z]{2,3})[_|]", str(context.get("pattern")))
+    return found[1] if found else PREFIXES["data_mart"]
+
+
+def _count(number: Any, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _short(least: int) -> str:
+    return "is empty" if least == 1 else f"must have at least {least} characters"
+
+
+_MESSAGES: dict[str, str | Callable[[dict[str, Any]], str]] = {
+    "missing": "is needed",
+    "extra_forbidden": "is not known here",
+    "json_invalid": "is not JSON",
+    "union_tag_invalid": lambda c: f"there is no {c['tag']!r}; there are {c['expected_tags'].replace(chr(39), '')}",
+    "union_tag_not_found": "is needed",
+    "string_pattern_mismatch": lambda c: f"is not an id; one looks like {_prefix(c)}_01k6x3v9c2m4n8p0q7rs",
+    "string_too_short": lambda c: _short(c["min_length"]),
+    "string_too_long": lambda c: f"is too long; it has at most {_count(c['max_length'], 'character')}",
+    "string_type": "must be a text",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "list_type": "must be a list",
+    "dict_type": "must be an object with fields",
+    "model_type": "must be an object with fields",
+    "model_attributes_type": "must be an object with fields",
+    "too_long": lambda c: f"is too long; it has at most {_count(c['max_length'], 'item')}",
+    "too_short": lambda c: f"must have at least {_count(c['min_length'], 'item')}",
+    "greater_than": lambda c: f"must be more than {c['gt']}",
+    "greater_than_equal": lambda c: f"must be at least {c['ge']}",
+    "less_than": lambda c: f"must be less than {c['lt']}",
+    "less_than_equal": lambda c: f"must be at most {c['le']}",
+    "literal_error": lambda c: f"must be {c['expected'].replace(chr(39), '')}",
+    "enum": lambda c: f"must be {c['expected'].replace(chr(39), '')}",
+    "datetime_type": _TIME,
+    "datetime_parsing": _TIME,
+    "datetime_from_date_parsing": _TIME,
+    "datetime_object_invalid": _TIME,
+    "timezone_aware": _TIME,
+}
+"""What is wrong with a value in our words, by the library's name for it. They go on from the name of a field."""
+
+
+def _message(error: Any) -> str:
+    known = _MESSAGES.get(error["type"])
+    if callable(known):
+        return known(error["ctx"])
+    return known or str(error["msg"]).removeprefix("Value error, ")
