@@ -3,27 +3,35 @@
 from typing import Any
 from urllib.parse import urlsplit
 
+from headgate.engine.rest.calls import below
+from headgate.engine.rest.failures import ApiFailed
 from headgate.engine.rest.wire import origin
 from headgate.outgoing.client import Outgoing
 from headgate.pipelines.steps import Land
 from headgate.places.kinds import Http, Iceberg, OAuthAuth
 from headgate.worker.fetching import scans
 from headgate.worker.fetching.catalog import Catalog
-from headgate.worker.steps.context import Context, Endpoint
+from headgate.worker.steps.context import Context, Endpoint, StepFailed
 
 
-def hosts(endpoint: Endpoint) -> list[tuple[str, int]]:
-    """The hosts that an API is asked at."""
-    place = Http.model_validate(endpoint.config)
+def api(step: Land, endpoint: Endpoint, context: Context) -> tuple[list[tuple[str, int]], dict[str, Any]]:
+    """The hosts that an API is asked at, and how much of it is read; StepFailed for a stream that cannot be read."""
+    place, stream = Http.model_validate(endpoint.config), step.stream
+    if stream.read == "incremental" and stream.cursor is None:
+        told = "An incremental read of an API needs cursor: the column that tells which rows are new"
+        raise StepFailed("NO_CURSOR", told)
+    try:
+        below(place.base_url, stream.name)
+    except ApiFailed as error:
+        raise StepFailed(error.code, error.message) from None
     urls = [place.base_url, *([place.auth.token_url] if isinstance(place.auth, OAuthAuth) else [])]
-    return list(dict.fromkeys(origin(urlsplit(url))[1:] for url in urls))
-
-
-def limits(context: Context) -> dict[str, Any]:
-    """How much of an API is read, and how long."""
     sources = context.settings.sources
-    told = {"max_answer_bytes": sources.max_answer_bytes, "max_pages": sources.max_pages}
-    return {**told, "seconds": context.job.seconds}
+    more = {
+        "max_answer_bytes": sources.max_answer_bytes,
+        "max_pages": sources.max_pages,
+        "seconds": context.job.seconds,
+    }
+    return list(dict.fromkeys(origin(urlsplit(url))[1:] for url in urls)), more
 
 
 def table(

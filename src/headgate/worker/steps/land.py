@@ -41,7 +41,8 @@ def _database(step: Land, endpoint: Endpoint, context: Context) -> Prepared:
 def _http(step: Land, endpoint: Endpoint, context: Context) -> Prepared:
     if step.stream.of == "files":
         return Prepared(from_web(step, endpoint, context, _state(step, context)))
-    return Prepared(hosts=outside.hosts(endpoint), more=outside.limits(context))
+    hosts, more = outside.api(step, endpoint, context)
+    return Prepared(hosts=hosts, more=more)
 
 
 def _object_store(step: Land, endpoint: Endpoint, context: Context) -> Prepared:
