@@ -277,6 +277,7 @@ TABLE: dict[tuple[str, str], tuple[Any, str]] = {
     ("GET", "/api/runs/{run_id}/artifacts/{name}"): (None, "404"),
     ("POST", "/api/worker/runs/claim"): ({**A_WORKER, "slots": 1}, NOBODY),
     ("POST", "/api/worker/runs/heartbeat"): ({**A_WORKER, "running": []}, NOBODY),
+    ("GET", "/api/worker/runs/{run_id}/volumes/{volume_id}"): ({"worker": A_WORKER["worker"], "fence": 1}, NOBODY),
     ("POST", "/api/worker/runs/{run_id}/lines"): ({"worker": A_WORKER["worker"], "fence": 1, "lines": []}, NOBODY),
     ("POST", "/api/worker/runs/{run_id}/steps/{number}"): (
         {"worker": A_WORKER["worker"], "fence": 1, "state": "running"},

@@ -162,6 +162,7 @@ ROUTES = {
     ("GET", "/api/runs/{run_id}/artifacts/{name}"): ("see on {run_id}", "reads"),
     ("POST", "/api/worker/runs/claim"): (WORKER, "changes"),
     ("POST", "/api/worker/runs/heartbeat"): (WORKER, "changes"),
+    ("GET", "/api/worker/runs/{run_id}/volumes/{volume_id}"): (WORKER, "nothing"),
     ("POST", "/api/worker/runs/{run_id}/lines"): (WORKER, "changes"),
     ("POST", "/api/worker/runs/{run_id}/steps/{number}"): (WORKER, "changes"),
     ("PUT", "/api/worker/runs/{run_id}/artifacts/{name}"): (WORKER, "changes"),

@@ -7,10 +7,11 @@ from datetime import datetime, timedelta
 from sqlalchemy import delete, select
 
 from headgate.config import Settings
+from headgate.edge.services import Services
 from headgate.kit.db import Database
 from headgate.kit.log import get_logger
 from headgate.resources.models import resource_table
-from headgate.runs import queue
+from headgate.runs import queue, staged_files
 from headgate.runs.models import run_table
 from headgate.warehouse.store import Store
 
@@ -48,8 +49,8 @@ def purge(
 class Cleaner:
     """Runs rounds of `purge` in a thread of their own, so that many files hold up nothing else."""
 
-    def __init__(self, settings: Settings, database: Database, store: Callable[[], Store]) -> None:
-        self._settings, self._database, self._store = settings, database, store
+    def __init__(self, services: Services) -> None:
+        self._services = services
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -61,7 +62,11 @@ class Cleaner:
 
     def _round(self, now: datetime) -> None:
         try:
-            purge(self._database, self._store(), self._settings, now, self._stopping.is_set)
+            database, store = self._services.database, self._services.store
+            for run in staged_files.unmoved(database, store):
+                staged_files.move_outputs(self._services, run)
+            staged_files.drop_staged(database, store)
+            purge(database, store, self._services.settings, now, self._stopping.is_set)
         except Exception as error:  # noqa: BLE001 - the next round tries again
             _log.warning("cannot delete old runs right now", error=(str(error).splitlines() or [""])[0])
 

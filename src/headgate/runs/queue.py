@@ -14,14 +14,14 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.engine import RowMapping
 
 from headgate.catalog.models import commit_table, run_pointer_table, work_token_table
-from headgate.catalog.work import Reach, end_work, open_work
+from headgate.catalog.work import Reach, end_work, open_reading, open_work
 from headgate.config import Settings
 from headgate.errors import Conflict
 from headgate.governance.questions import is_ready
 from headgate.lakehouse.models import lake_item_table, table_ref_table
 from headgate.pipelines import definitions
 from headgate.pipelines.planning import Items, NoPlan, item_of, plan, title
-from headgate.pipelines.steps import AnyStep, from_json, to_json
+from headgate.pipelines.steps import AnyStep, RunNotebook, from_json, to_json
 from headgate.pipelines.texts import duration
 from headgate.runs.models import run_output_table, run_step_table, run_table
 
@@ -56,6 +56,8 @@ class Claimed:
     seconds: float
     full_refresh: bool
     parameters: dict[str, Any]
+    reading_token: str = ""
+    """Beside its own: for a notebook, which only reads its inputs."""
     states: dict[str, dict[str, Any]] = field(default_factory=dict)
     places: list[str] = field(default_factory=list)
     """The connections and the destination that it uses."""
@@ -143,7 +145,8 @@ def _take(connection: Connection, now: datetime, settings: Settings, worker: str
     values = {"state": RUNNING, "fence": fence, "worker_id": worker, "lease_until": now + LEASE, "progress": None}
     times = {"started_at": row["started_at"] or now}
     connection.execute(update(run_table).where(_runs.id == row["id"]).values(**values, **times, plan=to_json(steps)))
-    _, token = open_work(
+    expires = now + timedelta(seconds=seconds) + SPARE
+    work, token = open_work(
         connection,
         now,
         purpose="run",
@@ -151,8 +154,11 @@ def _take(connection: Connection, now: datetime, settings: Settings, worker: str
         run_id=row["id"],
         fence=fence,
         reach=reach(connection, pipeline),
-        expires=now + timedelta(seconds=seconds) + SPARE,
+        expires=expires,
     )
+    inputs = [one.id for step in steps if isinstance(step, RunNotebook) for one in step.inputs]
+    is_notebook = any(isinstance(step, RunNotebook) for step in steps)
+    reading = open_reading(connection, now, work, inputs, expires=expires)[1] if is_notebook else ""
     places = definitions.connections(definition)
     if isinstance(definition, definitions.Delivery):
         places.append(definition.destination)
@@ -168,6 +174,7 @@ def _take(connection: Connection, now: datetime, settings: Settings, worker: str
         seconds,
         bool(row["full_refresh"]),
         row["parameters"] or {},
+        reading,
         _states(connection, pipeline, steps),
         places,
     )

@@ -15,7 +15,7 @@ from headgate.errors import Conflict, Unavailable
 from headgate.kit.clock import now
 from headgate.pipelines.steps import to_json
 from headgate.places.opening import open_endpoint
-from headgate.runs import finishing, log, queue
+from headgate.runs import finishing, log, queue, staged_files, volumes
 from headgate.runs.models import run_artifact_table
 from headgate.runs.worker_schemas import (
     EndpointOut,
@@ -29,6 +29,8 @@ from headgate.runs.worker_schemas import (
     RunJobOut,
     RunState,
     StepIn,
+    VolumeFileOut,
+    VolumeFiles,
 )
 from headgate.warehouse.store import Taken
 from headgate.workbench.queue import is_leaving, note_worker
@@ -90,6 +92,7 @@ def _job(call: Call, claimed: queue.Claimed) -> RunJobOut:
         id=claimed.id,
         fence=claimed.fence,
         token=claimed.token,
+        reading_token=claimed.reading_token,
         steps=to_json(claimed.steps),
         done=claimed.done,
         moment=claimed.moment,
@@ -124,6 +127,28 @@ def beat_runs(stages: Stages, body: RunHeartbeatIn, wait: Wait = 0) -> OrdersOut
         return OrdersOut(cancel=cancel, lost=lost)
 
     return stages.write(work)
+
+
+@router.governed(
+    "GET",
+    "/{run_id}/volumes/{volume_id}",
+    guard=ByWorker("lists the files of a volume that a run of its own declared"),
+    audit=Audit.nothing,
+    summary="List the files of a run's volume",
+    errors=[Conflict],
+    limiter=LIMITER,
+)
+def list_run_volume(
+    call: Call,
+    run_id: RunPath,
+    volume_id: Annotated[str, Path(pattern=r"^vol_[0-9a-z]{20}$")],
+    worker: Annotated[WorkerId, Query()],
+    fence: Annotated[Fence, Query()],
+) -> VolumeFiles:
+    """The files of a volume that a run reads, as far as whom it acts for may see it now."""
+    row = queue.owned(call.connection, run_id, worker, fence)
+    found = volumes.files(call.connection, call.now, row, volume_id)
+    return VolumeFiles(items=[VolumeFileOut(**one) for one in found])
 
 
 @router.governed(
@@ -239,6 +264,11 @@ def finish_run(stages: Stages, run_id: RunPath, body: RunFinishIn) -> RunState:
         refused = str(error)
         state = stages.write(lambda call: _blocked(call, run_id, body, refused))
     stages.services.watch.ring()
+    if state == "succeeded":
+        unmoved = staged_files.move_outputs(stages.services, run_id)
+        lines = [(now(), "warning", f"A file was not put into its volume: {why}") for why in unmoved]
+        if lines:
+            stages.write(lambda call: log.add(call.connection, call.settings, run_id, lines))
     return RunState(id=run_id, state=state)
 
 

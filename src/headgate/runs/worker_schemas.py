@@ -35,6 +35,7 @@ class RunJobOut(BaseModel):
     id: str
     fence: int
     token: str = Field(description="For the catalog; it is stored nowhere")
+    reading_token: str = Field(description="For a notebook, which only reads; empty if there is none")
     steps: list[dict[str, Any]]
     done: int = Field(description="How many of the steps are finished")
     moment: datetime
@@ -128,3 +129,18 @@ class RunState(BaseModel):
 
     id: str
     state: str
+
+
+class VolumeFileOut(BaseModel):
+    """A file of a volume."""
+
+    id: str
+    path: str
+    size: int
+    created: datetime
+
+
+class VolumeFiles(BaseModel):
+    """The files of a volume, by path."""
+
+    items: list[VolumeFileOut]

@@ -10,10 +10,13 @@ from functools import partial
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
+from headgate.audit.events import record
 from headgate.audit.sealing import Head, HeadFile, is_pending, seal_pending
 from headgate.catalog.sweeping import CatalogSweeper
 from headgate.config import Settings
+from headgate.edge.services import Services, note_uses
 from headgate.errands.cleaning import sweep as sweep_errands
+from headgate.kit.batches import Batches
 from headgate.kit.clock import now
 from headgate.kit.db import Busy, Database
 from headgate.kit.leases import acquire, is_held, release
@@ -51,7 +54,10 @@ class Scheduler:
         self._mailer = Mailer(settings, self._database, key_file(settings), COMPOSERS)
         self._purger = Purger(self._database, lambda: open_store(settings))
         self._cleaner = Cleaner(settings, self._database, lambda: open_store(settings))
-        self._runs = runs.Cleaner(settings, self._database, lambda: open_store(settings))
+        self._batches = Batches(self._database, record, "audit events")
+        self._uses = Batches(self._database, note_uses, "times of use")
+        services = Services(settings, self._database, self._batches, self._uses, key_file(settings))
+        self._runs = runs.Cleaner(services)
         self._sweeper = Sweeper(self._database, lambda: open_store(settings))
         self._catalog = CatalogSweeper(self._database, lambda: open_store(settings))
         self._firer = Firer(self._database)
@@ -88,6 +94,8 @@ class Scheduler:
         self._catalog.close()
         self._cleaner.close()
         self._runs.close()
+        self._batches.close()
+        self._uses.close()
         self._database.close()
 
     def tick(self) -> bool:

@@ -20,6 +20,7 @@ from headgate.worker.crash import crash_point
 from headgate.worker.link import Dropped
 from headgate.worker.run_link import RunLink
 from headgate.worker.steps.context import Context, Result, RunJob, Session, StepFailed, Stopped
+from headgate.worker.steps.volumes import StoredVolumes
 
 EXECUTORS = {
     "land": "headgate.worker.steps.land",
@@ -61,6 +62,8 @@ class Execution:
             platform=platform,
             tell=self._tell,
             note=self._note,
+            volumes=StoredVolumes(settings, lambda volume: link.files(job, volume)),
+            catalog_url=link.catalog_url,
             keep=lambda name, media_type, content: link.artifact(job, name, media_type, content),
         )
 

@@ -52,6 +52,7 @@ class Link:
     """The server, as one worker calls it."""
 
     def __init__(self, server: str, secret: str, worker: str, name: str) -> None:
+        self.server = server
         self.worker, self.about = worker, {"worker": worker, "name": name, "version": __version__}
         headers = {"Authorization": f"Bearer {secret}"}
         limits = httpx.Limits(max_connections=64, max_keepalive_connections=16)

@@ -6,7 +6,7 @@ from typing import Any
 
 from headgate.pipelines.steps import from_json
 from headgate.worker.link import POLL_SECONDS, Link
-from headgate.worker.steps.context import Endpoint, Result, RunJob
+from headgate.worker.steps.context import Endpoint, Result, RunJob, VolumeFile
 
 RUNS = "/api/worker/runs"
 LONGEST_LINE = 4000
@@ -17,6 +17,7 @@ class RunLink:
 
     def __init__(self, link: Link) -> None:
         self._link = link
+        self.catalog_url = f"{link.server}/iceberg"
 
     def claim(self, slots: int, state: dict[str, Any]) -> list[RunJob]:
         """Runs for so many free slots; waits for some."""
@@ -54,6 +55,11 @@ class RunLink:
             headers={"Content-Type": "application/octet-stream"},
         )
 
+    def files(self, job: RunJob, volume: str) -> list[VolumeFile]:
+        """The files of a volume that the run declared."""
+        found = self._link.surely("GET", f"{RUNS}/{job.id}/volumes/{volume}", params=self._mine(job))
+        return [VolumeFile(**{**one, "created": datetime.fromisoformat(one["created"])}) for one in found["items"]]
+
     def finish(self, job: RunJob, state: str, code: str | None = None, message: str | None = None) -> str:
         """Say what came of a run; its state then."""
         body = {**self._mine(job), "state": state, "error_code": code and code[:120]}
@@ -72,6 +78,7 @@ def _job(told: dict[str, Any]) -> RunJob:
         id=told["id"],
         fence=told["fence"],
         token=told["token"],
+        reading_token=told["reading_token"],
         steps=from_json(told["steps"]),
         done=told["done"],
         moment=datetime.fromisoformat(told["moment"]),
