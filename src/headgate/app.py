@@ -38,6 +38,7 @@ from headgate.members import invitation_endpoints as invitations
 from headgate.notifications import endpoints as notifications
 from headgate.organization import endpoints as organization
 from headgate.pipelines import endpoints as pipelines
+from headgate.pipelines import lineage_endpoints as lineage
 from headgate.requests import endpoints as requests
 from headgate.resources import endpoints as resources
 from headgate.runs import endpoints as runs
@@ -95,6 +96,7 @@ ROUTERS = (
     errands.router,
     errand_workers.router,
     pipelines.router,
+    lineage.router,
     triggers.router,
     runs.router,
     run_workers.router,

@@ -269,6 +269,7 @@ TABLE: dict[tuple[str, str], tuple[Any, str]] = {
     ("POST", "/api/pipelines/{pipeline_id}/confirm"): (None, MANAGES_RAW.replace("ok", "409")),
     ("POST", "/api/pipelines/{pipeline_id}/runs"): ({}, MANAGES_RAW.replace("ok", "409")),
     ("GET", "/api/pipelines/{pipeline_id}/runs"): (None, SEES_RAW),
+    ("GET", "/api/lineage/{item_id}"): (None, SEES_RAW),
     ("GET", "/api/runs/{run_id}"): (None, "404"),
     ("GET", "/api/runs/{run_id}/log"): (None, "404"),
     ("POST", "/api/runs/{run_id}/cancel"): (None, "404"),
@@ -363,7 +364,7 @@ def test_each_caller_is_answered_as_the_table_says(millrace_on_sqlite: Company, 
         "namespace_": "service", "table_": "revenue", "view_": "v",
         "space_id": millrace.id("space", "Sales data"), "connection_id": millrace.id("connection", "Shop database"),
         "destination_id": millrace.id("destination", "Finance sheet"), "errand_id": f"ern_{zero}",
-        "pipeline_id": millrace.id("pipeline", "Refine orders"), "run_id": f"run_{zero}", "name": "plot.png",
+        "pipeline_id": millrace.id("pipeline", "Refine orders"), "run_id": f"run_{zero}", "item_id": millrace.id("table", "raw.orders"), "name": "plot.png",
         "context_id": millrace.id("context", "finance"), "resource_id": millrace.id("data_mart", "Revenue"),
     }  # fmt: skip
     query = (

@@ -154,6 +154,7 @@ ROUTES = {
     ("POST", "/api/pipelines/{pipeline_id}/confirm"): ("start on {pipeline_id}", "changes"),
     ("POST", "/api/pipelines/{pipeline_id}/runs"): ("start on {pipeline_id}", "changes"),
     ("GET", "/api/pipelines/{pipeline_id}/runs"): ("see on {pipeline_id}, open on a task", "nothing"),
+    ("GET", "/api/lineage/{item_id}"): ("see on {item_id}", "reads"),
     ("GET", "/api/runs/{run_id}"): ("see on {run_id}", "nothing"),
     ("GET", "/api/runs/{run_id}/log"): ("see on {run_id}", "nothing"),
     ("POST", "/api/runs/{run_id}/cancel"): ("see on {run_id}", "changes"),

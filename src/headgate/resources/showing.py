@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from headgate.access.book import BOOK
+from headgate.access.kinds import KINDS, rule_kinds
 from headgate.edge.call import Call
 from headgate.edge.pages import begins_after
 from headgate.errors import Invalid, NotFound
@@ -70,7 +71,8 @@ def named(call: Call, kind: str, text: str, place: str) -> str:
     found, _ = listed(call, kind, ResourceSort.name, text, SAME, None)
     same = [one.id for one in found if name_key(one.name) == name_key(text)]
     if not same:
-        call.refuse(BOOK.tables[kind].listed_by, kind, None)
+        call.note_denial(BOOK.tables[kind].listed_by, kind, None)
+        raise NotFound(f"There is no {kind.replace('_', ' ')} {text} that you may see")
     if len(same) > 1:
         raise Invalid(f"{place}: several of kind {kind} are called {text!r}; give the id")
     return same[0]
@@ -86,7 +88,8 @@ def allowed(call: Call, ids: Iterable[str | None]) -> dict[str, frozenset[str]]:
         if call.caller.operator:
             found |= {one: frozenset({"see"}) for one in some if call.may_see(one)}
             continue
+        listed_by = {BOOK.tables[one].listed_by for one in rule_kinds(kind)} if kind in KINDS else set()
         for row in details(call.connection, call.caller.member, some, call.now, call.caller.narrowing):
-            if BOOK.tables[kind].listed_by in row.allowed:
+            if not listed_by.isdisjoint(row.allowed):
                 found[row.id] = frozenset(row.allowed)
     return found
