@@ -17,6 +17,7 @@ from headgate.pipelines.models import pipeline_definition_table
 from headgate.pipelines.texts import duration
 from headgate.runs import queue
 from headgate.runs.models import run_step_table, run_table
+from headgate.runs.steps import forget_steps
 from headgate.triggers.events import note_success
 
 MOVES = 5
@@ -84,7 +85,7 @@ def begin_anew(connection: Connection, now: datetime, row: RowMapping, reason: s
     if row["losses"] >= MOVES:
         return fail(connection, now, row, "TABLE_MOVED", reason)
     queue.end_works(connection, now, row["id"])
-    queue.forget_steps(connection, row["id"])
+    forget_steps(connection, row["id"])
     queue.wait(connection, row["id"], None, losses=row["losses"] + 1, plan=None)
     return queue.WAITING
 

@@ -115,8 +115,10 @@ run_step_table = Table(
     Column("bytes", BigInteger),
     Column("result", JSON),
     Column("pointers", JSON),
+    Column("memory", JSON),
 )
-"""A step of a run. `pointers` are the run's own when it was finished: a run that is taken over begins from them."""
+"""A step of a run. `pointers` are the run's own when it was finished: a run that is taken over begins from them.
+`memory` is what the step told while it ran, for whoever begins it again."""
 
 run_line_table = Table(
     "run_lines",

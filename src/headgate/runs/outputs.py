@@ -3,16 +3,20 @@
 from sqlalchemy import Connection, insert, select
 
 from headgate.lakehouse.models import table_ref_table
+from headgate.pipelines.models import pipeline_table
 from headgate.runs.models import run_output_table
 
-_refs = table_ref_table.c
+_refs, _pipelines = table_ref_table.c, pipeline_table.c
 
 
 def hold_outputs(connection: Connection, run: str, pipeline: str) -> None:
-    """Note what a run of a pipeline writes."""
+    """Note what a run of a pipeline writes. A delivery writes nothing here, and stands for itself: what one run of it
+    sends is not overtaken by the next."""
     outputs = select(_refs.item_id).where(
         _refs.resource_id == pipeline, _refs.mode == "write", _refs.enabled, _refs.item_id.is_not(None)
     )
-    rows = [{"run_id": run, "item_id": item} for item in sorted(set(connection.execute(outputs).scalars()))]
+    is_delivery = select(_pipelines.id).where(_pipelines.id == pipeline, _pipelines.pipeline_kind == "delivery")
+    items = {*connection.execute(outputs).scalars(), *connection.execute(is_delivery).scalars()}
+    rows = [{"run_id": run, "item_id": item} for item in sorted(items)]
     if rows:
         connection.execute(insert(run_output_table), rows)

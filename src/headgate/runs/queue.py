@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, delete, func, select, update
 from sqlalchemy.engine import RowMapping
 
 from headgate.catalog.models import commit_table, run_pointer_table, work_token_table
@@ -20,10 +20,13 @@ from headgate.errors import Conflict
 from headgate.governance.questions import is_ready
 from headgate.lakehouse.models import lake_item_table, table_ref_table
 from headgate.pipelines import definitions
-from headgate.pipelines.planning import Items, NoPlan, item_of, plan, title
-from headgate.pipelines.steps import AnyStep, RunNotebook, from_json, to_json
+from headgate.pipelines.models import pipeline_definition_table
+from headgate.pipelines.planning import Items, NoPlan, item_of, plan
+from headgate.pipelines.steps import AnyStep, RunNotebook, to_json
 from headgate.pipelines.texts import duration
 from headgate.runs.models import run_output_table, run_step_table, run_table
+from headgate.runs.starting import MOVED, moved
+from headgate.runs.steps import begin_steps, memories
 
 LEASE = timedelta(seconds=30)
 SPARE = timedelta(minutes=2)
@@ -38,6 +41,7 @@ ENDED = ("succeeded", "failed", "cancelled", "blocked", "skipped")
 HELD = (RUNNING, CANCELLING)
 
 _runs, _steps, _outputs, _own = run_table.c, run_step_table.c, run_output_table.c, run_pointer_table.c
+_definitions = pipeline_definition_table.c
 _works, _refs, _items, _commits = work_token_table.c, table_ref_table.c, lake_item_table.c, commit_table.c
 
 
@@ -59,6 +63,8 @@ class Claimed:
     reading_token: str = ""
     """Beside its own: for a notebook, which only reads its inputs."""
     states: dict[str, dict[str, Any]] = field(default_factory=dict)
+    memories: dict[int, dict[str, Any]] = field(default_factory=dict)
+    """By the numbers of its steps: what each told while it ran, when the run was begun before."""
     places: list[str] = field(default_factory=list)
     """The connections and the destination that it uses."""
 
@@ -138,10 +144,12 @@ def _take(connection: Connection, now: datetime, settings: Settings, worker: str
             "Whom this pipeline acts for may not read all that it reads, write all that it writes, or use its "
             "connection or destination any more; someone who may saves it again"
         )
+    if moved(connection, _place_versions(connection, pipeline)):
+        raise _NotReady(MOVED)
     definition = definitions.parse(row["definition"])
     steps = plan(definition, Items.of(connection, pipeline))
     fence, seconds = row["fence"] + 1, _seconds(definition, settings)
-    done = _begin_steps(connection, row, steps, fence)
+    done = begin_steps(connection, row, steps, fence)
     values = {"state": RUNNING, "fence": fence, "worker_id": worker, "lease_until": now + LEASE, "progress": None}
     times = {"started_at": row["started_at"] or now}
     connection.execute(update(run_table).where(_runs.id == row["id"]).values(**values, **times, plan=to_json(steps)))
@@ -176,8 +184,14 @@ def _take(connection: Connection, now: datetime, settings: Settings, worker: str
         row["parameters"] or {},
         reading,
         _states(connection, pipeline, steps),
+        memories(connection, row["id"]),
         places,
     )
+
+
+def _place_versions(connection: Connection, pipeline: str) -> dict[str, int]:
+    query = select(_definitions.place_versions).where(_definitions.pipeline_id == pipeline)
+    return connection.execute(query).scalar() or {}
 
 
 def _seconds(definition: Any, settings: Settings) -> float:
@@ -211,75 +225,6 @@ def _states(connection: Connection, pipeline: str, steps: list[AnyStep]) -> dict
         if state is not None:
             found[table] = state
     return found
-
-
-# Steps
-
-
-def _begin_steps(connection: Connection, row: RowMapping, steps: list[AnyStep], fence: int) -> int:
-    """Lay the steps out, or go on after the last finished one, with the pointers of then; how many are finished."""
-    known = connection.execute(
-        select(run_step_table).where(_steps.run_id == row["id"]).order_by(_steps.number)
-    ).mappings()
-    finished = [one for one in known if one["state"] == "succeeded"]
-    is_same = row["plan"] is not None and from_json(row["plan"]) == steps
-    if not finished or not is_same:
-        forget_steps(connection, row["id"])
-        rows = [
-            {"run_id": row["id"], "number": number, "kind": step.kind, "title": title(step), "item_id": item_of(step)}
-            | {"state": "waiting"}
-            for number, step in enumerate(steps)
-        ]
-        if rows:
-            connection.execute(insert(run_step_table), rows)
-        return 0
-    connection.execute(
-        update(run_step_table)
-        .where(_steps.run_id == row["id"], _steps.state != "succeeded")
-        .values(state="waiting", started_at=None, ended_at=None, result=None)
-    )
-    pointers = finished[-1]["pointers"] or []
-    if pointers:
-        values = [{**one, "run_id": row["id"], "fence": fence, "committed_at": _time(one)} for one in pointers]
-        connection.execute(insert(run_pointer_table), values)
-    return len(finished)
-
-
-def _time(pointer: dict[str, Any]) -> datetime:
-    return datetime.fromisoformat(pointer["committed_at"])
-
-
-def forget_steps(connection: Connection, run: str) -> None:
-    """Begin a run from the start: as if no step had been done."""
-    connection.execute(delete(run_step_table).where(_steps.run_id == run))
-    connection.execute(delete(run_pointer_table).where(_own.run_id == run))
-
-
-def note_step(
-    connection: Connection, now: datetime, row: RowMapping, number: int, state: str, result: dict[str, Any]
-) -> None:
-    """Write down that a step has begun, or what came of it. What it committed until then survives the worker."""
-    place = (_steps.run_id == row["id"], _steps.number == number)
-    if state == "running":
-        values: dict[str, Any] = {"state": state, "fence": row["fence"], "started_at": now, "ended_at": None}
-        done = connection.execute(update(run_step_table).where(*place, _steps.state != "succeeded").values(values))
-    else:
-        counts = {name: result.pop(name, None) for name in ("rows_in", "rows_out", "rejected", "bytes")}
-        values = {"state": state, "ended_at": now, "result": result, **counts}
-        if state == "succeeded":
-            values["pointers"] = _pointers(connection, row)
-        done = connection.execute(update(run_step_table).where(*place, _steps.fence == row["fence"]).values(values))
-    if done.rowcount != 1:
-        raise Conflict("This step is not this worker's to report")
-
-
-def _pointers(connection: Connection, row: RowMapping) -> list[dict[str, Any]]:
-    mine = select(run_pointer_table).where(_own.run_id == row["id"], _own.fence == row["fence"])
-    kept = []
-    for found in connection.execute(mine).mappings():
-        one = {name: value for name, value in found.items() if name not in {"run_id", "fence"}}
-        kept.append({**one, "committed_at": one["committed_at"].isoformat()})
-    return kept
 
 
 # Keeping alive, and ending

@@ -20,6 +20,10 @@ from headgate.spaces.models import project_table
 KIND = "run"
 MAX_DEPTH = 20
 """How many pipelines may start one another in a row."""
+MOVED = (
+    "A connection or destination of this pipeline was pointed elsewhere; look at it, and confirm it with "
+    "`headgate pipeline confirm`"
+)
 
 _pipelines, _definitions = pipeline_table.c, pipeline_definition_table.c
 _runs = run_table.c
@@ -61,19 +65,16 @@ def startable(connection: Connection, pipeline_id: str) -> Startable:
         raise CannotStart("This pipeline has no definition; save one first")
     if row["unresolved"]:
         raise CannotStart(f"What this pipeline reads is not known yet: {row['unresolved']}. Save it again when it is")
-    moved = [one for one, version in row["place_versions"].items() if _version(connection, one) != version]
-    if moved:
-        raise CannotStart(
-            "A connection or destination of this pipeline was pointed elsewhere; look at it, and confirm it with "
-            "`headgate pipeline confirm`"
-        )
+    if moved(connection, row["place_versions"]):
+        raise CannotStart(MOVED)
     acts_for = row["owner"] if row["project_id"] else row["acts_for_id"]
     return Startable(pipeline_id, row["definition"], acts_for, row["pipeline_kind"])
 
 
-def _version(connection: Connection, place: str) -> int | None:
-    found = place_of(connection, place)
-    return found.version if found else None
+def moved(connection: Connection, versions: dict[str, int]) -> list[str]:
+    """Those of some connections and destinations that were pointed elsewhere since they were confirmed."""
+    now = {one: place_of(connection, one) for one in versions}
+    return [one for one, place in now.items() if place is None or place.version != versions[one]]
 
 
 def _row(connection: Connection, pipeline_id: str) -> RowMapping | None:

@@ -11,11 +11,11 @@ from headgate.edge.call import Call
 from headgate.edge.guards import ByWorker
 from headgate.edge.routes import Audit, GovernedRouter, Stages
 from headgate.edge.services import Services
-from headgate.errors import Conflict, Unavailable
+from headgate.errors import Conflict, NotFound, Unavailable
 from headgate.kit.clock import now
 from headgate.pipelines.steps import to_json
 from headgate.places.opening import open_endpoint
-from headgate.runs import finishing, log, queue, staged_files, volumes
+from headgate.runs import finishing, log, queue, staged_files, steps, volumes
 from headgate.runs.models import run_artifact_table
 from headgate.runs.worker_schemas import (
     EndpointOut,
@@ -81,15 +81,22 @@ def claim_runs(stages: Stages, body: RunClaimIn, wait: Wait = 0) -> RunClaims:
         claimed, over = queue.claim(call.connection, call.now, call.settings, body.worker, body.slots)
         for one in over:
             log.add(call.connection, call.settings, one.id, [(call.now, "error", one.reason)])
-        return [_job(call, one) for one in claimed]
+        return [job for one in claimed if (job := _job(call, one)) is not None]
 
     return RunClaims(jobs=stages.write(work))
 
 
-def _job(call: Call, claimed: queue.Claimed) -> RunJobOut:
-    endpoints = [open_endpoint(call.connection, call.services, one) for one in claimed.places]
+def _job(call: Call, claimed: queue.Claimed) -> RunJobOut | None:
+    """A run for the worker; None for one that ended here, since what it uses cannot be opened."""
+    try:
+        endpoints = [open_endpoint(call.connection, call.services, one) for one in claimed.places]
+    except (Conflict, NotFound) as error:
+        queue.end(call.connection, call.now, claimed.id, "failed", "CONNECTION", str(error))
+        log.add(call.connection, call.settings, claimed.id, [(call.now, "error", str(error))])
+        return None
     return RunJobOut(
         id=claimed.id,
+        pipeline=claimed.pipeline_id,
         fence=claimed.fence,
         token=claimed.token,
         reading_token=claimed.reading_token,
@@ -101,6 +108,7 @@ def _job(call: Call, claimed: queue.Claimed) -> RunJobOut:
         full_refresh=claimed.full_refresh,
         parameters=claimed.parameters,
         states=claimed.states,
+        memories=claimed.memories,
         endpoints=[EndpointOut(id=one.id, kind=one.kind, config=one.config, secrets=one.secrets) for one in endpoints],
     )
 
@@ -184,14 +192,20 @@ def add_run_lines(stages: Stages, run_id: RunPath, body: LinesIn) -> Noted:
     limiter=LIMITER,
 )
 def report_step(stages: Stages, run_id: RunPath, number: Annotated[int, Path(ge=0, le=10_000)], body: StepIn) -> Noted:
-    """That a step has begun, or what came of it. A finished one is not done again, whoever goes on with the run."""
+    """That a step has begun, or what came of it. A finished one is not done again, whoever goes on with the run.
+
+    With `memory`, what one under way tells for whoever may begin it again; refused once the run is to end.
+    """
     counts = body.model_dump(include={"rows_in", "rows_out", "rejected", "bytes"})
     check = body.check.model_dump() if body.check else None
     result = {**counts, "state": body.cursor, "check": check, "detail": body.detail}
 
     def work(call: Call) -> None:
         row = queue.owned(call.connection, run_id, body.worker, body.fence)
-        queue.note_step(call.connection, call.now, row, number, body.state, dict(result))
+        if body.memory is not None:
+            steps.remember(call.connection, row, number, body.memory)
+        else:
+            steps.note_step(call.connection, call.now, row, number, body.state, dict(result))
 
     stages.write(work)
     return Noted(id=run_id)

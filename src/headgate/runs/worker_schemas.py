@@ -33,6 +33,7 @@ class RunJobOut(BaseModel):
     """A run to execute."""
 
     id: str
+    pipeline: str
     fence: int
     token: str = Field(description="For the catalog; it is stored nowhere")
     reading_token: str = Field(description="For a notebook, which only reads; empty if there is none")
@@ -44,6 +45,7 @@ class RunJobOut(BaseModel):
     full_refresh: bool
     parameters: dict[str, Any]
     states: dict[str, dict[str, Any]]
+    memories: dict[int, dict[str, Any]] = Field(description="What its steps told when it was begun before, by number")
     endpoints: list[EndpointOut]
 
 
@@ -106,6 +108,9 @@ class StepIn(LooseInput):
     cursor: Annotated[dict[str, Any] | None, Field(description="Where the next run goes on")] = None
     check: CheckIn | None = None
     detail: dict[str, Any] = Field(default_factory=dict)
+    memory: Annotated[
+        dict[str, Any] | None, Field(description="Of a step that runs: what it must know if it is begun again")
+    ] = None
 
 
 class RunFinishIn(LooseInput):

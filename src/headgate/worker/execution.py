@@ -66,12 +66,21 @@ class Execution:
             catalog_url=link.catalog_url,
             keep=lambda name, media_type, content: link.artifact(job, name, media_type, content),
         )
+        self.context.remembers = self._remember
 
     def _open(self) -> Session:
         """A session on the guarded Spark, with the run's token and time zone."""
         self._spark.ensure()
         session: Session = self._spark.open(self.job.token, time_zone=self.job.time_zone)
         return session
+
+    def _remember(self, number: int, memory: dict[str, Any]) -> None:
+        """Have the server keep what a step tells; Stopped if it says that the run is not to go on."""
+        try:
+            self._link.remember(self.job, number, memory)
+        except Dropped:
+            self.stop("The run was cancelled, or has another worker")
+            raise Stopped from None
 
     # What other threads ask for
 

@@ -45,6 +45,11 @@ class RunLink:
             told = {**counts, "bytes": result.bytes, "cursor": result.state, "check": check, "detail": result.detail}
         self._surely("POST", f"{job.id}/steps/{number}", json={**self._mine(job), "state": state, **told})
 
+    def remember(self, job: RunJob, number: int, memory: dict[str, Any]) -> None:
+        """Keep what a step must know if it is begun again; Dropped if the run is not to go on."""
+        body = {**self._mine(job), "state": "running", "memory": memory}
+        self._surely("POST", f"{job.id}/steps/{number}", json=body)
+
     def artifact(self, job: RunJob, name: str, media_type: str, content: bytes) -> None:
         """Keep a file with the run."""
         self._surely(
@@ -86,6 +91,8 @@ def _job(told: dict[str, Any]) -> RunJob:
         seconds=told["seconds"],
         full_refresh=told["full_refresh"],
         states=told["states"],
+        memories={int(number): memory for number, memory in told["memories"].items()},
+        pipeline=told["pipeline"],
         endpoints={one["id"]: Endpoint(**one) for one in told["endpoints"]},
         parameters=told["parameters"],
     )

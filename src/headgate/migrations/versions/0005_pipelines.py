@@ -27,6 +27,9 @@ def _key(table: str, column: str, target: str, **options: Any) -> sa.ForeignKeyC
 def upgrade() -> None:
     """Go to this version."""
     op.add_column("commits", sa.Column("state", sa.JSON()))
+    op.add_column("integrations", sa.Column("description", sa.Text()))
+    op.add_column("integrations", _column("token_id", _text(32), nullable=True))
+    op.create_index("ix_audit_events_token_id", "audit_events", ["token_id", "at"])
     _pipelines()
     _triggers()
     _runs()
@@ -159,6 +162,7 @@ def _parts_of_runs() -> None:
         _column("bytes", sa.BigInteger(), nullable=True),
         _column("result", sa.JSON(), nullable=True),
         _column("pointers", sa.JSON(), nullable=True),
+        _column("memory", sa.JSON(), nullable=True),
         _key("run_steps", "run_id", "runs", ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("run_id", "number", name="pk_run_steps"),
     )

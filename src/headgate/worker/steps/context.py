@@ -52,6 +52,9 @@ class RunJob:
     """By the id of each output: where its last published run ended, such as the cursor's highest value."""
     endpoints: dict[str, Endpoint] = field(repr=False)
     parameters: dict[str, Any] = field(default_factory=dict)
+    memories: dict[int, dict[str, Any]] = field(default_factory=dict)
+    """By the numbers of the steps: what each told while it ran, when the run was begun before."""
+    pipeline: str = ""
     reading_token: str = field(default="", repr=False)
     """A second token, for a notebook: it reads the inputs that the notebook declared, and nothing else."""
 
@@ -141,6 +144,8 @@ class Context:
         self._open_member, self._tell, self._note = open_member, tell, note
         self.keep = keep
         """Keeps a file with the run: its name, media type and content."""
+        self.remembers: Callable[[int, dict[str, Any]], None] = lambda *_: None
+        """Has the server keep what a step tells, by its number; Stopped if it says that the run is not to go on."""
         self.stopping = threading.Event()
         self._lock = threading.Lock()
         self._stops: list[Callable[[], None]] = []
@@ -152,6 +157,19 @@ class Context:
     def progress(self, told: Any) -> None:
         """Tell how far Spark is (headgate.engine.session.Progress)."""
         self._note(told)
+
+    def remember(self, step: Any, memory: dict[str, Any]) -> None:
+        """Keep what this step must know if it is begun again, in place of what it kept before.
+
+        Stopped if the run was cancelled or has another worker by now: so it is also the last question before something
+        is done outside that cannot be taken back.
+        """
+        self.check_stopped()
+        self.remembers(self.job.steps.index(step), memory)
+
+    def remembered(self, step: Any) -> dict[str, Any]:
+        """What this step kept when it was begun before."""
+        return self.job.memories.get(self.job.steps.index(step), {})
 
     @property
     def volumes(self) -> Volumes:
