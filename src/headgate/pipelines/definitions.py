@@ -177,10 +177,25 @@ class Sending(Input):
     """A table to deliver, and where to."""
 
     table: TableRef
-    target: Annotated[str, Field(min_length=1, max_length=500, examples=["public.revenue"])]
+    target: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=500,
+            description="database: schema.table; files: a folder below the destination; HTTP: a path below its address",
+            examples=["public.revenue", "exports/revenue", "/v1/rows"],
+        ),
+    ]
     write: Literal["append", "upsert", "overwrite"] = "append"
     keys: Columns = ()
     format: Annotated[Literal["csv", "json", "parquet"], Field(description="For files")] = "csv"
+    formulas: Annotated[
+        Literal["escape", "keep"],
+        Field(
+            description="For CSV: put ' before texts that a spreadsheet would run, which begin with = + - @, a tab or "
+            "a line break; or keep all as it is"
+        ),
+    ] = "escape"
     batch: Annotated[int, Field(ge=1, le=10_000, description="For HTTP: rows a request")] = 500
 
     @model_validator(mode="after")
@@ -196,6 +211,16 @@ class Delivery(Common):
     kind: Literal["delivery"] = "delivery"
     destination: Annotated[str, Field(max_length=40, description="Its id")]
     tables: Annotated[tuple[Sending, ...], Field(min_length=1, max_length=100)]
+
+    @model_validator(mode="after")
+    def _apart(self) -> "Delivery":
+        for target in {one.target for one in self.tables}:
+            there = [one for one in self.tables if one.target == target]
+            if len({one.table for one in there}) < len(there):
+                raise ValueError(f"a table is twice sent to {target!r}; send it there once")
+            if len(there) > 1 and any(one.write != "append" for one in there):
+                raise ValueError(f"two tables are sent to {target!r}, and one would replace the other's rows; append")
+        return self
 
 
 Definition = Annotated[Source | Query | Notebook | History | Delivery, Discriminator("kind")]

@@ -20,11 +20,11 @@ from headgate.kit.ids import kind_of
 from headgate.kit.names import BadName, check_name
 from headgate.lakehouse.models import table_ref_table
 from headgate.lakehouse.service import create_item
-from headgate.pipelines import definitions
+from headgate.pipelines import definitions, sendings
 from headgate.pipelines.models import pipeline_connection_table, pipeline_definition_table, pipeline_table
 from headgate.pipelines.planning import AnyDefinition
 from headgate.pipelines.steps import REJECTED
-from headgate.places.repository import place_of
+from headgate.places.repository import kinds, place_of
 from headgate.resources import writing
 from headgate.resources.index import refresh
 
@@ -133,6 +133,7 @@ def save(call: Call, draft: Draft, probed: list[str], unresolved: str | None = N
     found = refs(call, draft.definition, probed)
     decision = judge(call, draft, found)
     _check_volumes(draft.definition, found)
+    check_sendings(call, draft.definition)
     found = [_made(call, one) for one in found]
     missing = [one.name for one in found if one.item_id is None]
     if missing:
@@ -160,6 +161,18 @@ def _check_volumes(definition: AnyDefinition, found: list[Ref]) -> None:
     for one in found:
         if one.name in definition.output_volumes and (one.item_id is None or kind_of(one.item_id) != "volume"):
             raise Invalid(f"definition.output_volumes: there is no volume {one.name}; make it first")
+
+
+def check_sendings(call: Call, definition: AnyDefinition) -> None:
+    """What is sent must be what the destination's kind takes."""
+    if not isinstance(definition, definitions.Delivery):
+        return
+    kind = kinds(call.connection, [definition.destination]).get(definition.destination)
+    for number, one in enumerate(definition.tables if kind else ()):
+        try:
+            sendings.check(one, str(kind))
+        except ValueError as error:
+            raise Invalid(f"definition.tables.{number}.{error}") from None
 
 
 def _made(call: Call, ref: Ref) -> Ref:
