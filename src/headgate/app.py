@@ -24,6 +24,7 @@ from headgate.errands import worker_endpoints as errand_workers
 from headgate.governance import authzen
 from headgate.governance import endpoints as governance
 from headgate.groups import endpoints as groups
+from headgate.integrations import endpoints as integrations
 from headgate.kit.batches import Batches
 from headgate.kit.db import Database
 from headgate.lakehouse import deleted_endpoints as deleted
@@ -97,6 +98,7 @@ ROUTERS = (
     errand_workers.router,
     pipelines.router,
     lineage.router,
+    integrations.router,
     triggers.router,
     runs.router,
     run_workers.router,

@@ -71,6 +71,7 @@ what each may do where there is something."""
 REVENUE = {"namespace": ["service"], "name": "revenue"}
 SIGN = {"method": "GET", "uri": "http://store/lake/file", "region": "us-east-1"}
 SEES_RAW = "401 401 ok ok ok 404 404 ok 404 401"
+EVERY_HOUR = {"kind": "cron", "cron": "0 * * * *"}
 MANAGES_RAW = "401 401 ok ok ok 404 404 403 404 401"
 
 IN_SPACE = "401 401 ok ok ok ok ok ok 404 401"
@@ -269,6 +270,20 @@ TABLE: dict[tuple[str, str], tuple[Any, str]] = {
     ("POST", "/api/pipelines/{pipeline_id}/confirm"): (None, MANAGES_RAW.replace("ok", "409")),
     ("POST", "/api/pipelines/{pipeline_id}/runs"): ({}, MANAGES_RAW.replace("ok", "409")),
     ("GET", "/api/pipelines/{pipeline_id}/runs"): (None, SEES_RAW),
+    ("GET", "/api/pipelines/{pipeline_id}/triggers"): (None, SEES_RAW),
+    ("POST", "/api/pipelines/{pipeline_id}/triggers"): ({"name": "{who}", "when": EVERY_HOUR}, MANAGES_RAW),
+    ("POST", "/api/triggers/preview"): ({"cron": "0 * * * *"}, "ok"),
+    ("GET", "/api/triggers/{trigger_id}"): (None, SEES_RAW),
+    ("PATCH", "/api/triggers/{trigger_id}"): ({"when": EVERY_HOUR}, MANAGES_RAW),
+    ("POST", "/api/triggers/{trigger_id}/pause"): (None, "401 401 ok 409 409 404 404 403 404 401"),
+    ("POST", "/api/triggers/{trigger_id}/resume"): (None, MANAGES_RAW.replace("ok", "409")),
+    ("DELETE", "/api/triggers/{trigger_id}"): (None, "401 401 ok 404 404 404 404 404 404 401"),
+    ("GET", "/api/integrations"): (None, "ok"),
+    ("POST", "/api/integrations"): ({"name": "{who}", "tables": ["service.revenue"]}, ADMINS),
+    ("GET", "/api/integrations/{integration_id}"): (None, "401 401 ok ok ok 404 404 ok 404 401"),
+    ("PATCH", "/api/integrations/{integration_id}"): ({"description": "x"}, "401 401 ok ok 403 404 404 403 404 401"),
+    ("POST", "/api/integrations/{integration_id}/token"): ({}, "401 401 ok ok 403 404 404 403 404 401"),
+    ("DELETE", "/api/integrations/{integration_id}"): (None, "401 401 ok 404 404 404 404 404 404 401"),
     ("GET", "/api/lineage/{item_id}"): (None, SEES_RAW),
     ("GET", "/api/runs/{run_id}"): (None, "404"),
     ("GET", "/api/runs/{run_id}/log"): (None, "404"),
@@ -364,7 +379,9 @@ def test_each_caller_is_answered_as_the_table_says(millrace_on_sqlite: Company, 
         "namespace_": "service", "table_": "revenue", "view_": "v",
         "space_id": millrace.id("space", "Sales data"), "connection_id": millrace.id("connection", "Shop database"),
         "destination_id": millrace.id("destination", "Finance sheet"), "errand_id": f"ern_{zero}",
-        "pipeline_id": millrace.id("pipeline", "Refine orders"), "run_id": f"run_{zero}", "item_id": millrace.id("table", "raw.orders"), "name": "plot.png",
+        "trigger_id": millrace.id("pipeline_trigger", "Hourly"),
+        "pipeline_id": millrace.id("pipeline", "Refine orders"), "run_id": f"run_{zero}", "item_id": millrace.id("table", "raw.orders"),
+        "integration_id": millrace.id("integration", "Dashboards"), "name": "plot.png",
         "context_id": millrace.id("context", "finance"), "resource_id": millrace.id("data_mart", "Revenue"),
     }  # fmt: skip
     query = (

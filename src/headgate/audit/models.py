@@ -26,6 +26,7 @@ audit_event_table = Table(
     Index("ix_audit_events_at", "at"),
     Index("ix_audit_events_actor_id", "actor_id", "at"),
     Index("ix_audit_events_resource_id", "resource_id", "at"),
+    Index("ix_audit_events_token_id", "token_id", "at"),
     sqlite_autoincrement=True,
 )
 """Something that was decided or changed. `seal` chains it to the row sealed before it."""

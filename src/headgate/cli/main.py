@@ -15,6 +15,7 @@ from headgate.destinations import cli as destinations
 from headgate.engine import cli as engine
 from headgate.governance import cli as access
 from headgate.groups import cli as groups
+from headgate.integrations import cli as integrations
 from headgate.lakehouse import deleted_cli as deleted
 from headgate.lakehouse import grant_cli as granting
 from headgate.lakehouse import layer_cli as layers
@@ -32,6 +33,7 @@ from headgate.sessions import cli as sessions
 from headgate.sessions import own_cli as own
 from headgate.spaces import cli as spaces
 from headgate.tokens import cli as tokens
+from headgate.triggers import cli as triggers
 from headgate.workbench import cli as workbench
 from headgate.workbench import saved_cli as saved
 from headgate.worker import cli as worker
@@ -78,7 +80,9 @@ app.add_typer(saved.app, name="saved")
 app.add_typer(workbench.app, name="statement")
 app.add_typer(worker.app, name="worker")
 app.add_typer(pipelines.app, name="pipeline")
+app.add_typer(triggers.app, name="trigger")
 app.add_typer(runs.app, name="run")
+app.add_typer(integrations.app, name="integration")
 app.command("sql")(workbench.sql)
 app.command("me")(access.me)
 

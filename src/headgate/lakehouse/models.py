@@ -72,8 +72,10 @@ integration_table = Table(
     "integrations",
     METADATA,
     Column("id", Id, ForeignKey("resources.id", ondelete="CASCADE"), primary_key=True),
+    Column("description", Text),
+    Column("token_id", Id),
 )
-"""A consumer's standing connection, such as a BI tool."""
+"""A consumer's standing connection, such as a BI tool, and the token that it has now: read-only, for what it lists."""
 
 saved_query_table = Table(
     "saved_queries",

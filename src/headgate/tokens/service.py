@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, delete, insert, select, update
 
 from headgate.access.narrowing import UNLIMITED, Narrowing
 from headgate.audit.events import Event, record
@@ -71,6 +71,14 @@ def create(
     after = {"member": member, "name": name, "read_only": read_only, "only": sorted(only) if only is not None else None}
     record(connection, [Event(now, CREATED, True, by, kind="token", resource_id=identifier, after=after)])  # noqa: FBT003
     return Made(identifier, secret, member)
+
+
+def renarrow(connection: Connection, token: str | None, only: Sequence[str]) -> None:
+    """Have a token that is narrowed to a list reach these, and nothing else."""
+    connection.execute(delete(token_reach_table).where(token_reach_table.c.token_id == token))
+    if token is not None and only:
+        rows = [{"token_id": token, "resource_id": resource} for resource in dict.fromkeys(only)]
+        connection.execute(insert(token_reach_table), rows)
 
 
 def revoke(connection: Connection, token: str, now: datetime, *, by: str | None) -> None:
