@@ -36,6 +36,7 @@ from headgate.engine.connect import Connection, Session
 from headgate.engine.errors import EngineDown, SqlFailed
 from headgate.engine.failures import UNKNOWN
 from headgate.engine.local import local_server
+from headgate.engine.platform_codes import SOURCE_DOWN
 from headgate.engine.server import LocalServer
 from headgate.engine.session import SqlSession
 from headgate.kit.log import get_logger
@@ -44,9 +45,6 @@ from headgate.outgoing.proxy import Egress, Ticket
 from headgate.worker.steps.context import Context, StepFailed
 
 IDLE_SECONDS = 600
-SOURCE_DOWN = "SOURCE_DOWN"
-"""The code of a StepFailed for a host that does not answer: the proxy knows better words for it."""
-
 _log = get_logger("headgate.engine")
 
 

@@ -1,0 +1,46 @@
+"""Columns' names: what a source calls its columns is made safe to write in SQL, and unique without case."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+MAX_LENGTH = 200
+_UNSAFE = re.compile(r"\W+")
+
+
+def safe(name: str, place: int) -> str:
+    """A name of letters, digits and _, in lower case; one without any is called by its place, from 1 on."""
+    found = _UNSAFE.sub("_", unicodedata.normalize("NFC", name)).strip("_").lower()[:MAX_LENGTH]
+    if not found:
+        return f"column_{place}"
+    return f"_{found}" if found[0].isdigit() else found
+
+
+def columns(names: Sequence[str], known: Iterable[str] = ()) -> list[str]:
+    """What each of a source's columns is called in the table: as it is there already, else safe and unique.
+
+    Names that are safe as they are get theirs first, so that another column beside does not rename them.
+    """
+    there = {name.lower(): name for name in known}
+    wanted = [safe(name, place) for place, name in enumerate(names, 1)]
+    order = sorted(range(len(names)), key=lambda place: (names[place] != wanted[place], place))
+    taken: set[str] = set()
+    found = [""] * len(names)
+    for place in order:
+        name, number = wanted[place], 2
+        if names[place].lower() in there and names[place].lower() not in taken:
+            name = names[place].lower()
+        while name in taken:
+            name, number = f"{wanted[place]}_{number}", number + 1
+        taken.add(name)
+        found[place] = there.get(name, name)
+    return found
+
+
+def place_of(wanted: str, names: Sequence[str], columns_: Sequence[str]) -> int | None:
+    """Which column a member means: by the source's name, by that without case, or by the table's; None if none."""
+    for known in (list(names), [name.lower() for name in names], [name.lower() for name in columns_]):
+        for text in (wanted, wanted.lower()):
+            if text in known:
+                return known.index(text)
+    return None
