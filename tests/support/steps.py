@@ -15,13 +15,15 @@ from headgate.app import create_app
 from headgate.catalog.publishing import publish
 from headgate.catalog.work import Reach, open_work
 from headgate.config import Settings
+from headgate.engine.outfit import RUNS
 from headgate.engine.platform import PlatformSpark
 from headgate.kit.clock import now
 from headgate.kit.db import Database
 from headgate.kit.ids import new_id
 from headgate.pipelines.steps import Item
 from headgate.schema import METADATA
-from headgate.worker.steps.context import Context, Endpoint, RunJob
+from headgate.worker.steps.context import Context, Endpoint, RunJob, VolumeFile
+from headgate.worker.steps.volumes import StoredVolumes
 from tests.support.company import Company, company
 from tests.support.serving import served
 from tests.support.spark import Doorway
@@ -124,8 +126,18 @@ class Workshop:
             platform=self.platform,
             tell=lambda level, line: lines.append((level, line)),
             note=told.append,
+            volumes=StoredVolumes(self.company.settings, self._files),
         )
         return Running(context, self.company, fence, lines, told)
+
+    def _files(self, volume: str) -> list[VolumeFile]:
+        found = self.company.rows(
+            f"SELECT id, path, size, created_at FROM volume_files WHERE volume_id = '{volume}' ORDER BY path"
+        )
+        return [
+            VolumeFile(id_, path, size, datetime.fromisoformat(str(at)).replace(tzinfo=UTC))
+            for id_, path, size, at in found
+        ]
 
     def _reach(self, name: str, mode: str) -> Reach:
         item = self.item(name)
@@ -160,8 +172,8 @@ def workshop(folder: Path, **settings: Any) -> Iterator[Workshop]:
         again = Database(f"sqlite:///{folder}/headgate.db")
         platform = PlatformSpark(own, doorway.catalog_url)
         with served(create_app(own, again)) as port, doorway.leads_to(port):
-            runs = folder / "runs"
-            runs.mkdir()
+            runs = folder / RUNS
+            runs.mkdir(parents=True)
             try:
                 yield Workshop(found, platform, runs)
             finally:

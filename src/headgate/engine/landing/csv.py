@@ -64,11 +64,18 @@ def _rows(step: Step, shape: tuple[str, ...], files: list[File], options: FileOp
     rows = reader.csv([file.path for file in files])
     fault = f.when(f.col(RECORD).isNotNull(), f.lit(WRONG_COUNT)).when(_spoilt(places), f.lit(WRONG_BYTES))
     return rows.select(
-        *[valued(f.col(place), options.nulls).alias(name) for place, name in zip(places, shape, strict=True)],
+        *[_value(place, options.nulls).alias(name) for place, name in zip(places, shape, strict=True)],
         fault.alias(FAULT),
         f.col(RECORD),
         f.col("_metadata.file_name").alias(FILE),
     )
+
+
+def _value(place: str, nulls: tuple[str, ...]) -> "Column":
+    from pyspark.sql import functions as f
+
+    # For Spark, a value without a character between its delimiters is missing.
+    return valued(f.coalesce(f.col(place), f.lit("")), nulls)
 
 
 def valued(value: "Column", nulls: tuple[str, ...]) -> "Column":
