@@ -72,6 +72,8 @@ EQUIVALENT = {
     r"task / admin reads data: with .*": "admins have these already",
     r"task / Can edit, with own levels: with .*": "Can edit, and admins, have these already",
     r"connection / its own owner: with list": "the owner holds a role in the space, or is admin",
+    r"connection / admin: with connect": "admins reach every space and gateway",
+    r"connection / consume, edit or manage: with list": "whoever has such a role lists what is in the space",
     r"(project|task|connection|gateway) / asked with its space: with (list|delete)": (
         "Can manage lists, and deletes connections and gateways; so do tenant and data admins, and admins"
     ),
