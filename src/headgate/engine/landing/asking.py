@@ -2,11 +2,12 @@
 
 import base64
 import time
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from headgate.engine.failures import Cause
+from headgate.engine.landing import state
 from headgate.engine.landing.reading import Asked, Since
 from headgate.engine.rest import asked as rest
 from headgate.engine.rest.failures import told
@@ -49,16 +50,11 @@ def wanted(asked: Asked, proxy: str | None) -> rest.Asked:
 
 
 def begin(since: Since) -> str:
-    """From where on to ask: the last value that was seen, or so much before it."""
-    if since.look_back is None:
-        return since.value
-    if since.type == "timestamp":
-        moment = datetime.fromisoformat(since.value) - since.look_back
-        return moment.isoformat().replace("+00:00", "Z")
-    if since.type == "date":
-        return (datetime.fromisoformat(since.value) - since.look_back).date().isoformat()
-    told_ = f"look_back is a length of time, and the cursor column holds {since.type}; leave look_back out"
-    raise StepFailed("NO_LOOK_BACK", told_)
+    """From where on to ask: the last value that was seen, or so much before it, as APIs write such values."""
+    value = state.begin(since)
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    return value.isoformat() if isinstance(value, date) else since.value
 
 
 def proxied(url: str | None) -> rest.Proxy | None:
