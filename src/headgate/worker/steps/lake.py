@@ -131,6 +131,8 @@ def plain(value: Any) -> Any:
             return str(value)
         case dict():
             return {str(name): plain(one) for name, one in value.items()}
+        case [tuple(), *_]:
+            return {str(name): plain(one) for name, one in value}
         case list() | tuple():
             return [plain(one) for one in value[:100]]
     return plain(str(value))
