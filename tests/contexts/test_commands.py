@@ -41,7 +41,7 @@ def test_a_context_goes_through_its_life_by_name(run: Commands, millrace: Compan
         ("Bea", ("create", "mine"), 1, "You may not manage contexts"),
         ("Adam", ("delete", "finance"), 1, "attached to 3 resources and 2 members"),
         ("Adam", ("create", "Finance"), 1, "already"),
-        ("Adam", ("create", " "), 2, "name: "),
+        ("Adam", ("create", " "), 2, "NAME: "),
         ("Adam", ("rename", "nowhere", "x"), 1, "There is no context called 'nowhere'"),
     ],
 )

@@ -65,8 +65,8 @@ def test_a_name_is_not_taken_for_one_that_begins_like_it(run: Commands, millrace
         ("Bea", ("add", "analysts", "Bea"), 1, "You may not manage groups"),
         ("Adam", ("delete", "All"), 1, "All is built in"),
         ("Adam", ("create", "analysts"), 1, "already"),
-        ("Adam", ("create", ""), 2, "name: "),
-        ("Adam", ("show", "grp_00000000000000000000"), 1, "nothing here"),
+        ("Adam", ("create", ""), 2, "NAME: "),
+        ("Adam", ("show", "grp_00000000000000000000"), 1, "no group grp_00000000000000000000"),
     ],
 )
 def test_a_refusal_is_a_sentence_and_a_status(

@@ -96,7 +96,7 @@ def test_declining_and_withdrawing(run: Run, asking_on_sqlite: Asking) -> None:
         (("approve", "{}", "--proposal", "9"), 1, "2 proposals"),
         (("approve", "{}", "grant", "to=Bea", "resource=table:service.revenue", "level=viewer"), 1, "would not give"),
         (("withdraw", "{}"), 1, "Only who asked"),
-        (("show", "req_00000000000000000000"), 1, "nothing here"),
+        (("show", "req_00000000000000000000"), 1, "no request req_00000000000000000000"),
     ],
 )
 def test_slips_are_told_in_a_sentence(run: Run, arguments: tuple[str, ...], status: int, says: str) -> None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import httpx2 as httpx
 
 from headgate.cli.credentials import stored
-from headgate.errors import Problem
+from headgate.errors import NotFound, Problem
+from headgate.kit.ids import kind_of
 from headgate.kit.secrets import Sort, has_form, is_well_formed
 
 if TYPE_CHECKING:
@@ -75,7 +76,18 @@ class Client:
         if response.status_code == 401 and "Authorization" in response.request.headers:
             detail = f"the server does not know this token; it may have ended. Set {TOKEN_VARIABLE} to another"
             raise RemoteProblem({"detail": detail}, 401)
-        raise RemoteProblem(response.json() if is_json else {}, response.status_code)
+        body = response.json() if is_json else {}
+        if body.get("detail") == NotFound.title:
+            body["detail"] = _missing(response.url.path)
+        raise RemoteProblem(body, response.status_code)
+
+
+def _missing(path: str) -> str:
+    """That there is nothing at a path, with the id that it names."""
+    named = [part for part in path.split("/") if kind_of(part)]
+    if not named:
+        return NotFound.title
+    return f"There is no {str(kind_of(named[-1])).replace('_', ' ')} {named[-1]} that you may see"
 
 
 def server_address(given: str | None = None) -> str:

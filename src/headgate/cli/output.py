@@ -5,9 +5,12 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
-from typing import Annotated, Any, NoReturn, ParamSpec
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec
 
 import typer
+
+if TYPE_CHECKING:
+    from headgate.errors import Problem
 
 P = ParamSpec("P")
 FAILED, MALFORMED = 1, 2
@@ -75,6 +78,16 @@ def _about_database(error: Exception) -> str:
     return f"the database cannot be used: {cause}; check `database.url` in the settings, and that it is running"
 
 
+def _sentence(command: Callable[..., Any], error: "Problem") -> str:
+    """A problem as whoever gave the command understands it."""
+    if "request_id" not in error.more:
+        return error.detail
+    from headgate.cli.words import own_words, translated
+
+    hint = _hint(error.more) if "ask" in error.more else ""
+    return translated(error.more, error.detail, own_words(command)) + hint
+
+
 def _hint(refusal: dict[str, Any]) -> str:
     """How to ask for what was refused."""
     from shlex import quote
@@ -106,9 +119,8 @@ def told(function: Callable[P, None]) -> Callable[P, None]:
         try:
             function(*args, **kwargs)
         except Problem as error:
-            hint = _hint(error.more) if "ask" in error.more else ""
             is_malformed = isinstance(error, Invalid) or error.status in (400, 422)
-            fail(error.detail + hint, MALFORMED if is_malformed else FAILED)
+            fail(_sentence(function, error), MALFORMED if is_malformed else FAILED)
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         except OSError as error:

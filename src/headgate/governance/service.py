@@ -62,7 +62,8 @@ def target_asked(call: Call, text: str) -> tuple[str, str]:
     if stored == "member" and found is None:
         raise NotFound(f"There is no member called {name!r}")
     if found is None or not (stored == "member" or call.caller.operator or call.may_see(found)):
-        call.refuse("see", stored, found)
+        call.note_denial("see", stored, found)
+        raise NotFound(f"There is no {kind.replace('_', ' ')} {name.strip()} that you may see")
     return stored, found
 
 

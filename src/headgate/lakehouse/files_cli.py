@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headgate.cli.output import Json, print_json, print_table, told
+from headgate.cli.words import Sends
 
 if TYPE_CHECKING:
     from headgate.lakehouse.files_transfer import Progress
 
 INTERRUPTED = 130
 
-Place = Annotated[str, typer.Argument(help="volume:LAYER.NAME/PATH, such as volume:raw.invoices/2026/march.csv.")]
+Place = Annotated[
+    str, typer.Argument(help="volume:LAYER.NAME/PATH, such as volume:raw.invoices/2026/march.csv."), Sends("path")
+]
 
 
 def split(place: str) -> tuple[str, str]:
@@ -54,7 +57,9 @@ def _progress(words: str) -> Iterator["Progress"]:
 @told
 def put(
     file: Annotated[Path, typer.Argument(help="The file to send.", exists=True, dir_okay=False, readable=True)],
-    place: Annotated[str, typer.Argument(help="volume:LAYER.NAME, and /PATH if it is to be called otherwise there.")],
+    place: Annotated[
+        str, typer.Argument(help="volume:LAYER.NAME, and /PATH if it is to be called otherwise there."), Sends("path")
+    ],
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file of this path.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -105,7 +110,9 @@ def get(
 
 @told
 def files(
-    place: Annotated[str, typer.Argument(help="volume:LAYER.NAME, and /PREFIX for the paths that begin like this.")],
+    place: Annotated[
+        str, typer.Argument(help="volume:LAYER.NAME, and /PREFIX for the paths that begin like this."), Sends("prefix")
+    ],
     folders: Annotated[
         bool, typer.Option("--folders", help="Show what lies behind the next slash as a folder.")
     ] = False,

@@ -124,7 +124,7 @@ def get_file(
             return FileAnswer(service.opened(stages.services.store, volume_id, row["id"]), row, span)
         except Missing:
             continue  # It was replaced between the two; its row is another one now.
-    raise NotFound
+    raise NotFound(service.missing(path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class Wanted:
         decision = call.require("see", "volume", self.volume)
         row = repository.one(call.connection, self.volume, service.checked(self.path))
         if row is None:
-            raise NotFound
+            raise NotFound(service.missing(self.path))
         if self.if_none_match is not None and is_among(row["sha256"], self.if_none_match, weakly=True):
             return row, None, Response(status_code=304, headers={"ETag": f'"{row["sha256"]}"'})
         is_same = self.if_range is None or is_among(row["sha256"], self.if_range)

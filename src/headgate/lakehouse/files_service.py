@@ -86,6 +86,11 @@ def checked(path: str) -> str:
         raise Invalid(f"path: {error}") from None
 
 
+def missing(path: str) -> str:
+    """That a volume, which the caller may see, has no such file."""
+    return f"There is no file {path!r} in this volume"
+
+
 def replaced(call: Call, volume: str, path: str, replacing: Replacing) -> Any:
     """The file that a new one of this path takes the place of, or None; a Problem if it may not be put there."""
     found = repository.alike(call.connection, volume, path)
@@ -197,7 +202,7 @@ def remove(stages: Stages, volume: str, path: str) -> Any:
         decision = call.require("edit", "volume", volume)
         found = repository.one(call.connection, volume, name)
         if found is None:
-            raise NotFound
+            raise NotFound(missing(name))
         call.connection.execute(delete(volume_file_table).where(_files.id == found["id"]))
         _tell(call, volume, list(decision.via), before=_told(found), after={"change": "delete_file", "path": name})
         return found

@@ -77,8 +77,8 @@ class Transfer:
                     return str(item["id"])
             cursor = page["next_cursor"]
             if cursor is None:
-                # The server's own words for what is missing or may not be seen.
-                return str(self._answer(self._http.get("/api/resources/vol_" + "0" * 20))["id"])
+                body = {"code": "not_found", "detail": f"There is no volume {text} that you may see"}
+                return str(self._answer(httpx.Response(404, json=body)))
 
     @staticmethod
     def url(volume: str, path: str) -> str:

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from headgate.cli.output import Json, print_json, told
+from headgate.cli.words import Sends
 
 Level = Annotated[str, typer.Argument(help="viewer, editor or manager.")]
 Resource = Annotated[str, typer.Argument(help="layer:raw, table:raw.orders, volume:raw.scans, or an id.")]
@@ -28,7 +29,9 @@ def grant(
     resource: Resource,
     to: To,
     until: Annotated[
-        str | None, typer.Option(help="When it ends: a date, which means 00:00 UTC of that day, or a time.")
+        str | None,
+        typer.Option(help="When it ends: a date, which means 00:00 UTC of that day, or a time."),
+        Sends("expires"),
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -2,7 +2,7 @@
 
 from headgate.edge.call import Call
 from headgate.edge.pages import begins_after
-from headgate.errors import Invalid
+from headgate.errors import Invalid, NotFound
 from headgate.kit.ids import kind_of
 from headgate.kit.names import is_text
 from headgate.lakehouse import repository, service, trash
@@ -32,7 +32,10 @@ def listed(
 def layer_asked(call: Call, text: str) -> str:
     """The id of a layer that a caller names by its name or id and may see; NotFound otherwise."""
     found = text if kind_of(text) == "layer" else service.find_layer(call.connection, text)
-    call.require("see", "layer", found)
+    try:
+        call.require("see", "layer", found)
+    except NotFound:
+        raise NotFound(f"There is no layer {text} that you may see") from None
     return str(found)
 
 

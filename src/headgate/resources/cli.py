@@ -51,7 +51,7 @@ def _id_of(client: Any, text: str) -> str:
     for item in found:
         if name_key(item["name"]) == name_key(name):
             return str(item["id"])
-    raise NotFound
+    raise NotFound(f"There is no {kind.replace('_', ' ')} {name} that you may see")
 
 
 @app.command()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headgate.cli.output import Json, print_json, print_table, told
+from headgate.cli.words import Sends
 
 if TYPE_CHECKING:
     from headgate.cli.client import Client
@@ -34,6 +35,11 @@ class Format(StrEnum):
     parquet = "parquet"
 
 
+Sql = Annotated[
+    str | None, typer.Argument(metavar="SQL", help="The SQL; - reads it from standard input."), Sends("sql")
+]
+SqlFile = Annotated[Path | None, typer.Option("--file", "-f", help="A file with the SQL.")]
+Most = Annotated[int | None, typer.Option("--limit", min=1, help="Keep at most so many rows."), Sends("max_rows")]
 As = Annotated[Format, typer.Option("--format", help="What to write the rows as.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="A file for the rows; else they are printed.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there.")]
@@ -41,9 +47,9 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace a file tha
 
 @told
 def sql(
-    text: Annotated[str | None, typer.Argument(help="The SQL; - reads it from standard input.")] = None,
-    file: Annotated[Path | None, typer.Option("--file", "-f", help="A file with the SQL.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Keep at most so many rows.")] = None,
+    text: Sql = None,
+    file: SqlFile = None,
+    limit: Most = None,
     as_: As = Format.table,
     output: Output = None,
     overwrite: Overwrite = False,

@@ -1,12 +1,25 @@
 """`headgate saved`: queries that you keep."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from headgate.cli.output import Json, print_json, print_table, told
-from headgate.workbench.cli import SHOWN, As, Format, Output, Overwrite, check_free, follow, sql_text, write_rows
+from headgate.cli.words import Sends
+from headgate.workbench.cli import (
+    SHOWN,
+    As,
+    Format,
+    Most,
+    Output,
+    Overwrite,
+    Sql,
+    SqlFile,
+    check_free,
+    follow,
+    sql_text,
+    write_rows,
+)
 
 if TYPE_CHECKING:
     from headgate.cli.client import Client
@@ -14,7 +27,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Queries that you keep; nobody else sees them.", no_args_is_help=True, rich_markup_mode=None)
 
 PATH = "/api/sql/saved"
-Query = Annotated[str, typer.Argument(help="The saved query, by name or id.")]
+Query = Annotated[str, typer.Argument(help="The saved query, by name or id."), Sends("saved_query")]
 
 
 def _one(client: "Client", query: str) -> dict[str, Any]:
@@ -72,8 +85,8 @@ def show(query: Query, as_json: Json = False) -> None:
 @told
 def save(
     name: Annotated[str, typer.Argument(help="What to call it; your own of that name is replaced.")],
-    text: Annotated[str | None, typer.Argument(help="The SQL; - reads it from standard input.")] = None,
-    file: Annotated[Path | None, typer.Option("--file", "-f", help="A file with the SQL.")] = None,
+    text: Sql = None,
+    file: SqlFile = None,
     as_json: Json = False,
 ) -> None:
     """Save a query. Spark analyses it first, to learn what it reads; if that fails, nothing is saved."""
@@ -99,7 +112,7 @@ def save(
 @told
 def run(
     query: Query,
-    limit: Annotated[int | None, typer.Option(min=1, help="Keep at most so many rows.")] = None,
+    limit: Most = None,
     as_: As = Format.table,
     output: Output = None,
     overwrite: Overwrite = False,

@@ -17,8 +17,8 @@ from headgate.kit.ids import kind_of
 class Hidden(NotFound):
     """What a change is about is missing, or hidden from who asked for it; the answer does not say which."""
 
-    def __init__(self, kind: str, resource: str | None) -> None:
-        super().__init__()
+    def __init__(self, kind: str, resource: str | None, asked: str) -> None:
+        super().__init__(f"There is no {kind.replace('_', ' ')} {asked} that you may see")
         self.kind, self.resource = kind, resource
 
 
@@ -49,7 +49,7 @@ class Targets:
             raise Invalid(str(error)) from None
         thing = self.facts.thing(identifier)
         if thing is None or not self.may_know(thing):
-            raise Hidden(kind_of(text) or kind, identifier)
+            raise Hidden(kind_of(text) or kind, identifier, text if kind_of(text) else name.strip())
         if kinds and thing.kind not in kinds:
             raise Invalid(f"this takes a {' or '.join(kinds).replace('_', ' ')}, not a {thing.kind.replace('_', ' ')}")
         return thing

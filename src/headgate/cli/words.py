@@ -1,0 +1,55 @@
+"""What a server says about fields, said about the options and arguments of the command that was given."""
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Sends:
+    """Beside an option or argument: the field that it is sent as, where that has another name."""
+
+    field: str
+
+
+def own_words(command: Callable[..., Any]) -> dict[str, str]:
+    """What a command calls the fields that it sends: `--limit`, `NAME`."""
+    found: dict[str, str] = {}
+    for name, parameter in inspect.signature(command).parameters.items():
+        marks = getattr(parameter.annotation, "__metadata__", ())
+        info = next((one for one in marks if hasattr(one, "param_decls")), None)
+        if info is None:
+            continue
+        flags = [one for one in info.param_decls or () if one.startswith("--")]
+        is_option = type(info).__name__ == "OptionInfo"
+        shown = (flags or [f"--{name.replace('_', '-')}"])[0] if is_option else info.metavar or name.upper()
+        for field in (name.rstrip("_"), *(one.field for one in marks if isinstance(one, Sends))):
+            found[field] = shown
+    return found
+
+
+def translated(problem: Mapping[str, Any], detail: str, words: Mapping[str, str]) -> str:
+    """What a server says of a request, in a command's own words."""
+    if problem.get("errors"):
+        told = [f"{_spoken(str(one['place']), words)}: {one['message']}" for one in problem["errors"]]
+        return "; ".join(told)
+    field = re.match(r"([a-z_]+(?:\.\w+)*): ", detail)
+    if field is not None:
+        detail = f"{_spoken(field[1], words)}: {detail[field.end() :]}"
+    return re.sub(r"`([a-z_]+)`", lambda found: words.get(found[1], found[0]), detail)
+
+
+def _spoken(place: str, words: Mapping[str, str]) -> str:
+    """A field as a command calls it: by its own name, else by the name of what it lies in."""
+    outer, *inner = (part for part in place.split(".") if not part.isdigit())
+    if inner and (own := _known(inner[-1], words)):
+        return own
+    known = _known(outer, words)
+    return " ".join([known, *inner]) if known else place
+
+
+def _known(field: str, words: Mapping[str, str]) -> str | None:
+    names = (field, field.removesuffix("_id"), field.removesuffix("s"))
+    return next((words[name] for name in names if name in words), None)
