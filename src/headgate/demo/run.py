@@ -15,7 +15,7 @@ import httpx2 as httpx
 
 from headgate.access.worlds import read_world
 from headgate.config import PREFIX, Settings, load
-from headgate.demo import lake
+from headgate.demo import flow, lake
 from headgate.errors import Conflict
 from headgate.governance.loading import Names
 from headgate.governance.loading import load as load_world
@@ -84,6 +84,8 @@ def _settings(folder: Path) -> Settings:
     os.environ[f"{PREFIX}DATABASE__URL"] = f"sqlite:///{folder.absolute()}/headgate.db"
     os.environ[f"{PREFIX}WAREHOUSE__URL"] = f"file://{folder.absolute()}/warehouse"
     os.environ[f"{PREFIX}WAREHOUSE__EXTERNAL_ENGINES"] = "same-host"
+    # Its API is on this machine.
+    os.environ[f"{PREFIX}OUTGOING__ALLOW"] = '["127.0.0.1"]'
     settings = load()
     if f"{PREFIX}SERVER__PORT" not in os.environ and _is_taken(settings.server.port):
         print(f"Port {settings.server.port} is taken; the demo takes a free one.")
@@ -141,6 +143,7 @@ def _show(address: str, tokens: dict[str, str], folder: Path, *, stay: bool) -> 
         for line in _answer(address, tokens[member], command):
             print(f"   {line}")
     lake.show(address, tokens, _answer)
+    flow.show(address, tokens, folder)
     example = f'curl -s -H "Authorization: Bearer {tokens["Ben"]}" "{address}/api/resources?kind=data_mart"'
     print(f"\nThe same over HTTP:\n   $ {example}")
     print(f"The whole API: {address}/api/openapi.json")
