@@ -112,7 +112,7 @@ def test_what_is_known_about_a_table_is_shown(served_on_sqlite: Lake, monkeypatc
     assert lines(run("Tom", "table", "preview", "raw.shop", "--limit", "2"))[1:] == [
         ["1", "a"], ["2", "b"], ["There", "are", "more", "rows."],
     ]  # fmt: skip
-    assert lines(run("Tom", "table", "preview", "raw.shop", "--column", "name"))[0] == ["NAME"]
+    assert lines(run("Tom", "table", "preview", "raw.shop", "--column", "name"))[0] == ["name"]
     assert json.loads(run("Tom", "table", "preview", "raw.shop", "--json").output)["rows"][2] == [3, "c"]
     assert "Tom" in run("Tom", "table", "history", "raw.shop").output
     assert str(table.current_snapshot().snapshot_id) in run("Tom", "table", "snapshots", "raw.shop").output

@@ -39,15 +39,20 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False, default=str))
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, empty: str = "Nothing.") -> None:
-    """Print rows under headings, wrapped to the terminal; plain when it is none."""
-    found = [[_cell(value) for value in row] for row in rows]
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[Any]], *, empty: str = "Nothing.", verbatim: bool = False
+) -> None:
+    """Print rows under headings, wrapped to the terminal; plain when it is none, and then in capitals.
+
+    `verbatim` headings are names of somebody's columns, and stay as they are.
+    """
+    found, shown = [[_cell(value) for value in row] for row in rows], [_cell(column) for column in columns]
     if not found:
-        print(empty)
+        print(_printable(empty))
         return
     if not sys.stdout.isatty():
-        widths = [max(len(row[n]) for row in [list(columns), *found]) for n in range(len(columns))]
-        for row in [[column.upper() for column in columns], *found]:
+        widths = [max(len(row[n]) for row in [shown, *found]) for n in range(len(shown))]
+        for row in [[column if verbatim else column.upper() for column in shown], *found]:
             print("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
         return
     from rich.console import Console
@@ -55,8 +60,8 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, empty:
     from rich.text import Text
 
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for column in columns:
-        table.add_column(column, overflow="fold")
+    for column in shown:
+        table.add_column(Text(column), overflow="fold")
     for row in found:
         table.add_row(*(Text(text) for text in row))
     Console().print(table)

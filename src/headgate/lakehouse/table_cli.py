@@ -136,6 +136,6 @@ def preview(
         print_json(found)
         return
     names = [one["name"] for one in found["columns"]]
-    print_table(names, found["rows"], empty=f"No rows. Columns: {', '.join(names)}")
+    print_table(names, found["rows"], empty=f"No rows. Columns: {', '.join(names)}", verbatim=True)
     if found["truncated"]:
         print("There are more rows.")

@@ -35,6 +35,9 @@ class Format(StrEnum):
     parquet = "parquet"
 
 
+BINARY = frozenset({Format.arrow, Format.parquet})
+"""What no terminal can show."""
+
 Sql = Annotated[
     str | None, typer.Argument(metavar="SQL", help="The SQL; - reads it from standard input."), Sends("sql")
 ]
@@ -62,7 +65,7 @@ def sql(
     from headgate.cli.client import connect
 
     statement = sql_text(text, file)
-    check_free(output, overwrite=overwrite)
+    check_output(as_, output, overwrite=overwrite)
     most = limit or (SHOWN if as_ is Format.table and output is None else None)
     with connect() as client:
         found = follow(client, statement, most)
@@ -87,6 +90,15 @@ def check_free(output: Path | None, *, overwrite: bool) -> None:
 
     if output is not None and output.is_file() and not overwrite:
         raise Conflict(f"{output} exists; --overwrite replaces it")
+
+
+def check_output(as_: Format, output: Path | None, *, overwrite: bool) -> None:
+    """Refuse that too, and to write bytes to a terminal."""
+    from headgate.errors import Invalid
+
+    check_free(output, overwrite=overwrite)
+    if output is None and as_ in BINARY and sys.stdout.isatty():
+        raise Invalid(f"--format {as_.value} is not text: give -o with a file, or send it to another program with |")
 
 
 class _Terminated(KeyboardInterrupt):
@@ -201,7 +213,8 @@ def _print(client: "Client", found: dict[str, Any]) -> None:
     if not found["columns"]:
         print("Done.")
         return
-    print_table([one["name"] for one in found["columns"]], _rows(client, found), empty="No rows.")
+    names = [one["name"] for one in found["columns"]]
+    print_table(names, _rows(client, found), empty=f"No rows. Columns: {', '.join(names)}", verbatim=True)
 
 
 def _sink(output: Path | None) -> Any:
@@ -307,7 +320,7 @@ def results(statement: Statement, as_: As = Format.table, output: Output = None,
     from headgate.cli.client import connect
     from headgate.errors import Conflict
 
-    check_free(output, overwrite=overwrite)
+    check_output(as_, output, overwrite=overwrite)
     with connect() as client:
         found = client.get(f"/api/sql/statements/{statement}")
         if found["state"] != "succeeded":

@@ -15,7 +15,7 @@ from headgate.workbench.cli import (
     Overwrite,
     Sql,
     SqlFile,
-    check_free,
+    check_output,
     follow,
     sql_text,
     write_rows,
@@ -121,7 +121,7 @@ def run(
     from headgate.cli.client import connect
     from headgate.errors import Conflict
 
-    check_free(output, overwrite=overwrite)
+    check_output(as_, output, overwrite=overwrite)
     with connect() as client:
         saved = _one(client, query)
         if saved["sql"] is None:
