@@ -244,6 +244,26 @@ def test_a_change_is_compared_with_the_other_triggers_alone(yard: Yard) -> None:
     assert circle.status_code == 409
 
 
+def test_a_pipeline_is_not_saved_into_a_circle(yard: Yard) -> None:
+    tess = yard.as_("Tess")
+    definition = {"kind": "history", "table": "raw.orders", "output": "trusted.versions", "keys": ["id"]}
+    made = tess.post("/api/pipelines", {"name": "Versions", "definition": definition})
+    assert made.status_code == 200, made.text
+    versions = made.json()["id"]
+    yard.trigger(versions, after(yard.land))
+    yard.trigger(yard.land, change_of("service.revenue"))
+
+    def saved(output: str) -> Any:
+        body = {"definition": {**definition, "output": output}}
+        return tess.request("PATCH", f"/api/pipelines/{versions}", json=body)
+
+    refused = saved("service.revenue")
+    assert refused.status_code == 409, refused.text
+    assert refused.json()["detail"].endswith("Versions → Land payments → Versions")
+    assert tess.get(f"/api/pipelines/{versions}").json()["writes"] == ["trusted.versions"]
+    assert saved("trusted.others").status_code == 200
+
+
 def test_a_source_that_was_deleted_never_happens_and_is_not_named(yard: Yard) -> None:
     trigger = yard.trigger(yard.refine, after(yard.land, yard.task, which="all"))
     yard.as_("Olga").request("DELETE", f"/api/pipelines/{yard.land}").raise_for_status()

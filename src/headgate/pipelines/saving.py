@@ -27,6 +27,7 @@ from headgate.pipelines.steps import REJECTED
 from headgate.places.repository import kinds, place_of
 from headgate.resources import writing
 from headgate.resources.index import refresh
+from headgate.triggers.loops import refuse_saved
 
 KIND = "pipeline"
 SAVED, CHANGED, DELETED, CONFIRMED = "pipeline.saved", "pipeline.changed", "pipeline.deleted", "pipeline.confirmed"
@@ -144,6 +145,7 @@ def save(call: Call, draft: Draft, probed: list[str], unresolved: str | None = N
     identifier = _write(call, draft, values)
     _write_definition(call, draft, identifier, unresolved)
     _write_refs(call, identifier, found, definitions.connections(draft.definition))
+    refuse_saved(call, identifier)
     refresh(call.connection, [identifier])
     after = {"version": _row(call, identifier)["version"], "kind": draft.definition.kind, "refs": len(found)}
     call.record(

@@ -4,14 +4,37 @@ from collections.abc import Collection
 
 from sqlalchemy import Connection, select
 
+from headgate.edge.call import Call
+from headgate.errors import Conflict
 from headgate.kit.ids import kind_of
 from headgate.lakehouse.models import table_ref_table
+from headgate.resources.repository import details
 from headgate.runs.models import trigger_table
 from headgate.triggers.models import trigger_source_table
 
 MOST = 10_000
 """How many pipelines are looked at. What starts one another beyond that is ended by how deep a chain may be."""
 _refs, _sources, _triggers = table_ref_table.c, trigger_source_table.c, trigger_table.c
+
+
+def refuse(call: Call, pipeline: str, sources: Collection[str], without: str | None = None) -> None:
+    """Refuse what would have a pipeline start itself without an end; what the caller may not see is not named."""
+    way = way_back(call.connection, pipeline, sources, without)
+    if way is None:
+        return
+    found = (details(call.connection, call.caller.member, [one], call.now, call.caller.narrowing) for one in way)
+    seen = zip(way, found, strict=True)
+    names = [rows[0].name if call.may_see(one) else "a pipeline that you may not see" for one, rows in seen]
+    if len(way) == 1:
+        raise Conflict(f"{names[0]} would start itself again and again: it may not wait for itself or its own output")
+    raise Conflict(f"These would start one another without an end: {' → '.join([*names, names[0]])}")
+
+
+def refuse_saved(call: Call, pipeline: str) -> None:
+    """The same of a pipeline that was just saved, with other outputs perhaps, and of its triggers."""
+    joined = trigger_source_table.join(trigger_table, _triggers.id == _sources.trigger_id)
+    query = select(_sources.source_id).select_from(joined).where(_triggers.parent_id == pipeline)
+    refuse(call, pipeline, set(call.connection.execute(query).scalars()))
 
 
 def way_back(
@@ -24,7 +47,7 @@ def way_back(
     ends = {one for one in sources if kind_of(one) == "pipeline"}
     ends |= _writers(connection, {one for one in sources if kind_of(one) == "table"})
     came_from: dict[str, str | None] = {pipeline: None}
-    fresh = {pipeline}
+    fresh = {pipeline} if ends else set()
     while fresh and len(came_from) < MOST:
         met = sorted(fresh & ends)
         if met:

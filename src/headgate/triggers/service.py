@@ -15,7 +15,6 @@ from headgate.kit.ids import kind_of
 from headgate.lakehouse.service import find
 from headgate.resources import writing
 from headgate.resources.index import refresh
-from headgate.resources.repository import details
 from headgate.runs.models import trigger_table
 from headgate.triggers import events, loops, repository
 from headgate.triggers.repository import KIND
@@ -158,7 +157,7 @@ def _stored(call: Call, pipeline: str, when: Cron | Succeeded | Changed, trigger
     else:
         for one in when.pipelines:
             _require_known(call, "pipeline", one, one)
-    _refuse_loop(call, pipeline, when.sources, trigger)
+    loops.refuse(call, pipeline, when.sources, trigger)
     return when.model_dump(mode="json")
 
 
@@ -176,18 +175,6 @@ def _require_known(call: Call, kind: str, identifier: str | None, text: str) -> 
         seen = "whose runs you may see" if kind == "pipeline" else "that you may see"
         raise Invalid(f"when.{kind}s: there is no {kind} {text} {seen}")
     return identifier
-
-
-def _refuse_loop(call: Call, pipeline: str, sources: tuple[str, ...], trigger: str | None) -> None:
-    """Refuse what would have a pipeline start itself without an end."""
-    way = loops.way_back(call.connection, pipeline, sources, trigger)
-    if way is None:
-        return
-    known = {one: details(call.connection, call.caller.member, [one], call.now, call.caller.narrowing) for one in way}
-    names = [known[one][0].name if call.may_see(one) else "a pipeline that you may not see" for one in way]
-    if len(way) == 1:
-        raise Conflict(f"{names[0]} would start itself again and again: it may not wait for itself or its own output")
-    raise Conflict(f"These would start one another without an end: {' → '.join([*names, names[0]])}")
 
 
 def _taken(name: str) -> Conflict:
