@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from headgate.cli.local import elsewhere
 from headgate.config import Settings
 from headgate.engine import doctor, jars, sizes
 from headgate.engine.versions import ICEBERG_RUNTIME, PLATFORM
@@ -91,6 +92,40 @@ def test_the_command_says_all_of_it_and_its_status(tmp_path: Path) -> None:
     broken = installation.headgate("doctor", JAVA_HOME="/nonexistent")
     assert broken.returncode == 1
     assert "JAVA_HOME" in broken.stdout
+
+
+@pytest.mark.parametrize(
+    ("address", "is_here"),
+    [
+        ("http://127.0.0.1:8420", True),
+        ("http://localhost:8420/", True),
+        ("https://data.example.com", True),
+        ("http://127.0.0.1:8421", False),
+        ("https://lake.example.com:8420", False),
+        ("nonsense", False),
+        ("http://[", False),
+    ],
+)
+def test_a_server_that_is_not_this_one_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str, is_here: bool
+) -> None:
+    monkeypatch.setenv("HEADGATE_SERVER_URL", address)
+    own = Settings(data_dir=tmp_path, server={"public_url": "https://data.example.com"})
+    told = elsewhere(own)
+    assert (told is None) == is_here
+    assert is_here or f"HEADGATE_SERVER_URL names {address}, another server" in str(told)
+
+
+def test_commands_about_this_machine_say_which_installation_they_look_at(tmp_path: Path) -> None:
+    one = Installation(tmp_path)
+    other = {"HEADGATE_SERVER_URL": "https://lake.example"}
+    for more, is_told in ((other, True), ({}, False)):
+        doctor = one.headgate("doctor", **more)
+        assert f"the one on this machine, in {tmp_path}, which is not set up yet" in doctor.stdout
+        assert ("https://lake.example, another server" in doctor.stdout) == is_told
+        conf = one.headgate("spark", "conf", **more)
+        assert conf.stdout.startswith(f"# Of this installation: the one on this machine, in {tmp_path}")
+        assert ("note: HEADGATE_SERVER_URL names https://lake.example" in conf.stderr) == is_told
 
 
 def test_the_settings_of_an_own_cluster_are_printed_without_a_token(tmp_path: Path) -> None:

@@ -1,11 +1,19 @@
 """How commands that work on this machine's own installation reach its database; they never make one."""
 
+import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from urllib.parse import urlsplit
 
+from headgate.cli.client import SERVER_VARIABLE
+from headgate.cli.credentials import stored
 from headgate.config import Settings, load
 from headgate.kit.db import Database
-from headgate.supervisor.preflight import existing
+from headgate.supervisor.preflight import KEY_FILE, existing
+
+_HERE = frozenset({"127.0.0.1", "::1", "localhost"})
+_PORTS = {"http": 80, "https": 443}
 
 
 @contextmanager
@@ -17,3 +25,31 @@ def installation() -> Iterator[tuple[Settings, Database]]:
         yield settings, database
     finally:
         database.close()
+
+
+def place_of(settings: Settings) -> str:
+    """Which installation these settings are of, in words."""
+    folder = settings.data_dir.absolute()
+    missing = "" if (folder / KEY_FILE).exists() else ", which is not set up yet"
+    return f"the one on this machine, in {folder}{missing}"
+
+
+def elsewhere(settings: Settings) -> str | None:
+    """That other commands talk to another server than this installation's; None if they do not."""
+    given, kept = os.environ.get(SERVER_VARIABLE), stored()
+    named, by = (given, SERVER_VARIABLE) if given else (kept.server, "`headgate login`") if kept else (None, "")
+    if named is None or _is_here(named, settings):
+        return None
+    return f"{by} names {named}, another server, which is not looked at here; run this on its own machine"
+
+
+def _is_here(address: str, settings: Settings) -> bool:
+    if settings.server.public_url and address.rstrip("/") == settings.server.public_url.rstrip("/"):
+        return True
+    try:
+        parts = urlsplit(address)
+        host, port = (parts.hostname or "").lower(), parts.port or _PORTS.get(parts.scheme)
+    except ValueError:
+        return False
+    own = _HERE | {settings.server.host.lower(), socket.gethostname().lower()}
+    return host in own and port == settings.server.port

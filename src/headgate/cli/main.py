@@ -103,7 +103,7 @@ def _root(
     whose token HEADGATE_TOKEN holds.
 
     Without either, they work on this machine's own installation, as its operator. So do, always: up, demo, init,
-    config, db, keys, token, audit verify and access reindex.
+    config, db, keys, token, doctor, spark, audit verify and access reindex.
     """
 
 

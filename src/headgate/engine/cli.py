@@ -1,5 +1,6 @@
 """`headgate doctor` and `headgate spark`: what this machine lacks, and what an operator's own Spark must be told."""
 
+import sys
 from dataclasses import asdict
 from typing import Annotated
 
@@ -15,12 +16,19 @@ def doctor(
     start: Annotated[bool, typer.Option("--start", help="Also start Spark, as a worker does, and try it.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Look whether this machine has all that Headgate needs; each line is ok, or says what to do. Exit 1 if not."""
+    """Look whether this machine has all that Headgate needs; each line is ok, or says what to do. Exit 1 if not.
+
+    It looks at this machine's own installation, whatever server HEADGATE_SERVER_URL names.
+    """
+    from headgate.cli.local import elsewhere, place_of
     from headgate.config import load
-    from headgate.engine.doctor import findings, local_url, spark
+    from headgate.engine.doctor import Finding, findings, local_url, spark
 
     settings = load()
-    found = list(findings(settings))
+    found = [Finding("installation", "note", place_of(settings))]
+    if other := elsewhere(settings):
+        found.append(Finding("installation", "note", other))
+    found += findings(settings)
     if start or settings.spark.member_url is not None:
         found.append(spark(settings, f"{local_url(settings)}/iceberg"))
     if as_json:
@@ -39,7 +47,11 @@ def show_conf(
         typer.Option(help="The catalog's address as your Spark reaches it. Left out, the server's public one."),
     ] = None,
 ) -> None:
-    """Print the settings that a Spark server of yours needs to run members' SQL, as in spark-defaults.conf."""
+    """Print the settings that a Spark server of yours needs to run members' SQL, as in spark-defaults.conf.
+
+    They are of this machine's own installation, whatever server HEADGATE_SERVER_URL names.
+    """
+    from headgate.cli.local import elsewhere, place_of
     from headgate.config import load
     from headgate.engine import conf, jars
     from headgate.engine.doctor import local_url
@@ -47,6 +59,9 @@ def show_conf(
     settings = load()
     url = catalog_url or f"{(settings.server.public_url or local_url(settings)).rstrip('/')}/iceberg"
     found = jars.ensure(offline=settings.spark.jars_dir, s3=settings.warehouse_url.startswith("s3://"))
+    if other := elsewhere(settings):
+        print(f"note: {other}", file=sys.stderr)
+    print(f"# Of this installation: {place_of(settings)}; its catalog is {url}")
     print("# For a server that only Headgate can dial: set spark.connect.authenticate.token too, and give Headgate")
     print(
         "# spark.member_url = sc://HOST:PORT/;token=…  Copy the jars to where the server and its executors find them."
