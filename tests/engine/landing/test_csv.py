@@ -147,7 +147,7 @@ def test_packed_files(files: Files) -> None:
 def test_nothing_to_read_is_no_error(files: Files) -> None:
     found = files.land("nothing/*.csv")
     assert (found.rows_in, found.rows_out, found.bytes) == (0, 0, 0)
-    assert "No file of the folder matches nothing/*.csv" in files.log
+    assert "No file of the connection matches nothing/*.csv" in files.log
     files.put("empty.csv", b"")
     assert files.land("*.csv").rows_in == 0
     assert "1 files are empty: empty.csv" in files.log

@@ -16,6 +16,7 @@ NOT_JSON = "the record is not JSON"
 NO_OBJECT = "the record is JSON, but no object with fields"
 WRONG_BYTES = "the record holds bytes that are not text in the file's encoding"
 _TEXT = "__headgate_text"
+_LONGEST = 2**31 - 1
 _SHAPE = "__headgate_shape"
 _VALUES = "__headgate_values"
 
@@ -33,7 +34,8 @@ def _records(step: Step, paths: list[str], *, whole: bool) -> "DataFrame":
     from pyspark.sql import functions as f
 
     found = step.spark.read.text(paths, wholetext=whole)
-    text = f.regexp_replace(f.col("value"), "^\ufeff", "")
+    value = f.col("value")
+    text = f.when(f.startswith(value, f.lit("\ufeff")), f.substring(value, 2, _LONGEST)).otherwise(value)
     found = found.select(text.alias(_TEXT), f.col("_metadata.file_name").alias(FILE))
     if whole:
         listed = f.from_json(_TEXT, "array<string>")

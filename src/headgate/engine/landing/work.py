@@ -81,7 +81,8 @@ def _target(step: Step, table: str) -> Target:
     """The table as it is: not there yet, there without ever a row, or with rows."""
     try:
         columns: StructType = step.spark.table(table).schema
-        snapshots: DataFrame = step.spark.table(f"{table}.snapshots").limit(1)
+        had = "CAST(summary['total-records'] AS BIGINT) > 0"
+        snapshots: DataFrame = step.spark.table(f"{table}.snapshots").filter(had).limit(1)
         return Target(columns, has_rows=bool(snapshots.collect()))
     except SqlFailed as error:
         if error.code.startswith(NOT_THERE):
