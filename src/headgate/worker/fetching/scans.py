@@ -100,7 +100,7 @@ def condition(
 
     try:
         kind = str(metadata.schema().find_field(column or "").field_type)
-        return GreaterThanOrEqual(column or "", _literal(kind, value, look_back))  # type: ignore[call-arg]
+        return GreaterThanOrEqual(column or "", _literal(kind, value, look_back))  # type: ignore[call-arg, misc]
     except (ValueError, ArithmeticError):
         return AlwaysTrue()
 
