@@ -15,6 +15,9 @@ from headgate.engine.watch import most_threads
 
 _LIMITS = {"memory": ("memory.max", "memory.limit_in_bytes"), "pids": ("pids.max", "pids.max")}
 _KILLS = ("memory.events", "memory.oom_control")
+_HELD = ("anon", "rss", "shmem")
+"""As version 2 and version 1 call it."""
+
 _SLACK = 1.1
 """The watchdog says what is wrong, so it comes first."""
 
@@ -39,6 +42,14 @@ class Group:
                     if any(line.startswith("oom_kill ") and line.split()[1] != "0" for line in lines):
                         return True
         return False
+
+    def held(self) -> int | None:
+        """The memory that its processes hold, without what the kernel could take back; None if it does not say."""
+        for folder in self.folders:
+            with suppress(OSError):
+                told = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+                return sum(int(told.get(name, 0)) for name in _HELD)
+        return None
 
     def remove(self) -> None:
         """Give it back, once its processes have ended."""

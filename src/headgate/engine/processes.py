@@ -1,5 +1,6 @@
 """Processes of this machine, known by their number and the time of their start. Only the standard library."""
 
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -30,21 +31,36 @@ def descendants(pid: int) -> Iterator[int]:
         yield from descendants(int(child))
 
 
-def below(pid: int) -> dict[int, int]:
-    """All processes below a process, whichever of its threads started them, and how many threads each has."""
-    children: dict[int, list[tuple[int, int]]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with suppress(OSError, IndexError):
-                fields = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
-                children.setdefault(int(fields[1]), []).append((int(entry.name), int(fields[17])))
+def below(pid: int, most: int | None = None) -> dict[int, int]:
+    """All processes below a process, whichever of its threads started them, and how many threads each has.
+
+    The newest come first; with `most`, no more than so many are looked for.
+    """
+    is_below = {pid: True, 0: False}
     found: dict[int, int] = {}
-    pending = [pid]
-    while pending:
-        for child, threads in children.get(pending.pop(), []):
-            found[child] = threads
-            pending.append(child)
+    listed = os.listdir("/proc")  # noqa: PTH208 - quicker, where there is little time
+    for newest in sorted((int(name) for name in listed if name.isdigit()), reverse=True):
+        way: dict[int, int] = {}
+        place = newest
+        while place not in is_below:
+            is_below[place] = False
+            parent, way[place] = _parent_and_threads(place)
+            place = parent
+        if is_below[place]:
+            is_below |= dict.fromkeys(way, True)
+            found |= {one: threads for one, threads in way.items() if threads}
+        if most is not None and len(found) >= most:
+            break
     return found
+
+
+def _parent_and_threads(pid: int) -> tuple[int, int]:
+    """The parent of a process, and how many threads it has; none and 0 for one that is gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+        return int(fields[1]), int(fields[17])
+    except (OSError, IndexError):
+        return 0, 0
 
 
 def java_below(pid: int) -> int | None:

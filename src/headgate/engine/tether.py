@@ -27,12 +27,12 @@ from typing import Any
 from headgate.engine import cgroup, relay
 from headgate.engine.door import Door
 from headgate.engine.processes import below
-from headgate.engine.watch import Limits, Offence, watch
+from headgate.engine.watch import Limits, Offence, Watch
 
 DIAL_SECONDS = 10
 END_SECONDS = 20
 MOST_HANDLES = 8192
-_NICE, _FIRST_TO_GO = 5, "800"
+_NICE, _FIRST_TO_GO = 10, "800"
 _PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -46,12 +46,13 @@ class Tether:
         self._token: str = told.get("token", "")
         self._handles = {int(number): _in_memory(content) for number, content in told.get("files", {}).items()}
         self._group: cgroup.Group | None = None
+        self._watch: Watch | None = None
         if self._limits is not None:
             name = f"headgate-notebook-{os.getpid()}"
             self._group = cgroup.make(name, self._limits.memory, self._limits.processes)
+            self._watch = Watch(os.getpid(), self._limits, self._group.held if self._group else lambda: None)
             # So that what a child leaves behind stays below this process.
             ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
-        self._over = threading.Event()
         self._offence: Offence | None = None
 
     def tie(self) -> None:
@@ -83,31 +84,33 @@ class Tether:
             Door(url, self._token).serve(relay.listen_unix(path))
         for path, host, port in self._plan.get("hosts", ()):
             relay.relay(relay.listen_unix(path), _judged(host, port, self._plan["allow"]))
-        if self._limits is not None:
-            threading.Thread(target=self._watch, args=(self._limits, end), daemon=True).start()
+        if self._watch is not None:
+            for looking in (self._watch.processes_and_time, self._watch.memory_and_disk):
+                threading.Thread(target=self._look, args=(looking, end), daemon=True).start()
 
     def let_go(self, status: int) -> None:
         """When the program has ended: end what it left, and say how it ended."""
-        if self._limits is None:
+        if self._limits is None or self._watch is None:
             return
-        self._over.set()
+        self._watch.over.set()
         _end_all()
         ran_out = False
         if self._group is not None:
             ran_out = self._group.ran_out_of_memory()
             self._group.remove()
-        if ran_out and self._offence is None:
+        if ran_out and status != 0 and self._offence is None:
             self._offence = Offence("memory", self._limits.memory, self._limits.memory)
         told = {"status": status, "offence": asdict(self._offence) if self._offence else None}
         Path(self._plan["end"]).write_text(json.dumps(told), encoding="utf-8")
 
-    def _watch(self, limits: Limits, end: Callable[[], None]) -> None:
+    def _look(self, looking: Callable[[], Offence | None], end: Callable[[], None]) -> None:
         try:
-            self._offence = watch(os.getpid(), limits, self._over)
+            found = looking()
         except Exception as error:  # noqa: BLE001 - what cannot be watched does not run on
-            self._offence = Offence("unwatched")
+            found = Offence("unwatched")
             sys.stderr.write(f"a notebook could not be watched: {error!r}\n")
-        if self._offence is not None:
+        if found is not None:
+            self._offence = self._offence or found
             end()
             _kill_all()
 

@@ -9,14 +9,14 @@ import shutil
 import stat
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from headgate.engine.processes import below
 
-PAUSE = 0.2
+PAUSE = 0.25
 DISK_PAUSE = 1.0
 MOST_FILES = 200_000
 MOST_LEVELS = 40
@@ -50,23 +50,40 @@ class Offence:
     most: float = 0
 
 
-def watch(pid: int, limits: Limits, over: threading.Event) -> Offence | None:
-    """Look at the tree below a process until it is over; the first limit that it exceeds, or None."""
-    until = time.monotonic() + limits.seconds
-    look_at_disk = time.monotonic()
-    while not over.wait(PAUSE):
-        began = time.monotonic()
-        if began > until:
-            return Offence("time", limits.seconds, limits.seconds)
-        processes = below(pid)
-        found = _many(processes, limits) or _memory(processes, limits)
-        if found is None and began >= look_at_disk:
-            found = _disk(processes, limits)
-            # A tree with very many files must not keep a processor busy with counting them.
-            look_at_disk = time.monotonic() + max(DISK_PAUSE, 5 * (time.monotonic() - began))
-        if found is not None:
-            return found
-    return None
+class Watch:
+    """The tree below a process, looked at by two threads until it is over; each gives the limit that was exceeded."""
+
+    def __init__(self, pid: int, limits: Limits, exact: Callable[[], int | None] = lambda: None) -> None:
+        self._pid, self._limits, self._exact = pid, limits, exact
+        self._tree: dict[int, int] = {}
+        self.over = threading.Event()
+
+    def processes_and_time(self) -> Offence | None:
+        """Look how many processes there are, and for how long. Nothing in the tree can make it wait."""
+        until = time.monotonic() + self._limits.seconds
+        while not self.over.wait(PAUSE):
+            if time.monotonic() > until:
+                return Offence("time", self._limits.seconds, self._limits.seconds)
+            # No more than that: when there are very many, there is little time to count them.
+            self._tree = below(self._pid, self._limits.processes + 1)
+            found = _many(self._tree, self._limits)
+            if found is not None:
+                return found
+        return None
+
+    def memory_and_disk(self) -> Offence | None:
+        """Look at the memory and the disk that they hold."""
+        look_at_disk = time.monotonic()
+        while not self.over.wait(PAUSE):
+            began = time.monotonic()
+            found = _memory(self._tree, self._limits, self._exact)
+            if found is None and began >= look_at_disk:
+                found = _disk(self._tree, self._limits)
+                # A tree with very many files must not keep a processor busy with counting them.
+                look_at_disk = time.monotonic() + max(DISK_PAUSE, 5 * (time.monotonic() - began))
+            if found is not None:
+                return found
+        return None
 
 
 def _many(processes: Mapping[int, int], limits: Limits) -> Offence | None:
@@ -80,15 +97,16 @@ def _many(processes: Mapping[int, int], limits: Limits) -> Offence | None:
 
 def most_threads(processes: int) -> int:
     """The threads that so many processes may have together: Java alone has a hundred."""
-    return 1000 + 10 * processes
+    return 500 + 5 * processes
 
 
-def _memory(processes: Mapping[int, int], limits: Limits) -> Offence | None:
+def _memory(processes: Mapping[int, int], limits: Limits, exact: Callable[[], int | None]) -> Offence | None:
     in_files = sum(held for held, is_memory in _open_files(processes, limits) if is_memory)
     held = in_files + sum(_resident(pid) for pid in processes)
     if held > limits.memory:
         # What forked processes share was counted for each of them; the exact sum takes longer.
-        held = in_files + sum(_own_share(pid) for pid in processes)
+        known = exact()
+        held = known if known is not None else in_files + sum(_own_share(pid) for pid in processes)
     if held > limits.memory:
         return Offence("memory", held, limits.memory)
     free = _field("/proc/meminfo", ("MemAvailable:",))

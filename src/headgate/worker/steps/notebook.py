@@ -131,7 +131,7 @@ def _refuse_failure(outputs: Outputs, cells: Path, status: int, why: str, contex
         told: Any = json.loads(content(cells / DONE, 1000))
     except (Strange, ValueError, RecursionError):
         told = None
-    is_well = isinstance(told, dict) and told.get("ok") is True
+    is_well = isinstance(told, dict) and told.get("ok") is True and status == 0
     if is_well:
         return
     _log.warning("a notebook did not come to its end", run=context.job.id, status=status, said=why)
