@@ -84,11 +84,11 @@ class Hand:
         rows = [{"work_id": work, "ref": ref, "table_id": self.millrace.id("table", ref)} for ref in tables]
         self.millrace.database.write(lambda connection: connection.execute(insert(work_load_table), rows))
 
-    def commit(self, statement: str, table: str) -> None:
+    def commit(self, statement: str, table: str, operation: str = "append", **counts: int) -> None:
         """What the catalog writes down when Spark commits."""
         row = {
             "id": new_id("commit"), "group_id": new_id("commit"), "table_id": self.millrace.id("table", table), "version": 1,
-            "operation": "append", "at": now(), "work_id": self.work(statement), "metadata_file": "1.json",
+            "operation": operation, "at": now(), "work_id": self.work(statement), "metadata_file": "1.json", **counts,
         }  # fmt: skip
         self.millrace.database.write(lambda connection: connection.execute(insert(commit_table).values(row)))
 

@@ -10,8 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from headgate.cli.main import app
 from headgate.kit.clock import now
 from headgate.workbench import cleaning
+from tests.organization.support import Commands
 from tests.support.company import Company, company
 from tests.workbench.support import STATEMENTS, Hand, ran, submit
 
@@ -49,6 +51,52 @@ def test_downloads_hold_every_row_and_change_nothing(millrace_on_sqlite: Company
     found = pq.read_table(io.BytesIO(parquet.content))
     assert (found.num_rows, found.schema.names) == (8, ["a,b", "n"])
     assert found.column("a,b").to_pylist() == ["=1+1", 'say "hi"', "", None] * 2
+
+
+def test_what_a_statement_wrote_is_told_as_the_ledger_has_it(millrace: Company) -> None:
+    statement, hand = submit(millrace, "Tess"), Hand(millrace)
+    (job,) = hand.claim()
+    hand.commit(statement, "raw.orders", added_rows=3)
+    hand.commit(statement, REVENUE, "overwrite", added_rows=9, deleted_rows=10)
+    hand.commit(statement, "trusted.orders", "change")
+    assert hand.finish(job, "succeeded", pa.table({})).json() == {"state": "succeeded"}
+    written = [
+        {"table": "raw.orders", "operation": "append", "added_rows": 3, "deleted_rows": None},
+        {"table": REVENUE, "operation": "overwrite", "added_rows": 9, "deleted_rows": 10},
+        {"table": "trusted.orders", "operation": "change", "added_rows": None, "deleted_rows": None},
+    ]
+    assert millrace.as_("Tess").get(f"{STATEMENTS}/{statement}").json()["writes"] == written
+    millrace.as_("Adam").change(change="revoke", to="Tess", resource="layer:raw", level="manager").raise_for_status()
+    hidden = [{**written[0], "table": None}, *written[1:]]
+    assert millrace.as_("Tess").get(f"{STATEMENTS}/{statement}").json()["writes"] == hidden
+
+
+@pytest.mark.parametrize(
+    ("counts", "says"),
+    [
+        ([{"added_rows": 1}], "Done. Added 1 row to raw.orders."),
+        ([{"added_rows": 1200}], "Done. Added 1,200 rows to raw.orders."),
+        ([{"operation": "delete", "deleted_rows": 5}], "Done. Removed 5 rows from raw.orders."),
+        (
+            [{"operation": "overwrite", "added_rows": 9, "deleted_rows": 10}],
+            "Done. In raw.orders, files with 10 rows were replaced by files with 9 rows.",
+        ),
+        ([{"operation": "change"}], "Done."),
+        ([], "Done."),
+    ],
+)
+def test_the_command_line_says_how_many_rows_were_written(
+    millrace_on_sqlite: Company, monkeypatch: pytest.MonkeyPatch, counts: list[dict[str, Any]], says: str
+) -> None:
+    statement, hand = submit(millrace_on_sqlite, "Tess"), Hand(millrace_on_sqlite)
+    (job,) = hand.claim()
+    for one in counts:
+        hand.commit(statement, "raw.orders", **one)
+    hand.finish(job, "succeeded", pa.table({}))
+    run = Commands(millrace_on_sqlite, app, monkeypatch)
+    assert run("Tess", "statement", "results", statement).output == f"{says}\n"
+    shown = run("Tess", "statement", "show", statement).output
+    assert ("wrote" in shown) == (says != "Done.")
 
 
 def test_nobody_else_sees_a_statement_but_the_audit_log_has_it(millrace: Company) -> None:

@@ -64,6 +64,7 @@ commit_table = Table(
     Column("state", JSON),
     Index("uq_commits", "table_id", "version", unique=True),
     Index("ix_commits_run_id", "run_id"),
+    Index("ix_commits_work_id", "work_id"),
 )
 """The ledger: one row for every pointer that moved, in the transaction that moved it. Those of one commit share
 `group_id`. Of a run that was published, `state` says where its next one goes on."""

@@ -190,7 +190,7 @@ def write_rows(client: "Client", found: dict[str, Any], as_: Format, output: Pat
         writers[as_]()
     if output is not None:
         count = 0 if found["withheld"] else found["rows"] or 0
-        print(f"Wrote {count:,} row{'' if count == 1 else 's'} to {output}.", file=sys.stderr)
+        print(f"Wrote {_count(count)} to {output}.", file=sys.stderr)
     if found["truncated"]:
         print(f"Only {found['rows']:,} rows were kept; --limit and the server's settings bound them.", file=sys.stderr)
 
@@ -211,10 +211,26 @@ def _print(client: "Client", found: dict[str, Any]) -> None:
         print("You may no longer read what these rows were read from.")
         return
     if not found["columns"]:
-        print("Done.")
+        print(" ".join(["Done.", *filter(None, map(_written, found["writes"]))]))
         return
     names = [one["name"] for one in found["columns"]]
     print_table(names, _rows(client, found), empty=f"No rows. Columns: {', '.join(names)}", verbatim=True)
+
+
+def _written(write: dict[str, Any]) -> str | None:
+    """How many rows a commit added and removed, if the table says; never a guess of ours."""
+    table = write["table"] or "a table that you no longer see"
+    added, removed = write["added_rows"], write["deleted_rows"]
+    if added and removed:
+        # Whole files are written anew; how many rows of them differ is not known.
+        return f"In {table}, files with {_count(removed)} were replaced by files with {_count(added)}."
+    if added:
+        return f"Added {_count(added)} to {table}."
+    return f"Removed {_count(removed)} from {table}." if removed else None
+
+
+def _count(rows: int) -> str:
+    return f"{rows:,} row{'' if rows == 1 else 's'}"
 
 
 def _sink(output: Path | None) -> Any:
@@ -285,8 +301,9 @@ def show(statement: Statement, as_json: Json = False) -> None:
     if as_json:
         print_json(found)
         return
-    hidden = {"data", "columns", "progress", "error"}
+    hidden = {"data", "columns", "progress", "error", "writes"}
     rows = [(name, value) for name, value in found.items() if name not in hidden]
+    rows += [("wrote", told) for told in map(_written, found["writes"]) if told]
     if found["error"]:
         rows.append(("error", f"[{found['error']['code']}] {found['error']['message']}"))
     print_table(("field", "value"), rows)

@@ -47,6 +47,7 @@ statement_table = Table(
     Column("results_expire_at", UtcDateTime),
     Column("save", JSON),
     Column("saved_query_id", Id),
+    Column("writes", JSON),
     CheckConstraint("purpose IN ('statement', 'probe')", name="purpose"),
     CheckConstraint("state IN ('queued', 'running', 'succeeded', 'failed', 'cancelling', 'cancelled')", name="state"),
     Index("ix_statements_member_id", "member_id", "id"),
@@ -55,7 +56,7 @@ statement_table = Table(
 )
 """One SQL statement of a member: its state, its lease, and what came of it. The first page of its rows is in the row,
 the others lie in the warehouse's results folder, as Arrow. A probe only finds out what a query reads: `save` says which
-saved query is to be written then, and `saved_query_id` which one was."""
+saved query is to be written then, and `saved_query_id` which one was. `writes` is what it committed, by the ledger."""
 
 statement_read_table = Table(
     "statement_reads",

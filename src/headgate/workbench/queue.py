@@ -277,6 +277,18 @@ def has_committed(connection: Connection, statement: str) -> bool:
     return connection.execute(query.limit(1)).first() is not None
 
 
+def _writes(connection: Connection, statement: str) -> list[dict[str, Any]]:
+    """What was committed for a statement, and how many rows that added and removed, as far as the ledger knows."""
+    row, joined = commit_table.c, commit_table.join(work_token_table, _works.id == commit_table.c.work_id)
+    query = (
+        select(row.table_id, row.operation, row.added_rows, row.deleted_rows)
+        .select_from(joined)
+        .where(_works.statement_id == statement)
+        .order_by(row.at, row.id)
+    )
+    return [dict(found) for found in connection.execute(query).mappings()]
+
+
 def give_back(connection: Connection, now: datetime, row: RowMapping, outcome: Outcome) -> str:
     """Have a statement begun again, if it has certainly written nothing and was not begun too often; its state."""
     _end_works(connection, now, row["id"])
@@ -309,6 +321,7 @@ def _end(
     **values: Any,
 ) -> str:
     fixed = {"state": state, "finished_at": now, "lease_until": None, "error_code": code and code[:120]}
+    fixed["writes"] = _writes(connection, statement)
     text = message and message[:20_000]
     connection.execute(update(statement_table).where(_rows.id == statement).values(**fixed, error=text, **values))
     return state

@@ -78,6 +78,17 @@ class StatementItem(BaseModel):
     saved_query: str | None = Field(description="The saved query that this probe has written")
 
 
+class WriteOut(BaseModel):
+    """A commit of a statement, with its counts as the engine wrote them into the table."""
+
+    table: str | None = Field(examples=["service.revenue"], description="Null if you may no longer see it")
+    operation: str = Field(examples=["append"], description="append, delete, overwrite, replace, create, change …")
+    added_rows: int | None = Field(description="Rows in the files that were added; null if the engine did not say")
+    deleted_rows: int | None = Field(
+        description="Rows in the files that were taken away; an engine may write those of them that stay anew"
+    )
+
+
 class StatementOut(StatementItem):
     """A statement, with its columns and the first page of its rows."""
 
@@ -86,6 +97,7 @@ class StatementOut(StatementItem):
     data: list[list[Any]] | None = Field(
         description="The first page, a list a row. Decimals, times and bytes (base64) are texts; maps are pairs"
     )
+    writes: list[WriteOut] = Field(description="What it committed to tables, in this order")
     withheld: bool = Field(description="True if the rows are kept, but you may no longer read what they were read from")
 
 

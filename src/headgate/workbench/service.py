@@ -11,6 +11,7 @@ from headgate.edge.call import Call
 from headgate.edge.routes import Stages
 from headgate.errors import Conflict, Denied, Expired, NotFound, TooMany
 from headgate.kit.ids import new_id
+from headgate.lakehouse.service import full_name
 from headgate.warehouse.places import result_page
 from headgate.warehouse.store import Missing
 from headgate.workbench import queue, repository, results
@@ -21,6 +22,7 @@ from headgate.workbench.schemas import (
     StatementError,
     StatementItem,
     StatementOut,
+    WriteOut,
 )
 
 SUBMITTED, CANCELLED, FORGOTTEN = "statement.submitted", "statement.cancelled", "statement.deleted"
@@ -96,7 +98,20 @@ def shown(call: Call, row: RowMapping) -> StatementOut:
             data = results.rows(results.open_page(row["first_page"]))
     is_active = row["state"] in repository.ACTIVE
     progress = ProgressOut(**row["progress"]) if row["progress"] and is_active else None
-    return StatementOut(**_common(row), progress=progress, columns=columns, data=data, withheld=is_withheld)
+    found = _common(row)
+    return StatementOut(
+        **found, progress=progress, columns=columns, data=data, writes=_writes(call, row), withheld=is_withheld
+    )
+
+
+def _writes(call: Call, row: RowMapping) -> list[WriteOut]:
+    """What a statement committed; a table goes by its name now, if the caller may see it."""
+    found = []
+    for one in row["writes"] or ():
+        table = one["table_id"]
+        name = full_name(call.connection, table) if call.may_see(table) else None
+        found.append(WriteOut(table=name, **{key: one[key] for key in ("operation", "added_rows", "deleted_rows")}))
+    return found
 
 
 def _judged(call: Call, statement: str) -> Iterator[Decision]:

@@ -160,6 +160,7 @@ def _catalog() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_commits"),
     )
     op.create_index("ix_commits_run_id", "commits", ["run_id"])
+    op.create_index("ix_commits_work_id", "commits", ["work_id"])
     op.create_index("uq_commits", "commits", ["table_id", "version"], unique=True)
     op.create_table(
         "staged_tables",
@@ -248,6 +249,7 @@ def _workbench() -> None:
         _column("results_expire_at", _TIME, nullable=True),
         _column("save", sa.JSON(), nullable=True),
         _column("saved_query_id", _text(32), nullable=True),
+        _column("writes", sa.JSON(), nullable=True),
         sa.CheckConstraint("purpose IN ('statement', 'probe')", name="ck_statements_ck_statements_purpose"),
         sa.CheckConstraint(
             "state IN ('queued', 'running', 'succeeded', 'failed', 'cancelling', 'cancelled')",
