@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-NAMES = ("start", "check_in_memory", "check_product", "requests", "sign_in", "lists", "catalog", "lake")
+NAMES = ("start", "check_in_memory", "check_product", "requests", "sign_in", "lists", "catalog", "lake", "history")
 
 
 def main() -> None:
