@@ -7,6 +7,7 @@ from typing import Any
 from headgate.engine.rest.failures import ApiFailed
 
 _SHOWN = 12
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _NAME, _QUOTED = r"[\w*!#$&+.^`|~-]+", r'"((?:[^"\\]|\\.)*)"'
 _PARAMETER = re.compile(rf'\s*;\s*({_NAME})(?:\s*=\s*(?:{_QUOTED}|([^\s",;]*)))?')
 _TARGET = re.compile(r"<([^<>]*)>")
@@ -91,11 +92,15 @@ def linked(headers: str) -> str | None:
 
 def as_text(row: Any) -> str:
     """A row as JSON; what is no object becomes one with the field `value`."""
-    text = json.dumps(row if isinstance(row, dict) else {"value": row}, ensure_ascii=False, separators=(",", ":"))
+    value = row if isinstance(row, dict) else {"value": row}
+    text = _JSON.encode(value)
+    if text.isascii():
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:
-        return json.dumps(row if isinstance(row, dict) else {"value": row}, separators=(",", ":"))
+        # Half of a surrogate pair is no text, but can be written down in ASCII.
+        return json.dumps(value, separators=(",", ":"))
     return text
 
 
