@@ -84,6 +84,7 @@ run_table = Table(
     Column("bytes", BigInteger),
     Index("ix_runs_parent_id", "parent_id", "id"),
     Index("ix_runs_state", "state", "id"),
+    Index("ix_runs_trigger_id", "trigger_id", "state"),
 )
 """One execution of a data mart, report or pipeline. Only while it is running, and only with this fencing number, do
 commits for it count. `plan` is what it was judged for when it was claimed; `losses` counts the workers that it lost."""

@@ -118,7 +118,7 @@ def _run(connection: Connection, now: datetime, due: _Due) -> str:
     refusal = _refusal(connection, now, due)
     if refusal is not None:
         return _block(connection, now, due, refusal)
-    if repository.queued_runs(connection, trigger, pipeline) >= due.may_wait:
+    if repository.queued_runs(connection, trigger) >= due.may_wait:
         return record_skipped(connection, now, pipeline, due.how, WAITS)
     try:
         return start(connection, now, startable(connection, pipeline), due.how)

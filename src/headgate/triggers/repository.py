@@ -90,9 +90,9 @@ def last_fire(connection: Connection, trigger: str) -> RowMapping | None:
     return connection.execute(query).mappings().one_or_none()
 
 
-def queued_runs(connection: Connection, trigger: str, pipeline: str) -> int:
+def queued_runs(connection: Connection, trigger: str) -> int:
     """How many runs that a trigger started still wait."""
-    mine = (_runs.state == QUEUED, _runs.parent_id == pipeline, _runs.trigger_id == trigger)
+    mine = (_runs.trigger_id == trigger, _runs.state == QUEUED)
     return int(connection.execute(select(func.count()).select_from(run_table).where(*mine)).scalar_one())
 
 
