@@ -63,7 +63,7 @@ class Plant(Bench):
         assert answer.status_code == 200, answer.text
         return dict(answer.json())
 
-    def ended(self, member: str, run: str, seconds: float = 90) -> dict[str, Any]:
+    def ended(self, member: str, run: str, seconds: float = 240) -> dict[str, Any]:
         """A run when it is over."""
         eventually(lambda: self.show(member, run)["state"] in ENDED, seconds)
         return self.show(member, run)

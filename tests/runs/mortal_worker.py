@@ -1,0 +1,51 @@
+"""A worker in a process of its own, on a Spark that outlives it: `python -m tests.runs.mortal_worker PLAN`.
+
+The plan is JSON: server, secret, folder, settings, and the Spark's address. It dies where HEADGATE_CRASH_AT says.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from headgate.config import Settings
+from headgate.engine import conf
+from headgate.engine.connect import Connection
+from headgate.engine.server import Address
+from headgate.engine.session import SqlSession
+from headgate.worker.process import Worker
+from headgate.worker.runs import Runs
+
+
+class Elsewhere:
+    """A Spark that another process started."""
+
+    def __init__(self, address: Address) -> None:
+        self._connection = Connection.to(address)
+
+    def ensure(self) -> None:
+        """It is up."""
+
+    def state(self) -> dict[str, Any]:
+        return {"up": True}
+
+    def open(self, token: str, *, time_zone: str = "UTC") -> SqlSession:
+        session = SqlSession(self._connection, 1000)
+        session.configure({conf.AUTHORIZATION: f"Bearer {token}", conf.TIME_ZONE: time_zone})
+        return session
+
+    def close(self) -> None:
+        """It goes on."""
+
+
+def main() -> None:
+    plan = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    settings = Settings(**plan["settings"])
+    spark = Elsewhere(Address(**plan["spark"]))
+    worker = Worker(plan["server"], plan["secret"], spark, slots=1, prewarm=False)
+    worker.parts.append(Runs(worker.link, settings, Path(plan["folder"]), spark, spark))
+    worker.run()
+
+
+if __name__ == "__main__":
+    main()
