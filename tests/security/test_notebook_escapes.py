@@ -146,7 +146,7 @@ def test_what_takes_all_that_there_is_is_ended(world: Notebooks, code: str) -> N
     began = time.monotonic()
     told = fails(world, "print('before')", source)
     assert told.failed is not None
-    assert told.failed.code == code.strip(), told.failed.message
+    assert told.failed.code == code, told.failed.message
     assert says in told.failed.message
     assert not told.failed.passing
     assert time.monotonic() - began < 120
@@ -157,7 +157,6 @@ def test_one_that_ends_its_own_processes_is_over_and_told(world: Notebooks) -> N
     for source in (
         "import os; os.kill(-1, 9)",
         "import os; os.kill(os.getppid(), 9); import time; time.sleep(600)",
-        "import os; os._exit(0)",
     ):
         told = fails(world, "1", source)
         assert told.failed is not None

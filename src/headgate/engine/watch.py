@@ -120,10 +120,12 @@ def _disk(processes: Iterable[int], limits: Limits) -> Offence | None:
         if isinstance(size, Offence):
             return size
         held, count = held + size, count + 1
-        if held > limits.disk:
-            return Offence("disk", held, limits.disk)
-        if count > MOST_FILES:
-            return Offence("files", count, MOST_FILES)
+        if held > limits.disk or count > MOST_FILES:
+            break
+    if held > limits.disk:
+        return Offence("disk", held, limits.disk)
+    if count > MOST_FILES:
+        return Offence("files", count, MOST_FILES)
     free = min(shutil.disk_usage(folder).free for folder in limits.folders)
     return Offence("machine_disk", free, FREE_DISK) if free < FREE_DISK else None
 
