@@ -34,6 +34,8 @@ class Shape:
     time: str | None = None
     closes: bool = True
     """Whether a row that is gone ends its version."""
+    has_nulls: bool = True
+    """Whether keys may be NULL; rows are found faster if not."""
 
     def number(self, name: str) -> int:
         """The number of a column."""
@@ -93,8 +95,9 @@ def by_snapshot(shape: Shape, at: datetime) -> str:
     named = [quoted(shape.columns[n].name) for n in keys]
     kept = [(n, shape.columns[n]) for n in (*keys, *shape.compared)]
     there = ", ".join(f"{quoted(one.name)} AS v{n}" for n, one in kept)
-    on = " AND ".join(f"s.c{n} <=> v.v{n}" for n in keys)
-    found = " AND ".join(f"h.{name} <=> e.v{n}" for n, name in zip(keys, named, strict=True))
+    equal = "<=>" if shape.has_nulls else "="
+    on = " AND ".join(f"s.c{n} {equal} v.v{n}" for n in keys)
+    found = " AND ".join(f"h.{name} {equal} e.v{n}" for n, name in zip(keys, named, strict=True))
     insert, new = _inserted(shape, lambda n: f"e.c{n}", time)
     source = refine.unique(f"({shape.rows()})", [f"c{n}" for n in keys], ())
     return f"""\
@@ -121,6 +124,15 @@ def _inserted(shape: Shape, value: Callable[[int], str], start: str) -> tuple[st
     names = [quoted(one.name) for one in shape.columns] + [quoted(name) for name in (FROM, TO, CURRENT)]
     found = [value(n) for n in range(len(shape.columns))] + [start, "CAST(NULL AS TIMESTAMP)", "TRUE"]
     return ", ".join(names), ", ".join(found)
+
+
+def null_keys(shape: Shape) -> str:
+    """How many rows, and versions that hold now, have a NULL among their keys. Files say whether they have any."""
+    missing = " OR ".join(f"{quoted(name)} IS NULL" for name in shape.keys)
+    return (
+        f"SELECT (SELECT count(*) FROM {shape.source} WHERE {missing}) + "
+        f"(SELECT count(*) FROM {shape.table} WHERE {quoted(CURRENT)} AND ({missing})) AS found"
+    )
 
 
 def twice(shape: Shape) -> str:

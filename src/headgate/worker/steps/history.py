@@ -1,6 +1,6 @@
 """KeepHistory: takes up what a table has become since the last run, state after state, as versions of its rows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from headgate.engine.errors import SqlFailed
@@ -44,7 +44,13 @@ class _Work:
             row, done, before = known[one.snapshot], before, one.snapshot
             if row["operation"] == _COMPACTED and done is not None and row["parent_id"] == done:
                 continue
-            there = self._take_up(one, there)
+            try:
+                there = self._take_up(one, there)
+            except StepFailed as error:
+                if one is waiting[-1]:
+                    raise
+                self._leave_out(one, error.message)
+                continue
             written = self.lake.written(self.step.table)
             rows_in += int(dict(row["summary"]).get("total-records", 0))
             rows_out, size = rows_out + written.changed, size + written.bytes
@@ -180,10 +186,7 @@ class _Work:
         needed = (*definition.keys, *([definition.time_column] if definition.time_column else []))
         missing = next((name for name in needed if types.find(given, name) is None), None)
         if missing:
-            self.context.log(
-                f"A state of {state.logged:%Y-%m-%d %H:%M:%S} is left out: it has no column {missing}", "warning"
-            )
-            return there
+            raise StepFailed("COLUMN", f"{self.step.source} has no column {missing}")
         after = self._evolved(there, given)
         shape = Shape(
             self.step.table.sql,
@@ -195,12 +198,21 @@ class _Work:
             definition.time_column,
             definition.deletions == "close",
         )
-        write = history_times.by_time if definition.time_column else history.by_snapshot
         try:
-            self.lake.execute(write(shape, state.at))
+            self.lake.execute(self._statement(shape, state))
         except SqlFailed as error:
             raise self._told(error, shape) from None
         return after
+
+    def _statement(self, shape: Shape, state: State) -> str:
+        if shape.time is not None:
+            return history_times.by_time(shape, state.at)
+        [row] = self.lake.rows(history.null_keys(shape))
+        return history.by_snapshot(replace(shape, has_nulls=row["found"] > 0), state.at)
+
+    def _leave_out(self, state: State, why: str) -> None:
+        """What a state had that cannot be kept must not stand in the way of those that came after."""
+        self.context.log(f"The state of {state.logged:%Y-%m-%d %H:%M:%S} is left out: {why}", "warning")
 
     def _evolved(self, there: Columns, given: Columns) -> Columns:
         try:
