@@ -125,6 +125,37 @@ def test_a_member_reads_what_they_raised_themselves_and_no_more_than_fits(lakeho
             "No column `a`.",
         ),
         (
+            Cause(
+                (),
+                "[INSERT_COLUMN_ARITY_MISMATCH.NOT_ENOUGH_DATA_COLUMNS] Cannot write to `lake`.`raw`.`two`, the reason is "
+                "not enough data columns:\nTable columns: `a`, `b`.\nData columns: `col1`. SQLSTATE: 21S01",
+                "INSERT_COLUMN_ARITY_MISMATCH.NOT_ENOUGH_DATA_COLUMNS",
+            ),
+            "INSERT_COLUMN_ARITY_MISMATCH.NOT_ENOUGH_DATA_COLUMNS",
+            "Cannot write to `raw`.`two`, the reason is not enough data columns:\n"
+            "Table columns: `a`, `b`.\nData columns: `col1`.",
+        ),
+        (
+            Cause(
+                (),
+                "[DIVIDE_BY_ZERO] Division by zero. Use `try_divide` to tolerate divisor being 0 and return NULL instead. "
+                'If necessary set "spark.sql.ansi.enabled" to "false" to bypass this error. SQLSTATE: 22012',
+                "DIVIDE_BY_ZERO",
+            ),
+            "DIVIDE_BY_ZERO",
+            "Division by zero. Use `try_divide` to tolerate divisor being 0 and return NULL instead.",
+        ),
+        (
+            Cause((), "[Z] The value spark.sql.x cannot be cast. Change it. SQLSTATE: 22018", "Z"),
+            "Z",
+            "The value … cannot be cast. Change it.",
+        ),
+        (
+            Cause((), "[USER_RAISED_EXCEPTION] Mine. About spark.sql.x too.", "USER_RAISED_EXCEPTION"),
+            "USER_RAISED_EXCEPTION",
+            "Mine. About … too.",
+        ),
+        (
             Cause((), "[Y] Cannot open file:/srv/w/t.parquet as org.apache.spark.Thing", "Y"),
             "Y",
             "Cannot open … as …",
@@ -133,6 +164,47 @@ def test_a_member_reads_what_they_raised_themselves_and_no_more_than_fits(lakeho
 )
 def test_sentences_are_told_without_what_surrounds_them(cause: Cause, code: str, message: str) -> None:
     found = _told(cause)
+    assert isinstance(found, SqlFailed)
+    assert (found.code, found.message) == (code, message)
+
+
+LOOK = "SHOW NAMESPACES lists the layers, and SHOW TABLES IN layer its tables"
+NOT_FOUND = (
+    "[TABLE_OR_VIEW_NOT_FOUND] The table or view {} cannot be found. Verify the spelling and correctness of the schema "
+    "and catalog.\nIf you did not qualify the name with a schema, verify the current_schema() output.\n"
+    "To tolerate the error on drop use DROP VIEW IF EXISTS or DROP TABLE IF EXISTS. SQLSTATE: 42P01; line 1 pos 14;\n"
+    "'Project [*]\n+- 'UnresolvedRelation [x]"
+)
+ICEBERG = "org.apache.iceberg.exceptions."
+IN_RAW = "There is no table raw.void that you may see; SHOW TABLES IN raw lists those of the layer"
+NOWHERE = f"Name tables as layer.table: x is in no layer. {LOOK}"
+
+
+@pytest.mark.parametrize(
+    ("sort", "text", "code", "message"),
+    [
+        ("TABLE_OR_VIEW_NOT_FOUND", NOT_FOUND.format("`x`"), "TABLE_NAME_WITHOUT_LAYER", NOWHERE),
+        ("TABLE_OR_VIEW_NOT_FOUND", NOT_FOUND.format("`lake`.`raw`.`void`"), "TABLE_OR_VIEW_NOT_FOUND", IN_RAW),
+        ("NoSuchTableException", "Invalid table identifier: x", "TABLE_NAME_WITHOUT_LAYER", NOWHERE),
+        ("NoSuchTableException", "Table does not exist: raw.void", "TABLE_OR_VIEW_NOT_FOUND", IN_RAW),
+        ("NoSuchNamespaceException", "Invalid namespace: ", "SCHEMA_NOT_FOUND", f"Say in which layer: {LOOK}"),
+        (
+            "NoSuchNamespaceException",
+            "Namespace does not exist: void",
+            "SCHEMA_NOT_FOUND",
+            f"There is no layer void that you may see; {LOOK}",
+        ),
+        (
+            "SCHEMA_NOT_FOUND",
+            "[SCHEMA_NOT_FOUND] The schema `lake`.`void` cannot be found. Verify the spelling.",
+            "SCHEMA_NOT_FOUND",
+            f"There is no layer void that you may see; {LOOK}",
+        ),
+    ],
+)
+def test_what_there_is_not_is_told_with_how_to_name_it(sort: str, text: str, code: str, message: str) -> None:
+    of_spark = sort.isupper()
+    found = _told(Cause(() if of_spark else (ICEBERG + sort,), text, sort if of_spark else None))
     assert isinstance(found, SqlFailed)
     assert (found.code, found.message) == (code, message)
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from headgate.engine import sentences
 from headgate.engine.errors import CANCELED, EngineDown, Refused, SqlFailed
 from headgate.kit.log import get_logger
 
@@ -22,7 +23,7 @@ _REFUSED = re.compile(r"HEADGATE_REFUSED: ?([^\n]*)")
 _GUARD = "headgate.guard.Refused"
 _CODE = re.compile(r"^\s*\[([A-Z][A-Z0-9_.]*)\]\s*")
 _SQLSTATE = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}")
-_PLAN = re.compile(r"(;\s*line \d+,? pos \d+)?;?\s*\n['!+: ]*[A-Z]\w*.*", re.DOTALL)
+_PLAN = re.compile(r"(;\s*line \d+,? pos \d+)?;\s*\n['!+: ]*[A-Z]\w*.*", re.DOTALL)
 _CONTEXT = re.compile(r"\n== [^\n]* ==\n.*", re.DOTALL)
 _INSIDES = re.compile(
     r"(?:\b(?:org|com|java|javax|scala|io|sun|jdk|headgate)(?:\.[a-z_][\w$]*)+(?:\.[A-Z][\w$]*)*)"
@@ -33,6 +34,10 @@ _INSIDES = re.compile(
 )
 _SILENT = ("INTERNAL_ERROR", "_LEGACY_ERROR_TEMP", "FAILED_EXECUTE_UDF", "CONNECT", "INVALID_HANDLE", "FAILED_READ")
 """Classes of errors whose sentences are about Spark's insides."""
+
+_MISSING = frozenset({sentences.NO_TABLE, sentences.NO_LAYER})
+_RAISED = "USER_RAISED_EXCEPTION"
+"""The class of an error whose sentence is the member's own."""
 
 _CATALOG = "org.apache.iceberg.exceptions."
 _SENTENCES = {
@@ -153,8 +158,12 @@ def _of_spark(code: str, message: str) -> Exception | None:
         return None
     text = _CODE.sub("", message)
     text = _CONTEXT.sub("", text)
-    text = _PLAN.sub("", text)
-    return SqlFailed(code, _clean(_SQLSTATE.sub("", text)))
+    text = _SQLSTATE.sub("", _PLAN.sub("", text))
+    if code in _MISSING:
+        code, text = sentences.of_missing(code, text)
+    elif code != _RAISED:
+        text = sentences.without_settings(sentences.without_catalog(text))
+    return SqlFailed(code, _clean(text))
 
 
 def _of_catalog(name: str, message: str) -> Exception | None:
@@ -163,8 +172,10 @@ def _of_catalog(name: str, message: str) -> Exception | None:
     if name not in _SENTENCES:
         return None
     code, before = _SENTENCES[name]
-    text = message.splitlines()[0] if message else ""
-    return SqlFailed(code, _clean(text.removeprefix(before)))
+    text = (message.splitlines() or [""])[0].removeprefix(before)
+    if code in _MISSING:
+        code, text = sentences.of_missing(code, text)
+    return SqlFailed(code, _clean(text))
 
 
 def _clean(text: str) -> str:

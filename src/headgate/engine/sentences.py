@@ -1,0 +1,48 @@
+"""Sentences of Spark and Iceberg, made of use to members: no advice that is refused here, and names that work."""
+
+import re
+
+NO_TABLE, NO_LAYER, NO_LAYER_NAMED = "TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "TABLE_NAME_WITHOUT_LAYER"
+_END = re.compile(r"(?<=[.!?])(?=\s)")
+_SETTING = re.compile(r"\bspark\.[a-z][\w.]+")
+_OWN = re.compile(r"`lake`\.(?=`)")
+_NAME = r"`(?:[^`]|``)*`"
+_QUOTED = re.compile(rf"{_NAME}(?:\.{_NAME})*")
+_PLAIN = re.compile(r"(?:Invalid (?:table identifier|namespace)|(?:Table|Namespace) does not exist): ?(.*)")
+_LOOK = "SHOW NAMESPACES lists the layers, and SHOW TABLES IN layer its tables"
+
+
+def without_settings(text: str) -> str:
+    """The text without advice about Spark's settings, which nobody changes here. Its first sentence always stays."""
+    first, *others = _END.split(text)
+    return first + "".join(part for part in others if not _SETTING.search(part))
+
+
+def without_catalog(text: str) -> str:
+    """The text with tables named as members name them."""
+    return _OWN.sub("", text)
+
+
+def of_missing(code: str, text: str) -> tuple[str, str]:
+    """The code and sentence for a table or layer that there is not; how it is written, if that is what is wrong."""
+    parts = _parts(text)
+    name = ".".join(parts)
+    if code == NO_TABLE and len(parts) == 1:
+        return NO_LAYER_NAMED, f"Name tables as layer.table: {name} is in no layer. {_LOOK}"
+    if code == NO_TABLE:
+        inside = f"SHOW TABLES IN {parts[0]} lists those of the layer" if parts else _LOOK
+        return NO_TABLE, f"There is no table {name} that you may see; {inside}"
+    if not parts:
+        return NO_LAYER, f"Say in which layer: {_LOOK}"
+    return NO_LAYER, f"There is no layer {name} that you may see; {_LOOK}"
+
+
+def _parts(text: str) -> list[str]:
+    """The parts of the name that a sentence is about, without the catalog's own."""
+    plain = _PLAIN.match(text)
+    if plain is not None:
+        found = [one for one in plain[1].strip().split(".") if one]
+    else:
+        quoted = _QUOTED.search(text)
+        found = [one[1:-1].replace("``", "`") for one in re.findall(_NAME, quoted[0])] if quoted else []
+    return found[1:] if len(found) > 1 and found[0] == "lake" else found
