@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyiceberg.exceptions import NoSuchTableError
 
 from headgate.catalog.config import ENDPOINTS
 from tests.catalog.support import MORE, ROWS, Lake, error_of, table_path
@@ -116,6 +117,20 @@ def test_a_namespace_of_several_levels_holds_nothing(events: Lake) -> None:
     answer = events.api("Tom").get("/iceberg/v1/namespaces/raw%1Fevents/tables/snapshots")
     assert error_of(answer) == (404, "NoSuchTableException")
     assert answer.json()["error"]["message"] == "Table does not exist: raw.events.snapshots"
+
+
+def test_a_table_without_data_is_told_apart_from_none_by_who_may_see_it(events: Lake) -> None:
+    for name in ("payments", "PAYMENTS"):
+        answer = events.api("Tom").get(table_path(name))
+        assert error_of(answer) == (404, "NoSuchTableException")
+        assert answer.json()["error"]["message"].startswith(f"Table raw.{name} was declared and has no data yet")
+    for who, path in (("Ana", table_path("payments")), ("Tom", table_path("absent"))):
+        answer = events.api(who).get(path)
+        assert answer.json()["error"]["message"] == f"Table does not exist: raw.{path.rpartition('/')[2]}"
+    with pytest.raises(NoSuchTableError, match=r"Table raw\.payments was declared and has no data yet"):
+        events.engine("Tom").load_table("raw.payments")
+    events.engine("Tom").create_table("raw.payments", ROWS.schema)
+    assert events.api("Tom").get(table_path("payments")).status_code == 200
 
 
 def test_case_does_not_matter(events: Lake) -> None:

@@ -11,7 +11,7 @@ from headgate.catalog.work import identify_work
 from headgate.kit.clock import now
 from headgate.tokens.service import revoke
 from headgate.workbench import queue
-from tests.support.company import Company
+from tests.support.company import Api, Company
 from tests.workbench.support import STATEMENTS, Hand, page_of, submit
 
 PAGE = pa.table({"n": [1]})
@@ -261,3 +261,17 @@ def test_only_the_worker_secret_opens_the_workers_routes(millrace_on_sqlite: Com
     bare = millrace.client.post(f"/api/worker{path}", json=body)
     assert (bare.status_code, "headgate worker token" in bare.json()["detail"]) == (401, True)
     assert millrace.client.get(STATEMENTS, headers={"Authorization": f"Bearer {right}"}).status_code == 401
+
+
+def test_a_table_that_has_no_data_yet_is_told_from_one_that_is_missing(millrace: Company) -> None:
+    """To Spark, neither is there; the catalog knows which it was asked for, and who may see it."""
+    for member, says in (("Tess", "Table raw.payments was declared and has no data yet"), ("Ana", "There is no table")):
+        statement, hand = submit(millrace, member, "SELECT * FROM raw.Payments"), Hand(millrace)
+        (job,) = hand.claim()
+        for name in ("pay", "payments"):
+            path = f"/iceberg/v1/namespaces/raw/tables/{name}"
+            assert Api(millrace.client, job["token"]).get(path).status_code == 404
+        told = {"error_code": "TABLE_OR_VIEW_NOT_FOUND", "error": "There is no table raw.Payments that you may see"}
+        assert hand.finish(job, "failed", **told).json() == {"state": "failed"}
+        error = millrace.as_(member).get(f"{STATEMENTS}/{statement}").json()["error"]
+        assert (error["code"], error["message"].startswith(says)) == ("TABLE_OR_VIEW_NOT_FOUND", True), error

@@ -5,7 +5,7 @@ from typing import NoReturn
 from headgate.access.decision import Decision
 from headgate.catalog import pointers
 from headgate.catalog.config import is_folder
-from headgate.catalog.errors import AlreadyExists, Forbidden, NoSuchNamespace, NoSuchTable
+from headgate.catalog.errors import AlreadyExists, Forbidden, NoSuchNamespace, NoSuchTable, NotWritten
 from headgate.catalog.names import Ident
 from headgate.catalog.pointers import Found
 from headgate.edge.call import Call
@@ -36,6 +36,8 @@ def require_table(call: Call, action: str, ident: Ident, found: Found) -> Decisi
     """The decision on a table that has a pointer; NoSuchTable if there is none that the caller may see."""
     if found.is_new and found.layer_id:
         return require_own(call, ident, found)
+    if found.pointer is None and may_know(call, found):
+        raise NotWritten(str(ident))
     try:
         if found.pointer is None:
             call.refuse(action, "table", None)

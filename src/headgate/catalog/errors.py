@@ -37,6 +37,18 @@ class NoSuchTable(IcebergError):
     status, code, title, type = 404, "not_found", "Table does not exist", "NoSuchTableException"
 
 
+class NotWritten(NoSuchTable):
+    """The table was declared, and the caller may see it; but nothing has written it, and there is nothing to load."""
+
+    title = "Table has no data yet"
+
+    def __init__(self, table: str) -> None:
+        super().__init__(
+            f"Table {table} was declared and has no data yet, nor columns: whoever may edit it gives it both by "
+            f"CREATE TABLE {table}, or by a pipeline that writes it"
+        )
+
+
 class NoSuchNamespace(IcebergError):
     """There is no such layer that the caller may see."""
 

@@ -11,6 +11,7 @@ from sqlalchemy.exc import IntegrityError
 
 from headgate.audit.events import READ
 from headgate.catalog import access, metadata, pointers
+from headgate.catalog.errors import NotWritten
 from headgate.catalog.models import work_load_table
 from headgate.catalog.names import Ident
 from headgate.catalog.pointers import Found, Pointer
@@ -78,7 +79,9 @@ def _seen(stages: Stages, ident: Ident) -> Seen:
             seen: Seen | Problem = _decided(call, ident, found)
         except Problem as problem:
             seen = problem
-        _write(call, ident, found, is_seen=isinstance(seen, Seen))
+        if isinstance(seen, NotWritten):
+            found = Found(found.layer_id)
+        _write(call, ident, found, is_seen=isinstance(seen, Seen | NotWritten))
         return seen
 
     seen = stages.read(look) or stages.write(look_and_write)
@@ -123,7 +126,7 @@ def _write(call: Call, ident: Ident, found: Found, *, is_seen: bool) -> None:
 
 
 def record(connection: Connection, work: Work, ident: Ident, found: Found | None) -> None:
-    """Write down what a probe or statement loaded; without a table, a name that does not exist for it."""
+    """Write down what a probe or statement loaded; without a table, a name for which there is nothing to load."""
     layer = found.layer_id if found else None
     table = found.table_id if found else None
     row = {"work_id": work.id, "ref": ident.ref, "table_id": table, "layer_id": layer}

@@ -128,4 +128,5 @@ work_load_table = Table(
     Column("table_id", Id),
     Column("layer_id", Id),
 )
-"""What a probe or statement loaded, by name; without a table, one that does not exist for it."""
+"""What a probe or statement loaded, by name. Without a table, one that does not exist for it; or, if it has a layer,
+one that its member may see and that has no data yet."""

@@ -4,8 +4,9 @@ Each function works in one write transaction. A claim counts the fence up; whate
 The work token lives from claim to end, so that nothing is committed for a statement that no longer runs.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,6 +14,7 @@ from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.engine import RowMapping
 
 from headgate.audit.events import DENIED, Event, record
+from headgate.catalog.errors import NotWritten
 from headgate.catalog.models import commit_table, work_load_table, work_token_table
 from headgate.catalog.work import end_work, open_work
 from headgate.config import Settings
@@ -213,6 +215,8 @@ def finish(
     _end_works(connection, now, row["id"])
     if row["state"] == "cancelling" and not has_committed(connection, row["id"]):
         return _end(connection, now, row["id"], "cancelled")
+    if outcome.error_code == MISSING:
+        outcome = _of_missing(connection, row["id"], outcome)
     if row["purpose"] == "probe" and outcome.error_code in {None, MISSING}:
         return _finish_probe(connection, now, row, outcome, save)
     if outcome.state != "succeeded":
@@ -229,6 +233,17 @@ def finish(
         "results_expire_at": now + timedelta(hours=settings.sql.results_hours),
     }
     return _end(connection, now, row["id"], "succeeded", **values)
+
+
+def _of_missing(connection: Connection, statement: str, outcome: Outcome) -> Outcome:
+    """What came of a statement for which a table was not there: one that its member sees may only have no data yet."""
+    joined = work_load_table.join(work_token_table, _works.id == _loads.work_id)
+    empty = _loads.table_id.is_(None) & _loads.layer_id.is_not(None)
+    query = select(_loads.ref).select_from(joined).where(_works.statement_id == statement, empty)
+    for ref in connection.execute(query.order_by(_loads.ref)).scalars():
+        if re.search(rf"(?<![\w.]){re.escape(ref)}(?!\w)", outcome.error or "", re.IGNORECASE):
+            return replace(outcome, error=NotWritten(ref).detail)
+    return outcome
 
 
 def _note_refusal(connection: Connection, now: datetime, row: RowMapping, outcome: Outcome) -> None:
