@@ -1,6 +1,7 @@
 """MySQL and MariaDB, by PyMySQL, over a connection that was opened to an address that was judged."""
 
 import ssl
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -28,7 +29,7 @@ WHERE table_schema = %s AND constraint_name = 'PRIMARY' ORDER BY table_name, ord
 
 def test(asked: Asked) -> str:
     """Sign in, and tell as whom, to what, and how safely."""
-    with _signed_in(asked) as connection:
+    with signed_in(asked) as connection:
         version, user = _rows(connection, "SELECT VERSION(), CURRENT_USER()")[0]
         cipher = _rows(connection, "SHOW STATUS LIKE 'Ssl_version'")
         how = f"over {cipher[0][1]}" if cipher and cipher[0][1] else "without TLS"
@@ -39,7 +40,7 @@ def test(asked: Asked) -> str:
 def discover(asked: Asked) -> Streams:
     """The tables and views of the database, with their columns and keys."""
     streams, schema = Streams(asked.limit), asked.config["database"]
-    with _signed_in(asked) as connection:
+    with signed_in(asked) as connection:
         found: dict[str, dict[str, Any]] = {}
         for name, sort in _rows(connection, _TABLES, schema):
             if asked.wants(f"{schema}.{name}"):
@@ -62,13 +63,15 @@ def _rows(connection: Any, sql: str, *values: str) -> list[tuple[Any, ...]]:
 
 
 @contextmanager
-def _signed_in(asked: Asked) -> Iterator[Any]:
+def signed_in(asked: Asked, *, writing: bool = False) -> Iterator[Any]:
+    """A connection; if it is to write, each statement of it is a transaction of its own."""
     import pymysql  # noqa: PLC0415 - only a worker that is asked needs it
 
     config = asked.config
     with outgoing():
-        place = dial(config["host"], config["port"], asked.settings.outgoing, asked.deadline)
-        opened = place.connect(asked.deadline)
+        soon = min(asked.deadline, time.monotonic() + _CONNECT_SECONDS)
+        place = dial(config["host"], config["port"], asked.settings.outgoing, soon)
+        opened = place.connect(soon)
     seconds = min(asked.left, _CONNECT_SECONDS)
     connection = pymysql.Connection(
         host=place.name,
@@ -85,6 +88,7 @@ def _signed_in(asked: Asked) -> Iterator[Any]:
         local_infile=False,
         # Nothing of this machine's user goes along.
         read_default_file=None,
+        autocommit=writing,
         defer_connect=True,
     )
     try:

@@ -2,6 +2,7 @@
 
 import ssl
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from headgate.worker.answers.asked import Asked, Streams, outgoing
 from headgate.worker.steps.context import StepFailed
 
 _CONNECT_SECONDS = 20
+_LONGEST = 2_000_000_000
 _SSL_MODES = {"verify": "verify-full", "require": "require", "off": "disable"}
 _CLASSES = {"28": "WRONG_CREDENTIALS", "3D": "NO_SUCH_DATABASE", "42": "DENIED_THERE", "53": "UNREACHABLE"}
 
@@ -34,7 +36,7 @@ WHERE a.attrelid = ANY(%s) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.at
 
 def test(asked: Asked) -> str:
     """Sign in, and tell as whom, to what, and how safely."""
-    with _signed_in(asked) as connection:
+    with signed_in(asked) as connection:
         version, user = connection.execute(_ABOUT).fetchone()
         how = "over TLS" if connection.pgconn.ssl_in_use else "without TLS"
         return f"PostgreSQL {version.split()[0]}, as {user}, {how}"
@@ -43,7 +45,7 @@ def test(asked: Asked) -> str:
 def discover(asked: Asked) -> Streams:
     """The tables and views that the user may read, with their columns and keys."""
     streams = Streams(asked.limit)
-    with _signed_in(asked) as connection:
+    with signed_in(asked) as connection:
         oids = []
         for oid, name, sort in connection.execute(_TABLES):
             if asked.wants(name):
@@ -62,12 +64,15 @@ def discover(asked: Asked) -> Streams:
 
 
 @contextmanager
-def _signed_in(asked: Asked) -> Iterator[Any]:
+def signed_in(asked: Asked, *, writing: bool = False) -> Iterator[Any]:
+    """A connection, each statement of which is a transaction of its own; it can write only if asked to."""
     import psycopg  # noqa: PLC0415 - only a worker that is asked needs it
 
     config = asked.config
+    limit = f"-c statement_timeout={min(int(asked.left * 1000), _LONGEST)}"
     with outgoing():
-        place = dial(config["host"], config["port"], asked.settings.outgoing, asked.deadline)
+        soon = min(asked.deadline, time.monotonic() + _CONNECT_SECONDS)
+        place = dial(config["host"], config["port"], asked.settings.outgoing, soon)
     addresses = [str(one) for one in place.addresses]
     with _authority(config) as roots:
         try:
@@ -81,13 +86,14 @@ def _signed_in(asked: Asked) -> Iterator[Any]:
                 sslmode=_SSL_MODES[config["tls"]],
                 sslrootcert=roots,
                 connect_timeout=max(2, int(min(asked.left, _CONNECT_SECONDS))),
-                options=f"-c statement_timeout={int(asked.left * 1000)} -c default_transaction_read_only=on",
+                options=limit if writing else f"{limit} -c default_transaction_read_only=on",
+                keepalives_idle=60,
                 application_name="headgate",
                 autocommit=True,
                 # Nothing of this machine's user goes along: no certificate, no Kerberos ticket, no password file.
                 sslcertmode="disable",
                 gssencmode="disable",
-                passfile="/dev/null",
+                passfile="/dev/null/none",
             ) as connection:
                 yield connection
         except psycopg.Error as error:
