@@ -138,14 +138,14 @@ def _predicates(database: Database, place: str, where: str, columns: list[Column
     if wanted is None or wanted.parts < 2:
         return []
     dialect, own = database.dialect, _column(columns, wanted.column, asked)
-    if own.order is None:
+    if own.order in (None, "string"):
         told = f"in_parts: {own.name} is {own.type}; choose a column of numbers, dates or times"
         raise StepFailed("NOT_IN_PARTS", told)
     name = dialect.quoted(own.name)
     bounds = [dialect.text(f"{which}({name})") for which in ("MIN", "MAX")]
     asked_for = ", ".join(f"{one} AS {dialect.quoted(f'b{place}')}" for place, one in enumerate(bounds))
     low, high = database.query(f"SELECT {asked_for} FROM {place}{where}").collect()[0]
-    limits = parts.limits(low, high, own.order, wanted.parts)
+    limits = parts.limits(low, high, own.order or "", wanted.parts)
     literals = [dialect.literal(own, one) or "" for one in limits]
     return parts.conditions(dialect.quoted(_PART), literals)
 
