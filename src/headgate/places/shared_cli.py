@@ -65,14 +65,15 @@ def place_given(
 
     if kind is None and file is None and not fields:
         return None
-    found: Any = dict(now or {})
+    found = dict(now or {})
     if file is not None:
         try:
-            found = json.loads(text_of(file))
+            read: Any = json.loads(text_of(file))
         except ValueError as error:
             raise Invalid(f"{file} is not JSON: {error}") from None
-        if not isinstance(found, dict):
+        if not isinstance(read, dict):
             raise Invalid(f"{file} must hold an object with the fields of the place")
+        found = read
     if kind is not None:
         found["kind"] = kind
     for one in fields or ():
