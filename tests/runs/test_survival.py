@@ -123,6 +123,6 @@ def test_a_worker_that_slept_commits_nothing(idle: Plant, tmp_path: Path) -> Non
     lose(idle.millrace)
     with mortal(idle, tmp_path):
         assert idle.ended("Tess", run)["state"] == "succeeded"
-    with idle.spark.session(job["token"]) as session, pytest.raises(Exception, match=r"NOT_FOUND|401|denied"):
+    with idle.spark.session(job["token"]) as session, pytest.raises(Exception, match="valid token"):
         list(session.run("INSERT INTO trusted.slept VALUES (1, 2)").batches)
     assert totals(idle, "trusted.slept") == [[100, 100, 9900]]
