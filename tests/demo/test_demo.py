@@ -43,9 +43,9 @@ def _moved(flow: str) -> None:
     assert flow.count(": succeeded.") == 4
     assert "warning: 1 of 5 rows of raw.customers have a value in email that does not match the pattern" in flow
     second, _, asked = flow.partition("13. A history follows")[2].partition("14. Ana may see")
-    assert second.count("a while ago") == 1
+    assert "a while ago" in second
     versions = [line.split()[-2:] for line in second.splitlines() if "Weir Café" in line]
-    assert versions == [["east", "false"], ["west", "true"]]
+    assert versions == [["east", "no"], ["west", "yes"]]
     by_ana, by_bea = asked.split("(as Ana)")[1].split("(as Bea)")
     assert [by_ana.count(region) for region in ("east", "north", "south", "west")] == [1, 1, 1, 1]
     assert "TABLE_OR_VIEW_NOT_FOUND" in by_bea
