@@ -180,7 +180,9 @@ def fill(source: Any, count: int, begin: int = 1) -> None:
         f"({n}, '2026-01-01 {n // 3600 % 24:02}:{n // 60 % 60:02}:{n % 60:02}', '2026-01-{1 + n % 28:02}', 'n{n}')"
         for n in range(begin, begin + count)
     )
-    source.run(f"INSERT INTO shop.orders VALUES {rows}")
+    # The times are meant as UTC, whatever the server's own zone.
+    zone = () if isinstance(source, Postgres) else ("SET time_zone = '+00:00'",)
+    source.run(*zone, f"INSERT INTO shop.orders VALUES {rows}")
 
 
 @pytest.mark.parametrize("column", ["id", "at", "day"])
@@ -297,15 +299,15 @@ def test_what_the_database_refuses_is_told(source: Any, postgres: Postgres) -> N
         source.land("shop.none")
     assert (failed.value.code, failed.value.passing) == ("WRONG_CREDENTIALS", False)
     assert PASSWORD not in failed.value.message
-    source.endpoint.config |= {"user": good["user"], "database": "nowhere"}
+    source.endpoint.config.update({"user": good["user"], "database": "nowhere"})
     with pytest.raises(StepFailed, match="no such database") as failed:
         source.land("shop.none")
     assert failed.value.code == "NO_SUCH_DATABASE"
-    source.endpoint.config |= {"database": good["database"], "tls": "verify"}
+    source.endpoint.config.update({"database": good["database"], "tls": "verify"})
     with pytest.raises(StepFailed, match="No safe connection") as failed:
         source.land("shop.none")
     assert failed.value.code == "TLS"
-    source.endpoint.config |= {"tls": "off", "port": 1}
+    source.endpoint.config.update({"tls": "off", "port": 1})
     with pytest.raises(StepFailed, match=r"127\.0\.0\.1:1 cannot be reached: Connection refused") as failed:
         source.land("shop.none")
     assert (failed.value.code, failed.value.passing) == ("UNREACHABLE", True)
