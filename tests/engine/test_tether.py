@@ -170,6 +170,9 @@ launched(Path({str(tmp_path)!r}), "{mark} = 1; import time; time.sleep(60)")
     assert not any(started(pid) == began for pid, began in told)
 
 
+ROOT_OF_A_TREE = "import subprocess, sys; subprocess.run([sys.executable, '-S', '-c', sys.argv[1]])"
+
+
 def test_without_control_groups_the_watch_sees_the_same(tmp_path: Path) -> None:
     """The exact sum of what forked processes hold: what they share counts once."""
     shared = "held = bytearray(60 << 20)\nfor place in range(0, len(held), 4096): held[place] = 1\n"
@@ -178,9 +181,11 @@ def test_without_control_groups_the_watch_sees_the_same(tmp_path: Path) -> None:
         + "import os, time\nfor _ in range(6):\n    if os.fork() == 0: time.sleep(60); os._exit(0)\ntime.sleep(60)"
     )
     for source, found in ((code, None), (FORKED_MEMORY, "memory"), (THREADS, "threads")):
-        with subprocess.Popen([sys.executable, "-S", "-c", source], start_new_session=True) as child:
+        # In a tree of its own: this process may have started servers for other tests.
+        command = [sys.executable, "-S", "-c", ROOT_OF_A_TREE, source]
+        with subprocess.Popen(command, start_new_session=True) as child:
             try:
-                told = _watched(os.getpid(), Limits(**limits(tmp_path)), 4.0 if found is None else 30.0)
+                told = _watched(child.pid, Limits(**limits(tmp_path)), 4.0 if found is None else 30.0)
                 assert (told.kind if told else None) == found
             finally:
                 for pid in (*below(child.pid), child.pid):

@@ -49,7 +49,8 @@ def test_wrong_limits_are_said(millrace: Company, body: dict[str, Any], status: 
 def test_nobody_narrows_to_what_they_cannot_see(millrace: Company) -> None:
     hidden, missing = (make(millrace, "Ben", only=[f"table:raw.{name}"]) for name in ("orders", "nothing"))
     assert hidden.status_code == missing.status_code == 404
-    assert hidden.json()["detail"] == missing.json()["detail"]
+    # The name is the caller's own word; all else is the same.
+    assert hidden.json()["detail"].replace("orders", "nothing") == missing.json()["detail"]
 
 
 def test_own_tokens_are_ended_and_admins_end_any(millrace: Company) -> None:

@@ -1,11 +1,10 @@
 """Why a Manager may not make one grant though they may make others: access model, section 4."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 from headgate.access.atoms import BELOW_MANAGER, NOT_TO_SELF, ends_with_own
 from headgate.access.book import BOOK, Book
 from headgate.access.facts import GrantDraft, Item, Layer, Subject
-from headgate.kit.clock import iso
 
 MANAGER = 3
 
@@ -30,5 +29,5 @@ def own_end(maker: Subject, resource: Layer | Item) -> datetime | None:
 
 
 def _end(own: datetime | None) -> str:
-    until = f" at {iso(own)}" if own else ""
+    until = f" at {own.astimezone(UTC).isoformat().replace('+00:00', 'Z')}" if own else ""
     return f"your own Manager grant ends{until}, and no grant by it ends later; give `expires`, not after that"
