@@ -88,7 +88,7 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
 def test_the_command_line_prints_rows_and_writes_files(up: Up, tmp_path: Path) -> None:
     done = up.headgate("sql", "SELECT id, id * 2 AS twice FROM range(3)")
     assert done.returncode == 0, done.stderr
-    assert [line.split() for line in done.stdout.splitlines()] == [["ID", "TWICE"], ["0", "0"], ["1", "2"], ["2", "4"]]
+    assert [line.split() for line in done.stdout.splitlines()] == [["id", "twice"], ["0", "0"], ["1", "2"], ["2", "4"]]
     assert up.headgate("sql", "SELECT id FROM range(2)", "--format", "csv").stdout == "id\n0\n1\n"
     found = json.loads(up.headgate("sql", "SELECT 1 AS n", "--format", "json").stdout)
     assert (found["rows"], found["truncated"]) == ([[1]], False)
@@ -107,7 +107,7 @@ def test_saved_queries_on_the_command_line(up: Up) -> None:
     made = up.headgate("saved", "save", "Twice", "SELECT id * 2 AS twice FROM raw.kept")
     assert "it reads raw.kept" in made.stdout, made.stderr
     assert "SELECT id * 2" in up.headgate("saved", "show", "twice").stdout
-    assert up.headgate("saved", "run", "Twice").stdout.strip() == "No rows."
+    assert up.headgate("saved", "run", "Twice").stdout.strip() == "No rows. Columns: twice"
     assert up.headgate("saved", "rename", "Twice", "Double").returncode == 0
     assert "Double" in up.headgate("saved", "list").stdout
     assert up.headgate("saved", "delete", "Double").stdout == "Deleted Double.\n"
