@@ -20,7 +20,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 def complain(message: str) -> None:
     """Say what is wrong."""
-    print(f"error: {_printable(message)}", file=sys.stderr)
+    print(f"error: {printable(message)}", file=sys.stderr)
 
 
 def fail(message: str, status: int = FAILED) -> NoReturn:
@@ -29,7 +29,7 @@ def fail(message: str, status: int = FAILED) -> NoReturn:
     raise typer.Exit(status)
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Text that cannot steer the terminal."""
     return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
@@ -48,7 +48,7 @@ def print_table(
     """
     found, shown = [[_cell(value) for value in row] for row in rows], [_cell(column) for column in columns]
     if not found:
-        print(_printable(empty))
+        print(printable(empty))
         return
     if not sys.stdout.isatty():
         widths = [max(len(row[n]) for row in [shown, *found]) for n in range(len(shown))]
@@ -74,7 +74,7 @@ def _cell(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, list | tuple):
         return ", ".join(str(one) for one in value)
-    return _printable(str(value)).replace("\n", "\N{REPLACEMENT CHARACTER}")
+    return printable(str(value)).replace("\n", "\N{REPLACEMENT CHARACTER}")
 
 
 def _about_database(error: Exception) -> str:

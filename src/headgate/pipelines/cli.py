@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headgate.cli.output import Json, print_json, print_table, told
+from headgate.cli.output import Json, print_json, print_table, printable, told
 
 if TYPE_CHECKING:
     from headgate.cli.client import Client
@@ -95,7 +95,7 @@ def _tell(client: "Client", pipeline: str, done: str, *, as_json: bool) -> None:
         return
     print(f"{done} {found['name']!r} ({pipeline}).")
     if found["unresolved"]:
-        print(f"It cannot start yet: {found['unresolved']}. Save it again when that is there.")
+        print(printable(f"It cannot start yet: {found['unresolved']}. Save it again when that is there."))
 
 
 @app.command("list")
@@ -303,7 +303,7 @@ def plan(
     rows = ((one["name"] or "(hidden)", one["mode"], one["level"], one["held"]) for one in found["needs"])
     print_table(("table", "mode", "needs", "held"), rows, empty="It reads and writes no table.")
     for problem in found["problems"]:
-        print(f"\n{problem}.")
+        print(printable(f"\n{problem}."))
 
 
 @app.command()

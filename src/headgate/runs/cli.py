@@ -1,11 +1,11 @@
 """`headgate run`: start pipelines, follow their runs, stop them."""
 
-import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headgate.cli.output import Json, print_json, print_table, told
+from headgate.cli.bar import Bar
+from headgate.cli.output import Json, print_json, print_table, printable, told
 
 if TYPE_CHECKING:
     from headgate.cli.client import Client
@@ -53,71 +53,37 @@ def _parameter(text: str) -> tuple[str, Any]:
 def watch(client: "Client", run: str) -> dict[str, Any]:
     """Follow a run to its end: its log as it comes, and on a terminal a bar. Breaking off leaves it running."""
     after = -1
-    with _Bar() as bar:
+    with _RunBar() as bar:
         try:
             while True:
                 found = client.get(f"/api/runs/{run}/log", after=after, wait=_LOOK_EVERY)
                 for line in found["items"]:
-                    bar.line(line)
+                    bar.told(line)
                 after = found["next"]
                 shown: dict[str, Any] = client.get(f"/api/runs/{run}")
                 bar.show(shown)
                 if found["ended"] and shown["state"] in ENDED:
                     return shown
         except KeyboardInterrupt:
-            bar.line({"level": "info", "text": f"The run goes on; `headgate run cancel {run}` stops it."})
+            bar.told({"level": "info", "text": f"The run goes on; `headgate run cancel {run}` stops it."})
             raise typer.Exit(INTERRUPTED) from None
 
 
-class _Bar:
+class _RunBar(Bar):
     """How far a run is, on the terminal; without one, only the lines of its log."""
 
-    def __init__(self) -> None:
-        self._progress: Any = None
-        self._task: Any = None
-
-    def __enter__(self) -> "_Bar":
-        if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-            columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[more]}"))
-            self._progress = Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
-            self._progress.start()
-            self._task = self._progress.add_task("queued", total=None, more="")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._progress is not None:
-            self._progress.stop()
-
-    def line(self, line: dict[str, Any]) -> None:
+    def told(self, line: dict[str, Any]) -> None:
         """Print a line of the log."""
-        mark = {"warning": "warning: ", "error": "error: "}.get(line["level"], "")
-        text = "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in line["text"])
-        if self._progress is not None:
-            from rich.text import Text
-
-            self._progress.console.print(Text(f"{mark}{text}"))
-        else:
-            print(f"{mark}{text}", file=sys.stderr)
+        self.line({"warning": "warning: ", "error": "error: "}.get(line["level"], "") + line["text"])
 
     def show(self, run: dict[str, Any]) -> None:
         """Draw it as it is now: the step, and Spark's tasks of it."""
-        if self._progress is None:
-            return
         steps = run["steps"]
         done = sum(one["state"] == "succeeded" for one in steps)
         now = next((one["title"] for one in steps if one["state"] == "running"), run["state"])
         far = run["progress"] or {"tasks_done": 0, "tasks_total": 0}
         tasks = f", {far['tasks_done']}/{far['tasks_total']} tasks" if far["tasks_total"] else ""
-        self._progress.update(
-            self._task,
-            description=now[:60],
-            total=len(steps) or None,
-            completed=done,
-            more=f"{done}/{len(steps)} steps{tasks}" if steps else "",
-        )
+        self.draw(now[:60], done, len(steps), f"{done}/{len(steps)} steps{tasks}" if steps else "")
 
 
 def _print(run: dict[str, Any], *, as_json: bool) -> None:
@@ -126,7 +92,7 @@ def _print(run: dict[str, Any], *, as_json: bool) -> None:
         return
     print(f"Run {run['id']}: {run['state']}.")
     if run["error"]:
-        print(f"[{run['error_code']}] {run['error']}")
+        print(printable(f"[{run['error_code']}] {run['error']}"))
     if run["steps"]:
         rows = (
             (one["number"] + 1, one["title"], one["state"], one["rows_out"], one["rejected"], _checked(one))
@@ -211,9 +177,9 @@ def log(run: Run, as_json: Json = False) -> None:
     if as_json:
         print_json(lines)
         return
-    with _Bar() as bar:
+    with _RunBar() as bar:
         for line in lines:
-            bar.line({**line, "text": f"{line['at'][:19]} {line['text']}"})
+            bar.told({**line, "text": f"{line['at'][:19]} {line['text']}"})
 
 
 @app.command()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headgate.cli.bar import Bar
 from headgate.cli.output import Json, print_json, print_table, told
 from headgate.cli.words import Sends
 
@@ -126,51 +127,23 @@ def follow(client: "Client", statement: str, limit: int | None) -> dict[str, Any
     from headgate.workbench.following import run
 
     try:
-        with _breaking_off(), _Bar() as bar:
+        with _breaking_off(), _StatementBar() as bar:
             return run(client.request, statement, limit, seen=bar.show)
     except KeyboardInterrupt as error:
         print("Cancelled.", file=sys.stderr)
         raise typer.Exit(TERMINATED if isinstance(error, _Terminated) else INTERRUPTED) from None
 
 
-class _Bar:
+class _StatementBar(Bar):
     """How far a statement is, on the terminal; nothing if there is none."""
-
-    def __init__(self) -> None:
-        self._progress: Any = None
-        self._task: Any = None
-
-    def __enter__(self) -> "_Bar":
-        if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-            columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[more]}"))
-            self._progress = Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
-            self._progress.start()
-            self._task = self._progress.add_task("queued", total=None, more="")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._progress is not None:
-            self._progress.stop()
 
     def show(self, found: dict[str, Any]) -> None:
         """Draw it as it is now."""
-        if self._progress is None:
-            return
         far = found["progress"] or {"stages": [], "tasks_done": 0, "tasks_total": 0, "bytes_read": 0}
-        done = sum(1 for one in far["stages"] if one["complete"])
-        more = f"{far['tasks_done']}/{far['tasks_total']} tasks, stage {min(done + 1, len(far['stages']))} of " + str(
-            len(far["stages"])
-        )
-        self._progress.update(
-            self._task,
-            description=found["state"],
-            total=far["tasks_total"] or None,
-            completed=far["tasks_done"],
-            more=more if far["stages"] else "",
-        )
+        stages, tasks = far["stages"], f"{far['tasks_done']}/{far['tasks_total']} tasks"
+        done = sum(1 for one in stages if one["complete"])
+        more = f"{tasks}, stage {min(done + 1, len(stages))} of {len(stages)}" if stages else ""
+        self.draw(found["state"], far["tasks_done"], far["tasks_total"], more)
 
 
 def write_rows(client: "Client", found: dict[str, Any], as_: Format, output: Path | None) -> None:
