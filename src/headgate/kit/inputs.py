@@ -1,5 +1,6 @@
 """Bodies of requests: what every text in them must be, and that they hold no field that nobody reads."""
 
+import math
 from difflib import get_close_matches
 from typing import Any
 
@@ -7,12 +8,13 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, ValidationError, model
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 _MOST = 100_000
+_LONGEST_BITS = 1000
 _LONGEST_NAME = 100
 _MOST_NAMES = 10
 
 
 def check_texts(value: Any) -> None:
-    """Refuse texts that no database and no answer can hold: with half a character, or the character zero."""
+    """Refuse texts and numbers that no database and no answer can hold."""
     pending, seen = [value], 0
     while pending:
         found = pending.pop()
@@ -22,6 +24,10 @@ def check_texts(value: Any) -> None:
         if isinstance(found, str):
             if "\0" in found or any("\ud800" <= c <= "\udfff" for c in found):
                 raise ValueError("a text holds the character zero, or half of a surrogate pair")
+        elif isinstance(found, float) and not math.isfinite(found):
+            raise ValueError("a number is too large, or none; JSON knows neither NaN nor Infinity")
+        elif isinstance(found, int) and found.bit_length() > _LONGEST_BITS:
+            raise ValueError("a number has more than 300 digits")
         elif isinstance(found, dict):
             pending += [*found, *found.values()]
         elif isinstance(found, list):
