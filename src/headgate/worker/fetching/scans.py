@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from headgate.worker.steps.context import StepFailed
 
@@ -100,7 +100,8 @@ def condition(
 
     try:
         kind = str(metadata.schema().find_field(column or "").field_type)
-        return GreaterThanOrEqual(column or "", _literal(kind, value, look_back))  # type: ignore[call-arg, misc]
+        at_least: Any = GreaterThanOrEqual
+        return cast("BooleanExpression", at_least(column or "", _literal(kind, value, look_back)))
     except (ValueError, ArithmeticError):
         return AlwaysTrue()
 
