@@ -27,6 +27,7 @@ from headgate.config import Settings
 from headgate.edge.call import Call
 from headgate.edge.routes import Stages
 from headgate.errors import Problem
+from headgate.kit.crash import crash_point
 from headgate.kit.db import Busy, is_out_of_reach
 from headgate.warehouse.store import Store
 
@@ -73,6 +74,7 @@ def commit(stages: Stages, changes: Sequence[Change]) -> list[Planned]:
 def _make(stages: Stages, changes: Sequence[Change], found: Sequence[Found | Place]) -> list[Planned]:
     store = stages.services.store
     planned = _plan_all(stages, changes, found)
+    crash_point("server: metadata written")
     try:
         stages.write(lambda call: _move_all(call, planned))
     except (Problem, Busy, _Moved) as error:
@@ -85,6 +87,7 @@ def _make(stages: Stages, changes: Sequence[Change], found: Sequence[Found | Pla
         if is_out_of_reach(error):
             raise CommitUnknown("The database was lost on the way; look whether the commit was made") from error
         raise
+    crash_point("server: committed")
     return planned
 
 

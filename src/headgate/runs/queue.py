@@ -238,6 +238,12 @@ def owned(connection: Connection, run: str, worker: str, fence: int) -> RowMappi
     return found
 
 
+def ended_by(connection: Connection, run: str, worker: str, fence: int) -> str | None:
+    """The state of a run that this worker has ended with this fence: it may not have heard the answer."""
+    mine = (_runs.id == run, _runs.worker_id == worker, _runs.fence == fence, _runs.state.in_(ENDED))
+    return connection.execute(select(_runs.state).where(*mine)).scalar()
+
+
 @dataclass(frozen=True, slots=True)
 class Beat:
     """What a worker says of a run that it has."""

@@ -14,6 +14,7 @@ from headgate.edge.call import Call, Caller
 from headgate.edge.services import Services
 from headgate.errors import Problem
 from headgate.kit.clock import now
+from headgate.kit.crash import crash_point
 from headgate.kit.db import Database
 from headgate.kit.log import get_logger
 from headgate.lakehouse import files_repository
@@ -103,14 +104,17 @@ def _move(services: Services, run: RowMapping, staged: str, file: StagedFile) ->
             _write(store, volume_file(volume, file.id), source)
     except Missing:
         return
+    crash_point("server: file written")
     new = NewFile(file.id, volume, file.path, file.size, file.sha256, media_type(None, file.path))
     try:
         old = services.database.write(lambda connection: _place(services, connection, run, new))
     except Problem:
         discard(store, volume, file.id)
         raise
+    crash_point("server: file placed")
     discard(store, volume, old)
     store.delete(staged)
+    crash_point("server: file moved")
 
 
 def _place(services: Services, connection: Connection, run: RowMapping, new: NewFile) -> str | None:

@@ -13,6 +13,7 @@ from headgate.edge.routes import Audit, GovernedRouter, Stages
 from headgate.edge.services import Services
 from headgate.errors import Conflict, NotFound, Unavailable
 from headgate.kit.clock import now
+from headgate.kit.crash import crash_point
 from headgate.pipelines.steps import to_json
 from headgate.places.opening import open_endpoint
 from headgate.runs import finishing, log, queue, staged_files, steps, volumes
@@ -83,7 +84,10 @@ def claim_runs(stages: Stages, body: RunClaimIn, wait: Wait = 0) -> RunClaims:
             log.add(call.connection, call.settings, one.id, [(call.now, "error", one.reason)])
         return [job for one in claimed if (job := _job(call, one)) is not None]
 
-    return RunClaims(jobs=stages.write(work))
+    found = stages.write(work)
+    if found:
+        crash_point("server: claimed")
+    return RunClaims(jobs=found)
 
 
 def _job(call: Call, claimed: queue.Claimed) -> RunJobOut | None:
@@ -208,6 +212,7 @@ def report_step(stages: Stages, run_id: RunPath, number: Annotated[int, Path(ge=
             steps.note_step(call.connection, call.now, row, number, body.state, dict(result))
 
     stages.write(work)
+    crash_point(f"server: step {number} {body.state}")
     return Noted(id=run_id)
 
 
@@ -261,13 +266,18 @@ def keep_artifact(
 )
 def finish_run(stages: Stages, run_id: RunPath, body: RunFinishIn) -> RunState:
     """What came of a run. One that succeeded is published: all its outputs in one transaction, or, if another has
-    changed one of them since, none, and it begins anew.
+    changed one of them since, none, and it begins anew. Told again by the same worker, nothing is done twice.
     """
     outcome = finishing.Outcome(body.state, body.error_code, body.error)
 
     def work(call: Call) -> str:
+        ended = queue.ended_by(call.connection, run_id, body.worker, body.fence)
+        if ended is not None:
+            return ended
         row = queue.owned(call.connection, run_id, body.worker, body.fence)
-        return finishing.finish(call.services, call.connection, call.now, row, outcome)
+        state = finishing.finish(call.services, call.connection, call.now, row, outcome)
+        crash_point(f"server: finishing {state}")
+        return state
 
     try:
         state = stages.write(work)
@@ -277,6 +287,7 @@ def finish_run(stages: Stages, run_id: RunPath, body: RunFinishIn) -> RunState:
     except finishing.REFUSALS as error:
         refused = str(error)
         state = stages.write(lambda call: _blocked(call, run_id, body, refused))
+    crash_point(f"server: finished {state}")
     stages.services.watch.ring()
     if state == "succeeded":
         unmoved = staged_files.move_outputs(stages.services, run_id)

@@ -13,10 +13,10 @@ from typing import Any
 from headgate.config import Settings
 from headgate.engine.errors import EngineDown, Refused, SqlFailed
 from headgate.kit.clock import now
+from headgate.kit.crash import crash_point
 from headgate.kit.log import get_logger
 from headgate.pipelines.planning import title
 from headgate.pipelines.steps import AnyStep
-from headgate.worker.crash import crash_point
 from headgate.worker.link import Dropped
 from headgate.worker.run_link import RunLink
 from headgate.worker.steps.context import Context, Result, RunJob, Session, StepFailed, Stopped

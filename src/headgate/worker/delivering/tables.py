@@ -11,11 +11,11 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+from headgate.kit.crash import crash_point
 from headgate.pipelines.sendings import table_of
 from headgate.worker.answers import mysql as mysql_answers
 from headgate.worker.answers import postgresql as postgresql_answers
 from headgate.worker.answers.asked import Asked
-from headgate.worker.crash import crash_point
 from headgate.worker.delivering.database import CUT_OFF, LEDGER, TAKEN, Database, Place, name_of
 from headgate.worker.delivering.fitting import Fitted, fitted, new_columns
 from headgate.worker.delivering.mysql import MySql
