@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
+from headgate.kit import crash
 from headgate.places.sections import DeliveriesSettings, SourcesSettings
 from headgate.runs.sections import RunsSettings
 from headgate.sections import (
@@ -123,7 +124,7 @@ def _instead(name: str) -> str:
 
 def _check_variables(environ: Mapping[str, str]) -> None:
     """A misspelt variable is an error, not a setting that silently stays as it was."""
-    own = {FILE_VARIABLE, f"{PREFIX}SERVER_URL", f"{PREFIX}TOKEN", f"{PREFIX}WORKER_TOKEN"}
+    own = {FILE_VARIABLE, f"{PREFIX}SERVER_URL", f"{PREFIX}TOKEN", f"{PREFIX}WORKER_TOKEN", crash.VARIABLE}
     known = {name.upper() for name, _, _ in described(Settings)}
     for variable in environ:
         if variable.startswith(PREFIX) and variable not in own:

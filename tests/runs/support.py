@@ -81,4 +81,4 @@ class RunHand:
 
 def lose(millrace: Company) -> None:
     """As if every lease had run out a while ago."""
-    cleaning.sweep(millrace.database, now() + timedelta(minutes=5))
+    cleaning.Sweeper(millrace.settings, millrace.database).sweep(now() + timedelta(minutes=5))

@@ -1,5 +1,6 @@
 """Runs between members and workers: who gets them, what survives a worker, what ends them."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -70,6 +71,17 @@ def test_of_runs_with_an_output_in_common_one_is_under_way(millrace: Company) ->
     hand.do(jobs[first])
     hand.finish(jobs[first])
     assert [job["id"] for job in hand.claim()] == [second]
+
+
+def test_of_many_workers_that_claim_at_once_each_run_has_one(millrace: Company) -> None:
+    names = [f"Versions {number}" for number in range(12)]
+    made = [make(millrace, name=name, output=f"trusted.v{number}") for number, name in enumerate(names)]
+    runs = [start(millrace, pipeline) for pipeline in made]
+    hands = [RunHand(millrace) for _ in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        claimed = [job["id"] for jobs in pool.map(lambda hand: [*hand.claim(2), *hand.claim(2)], hands) for job in jobs]
+    claimed += [job["id"] for job in hands[0].claim(12)]
+    assert sorted(claimed) == sorted(runs)
 
 
 def test_cancel_of_one_that_waits_and_of_one_that_runs(millrace: Company) -> None:

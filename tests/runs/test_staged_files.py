@@ -83,7 +83,9 @@ def test_they_are_put_there_after_the_publish_and_the_newest_fence_counts(staged
     assert move_outputs(staged.services, staged.run) == []
     assert staged.files() == {"out/a.txt": "before"}, "a run that is not published puts nothing anywhere"
     staged.set("succeeded")
-    assert unmoved(staged.company.database, staged.services.store) == [staged.run]
+    database, store = staged.company.database, staged.services.store
+    assert unmoved(database, store) == unmoved(database, store, now() + timedelta(seconds=1)) == [staged.run]
+    assert unmoved(database, store, now() - timedelta(seconds=20)) == [], "its server may be about to"
     assert move_outputs(staged.services, staged.run) == []
     assert staged.files() == {"out/a.txt": "new", "out/b.txt": "more"}
     assert staged.left() == []

@@ -5,22 +5,26 @@ import signal
 from pathlib import Path
 
 VARIABLE = "HEADGATE_CRASH_AT"
-"""The name of a point; or `@` and the path of a file that names one, which goes with the process that dies there."""
+"""The name of a point; or `@` and the path of a file that names some, a line each, for one death after the other."""
 
 
 def crash_point(name: str) -> None:
     """End here, at once and without a word, if this is the point that was asked for."""
     wanted = os.environ.get(VARIABLE)
-    if wanted and (_is_in_file(Path(wanted[1:]), name) if wanted[0] == "@" else wanted == name):
+    if wanted and (_is_next(Path(wanted[1:]), name) if wanted[0] == "@" else wanted == name):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _is_in_file(file: Path, name: str) -> bool:
-    """Whether a file names this point; then it is removed, so that the next process lives."""
+def _is_next(file: Path, name: str) -> bool:
+    """Whether this is the first point that a file names; then it goes from there, and the next process lives."""
     try:
-        if file.read_text(encoding="utf-8") != name:
-            return False
-        file.unlink()
+        first, _, rest = file.read_text(encoding="utf-8").partition("\n")
     except FileNotFoundError:
         return False
+    if first != name:
+        return False
+    if rest:
+        file.write_text(rest, encoding="utf-8")
+    else:
+        file.unlink(missing_ok=True)
     return True

@@ -1,6 +1,7 @@
 """What the scheduler does for runs: takes back what dead workers had, and deletes the record of those long over."""
 
 import threading
+import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
@@ -16,17 +17,42 @@ from headgate.runs.models import run_table
 from headgate.warehouse.store import Store
 
 AT_ONCE = 200
+MOVING = timedelta(seconds=20)
+"""How long a server may take to put the files of a run into their volumes, before another process looks after them."""
+SET_SECONDS = 5.0
+"""A clock that is off by more than this, by what has passed since the last look, was set."""
 _runs = run_table.c
 _log = get_logger("headgate.scheduler")
 
 
-def sweep(database: Database, now: datetime) -> None:
-    """Take back what dead workers had. A look costs one statement."""
-    with database.read() as connection:
-        if not queue.has_expired(connection, now):
+class Sweeper:
+    """Takes back what dead workers had. After the clock was set, those that live have time to renew their leases."""
+
+    def __init__(self, settings: Settings, database: Database, ticks: Callable[[], float] = time.monotonic) -> None:
+        self._database, self._lease, self._ticks = database, queue.lease(settings), ticks
+        self._seen: tuple[datetime, float] | None = None
+        self._patient_until = ticks()
+
+    def sweep(self, now: datetime) -> None:
+        """Look once. It costs one statement."""
+        self._note_clock(now)
+        if self._ticks() < self._patient_until:
             return
-    for run in database.write(lambda connection: queue.sweep(connection, now)):
-        _log.warning("a worker was lost", run=run)
+        with self._database.read() as connection:
+            if not queue.has_expired(connection, now, self._lease):
+                return
+        for run in self._database.write(lambda connection: queue.sweep(connection, now, self._lease)):
+            _log.warning("a worker was lost", run=run)
+
+    def _note_clock(self, now: datetime) -> None:
+        ticks, seen = self._ticks(), self._seen
+        self._seen = now, ticks
+        off = (now - seen[0]).total_seconds() - (ticks - seen[1]) if seen is not None else 0.0
+        if abs(off) > SET_SECONDS:
+            _log.warning("the clock was set", seconds=round(off))
+            self._patient_until = ticks + self._lease.total_seconds()
+        if seen is None or off < -SET_SECONDS:
+            self._database.write(lambda connection: queue.wait_no_longer(connection, now))
 
 
 def purge(
@@ -47,7 +73,7 @@ def purge(
 
 
 class Cleaner:
-    """Runs rounds of `purge` in a thread of their own, so that many files hold up nothing else."""
+    """Works on files in a thread of its own, so that many of them hold up nothing else."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -55,20 +81,34 @@ class Cleaner:
         self._thread: threading.Thread | None = None
 
     def nudge(self, now: datetime) -> None:
+        """Put what dead servers left into its volumes, and delete the record of runs long over."""
+        self._start(lambda: self._move(now), lambda: self._purge(now))
+
+    def nudge_moves(self, now: datetime) -> None:
+        """Put what dead servers left into its volumes."""
+        self._start(lambda: self._move(now))
+
+    def _start(self, *parts: Callable[[], None]) -> None:
         """Start a round, unless one is under way."""
         if self._thread is None or not self._thread.is_alive():
-            self._thread = threading.Thread(target=self._round, args=(now,), name="clean runs", daemon=True)
+            self._thread = threading.Thread(target=self._round, args=parts, name="clean runs", daemon=True)
             self._thread.start()
 
-    def _round(self, now: datetime) -> None:
+    def _round(self, *parts: Callable[[], None]) -> None:
         try:
-            database, store = self._services.database, self._services.store
-            for run in staged_files.unmoved(database, store):
-                staged_files.move_outputs(self._services, run)
-            staged_files.drop_staged(database, store)
-            purge(database, store, self._services.settings, now, self._stopping.is_set)
+            for part in parts:
+                part()
         except Exception as error:  # noqa: BLE001 - the next round tries again
-            _log.warning("cannot delete old runs right now", error=(str(error).splitlines() or [""])[0])
+            _log.warning("cannot clean up after runs right now", error=(str(error).splitlines() or [""])[0])
+
+    def _move(self, now: datetime) -> None:
+        for run in staged_files.unmoved(self._services.database, self._services.store, now - MOVING):
+            staged_files.move_outputs(self._services, run)
+
+    def _purge(self, now: datetime) -> None:
+        database, store = self._services.database, self._services.store
+        staged_files.drop_staged(database, store)
+        purge(database, store, self._services.settings, now, self._stopping.is_set)
 
     def close(self) -> None:
         """Begin no other; one that is cut short is taken up by the next process."""

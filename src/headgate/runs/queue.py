@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, or_, select, update
 from sqlalchemy.engine import RowMapping
 
 from headgate.catalog.models import commit_table, run_pointer_table, work_token_table
@@ -18,19 +18,18 @@ from headgate.catalog.work import Reach, end_work, open_reading, open_work
 from headgate.config import Settings
 from headgate.errors import Conflict
 from headgate.governance.questions import is_ready
+from headgate.kit.leases import CLOCKS_APART
 from headgate.lakehouse.models import lake_item_table, table_ref_table
 from headgate.pipelines import definitions
-from headgate.pipelines.models import pipeline_definition_table
 from headgate.pipelines.planning import Items, NoPlan, item_of, plan
 from headgate.pipelines.steps import AnyStep, RunNotebook, to_json
 from headgate.pipelines.texts import duration
 from headgate.runs.models import run_output_table, run_step_table, run_table
-from headgate.runs.starting import MOVED, moved
+from headgate.runs.starting import CannotStart, check_waited
 from headgate.runs.steps import begin_steps, memories
 
-LEASE = timedelta(seconds=30)
 SPARE = timedelta(minutes=2)
-"""How long a run's token outlives its time limit: the worker stops it before."""
+"""How long a run's token outlives its time limit: the worker stops it before, by a clock that nobody sets."""
 LOSSES = 3
 """How often a run whose worker or Spark was lost is begun again."""
 LOOK_AT = 200
@@ -41,7 +40,6 @@ ENDED = ("succeeded", "failed", "cancelled", "blocked", "skipped")
 HELD = (RUNNING, CANCELLING)
 
 _runs, _steps, _outputs, _own = run_table.c, run_step_table.c, run_output_table.c, run_pointer_table.c
-_definitions = pipeline_definition_table.c
 _works, _refs, _items, _commits = work_token_table.c, table_ref_table.c, lake_item_table.c, commit_table.c
 
 
@@ -116,9 +114,9 @@ def claim(
             claimed.append(_take(connection, now, settings, worker, row))
             taken |= outputs
         except NoPlan as error:
-            over.append(_over(connection, now, row["id"], "failed", "DEFINITION", str(error)))
+            over.append(_ended(connection, now, row["id"], "failed", "DEFINITION", str(error)))
         except _NotReady as error:
-            over.append(_over(connection, now, row["id"], "blocked", "BLOCKED", str(error)))
+            over.append(_ended(connection, now, row["id"], "blocked", "BLOCKED", str(error)))
     return claimed, over
 
 
@@ -132,7 +130,7 @@ def _lock(connection: Connection, run: str) -> bool:
     return connection.execute(mine).first() is not None
 
 
-def _over(connection: Connection, now: datetime, run: str, state: str, code: str, reason: str) -> Over:
+def _ended(connection: Connection, now: datetime, run: str, state: str, code: str, reason: str) -> Over:
     end(connection, now, run, state, code, reason)
     return Over(run, state, reason)
 
@@ -144,13 +142,21 @@ def _take(connection: Connection, now: datetime, settings: Settings, worker: str
             "Whom this pipeline acts for may not read all that it reads, write all that it writes, or use its "
             "connection or destination any more; someone who may saves it again"
         )
-    if moved(connection, _place_versions(connection, pipeline)):
-        raise _NotReady(MOVED)
+    try:
+        check_waited(connection, row)
+    except CannotStart as error:
+        raise _NotReady(str(error)) from None
     definition = definitions.parse(row["definition"])
     steps = plan(definition, Items.of(connection, pipeline))
     fence, seconds = row["fence"] + 1, _seconds(definition, settings)
     done = begin_steps(connection, row, steps, fence)
-    values = {"state": RUNNING, "fence": fence, "worker_id": worker, "lease_until": now + LEASE, "progress": None}
+    values = {
+        "state": RUNNING,
+        "fence": fence,
+        "worker_id": worker,
+        "lease_until": now + lease(settings),
+        "progress": None,
+    }
     times = {"started_at": row["started_at"] or now}
     connection.execute(update(run_table).where(_runs.id == row["id"]).values(**values, **times, plan=to_json(steps)))
     expires = now + timedelta(seconds=seconds) + SPARE
@@ -189,14 +195,14 @@ def _take(connection: Connection, now: datetime, settings: Settings, worker: str
     )
 
 
-def _place_versions(connection: Connection, pipeline: str) -> dict[str, int]:
-    query = select(_definitions.place_versions).where(_definitions.pipeline_id == pipeline)
-    return connection.execute(query).scalar() or {}
-
-
 def _seconds(definition: Any, settings: Settings) -> float:
     most = timedelta(hours=settings.runs.max_hours)
     return (min(duration(definition.timeout), most) if definition.timeout else most).total_seconds()
+
+
+def lease(settings: Settings) -> timedelta:
+    """How long a worker may be silent before its runs are taken back."""
+    return timedelta(seconds=settings.runs.lease_seconds)
 
 
 def reach(connection: Connection, pipeline: str) -> list[Reach]:
@@ -253,16 +259,22 @@ class Beat:
     progress: dict[str, Any] | None = None
 
 
-def beat(connection: Connection, now: datetime, worker: str, beats: Sequence[Beat]) -> tuple[list[str], list[str]]:
-    """Keep a worker's runs alive; which of them to stop, and which are no longer its own."""
+def beat(
+    connection: Connection, now: datetime, settings: Settings, worker: str, beats: Sequence[Beat]
+) -> tuple[list[str], list[str]]:
+    """Keep a worker's runs and their tokens alive; which of them to stop, and which are no longer its own."""
     query = select(_runs.id, _runs.fence, _runs.state).where(_runs.worker_id == worker, _runs.state.in_(HELD))
     own = {row.id: row for row in connection.execute(query)}
     told = {one.id: one for one in beats if one.id in own and own[one.id].fence == one.fence}
     for one in told.values():
-        values: dict[str, Any] = {"lease_until": now + LEASE}
+        values: dict[str, Any] = {"lease_until": now + lease(settings)}
         if one.progress is not None:
             values["progress"] = one.progress
         connection.execute(update(run_table).where(_runs.id == one.id).values(values))
+    if told:
+        # Only a clock that was set forward makes a token of a run end before its worker ends the run.
+        early = (_works.run_id.in_(told), _works.ended_at.is_(None), _works.expires_at < now + SPARE)
+        connection.execute(update(work_token_table).where(*early).values(expires_at=now + 2 * SPARE))
     cancel = sorted(row.id for row in own.values() if row.state == CANCELLING)
     return cancel, sorted(one.id for one in beats if one.id not in told)
 
@@ -343,18 +355,34 @@ def totals(connection: Connection, run: str) -> dict[str, int | None]:
     return {name: int(value) if value is not None else None for name, value in zip(names, row, strict=True)}
 
 
-def has_expired(connection: Connection, now: datetime) -> bool:
+def _over(now: datetime, length: timedelta) -> ColumnElement[bool]:
+    """A lease that has run out; or that lasts longer than any: a clock gave it that was set back since."""
+    late = _runs.lease_until > now + length + CLOCKS_APART
+    return and_(_runs.state.in_(HELD), or_(_runs.lease_until < now, late))
+
+
+def has_expired(connection: Connection, now: datetime, length: timedelta) -> bool:
     """Whether there is anything to sweep."""
-    over = select(_runs.id).where(_runs.state.in_(HELD), _runs.lease_until < now)
-    return connection.execute(over.limit(1)).first() is not None
+    return connection.execute(select(_runs.id).where(_over(now, length)).limit(1)).first() is not None
 
 
-def sweep(connection: Connection, now: datetime) -> list[str]:
-    """Take back what dead workers had; the ids."""
-    over = select(run_table).where(_runs.state.in_(HELD), _runs.lease_until < now)
-    rows = connection.execute(over).mappings().all()
+def sweep(connection: Connection, now: datetime, length: timedelta) -> list[str]:
+    """Take back what dead workers had, by leases of this length; the ids."""
+    rows = connection.execute(select(run_table).where(_over(now, length))).mappings().all()
     for row in rows:
         give_back(
             connection, now, row, "The workers that ran this were lost, one after the other; nothing was published"
         )
     return [row["id"] for row in rows]
+
+
+def wait_no_longer(connection: Connection, now: datetime) -> list[str]:
+    """Have runs that wait for another try wait no longer than their pipelines say, after the clock was set back."""
+    query = select(_runs.id, _runs.definition, _runs.not_before).where(_runs.state == WAITING, _runs.not_before > now)
+    found = []
+    for run, definition, until in connection.execute(query).all():
+        latest = now + duration(definitions.parse(definition).retries.delay)
+        if until > latest:
+            connection.execute(update(run_table).where(_runs.id == run).values(not_before=latest))
+            found.append(run)
+    return found

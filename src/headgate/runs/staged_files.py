@@ -5,6 +5,7 @@ whole or not at all, one transaction lets a row name them, and only then are the
 """
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any, BinaryIO
 
 from sqlalchemy import Connection, select
@@ -56,10 +57,14 @@ def move_outputs(services: Services, run_id: str) -> list[str]:
     return told
 
 
-def unmoved(database: Database, store: Store) -> list[str]:
-    """Published runs that still have something staged: `move_outputs` was not called, or could not end."""
+def unmoved(database: Database, store: Store, before: datetime | None = None) -> list[str]:
+    """Runs published before then that still have something staged: `move_outputs` was not called, or could not end."""
     with database.read() as connection:
-        return [run for run, state in _staged(connection, store).items() if state == SUCCEEDED]
+        left = [run for run, state in _staged(connection, store).items() if state == SUCCEEDED]
+        if before is None:
+            return left
+        late = select(_runs.id).where(_runs.id.in_(left[:AT_ONCE]), _runs.ended_at < before)
+        return list(connection.execute(late).scalars())
 
 
 def drop_staged(database: Database, store: Store) -> int:

@@ -135,7 +135,7 @@ def beat_runs(stages: Stages, body: RunHeartbeatIn, wait: Wait = 0) -> OrdersOut
         beats = [
             queue.Beat(one.id, one.fence, one.progress.model_dump() if one.progress else None) for one in body.running
         ]
-        cancel, lost = queue.beat(call.connection, call.now, body.worker, beats)
+        cancel, lost = queue.beat(call.connection, call.now, call.settings, body.worker, beats)
         return OrdersOut(cancel=cancel, lost=lost)
 
     return stages.write(work)

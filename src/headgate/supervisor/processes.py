@@ -19,6 +19,9 @@ from headgate.kit.log import get_logger
 CONFIGURATION_FAULT = 78
 """The exit status by which a child says that starting it again is of no use (EX_CONFIG)."""
 
+STEADY = 10
+"""One that has lived so many times as long as it waited for its start does not fail again and again."""
+
 _PR_SET_PDEATHSIG = 1
 _log = get_logger("headgate.supervisor")
 
@@ -63,6 +66,7 @@ class Child:
     pid: int | None = None
     started: float = 0
     failures: int = 0
+    delay: float = 0
     due: float = field(default=0)
 
     def start(self) -> None:
@@ -80,15 +84,15 @@ class Child:
             return None
         status = self._ended()
         if status is None:
-            if self.failures and now - self.started > 30:
+            if self.failures and now - self.started > STEADY * self.delay:
                 self.failures = 0
             return None
         if status == CONFIGURATION_FAULT:
             return status
         self.failures += 1
-        delay = min(0.2 * 2**self.failures, 30)
-        self.due = now + delay
-        _log.warning("died", process=self.name, status=status, restart_in_seconds=round(delay, 1))
+        self.delay = min(0.2 * 2**self.failures, 30)
+        self.due = now + self.delay
+        _log.warning("died", process=self.name, status=status, restart_in_seconds=round(self.delay, 1))
         return None
 
     def _ended(self) -> int | None:

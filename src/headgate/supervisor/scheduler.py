@@ -38,6 +38,7 @@ INTERVAL = 0.5
 LONGEST_PAUSE = 10.0
 HEAD_FILE = "audit.head"
 CLEAN_EVERY = timedelta(hours=1)
+MOVE_EVERY = timedelta(seconds=20)
 KEPT = timedelta(days=30)
 
 _log = get_logger("headgate.scheduler")
@@ -57,7 +58,7 @@ class Scheduler:
         self._batches = Batches(self._database, record, "audit events")
         self._uses = Batches(self._database, note_uses, "times of use")
         services = Services(settings, self._database, self._batches, self._uses, key_file(settings))
-        self._runs = runs.Cleaner(services)
+        self._runs, self._lost_runs = runs.Cleaner(services), runs.Sweeper(settings, self._database)
         self._sweeper = Sweeper(self._database, lambda: open_store(settings))
         self._catalog = CatalogSweeper(self._database, lambda: open_store(settings))
         self._firer = Firer(self._database)
@@ -65,7 +66,7 @@ class Scheduler:
         self._holder = f"{socket.gethostname()}:{os.getpid()}"
         self._stopping = threading.Event()
         self._fence: int | None = None
-        self._renew_at = self._clean_at = now()
+        self._renew_at = self._clean_at = self._move_at = now()
 
     def stop(self) -> None:
         """Ask it to end."""
@@ -114,13 +115,16 @@ class Scheduler:
             self._teller.tell_pending()
             self._mailer.nudge()
             sweep(self._database, moment)
-            runs.sweep(self._database, moment)
+            self._lost_runs.sweep(moment)
             sweep_errands(self._database, moment)
             self._clean(moment)
         return self._fence is not None
 
     def _clean(self, moment: datetime) -> None:
-        """Now and then, forget sessions and links that were over long ago, and what was deleted long ago."""
+        """Now and then, forget sessions and links that were over long ago, and what was deleted long ago.
+
+        More often, finish what a server did not live to do.
+        """
         if not self._clean_at - CLEAN_EVERY <= moment < self._clean_at:
             self._purger.nudge(moment)
             self._sweeper.nudge(moment)
@@ -130,6 +134,9 @@ class Scheduler:
             self._database.write(lambda connection: purge(connection, moment - KEPT))
             self._database.write(lambda connection: forget(connection, moment - self._history))
             self._clean_at = moment + CLEAN_EVERY
+        elif not self._move_at - MOVE_EVERY <= moment < self._move_at:
+            self._runs.nudge_moves(moment)
+            self._move_at = moment + MOVE_EVERY
 
     def seal(self, fence: int) -> None:
         """Seal what is pending, in batches, and keep the end of the chain outside the database."""

@@ -35,6 +35,10 @@ EXECUTORS = {
 
 EXPECTATION_FAILED = "EXPECTATION_FAILED"
 FAULT = "This is a fault of ours; the worker's log says more under the run's id"
+OURS = frozenset({"ENGINE_DOWN", "STEP_LOST", "SPARK_DID_NOT_START"})
+"""What passes and is no fault of the pipeline's: the run goes on from its last finished step."""
+CATALOG_FAILED = "CATALOG_FAILED"
+LOST_CATALOG = "The server did not answer Spark while it ran this; nothing was published"
 LOST_ENGINE = "Spark ended while it ran this, several times; it may need more memory (`spark.memory`)"
 GRACE = 60.0
 """Seconds after which a run that was told to stop, and does not, is given up."""
@@ -141,8 +145,10 @@ class Execution:
         except Dropped:
             raise
         except StepFailed as error:
-            return self._failed(error.code, error.message, is_ours=error.passing and error.code == "ENGINE_DOWN")
+            return self._failed(error.code, error.message, is_ours=error.passing and error.code in OURS)
         except SqlFailed as error:
+            if error.code == CATALOG_FAILED:
+                return self._failed(error.code, LOST_CATALOG, is_ours=True)
             return self._failed(error.code, error.message)
         except Refused as error:
             return self._failed("REFUSED", error.message)

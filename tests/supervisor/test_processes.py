@@ -1,0 +1,47 @@
+"""Processes that are kept alive: the more often one dies at once, the longer it waits for its next start."""
+
+import os
+import signal
+from types import SimpleNamespace
+
+import pytest
+
+from headgate.supervisor import processes
+from headgate.supervisor.processes import Child
+
+
+class Kept:
+    """A process that sleeps, and the ticks by which it is kept."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 1000.0
+        monkeypatch.setattr(processes, "time", SimpleNamespace(monotonic=lambda: self.now))
+        monkeypatch.setattr(processes, "fork", lambda _: os.posix_spawnp("sleep", ["sleep", "60"], os.environ))
+        self.child = Child("short", lambda: None)
+        self.child.start()
+
+    def dies(self, after: float) -> float:
+        """How long it waits for its next start, when it dies after having lived so long."""
+        self.now += after
+        assert self.child.check() is None
+        self.end()
+        assert self.child.check() is None
+        waits, self.now = self.child.due - self.now, self.child.due
+        assert self.child.check() is None
+        return round(waits, 1)
+
+    def end(self) -> None:
+        """Kill it, and leave its status to whoever keeps it."""
+        assert self.child.pid
+        os.kill(self.child.pid, signal.SIGKILL)
+        os.waitid(os.P_PID, self.child.pid, os.WEXITED | os.WNOWAIT)
+
+
+def test_one_that_dies_at_once_waits_longer_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = Kept(monkeypatch)
+    assert [kept.dies(0.1) for _ in range(4)] == [0.4, 0.8, 1.6, 3.2]
+    # One that lived well for a while did not fail again and again.
+    assert [kept.dies(33) for _ in range(2)] == [0.4, 0.4]
+    assert kept.dies(1) == 0.8
+    kept.end()
+    kept.child.check()
