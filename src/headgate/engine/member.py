@@ -82,7 +82,7 @@ class MemberSpark:
         stuck = server.kill if server else lambda: None
         session = SqlSession(connection, self._settings.sql.max_rows + 1, self._closed, stuck)
         try:
-            session.configure({conf.AUTHORIZATION: f"Bearer {token}", conf.TIME_ZONE: time_zone})
+            session.configure(conf.acting(token, time_zone))
             if server is None:
                 # A server elsewhere may have been started anew, by whoever runs it, without its guard.
                 see_that_it_refuses(session)

@@ -71,7 +71,7 @@ class PlatformSpark:
         """A session that acts with this token. Starts the server if it is not up; EngineDown says why it cannot."""
         session = SqlSession(self._opened(), max_rows, self._closed)
         try:
-            session.configure({conf.AUTHORIZATION: f"Bearer {token}", conf.TIME_ZONE: time_zone})
+            session.configure(conf.acting(token, time_zone))
         except BaseException:
             session.close()
             raise

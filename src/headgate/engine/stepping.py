@@ -79,9 +79,7 @@ def _session(where: Where, own: Teller) -> "SparkSession":
         raise failures.translate(error, details, own) from None
 
     client._handle_rpc_error = handle  # noqa: SLF001
-    spark.conf._set_all(  # noqa: SLF001
-        configs={conf.AUTHORIZATION: f"Bearer {where.token}", conf.TIME_ZONE: where.time_zone}, silent=False
-    )
+    spark.conf._set_all(configs=conf.acting(where.token, where.time_zone), silent=False)  # noqa: SLF001
     return spark  # type: ignore[no-any-return]
 
 
