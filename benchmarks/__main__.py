@@ -3,7 +3,21 @@
 import importlib
 import sys
 
-NAMES = ("start", "check_in_memory", "check_product", "requests", "sign_in", "lists", "catalog", "lake", "history")
+NAMES = (
+    "start",
+    "check_in_memory",
+    "check_product",
+    "requests",
+    "sign_in",
+    "lists",
+    "catalog",
+    "lake",
+    "history",
+    "landing",
+    "queries",
+    "draining",
+    "scheduler",
+)
 
 
 def main() -> None:

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx2 as httpx
 from tests.support.installation import installed
 
 from benchmarks.harness import ROUNDS, Table, compared, row, save
@@ -46,10 +45,14 @@ def state(table: str, number: int) -> str:
 class Pipeline:
     """A pipeline of the product, as a member runs it over HTTP."""
 
-    def __init__(self, address: str, token: str, definition: dict[str, Any]) -> None:
-        self._client = httpx.Client(base_url=address, headers={"Authorization": f"Bearer {token}"}, timeout=900)
+    def __init__(self, governed: Governed, definition: dict[str, Any]) -> None:
+        self._client = governed.client
         body = {"name": f"{definition['kind']} {definition['output']}", "definition": definition}
-        self._id = self._client.post("/api/pipelines", json=body).raise_for_status().json()["id"]
+        saved = self._client.post("/api/pipelines", json=body).raise_for_status().json()
+        is_saved = saved["state"] == "saved"
+        self._id = (
+            saved["id"] if is_saved else governed.ended({"id": saved["statement"], "state": "queued"})["saved_query"]
+        )
 
     def run(self) -> float:
         """Seconds from the request to what it published."""
@@ -81,7 +84,7 @@ def contenders() -> Iterator[tuple[Governed, Pipeline, Bare]]:
         )
         definition = {"kind": "history", "table": "raw.customers", "output": "raw.versions", "keys": ["id"]}
         try:
-            yield governed, Pipeline(address, token, definition), bare
+            yield governed, Pipeline(governed, definition), bare
         finally:
             bare.close()
 
