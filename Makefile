@@ -10,7 +10,7 @@ WORKERS ?= 2
 
 .PHONY: help
 help: ## List the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(BIN)/python:
 	@tools/need $(PYTHON):$(PYTHON)
@@ -33,7 +33,7 @@ demo: jars ## Start a small company with its data, and questions to ask it
 
 .PHONY: test
 test: jars postgres mariadb sandbox ## Run all tests, on SQLite and PostgreSQL, with Spark
-	$(BIN)/pytest -n $(WORKERS) --dist loadgroup -m "not spark"
+	$(BIN)/pytest -n $(WORKERS) --dist loadgroup -m "not spark and not cluster"
 	$(BIN)/pytest -m spark
 
 .PHONY: lint
@@ -58,8 +58,12 @@ guard: jars ## Build the guard inside Spark, and put it into the package
 	@$(BIN)/python -m headgate.engine.jars --ship
 
 .PHONY: cluster-test
-cluster-test: jars ## Try members' SQL on a cluster: a master and two workers
-	CLUSTER=1 $(BIN)/pytest -m cluster tests/engine
+cluster-test: jars postgres ## Try members' SQL and pipelines on a cluster: a master and two workers
+	CLUSTER=1 $(BIN)/pytest -m cluster tests/engine tests/runs
+
+.PHONY: kill-test
+kill-test: jars sandbox ## Kill at random for MINUTES=5, and look that no row is lost or doubled
+	$(BIN)/python -m tests.runs.kill_loop
 
 .PHONY: worlds
 worlds: $(READY) postgres ## Compare 10,000 random worlds with the oracle
@@ -70,10 +74,14 @@ mutants: $(READY) ## Break each rule in turn; the tests must notice every one
 	$(BIN)/python tools/mutants.py
 
 .PHONY: bench
-bench: $(READY) postgres ## Measure, side by side with peers
+bench: jars postgres sandbox ## Measure, side by side with peers
 	@tools/need wrk:wrk
-	VIRTUAL_ENV=.venv $(UV) pip install --quiet --require-hashes -r benchmarks/requirements.lock
-	$(BIN)/python -m benchmarks
+	@# Peers ask for other versions of what we use, so they get an environment of their own.
+	$(PYTHON) -m venv .venv-bench
+	VIRTUAL_ENV=.venv-bench $(UV) pip install --quiet --require-hashes -r requirements.lock
+	VIRTUAL_ENV=.venv-bench $(UV) pip install --quiet --require-hashes -r benchmarks/requirements.lock
+	VIRTUAL_ENV=.venv-bench $(UV) pip install --quiet --no-deps --no-build-isolation -e .
+	.venv-bench/bin/python -m benchmarks $(BENCH)
 
 .PHONY: lock
 lock: $(READY) ## Resolve the locks anew
@@ -94,5 +102,5 @@ sandbox:
 
 .PHONY: clean
 clean: ## Remove what the other targets made
-	rm -rf .venv .headgate .mypy_cache .ruff_cache .hypothesis .cache dist build
+	rm -rf .venv .venv-bench .headgate .mypy_cache .ruff_cache .hypothesis .cache dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
