@@ -205,5 +205,5 @@ def get_run_artifact(
 
     row = stages.read(work)
     content = stages.services.store.read(row["place"])
-    headers = {"Content-Disposition": f'attachment; filename="{name}"', "X-Content-Type-Options": "nosniff"}
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return Response(content, media_type=row["media_type"], headers=headers)

@@ -56,6 +56,7 @@ run_table = Table(
     Column("state", Word, nullable=False, server_default="succeeded"),
     Column("fence", Integer, nullable=False, server_default="0"),
     Column("definition", JSON),
+    Column("named", JSON),
     Column("plan", JSON),
     Column("started_by_id", Id),
     Column("token_id", Id),
@@ -87,7 +88,8 @@ run_table = Table(
     Index("ix_runs_trigger_id", "trigger_id", "state"),
 )
 """One execution of a data mart, report or pipeline. Only while it is running, and only with this fencing number, do
-commits for it count. `plan` is what it was judged for when it was claimed; `losses` counts the workers that it lost."""
+commits for it count. `named` is what its pipeline read and wrote when it was started, [[item, layer], …]; `plan` is
+what it was judged for when it was claimed; `losses` counts the workers that it lost."""
 
 run_output_table = Table(
     "run_outputs",

@@ -9,12 +9,12 @@ from sqlalchemy.engine import RowMapping
 from headgate.catalog.models import commit_table
 from headgate.edge.call import Call
 from headgate.errors import Conflict, NotFound
-from headgate.lakehouse.models import table_ref_table
 from headgate.pipelines.models import pipeline_definition_table, pipeline_table
 from headgate.resources import showing
 from headgate.resources.models import resource_table
 from headgate.runs import log, queue
 from headgate.runs.models import run_artifact_table, run_line_table, run_step_table, run_table
+from headgate.runs.named import sees_all, whole_to
 from headgate.runs.outputs import hold_outputs
 from headgate.runs.schemas import (
     ArtifactOut,
@@ -26,7 +26,7 @@ from headgate.runs.schemas import (
     RunStepOut,
     WrittenOut,
 )
-from headgate.runs.starting import CannotStart, Start, start, startable
+from headgate.runs.starting import UNRESOLVED, CannotStart, NotResolved, Start, Startable, start, startable
 from headgate.workbench.schemas import ProgressOut
 
 KIND = "run"
@@ -47,9 +47,11 @@ _SHOWN = (
     "bytes",
 )
 _SHOWN_OF_STEPS = ("number", "kind", "state", "started_at", "ended_at", "rows_in", "rows_out", "rejected", "bytes")
+_ABOUT_ONE = frozenset({"land", "refine", "save_staged", "check", "deliver"})
+"""Steps that tell of no table but their own."""
 HIDDEN = "Something went wrong with a table that you may not see"
 _runs, _steps, _lines, _commits = run_table.c, run_step_table.c, run_line_table.c, commit_table.c
-_artifacts, _refs, _definitions = run_artifact_table.c, table_ref_table.c, pipeline_definition_table.c
+_artifacts, _definitions = run_artifact_table.c, pipeline_definition_table.c
 
 
 def start_by_hand(call: Call, pipeline_id: str, full_refresh: bool, parameters: dict[str, Any]) -> RunOut:
@@ -57,16 +59,23 @@ def start_by_hand(call: Call, pipeline_id: str, full_refresh: bool, parameters: 
     active = select(_definitions.active).where(_definitions.pipeline_id == pipeline_id)
     if call.connection.execute(active).scalar() is False:
         raise Conflict("This pipeline is not active; activate it first")
-    try:
-        pipeline = startable(call.connection, pipeline_id)
-    except CannotStart as error:
-        raise Conflict(str(error)) from None
+    pipeline = _startable(call, pipeline_id)
     how = Start(by=call.caller.member, token=call.caller.token, full_refresh=full_refresh, parameters=parameters)
     run = start(call.connection, call.now, pipeline, how)
     call.record(
         call.event(STARTED, allowed=True, action="start", kind="pipeline", resource_id=pipeline_id, after={"run": run})
     )
     return shown(call, run)
+
+
+def _startable(call: Call, pipeline_id: str) -> Startable:
+    """The pipeline, if it could run as it stands; else a Conflict that names nothing that the caller may not see."""
+    try:
+        return startable(call.connection, pipeline_id)
+    except NotResolved as error:
+        raise Conflict(str(error) if sees_all(call, pipeline_id) else UNRESOLVED) from None
+    except CannotStart as error:
+        raise Conflict(str(error)) from None
 
 
 def row_of(call: Call, run_id: str) -> RowMapping:
@@ -83,15 +92,8 @@ def page(call: Call, pipeline_id: str, before: str | None, limit: int) -> list[R
     if before is not None:
         query = query.where(_runs.id < before)
     rows = call.connection.execute(query.order_by(_runs.id.desc()).limit(limit)).mappings().all()
-    whole = _sees_all(call, pipeline_id)
-    return [RunItem(**_common(row, whole)) for row in rows]
-
-
-def _sees_all(call: Call, pipeline_id: str) -> bool:
-    """Whether the caller may see every table that the pipeline names."""
-    query = select(_refs.item_id, _refs.layer_id).where(_refs.resource_id == pipeline_id)
-    needed = {item or layer for item, layer in call.connection.execute(query)}
-    return None not in needed and needed == set(showing.allowed(call, needed))
+    whole = whole_to(call, rows)
+    return [RunItem(**_common(row, row["id"] in whole)) for row in rows]
 
 
 def _common(row: RowMapping, whole: bool) -> dict[str, Any]:
@@ -108,13 +110,13 @@ def _common(row: RowMapping, whole: bool) -> dict[str, Any]:
 def shown(call: Call, run_id: str) -> RunOut:
     """A run, as far as the caller may see what it is about."""
     row = row_of(call, run_id)
-    whole = _sees_all(call, row["parent_id"])
+    whole = run_id in whole_to(call, [row])
     lines = call.connection.execute(select(func.count()).where(_lines.run_id == run_id)).scalar() or 0
     artifacts = select(run_artifact_table).where(_artifacts.run_id == run_id).order_by(_artifacts.name)
     return RunOut(
         **_common(row, whole),
         progress=ProgressOut(**row["progress"]) if row["progress"] else None,
-        steps=_steps_shown(call, run_id),
+        steps=_steps_shown(call, run_id, whole),
         written=_written(call, run_id),
         artifacts=[
             ArtifactOut(name=one["name"], media_type=one["media_type"], size=one["size"])
@@ -128,13 +130,13 @@ def shown(call: Call, run_id: str) -> RunOut:
     )
 
 
-def _steps_shown(call: Call, run_id: str) -> list[RunStepOut]:
+def _steps_shown(call: Call, run_id: str, whole: bool) -> list[RunStepOut]:
     query = select(run_step_table).where(_steps.run_id == run_id).order_by(_steps.number)
     rows = call.connection.execute(query).mappings().all()
     seen = showing.allowed(call, (one["item_id"] for one in rows))
     found = []
     for row in rows:
-        sees = row["item_id"] is None or row["item_id"] in seen
+        sees = whole or (row["item_id"] in seen and row["kind"] in _ABOUT_ONE)
         result = row["result"] or {}
         found.append(
             RunStepOut(
@@ -173,7 +175,7 @@ def lines(call: Call, run_id: str, after: int, limit: int) -> LogPage:
     """Lines of a run's log; to whoever may not see all that it is about, none."""
     row = row_of(call, run_id)
     found: Sequence[Any] = []
-    if _sees_all(call, row["parent_id"]):
+    if run_id in whole_to(call, [row]):
         found = log.read(call.connection, run_id, after, limit)
     items = [LineOut(number=one["number"], at=one["at"], level=one["level"], text=one["text"]) for one in found]
     following = items[-1].number if items else after
@@ -194,10 +196,7 @@ def resume(call: Call, run_id: str) -> None:
     row = row_of(call, run_id)
     if row["state"] not in {"failed", "cancelled"} or row["definition"] is None:
         raise Conflict("Only a run that failed or was cancelled can be resumed; start another")
-    try:
-        now = startable(call.connection, row["parent_id"])
-    except CannotStart as error:
-        raise Conflict(str(error)) from None
+    now = _startable(call, row["parent_id"])
     if now.definition != row["definition"]:
         raise Conflict("The pipeline was saved since; start it again instead")
     values = {"attempt": 0, "losses": 0, "ended_at": None, "error": None, "error_code": None, "cancelled_at": None}

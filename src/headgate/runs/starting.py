@@ -14,6 +14,7 @@ from headgate.places.repository import place_of
 from headgate.resources.index import refresh
 from headgate.resources.models import resource_table
 from headgate.runs.models import run_table
+from headgate.runs.named import named_by
 from headgate.runs.outputs import hold_outputs
 from headgate.spaces.models import project_table
 
@@ -29,8 +30,15 @@ _pipelines, _definitions = pipeline_table.c, pipeline_definition_table.c
 _runs = run_table.c
 
 
+UNRESOLVED = "What this pipeline reads is not known yet; someone who may see all that it names saves it again"
+
+
 class CannotStart(Exception):
     """Why a pipeline cannot start as it stands, though whoever asked may start it; and what to do."""
+
+
+class NotResolved(CannotStart):
+    """What a pipeline reads is not known yet. The message names tables that not everyone may see."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +72,24 @@ def startable(connection: Connection, pipeline_id: str) -> Startable:
     if row is None:
         raise CannotStart("This pipeline has no definition; save one first")
     if row["unresolved"]:
-        raise CannotStart(f"What this pipeline reads is not known yet: {row['unresolved']}. Save it again when it is")
+        raise NotResolved(f"What this pipeline reads is not known yet: {row['unresolved']}. Save it again when it is")
     if moved(connection, row["place_versions"]):
         raise CannotStart(MOVED)
     acts_for = row["owner"] if row["project_id"] else row["acts_for_id"]
     return Startable(pipeline_id, row["definition"], acts_for, row["pipeline_kind"])
+
+
+def check_waited(connection: Connection, run: RowMapping) -> None:
+    """See that a run that waited may still do what it was started for; CannotStart says why not.
+
+    What it may reach is what its pipeline declares now: another definition, or another member's rights, need a start of
+    their own.
+    """
+    now = startable(connection, run["parent_id"])
+    if now.definition != run["definition"]:
+        raise CannotStart("The pipeline was saved since this run was started; start it again")
+    if now.acts_for != run["acts_for_id"]:
+        raise CannotStart("The pipeline acts for another member since this run was started; start it again")
 
 
 def moved(connection: Connection, versions: dict[str, int]) -> list[str]:
@@ -127,6 +148,7 @@ def _insert(
             id=run,
             parent_id=pipeline_id,
             definition=pipeline.definition if pipeline else None,
+            named=named_by(connection, pipeline_id),
             acts_for_id=pipeline.acts_for if pipeline else None,
             started_by_id=how.by,
             token_id=how.token,

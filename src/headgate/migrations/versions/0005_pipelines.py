@@ -103,6 +103,7 @@ def _triggers() -> None:
 def _runs() -> None:
     for column in (
         _column("definition", sa.JSON(), nullable=True),
+        _column("named", sa.JSON(), nullable=True),
         _column("plan", sa.JSON(), nullable=True),
         _column("started_by_id", _text(32), nullable=True),
         _column("token_id", _text(32), nullable=True),
