@@ -113,7 +113,9 @@ class _Gaps:
     def _name(self, thing: Any) -> str:
         if thing is None:
             return "something that does not exist"
-        kind = "table" if thing.kind == "ref" else thing.kind.replace("_", " ")
         if thing.id is None or not self.known(thing):
-            return f"a {kind} that you may not see"
+            # A hidden volume, a hidden table and a name that nothing has are one.
+            named = "table or volume" if thing.kind in {"table", "volume", "ref"} else thing.kind.replace("_", " ")
+            return f"a {named} that you may not see"
+        kind = "table" if thing.kind == "ref" else thing.kind.replace("_", " ")
         return f"{kind} {thing.name}"

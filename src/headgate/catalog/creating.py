@@ -59,8 +59,10 @@ def place(call: Call, ident: Ident, staged_id: str | None = None) -> Place:
     run = work.run if work else None
     if found.pointer is not None and access.may_know(call, found):
         raise AlreadyExists(f"Table already exists: {ident}")
-    if found.table_id is not None and not found.is_new and found.pointer is None:
-        # The table was declared; whoever may write it gives it content.
+    is_declared = found.table_id is not None and not found.is_new and found.pointer is None
+    if is_declared and (run is None or call.decide("edit", "table", found.table_id)):
+        # The table was declared; whoever may write it gives it content. To a run, others do not exist.
+        assert found.table_id is not None  # noqa: S101 - it was just asked
         access.require_declared(call, ident, found.table_id)
         return Place(found.table_id, found.layer_id or "", ident.table_key, str(uuids.uuid4()), True, run)  # noqa: FBT003
     if work is not None and run is not None:
