@@ -77,6 +77,8 @@ def get_integration(call: Call, integration_id: IntegrationId) -> IntegrationOut
 )
 def change_integration(call: Call, integration_id: IntegrationId, body: IntegrationChange) -> IntegrationOut:
     """Change its name, its description, or what it may read; its token follows at once."""
+    if body.tables is not None:
+        OwnCredentials("changes what a token reads").check(call, {})
     service.change(call, integration_id, body)
     return service.shown(call, integration_id)
 
@@ -104,4 +106,5 @@ def renew_integration_token(call: Call, integration_id: IntegrationId, body: Tok
 )
 def delete_integration(call: Call, integration_id: IntegrationId) -> IntegrationDeleted:
     """Delete an integration; its token ends at once."""
+    OwnCredentials("ends a token").check(call, {})
     return IntegrationDeleted(id=integration_id, name=service.remove(call, integration_id))
