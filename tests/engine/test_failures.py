@@ -5,7 +5,7 @@ import re
 import pytest
 
 from headgate.engine.errors import EngineDown, Refused, SqlFailed
-from headgate.engine.failures import MOST_CHARACTERS, Cause, _told
+from headgate.engine.failures import MOST_CHARACTERS, Cause, _full_disk, _told
 from tests.engine.conftest import Lakehouse
 
 INSIDES = re.compile(
@@ -223,6 +223,33 @@ def test_what_there_is_not_is_told_with_how_to_name_it(sort: str, text: str, cod
 )
 def test_what_was_not_written_for_members_is_not_told(cause: Cause) -> None:
     assert _told(cause) is None
+
+
+@pytest.mark.parametrize(
+    ("cause", "is_full"),
+    [
+        (Cause(("java.io.IOException",), "No space left on device", None), True),
+        (Cause(("java.io.IOException",), "Disk quota exceeded", None), True),
+        (
+            Cause(
+                ("org.apache.spark.SparkException",),
+                "[TASK_WRITE_FAILED] Job aborted: Task 3 in stage 1.0 failed 1 times, most recent failure: "
+                "org.apache.hadoop.fs.FSError: java.io.IOException: No space left on device\n\tat java.base/x",
+                "TASK_WRITE_FAILED",
+            ),
+            True,
+        ),
+        (Cause(("java.io.IOException",), "Connection reset", None), False),
+        (Cause((), "No space left on device", None), False),
+        (Cause((), "[U] java.io.IOException: No space left on device", "USER_RAISED_EXCEPTION"), False),
+    ],
+)
+def test_a_full_disk_is_told_however_deep_it_was_met(cause: Cause, is_full: bool) -> None:
+    found = _full_disk(cause)
+    assert (found is not None) == is_full
+    if is_full:
+        assert isinstance(found, SqlFailed)
+        assert (found.code, "an operator makes room" in found.message) == ("DISK_FULL", True)
 
 
 def test_a_refusal_is_the_guards_only_if_the_guard_said_it() -> None:

@@ -61,6 +61,10 @@ _NO_SNAPSHOT = re.compile(
 )
 """What Iceberg says of a snapshot that is not there. Its error is of no own class: the whole sentence must match."""
 
+_FULL = SqlFailed(
+    "DISK_FULL", "The disk that Spark writes to is full, so nothing was written; an operator makes room on it"
+)
+_NO_SPACE = re.compile(r"java\.io\.\w*(?:Exception|Error): (?:No space left on device|Disk quota exceeded)")
 _DOUBT = ("CommitStateUnknownException", "ServiceFailureException", "ServiceUnavailableException", "RESTException")
 _UNSURE = SqlFailed(
     "CATALOG_FAILED", "The catalog did not answer in time; look whether the change was made before you try it again"
@@ -91,7 +95,7 @@ def translate(
     if code in (StatusCode.UNAVAILABLE, StatusCode.CANCELLED, StatusCode.DEADLINE_EXCEEDED, StatusCode.UNAUTHENTICATED):
         return EngineDown(f"Spark does not answer: {code.name}")
     chain = list(_chain(error, details))
-    tried = (one for tell in (own, _told) for one in map(tell, chain))
+    tried = (one for tell in (own, _full_disk, _told) for one in map(tell, chain))
     found = next((one for one in tried if one is not None), None)
     if found is None:
         _log.error("a statement failed inside Spark", causes=[f"{one.classes[:1]}: {one.message}" for one in chain])
@@ -134,6 +138,14 @@ def _full(error_id: str | None, details: Callable[[str], Any]) -> Any:
     except RpcError:
         return None
     return found if found.HasField("root_error_idx") else None
+
+
+def _full_disk(cause: Cause) -> Exception | None:
+    """What is told of a full disk, however deep in a task Spark met it; None for any other error."""
+    if cause.code == _RAISED:
+        return None
+    said = f"{next(iter(cause.classes), '')}: {cause.message}"
+    return _FULL if _NO_SPACE.search(said) else None
 
 
 def _told(cause: Cause) -> Exception | None:

@@ -4,6 +4,7 @@ A read is one snapshot. A write holds the only writer's place (SQLite) or is ser
 another one (PostgreSQL), so that work which decides and then changes never acts on what has gone stale.
 """
 
+import errno
 import json
 import random
 import re
@@ -183,6 +184,16 @@ def is_out_of_reach(error: Exception) -> bool:
         return False
     code = getattr(cause, "sqlstate", None)
     return type(cause).__name__ in {"OperationalError", "InterfaceError"} or bool(code and code[:2] in {"08", "57"})
+
+
+def is_full(error: Exception) -> bool:
+    """Whether an error means that a disk is full: the database's, or that of a file."""
+    cause = _cause(error)
+    if isinstance(cause, OSError):
+        return cause.errno in {errno.ENOSPC, errno.EDQUOT}
+    return (
+        getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL or getattr(cause, "sqlstate", None) == "53100"
+    )
 
 
 @cache
