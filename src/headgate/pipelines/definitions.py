@@ -4,7 +4,7 @@ Typed fields only; the code in them, SQL and notebooks, runs where nothing else 
 """
 
 from functools import cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 from zoneinfo import available_timezones
 
 from pydantic import AfterValidator, Discriminator, Field, TypeAdapter, model_validator
@@ -12,9 +12,21 @@ from pydantic import AfterValidator, Discriminator, Field, TypeAdapter, model_va
 from headgate.kit.inputs import Input
 from headgate.pipelines.expectations import Expectation
 from headgate.pipelines.streams import Stream
-from headgate.pipelines.texts import ColumnName, Columns, Duration, ItemRef, SqlBody, TableRef, Transform
+from headgate.pipelines.texts import (
+    ColumnName,
+    Columns,
+    Duration,
+    ItemRef,
+    Parameters,
+    SqlBody,
+    SqlName,
+    TableRef,
+    Transform,
+)
 
 MAX_STREAMS = 500
+REJECTED = "_rejected"
+"""What the side table for rejected rows is called after its table."""
 
 
 @cache
@@ -47,6 +59,14 @@ class Common(Input):
     timeout: Annotated[Duration | None, Field(description="Stop a run after this; `runs.max_hours` bounds it")] = None
     time_zone: Annotated[TimeZone, Field(description="Spark's time zone while it runs")] = "UTC"
 
+    @model_validator(mode="after")
+    def _expects_of_its_own(self) -> Self:
+        known = checked(self)
+        for one in self.expectations:
+            if one.table not in known:
+                raise ValueError(f"expectations: {one.table} is not a table that this writes or sends; check those")
+        return self
+
 
 class Source(Common):
     """Streams of a connection, or files of a volume, into tables of a layer."""
@@ -54,7 +74,7 @@ class Source(Common):
     kind: Literal["source"] = "source"
     connection: Annotated[str | None, Field(max_length=40, description="Its id")] = None
     volume: Annotated[ItemRef | None, Field(description="Files of this volume, in place of a connection")] = None
-    output_layer: Annotated[str, Field(max_length=128, examples=["raw"])]
+    output_layer: Annotated[SqlName, Field(examples=["raw"])]
     streams: Annotated[tuple[Stream, ...], Field(min_length=1, max_length=MAX_STREAMS)]
     schema_changes: Annotated[
         Literal["keep", "evolve"],
@@ -65,9 +85,12 @@ class Source(Common):
     def _one_place(self) -> "Source":
         if (self.connection is None) == (self.volume is None):
             raise ValueError("give either a connection or a volume")
-        names = [one.table.lower() for one in self.streams]
+        names = [one.table + end for one in self.streams for end in ("", REJECTED)]
         if len(set(names)) < len(names):
-            raise ValueError("two streams write the same table; give each a table of its own")
+            raise ValueError(
+                "two streams write the same table; give each a table of its own, beside which rows that do not fit go "
+                f"to one whose name ends in {REJECTED}"
+            )
         return self
 
 
@@ -146,9 +169,7 @@ class Notebook(Common):
     output_volumes: Annotated[
         tuple[ItemRef, ...], Field(max_length=20, description="Volumes that it saves files to")
     ] = ()
-    parameters: Annotated[dict[str, str | int | float | bool | None], Field(max_length=100)] = Field(
-        default_factory=dict
-    )
+    parameters: Parameters = Field(default_factory=dict)
     wheels: Annotated[tuple[Wheel, ...], Field(max_length=50)] = ()
     hosts: Annotated[
         tuple[Annotated[str, Field(pattern=r"^[a-z0-9.-]{1,253}:[0-9]{1,5}$", examples=["api.example.com:443"])], ...],
@@ -171,6 +192,12 @@ class History(Common):
     deletions: Annotated[Literal["close", "keep"], Field(description="What a row that is gone does to its version")] = (
         "close"
     )
+
+    @model_validator(mode="after")
+    def _of_another(self) -> "History":
+        if self.table == self.output:
+            raise ValueError("a table cannot hold its own history; give another output")
+        return self
 
 
 class Sending(Input):
@@ -259,6 +286,24 @@ def declared_reads(definition: Source | Query | Notebook | History | Delivery) -
             found = [one.table for one in definition.tables]
     found += [one.other for one in definition.expectations if one.check == "reference"]
     return list(dict.fromkeys(found))
+
+
+def volumes(definition: Source | Query | Notebook | History | Delivery) -> set[str]:
+    """Of all that it names, the volumes."""
+    match definition:
+        case Source(volume=str(found)):
+            return {found}
+        case Notebook():
+            return {*definition.volumes, *definition.output_volumes, *(one.volume for one in definition.wheels)}
+    return set()
+
+
+def checked(definition: Any) -> set[str]:
+    """The tables that expectations may be about: those that it writes, or sends."""
+    if isinstance(definition, Delivery):
+        return {one.table for one in definition.tables}
+    written = set(outputs(definition))
+    return written | ({one + REJECTED for one in written} if isinstance(definition, Source) else set())
 
 
 def connections(definition: Source | Query | Notebook | History | Delivery) -> list[str]:

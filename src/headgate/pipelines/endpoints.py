@@ -48,15 +48,24 @@ def list_pipelines(
     return PipelinePage(items=service.items(call, found), next_cursor=following)
 
 
-def _save(stages: Stages, draft: saving.Draft) -> PipelineSaving:
-    if not probing.needs_probe(draft.definition):
-        found = stages.write(lambda call: saving.save(call, draft, []))
-        return PipelineSaving(id=found, statement=None, state="saved")
+def _save(stages: Stages, draft: saving.Draft, *, active: bool | None = None) -> PipelineSaving:
+    """Save a draft, or have it analysed first; and turn the stored pipeline on or off in the same transaction."""
+
+    def turn(call: Call) -> None:
+        if draft.own is not None and active is not None:
+            service.change(call, draft.own, PipelineChange(active=active))
+
+    def save(call: Call) -> str:
+        turn(call)
+        return saving.save(call, draft, [])
 
     def work(call: Call) -> str:
+        turn(call)
         saving.judge(call, draft, saving.refs(call, draft.definition, []))
         return probing.submit(call, draft)
 
+    if not probing.needs_probe(draft.definition):
+        return PipelineSaving(id=stages.write(save), statement=None, state="saved")
     statement = stages.write(work)
     stages.services.watch.ring()
     return PipelineSaving(id=draft.own, statement=statement, state="queued")
@@ -122,12 +131,10 @@ def change_pipeline(stages: Stages, pipeline_id: PipelineId, body: PipelineChang
     if body.definition is None:
         stages.write(lambda call: service.change(call, pipeline_id, body))
         return PipelineSaving(id=pipeline_id, statement=None, state="saved")
-    if body.active is not None:
-        stages.write(lambda call: service.change(call, pipeline_id, PipelineChange(active=body.active)))
     draft = saving.Draft(
         body.definition, body.name, body.description, deactivate_after=body.deactivate_after, own=pipeline_id
     )
-    return _save(stages, draft)
+    return _save(stages, draft, active=body.active)
 
 
 @router.governed(

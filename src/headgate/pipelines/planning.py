@@ -7,7 +7,6 @@ from sqlalchemy import Connection, select
 from headgate.lakehouse.models import table_ref_table
 from headgate.pipelines import definitions as kinds
 from headgate.pipelines.steps import (
-    REJECTED,
     AnyStep,
     Check,
     Deliver,
@@ -87,7 +86,7 @@ def _landings(definition: kinds.Source, items: Items) -> list[AnyStep]:
     for stream in definition.streams:
         if stream.enabled:
             name = f"{definition.output_layer}.{stream.table}"
-            table, rejected = items.get(name), items.get(name + REJECTED)
+            table, rejected = items.get(name), items.get(name + kinds.REJECTED)
             found.append(Land(stream, table, rejected, definition.schema_changes, volume))
     return found
 

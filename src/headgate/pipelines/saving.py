@@ -20,10 +20,9 @@ from headgate.kit.ids import kind_of
 from headgate.kit.names import BadName, check_name
 from headgate.lakehouse.models import table_ref_table
 from headgate.lakehouse.service import create_item
-from headgate.pipelines import definitions, sendings
+from headgate.pipelines import definitions, readings, sendings
 from headgate.pipelines.models import pipeline_connection_table, pipeline_definition_table, pipeline_table
 from headgate.pipelines.planning import AnyDefinition
-from headgate.pipelines.steps import REJECTED
 from headgate.places.repository import kinds, place_of
 from headgate.resources import writing
 from headgate.resources.index import refresh
@@ -65,7 +64,7 @@ def refs(call: Call, definition: AnyDefinition, probed: list[str]) -> list[Ref]:
     lookup = Lookup(call.connection)
     writes = definitions.outputs(definition)
     if isinstance(definition, definitions.Source):
-        writes |= {name + REJECTED: on for name, on in writes.items()}
+        writes |= {name + definitions.REJECTED: on for name, on in writes.items()}
     reads = dict.fromkeys([*definitions.declared_reads(definition), *probed], True)
     found = []
     for mode, names in (("read", reads), ("write", writes)):
@@ -133,8 +132,8 @@ def save(call: Call, draft: Draft, probed: list[str], unresolved: str | None = N
     """Judge and write a pipeline, in this transaction; its id."""
     found = refs(call, draft.definition, probed)
     decision = judge(call, draft, found)
-    _check_volumes(draft.definition, found)
-    check_sendings(call, draft.definition)
+    check_kinds(draft.definition, found)
+    check_places(call, draft.definition)
     found = [_made(call, one) for one in found]
     missing = [one.name for one in found if one.item_id is None]
     if missing:
@@ -156,17 +155,21 @@ def save(call: Call, draft: Draft, probed: list[str], unresolved: str | None = N
     return identifier
 
 
-def _check_volumes(definition: AnyDefinition, found: list[Ref]) -> None:
-    """A volume is not made by a run: it must be there."""
-    if not isinstance(definition, definitions.Notebook):
-        return
+def check_kinds(definition: AnyDefinition, found: list[Ref]) -> None:
+    """See that what is named as a table or a volume is one. A volume is not made by a run: it must be there."""
+    volumes = definitions.volumes(definition)
     for one in found:
-        if one.name in definition.output_volumes and (one.item_id is None or kind_of(one.item_id) != "volume"):
-            raise Invalid(f"definition.output_volumes: there is no volume {one.name}; make it first")
+        wanted = "volume" if one.name in volumes else "table"
+        is_made = wanted == "table" or one.mode == "read"
+        if one.item_id is None and not is_made:
+            raise Invalid(f"definition: there is no volume {one.name}; make it first")
+        if one.item_id is not None and kind_of(one.item_id) != wanted:
+            raise Invalid(f"definition: {one.name} is a {kind_of(one.item_id)}, and is named as a {wanted}")
 
 
-def check_sendings(call: Call, definition: AnyDefinition) -> None:
-    """What is sent must be what the destination's kind takes."""
+def check_places(call: Call, definition: AnyDefinition) -> None:
+    """What is read and sent must be what the kinds of its connection and destination give and take."""
+    readings.check(call, definition)
     if not isinstance(definition, definitions.Delivery):
         return
     kind = kinds(call.connection, [definition.destination]).get(definition.destination)

@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 from headgate.kit.inputs import Input
 from headgate.organization.naming import NameText
 from headgate.pipelines.definitions import Definition
+from headgate.pipelines.texts import Parameters
 
 Description = Annotated[str, Field(max_length=10_000)]
 Failures = Annotated[
@@ -137,4 +138,4 @@ class RunIn(Input):
     """How to run a pipeline."""
 
     full_refresh: Annotated[bool, Field(description="Begin incremental reads from the start, and replace")] = False
-    parameters: dict[str, str | int | float | bool | None] = Field(default_factory=dict, max_length=100)
+    parameters: Parameters = Field(default_factory=dict)

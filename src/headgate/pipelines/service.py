@@ -29,7 +29,8 @@ from headgate.resources.models import resource_table
 from headgate.resources.schemas import Resource
 from headgate.runs.models import run_table, trigger_table
 from headgate.runs.queue import HELD, WAITING
-from headgate.runs.starting import CannotStart, startable
+from headgate.runs.starting import UNRESOLVED, CannotStart, NotResolved, startable
+from headgate.spaces.models import project_table
 
 _pipelines, _definitions, _refs, _runs = pipeline_table.c, pipeline_definition_table.c, table_ref_table.c, run_table.c
 LEVELS = {"read": "viewer", "write": "editor"}
@@ -38,7 +39,9 @@ LEVELS = {"read": "viewer", "write": "editor"}
 def stored(call: Call, pipeline_id: str) -> RowMapping:
     """The row of a pipeline, with its definition's, if it has one."""
     joined = pipeline_table.outerjoin(pipeline_definition_table, _definitions.pipeline_id == _pipelines.id)
+    joined = joined.outerjoin(project_table, project_table.c.id == _pipelines.project_id)
     columns: list[Any] = [*_pipelines, *(one for one in _definitions if one.name != "pipeline_id")]
+    columns.append(project_table.c.owner_id.label("project_owner"))
     query = select(*columns).select_from(joined).where(_pipelines.id == pipeline_id)
     found = call.connection.execute(query).mappings().one_or_none()
     if found is None:
@@ -87,8 +90,15 @@ def refs(call: Call, pipeline_id: str) -> list[RowMapping]:
 
 def _seen(call: Call, every: list[RowMapping]) -> set[str]:
     """The names of those that the caller may see."""
-    visible = showing.allowed(call, (one["item_id"] or one["layer_id"] for one in every))
-    return {one["ref"] for one in every if (one["item_id"] or one["layer_id"]) in visible}
+    visible = showing.allowed(call, (one["item_id"] for one in every))
+    return {one["ref"] for one in every if (one["item_id"] in visible if one["item_id"] else _reads(call, one["ref"]))}
+
+
+def _reads(call: Call, ref: str) -> bool:
+    """Whether the caller could read a table of this name if there were one: seeing its layer is not enough."""
+    limits = call.caller.narrowing
+    question = Question(call.caller.member, "create", "saved_query", None, {"reads": (ref,)}, limits)
+    return bool(decide(call.connection, question, call.now))
 
 
 def shown(call: Call, pipeline_id: str) -> PipelineOut:
@@ -114,7 +124,7 @@ def shown(call: Call, pipeline_id: str) -> PipelineOut:
         failures=row["failures"] or 0,
         saved_at=row["saved_at"],
         saved_by=row["saved_by_id"],
-        acts_for=row["acts_for_id"],
+        acts_for=_acts_for(row),
         reads=names["read"],
         writes=names["write"],
         hidden=hidden,
@@ -188,17 +198,18 @@ def confirm(call: Call, pipeline_id: str) -> None:
 def plan_of(call: Call, pipeline_id: str) -> PlanOut:
     """What a run of a stored pipeline would do, and whether whom it acts for has what it needs."""
     row = stored(call, pipeline_id)
+    found = refs(call, pipeline_id)
+    seen = _seen(call, found)
+    whole = all(one["ref"] in seen for one in found)
+    acts_for = _acts_for(row)
     problems: list[str] = []
     try:
         startable(call.connection, pipeline_id)
     except CannotStart as error:
-        problems.append(str(error))
+        problems.append(UNRESOLVED if isinstance(error, NotResolved) and not whole else str(error))
     if row["definition"] is None:
-        return PlanOut(steps=[], needs=[], acts_for=row["acts_for_id"], may_start=False, problems=problems)
+        return PlanOut(steps=[], needs=[], acts_for=acts_for, may_start=False, problems=problems)
     definition = definitions.parse(row["definition"])
-    found = refs(call, pipeline_id)
-    seen = _seen(call, found)
-    whole = all(one["ref"] in seen for one in found)
     steps: list[StepOut] = []
     try:
         plan = planning.plan(definition, planning.Items.of(call.connection, pipeline_id))
@@ -208,7 +219,7 @@ def plan_of(call: Call, pipeline_id: str) -> PlanOut:
     needs = [
         _needed(
             call,
-            row["acts_for_id"],
+            {acts_for, row["acts_for_id"]},
             one["mode"],
             one["ref"] if one["ref"] in seen else None,
             one["item_id"],
@@ -226,14 +237,21 @@ def plan_of(call: Call, pipeline_id: str) -> PlanOut:
     if not row["active"]:
         problems.append("It is not active; activate it first")
     may = ready and not problems and bool(call.decide("start", saving.KIND, pipeline_id))
-    return PlanOut(steps=steps, needs=needs, acts_for=row["acts_for_id"], may_start=may, problems=problems)
+    return PlanOut(steps=steps, needs=needs, acts_for=acts_for, may_start=may, problems=problems)
+
+
+def _acts_for(row: RowMapping) -> str | None:
+    """By whose rights a pipeline runs: those of who saved it last, or, of a task, of the project's owner."""
+    found: str | None = row["project_owner"] if row["project_id"] else row["acts_for_id"]
+    return found
 
 
 def plan_draft(call: Call, draft: saving.Draft) -> PlanOut:
     """What a definition would do if the caller saved it, without saving it."""
     found = saving.refs(call, draft.definition, [])
     saving.judge(call, draft, found)
-    saving.check_sendings(call, draft.definition)
+    saving.check_kinds(draft.definition, found)
+    saving.check_places(call, draft.definition)
     known = {one.name: Item(one.item_id or "", *one.name.split(".", 1)) for one in found}
     problems = [
         f"{one.name} does not exist: until it does, the pipeline cannot start"
@@ -243,9 +261,8 @@ def plan_draft(call: Call, draft: saving.Draft) -> PlanOut:
     if definitions.probed_sql(draft.definition):
         problems.append("What its SQL reads is found out when it is saved")
     steps = planning.plan(draft.definition, planning.Items(known))
-    needs = [
-        _needed(call, call.caller.member, one.mode, one.name, one.item_id, one.layer_id) for one in found if one.enabled
-    ]
+    author: set[str | None] = {call.caller.member}
+    needs = [_needed(call, author, one.mode, one.name, one.item_id, one.layer_id) for one in found if one.enabled]
     return PlanOut(
         steps=[_step(number, step, True) for number, step in enumerate(steps)],  # noqa: FBT003
         needs=needs,
@@ -260,11 +277,13 @@ def _step(number: int, step: Any, is_seen: bool) -> StepOut:
 
 
 def _needed(
-    call: Call, member: str | None, mode: str, name: str | None, item: str | None, layer: str | None
+    call: Call, members: set[str | None], mode: str, name: str | None, item: str | None, layer: str | None
 ) -> NeededOut:
+    """What is needed of a table, and whether all have it by whose rights it is judged."""
     level = LEVELS[mode]
     about = item or layer
     kind = kind_of(about) if about else None
     action = "edit" if level == "editor" else "see" if kind in {"layer", "volume"} else "execute"
-    held = bool(about and kind and member and decide(call.connection, Question(member, action, kind, about), call.now))
+    asked = [Question(member, action, kind, about) for member in members] if about and kind else []
+    held = bool(asked) and all(decide(call.connection, one, call.now) for one in asked)
     return NeededOut(name=name, mode=mode, level=level, held=held)

@@ -14,9 +14,6 @@ from headgate.pipelines.expectations import Expectation
 from headgate.pipelines.streams import Stream
 from headgate.pipelines.texts import quoted
 
-REJECTED = "_rejected"
-"""What the side table for rejected rows is called after its table."""
-
 
 @dataclass(frozen=True, slots=True)
 class Item:

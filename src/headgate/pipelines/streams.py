@@ -1,11 +1,22 @@
 """The streams of a source: each lands in a table of its own."""
 
+import codecs
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from headgate.kit.inputs import Input
 from headgate.pipelines.texts import ColumnName, Columns, Duration, SqlName
+
+
+def _encoding(name: str) -> str:
+    try:
+        found = codecs.lookup(name)
+    except LookupError:
+        found = None
+    if found is None or not getattr(found, "_is_text_encoding", True):
+        raise ValueError(f"there is no encoding {name!r}; write one such as UTF-8 or windows-1252")
+    return name
 
 
 class FileOptions(Input):
@@ -15,7 +26,7 @@ class FileOptions(Input):
     header: bool = True
     delimiter: Annotated[str, Field(min_length=1, max_length=4)] = ","
     quote: Annotated[str, Field(max_length=1)] = '"'
-    encoding: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")] = "UTF-8"
+    encoding: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,40}$"), AfterValidator(_encoding)] = "UTF-8"
     multiline: Annotated[bool, Field(description="csv: values hold line breaks; json: a file is one value")] = False
     row_tag: Annotated[str, Field(max_length=100, description="xml: the element that is a row")] = "row"
     sheet: Annotated[str, Field(max_length=100, description="excel: the sheet; left out, the first")] = ""

@@ -104,3 +104,14 @@ ColumnName = Annotated[str, Field(min_length=1, max_length=255, examples=["order
 Columns = Annotated[tuple[ColumnName, ...], Field(max_length=100)]
 Transform = Annotated[str, Field(max_length=300, examples=["day(ordered_at)"]), AfterValidator(_is_transform)]
 SqlBody = Annotated[str, Field(min_length=1, max_length=MAX_SQL, examples=["SELECT * FROM raw.orders"])]
+Parameters = Annotated[
+    dict[
+        Annotated[str, Field(min_length=1, max_length=100)],
+        Annotated[str, Field(max_length=10_000)]
+        | bool
+        | Annotated[int, Field(ge=-(2**53), le=2**53)]
+        | Annotated[float, Field(allow_inf_nan=False)]
+        | None,
+    ],
+    Field(max_length=100, description="Given to a notebook in place of its own", examples=[{"days": 3}]),
+]

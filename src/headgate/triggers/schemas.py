@@ -9,7 +9,7 @@ from headgate.kit.ids import kind_of
 from headgate.kit.inputs import Input
 from headgate.organization.naming import NameText
 from headgate.pipelines.definitions import TimeZone
-from headgate.pipelines.texts import Duration, item_ref
+from headgate.pipelines.texts import Duration, Parameters, item_ref
 from headgate.triggers.cron import MAX_LENGTH, Schedule
 from headgate.triggers.cron import check as check_cron
 
@@ -35,14 +35,6 @@ PipelineRef = Annotated[str, Field(pattern="^pip_[0-9a-z]{20}$", examples=["pip_
 TableText = Annotated[str, Field(max_length=260, examples=["raw.orders"]), AfterValidator(_table)]
 Which = Annotated[Literal["any", "all"], Field(description="All: each of them once since the last fire")]
 AtMostEvery = Annotated[Duration | None, Field(description="Fire no sooner than this after the last fire")]
-Number = Annotated[float, Field(allow_inf_nan=False)]
-Parameters = Annotated[
-    dict[
-        Annotated[str, Field(min_length=1, max_length=100)],
-        Annotated[str, Field(max_length=10_000)] | bool | Annotated[int, Field(ge=-(2**53), le=2**53)] | Number | None,
-    ],
-    Field(max_length=100, description="Given to a notebook in place of its own", examples=[{"days": 3}]),
-]
 
 
 class Cron(Input):

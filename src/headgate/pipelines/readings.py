@@ -1,0 +1,69 @@
+"""What can be known of a source or notebook when it is saved: what its connection gives, and where it may call.
+
+Whatever is judged here is judged again by a run: names lead elsewhere by then, and connections may have changed.
+"""
+
+from headgate.edge.call import Call
+from headgate.engine.rest.calls import below
+from headgate.engine.rest.failures import ApiFailed
+from headgate.errors import Invalid
+from headgate.outgoing.errors import Refused
+from headgate.outgoing.sockets import check_host
+from headgate.pipelines.definitions import Notebook, Source
+from headgate.pipelines.streams import Stream
+from headgate.places.kinds import parse
+from headgate.places.repository import kinds, row
+
+DATABASES = frozenset({"postgresql", "mysql"})
+_ANYWHERE = "https://api.invalid"
+
+
+def check(call: Call, definition: object) -> None:
+    """Refuse what its place cannot give, or a place that it may not call; Invalid says why, and what to write."""
+    if isinstance(definition, Source) and definition.connection is not None:
+        kind = kinds(call.connection, [definition.connection]).get(definition.connection)
+        for number, one in enumerate(definition.streams if kind else ()):
+            try:
+                check_stream(one, str(kind))
+            except ValueError as error:
+                raise Invalid(f"definition.streams.{number}.{error}") from None
+    elif isinstance(definition, Notebook):
+        _check_hosts(call, definition)
+        _check_secrets(call, definition)
+
+
+def check_stream(stream: Stream, kind: str) -> None:
+    """See that a kind of connection gives this; ValueError says why not."""
+    is_api = kind == "http" and stream.of == "rows"
+    if stream.read == "incremental" and stream.cursor is None and (is_api or kind in DATABASES):
+        told = "an API" if is_api else "a database"
+        raise ValueError(f"cursor: an incremental read of {told} needs it: the column that tells which rows are new")
+    if kind == "http":
+        try:
+            below(_ANYWHERE, stream.name)
+        except ApiFailed as error:
+            raise ValueError(f"name: {error.message}") from None
+        if not is_api and "*" in stream.name:
+            raise ValueError("name: an address names one file, so * cannot stand in it; add a stream for each file")
+    if kind == "iceberg" and not all(("." in stream.name, *stream.name.split("."))):
+        raise ValueError(f"name: {stream.name[:100]!r} names no table; write namespace.table, as the catalog does")
+
+
+def _check_hosts(call: Call, notebook: Notebook) -> None:
+    for number, text in enumerate(notebook.hosts):
+        host, _, port = text.rpartition(":")
+        if not 1 <= int(port) <= 65535:
+            raise Invalid(f"definition.hosts.{number}: a port is a number from 1 to 65535")
+        try:
+            check_host(host, call.settings.outgoing)
+        except Refused as error:
+            raise Invalid(f"definition.hosts.{number}: {error}") from None
+
+
+def _check_secrets(call: Call, notebook: Notebook) -> None:
+    for number, one in enumerate(notebook.secrets):
+        found = row(call.connection, one.connection)
+        takes = parse(found["place_kind"], found["config"]).takes() if found else {}
+        if found and one.field not in takes:
+            known = f"it has {', '.join(takes)}" if takes else "it has none"
+            raise Invalid(f"definition.secrets.{number}.field: the connection has no secret {one.field!r}; {known}")
