@@ -1,0 +1,54 @@
+"""A mill that many cases share."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from headgate.kit.db import Database
+from headgate.schema import METADATA
+from tests.pipelines.works import Works
+from tests.support.company import company
+
+
+@contextmanager
+def _mill(url: str, folder: Path) -> Iterator[Works]:
+    database = Database(url)
+    METADATA.drop_all(database.engine)
+    METADATA.create_all(database.engine)
+    with company(database, folder) as found:
+        yield Works(found)
+    database.close()
+
+
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def mill(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Works]:
+    """The mill on each kind of database in turn, for all cases of a module."""
+    folder = tmp_path_factory.mktemp("mill")
+    is_file = request.param == "sqlite"
+    url = f"sqlite:///{folder}/headgate.db" if is_file else str(request.getfixturevalue("postgres_url"))
+    with _mill(url, folder) as found:
+        yield found
+
+
+@pytest.fixture
+def works(mill: Works) -> Iterator[Works]:
+    """The mill, as it was when the case is over."""
+    with mill.case():
+        yield mill
+
+
+@pytest.fixture(scope="module")
+def mill_on_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Works]:
+    """The mill on SQLite, for all cases of a module."""
+    folder = tmp_path_factory.mktemp("mill")
+    with _mill(f"sqlite:///{folder}/headgate.db", folder) as found:
+        yield found
+
+
+@pytest.fixture
+def works_on_sqlite(mill_on_sqlite: Works) -> Iterator[Works]:
+    """The same on SQLite."""
+    with mill_on_sqlite.case():
+        yield mill_on_sqlite

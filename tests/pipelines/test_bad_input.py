@@ -1,0 +1,167 @@
+"""What can be known to be wrong is said before a run, when a pipeline is tried and when it is saved, with what to do.
+
+What only a run can know is in tests of the steps: tests/engine/landing, tests/engine/rest, tests/worker/fetching and
+tests/worker/delivering; what a connection's test says, in tests/worker/answers.
+"""
+
+import sqlite3
+from typing import Any
+
+import pytest
+from sqlalchemy import event
+
+from headgate.pipelines.readings import check_stream
+from headgate.pipelines.streams import Stream
+from tests.pipelines.works import Works, history, notebook, source
+from tests.support.company import Company
+from tests.workbench.support import STATEMENTS, Hand
+
+PLAN = "/api/pipelines/plan"
+HTTP = {"kind": "http", "base_url": "https://api.example.com", "auth": {"style": "bearer"}}
+
+
+@pytest.fixture
+def works(works_on_sqlite: Works) -> Works:
+    """The mill; what is said is the same on both kinds of database."""
+    return works_on_sqlite
+
+
+def streams(works: Works, place: str | None = None, **stream: Any) -> dict[str, Any]:
+    """A source of one stream."""
+    found = source(connection=place, grain=True)
+    return {**found, "streams": [{"name": "public.grain", "table": "grain", **stream}]}
+
+
+CASES: dict[str, tuple[Any, str]] = {
+    "an encoding that there is not": (
+        lambda works: streams(works, files={"encoding": "nothing"}),
+        "there is no encoding 'nothing'; write one such as UTF-8",
+    ),
+    "an encoding that is none of text": (
+        lambda works: streams(works, files={"encoding": "zlib"}),
+        "there is no encoding 'zlib'",
+    ),
+    "a read of what is new by nothing": (
+        lambda works: streams(works, works.database, read="incremental", write="append"),
+        "definition.streams.0.cursor: an incremental read of a database needs it",
+    ),
+    "a host that is a private address": (
+        lambda works: notebook((), ("mill.bread",), hosts=["10.0.0.1:5432"]),
+        "definition.hosts.0: 10.0.0.1 is a private address",
+    ),
+    "a host that is this machine": (
+        lambda works: notebook((), ("mill.bread",), hosts=["localhost:80"]),
+        "outgoing.allow",
+    ),
+    "a host that is the cloud's own": (
+        lambda works: notebook((), ("mill.bread",), hosts=["169.254.169.254:80"]),
+        "metadata",
+    ),
+    "a port that there is not": (
+        lambda works: notebook((), ("mill.bread",), hosts=["api.example.com:99999"]),
+        "a port is a number from 1 to 65535",
+    ),
+    "a secret that the connection has not": (
+        lambda works: notebook(
+            (), ("mill.bread",), secrets=[{"name": "key", "connection": works.database, "field": "token"}]
+        ),
+        "definition.secrets.0.field: the connection has no secret 'token'; it has password",
+    ),
+    "a time zone that there is not": (lambda works: history(time_zone="Mars/Base"), "write one as Europe/Berlin"),
+    "a length of time that is none": (lambda works: history(timeout="soon"), "write one as '90 seconds'"),
+    "a table without its layer": (lambda works: history("grain"), "write layer.table"),
+}
+
+
+@pytest.mark.parametrize("what", CASES)
+@pytest.mark.parametrize("path", [PLAN, "/api/pipelines"])
+def test_it_is_said_before_anything_is_saved(works: Works, path: str, what: str) -> None:
+    definition, says = CASES[what][0](works), CASES[what][1]
+    body = {"definition": definition} | ({} if path == PLAN else {"name": "Mine"})
+    answer = works.as_("Adam").post(path, body)
+    assert answer.status_code == 422, answer.text
+    assert says in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "stream", "says"),
+    [
+        ("http", {"name": "https://evil.example.com/x"}, "write the path below the connection's address"),
+        ("http", {"name": "//evil.example.com/x"}, "write the path below the connection's address"),
+        ("http", {"name": "/a/../b"}, "a step . or .."),
+        ("http", {"name": "/v1/orders", "read": "incremental", "write": "append"}, "cursor: an incremental read of an"),
+        ("http", {"name": "files/*.csv", "of": "files"}, "add a stream for each file"),
+        (
+            "mysql",
+            {"name": "shop.orders", "read": "incremental", "write": "append"},
+            "cursor: an incremental read of a",
+        ),
+        ("iceberg", {"name": "orders"}, "write namespace.table"),
+        ("iceberg", {"name": "shop..orders"}, "write namespace.table"),
+    ],
+)
+def test_what_a_kind_of_connection_does_not_give(kind: str, stream: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValueError, match=r"name: |cursor: ") as refused:
+        check_stream(Stream(table="t", **stream), kind)
+    assert says in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "stream"),
+    [
+        ("http", {"name": "/v1/orders?page=1"}),
+        ("http", {"name": "files/a.csv", "of": "files", "read": "incremental", "write": "append"}),
+        ("postgresql", {"name": "orders"}),
+        ("iceberg", {"name": "shop.orders", "read": "incremental", "write": "append"}),
+        ("object_store", {"name": "**/*.csv", "read": "incremental", "write": "append"}),
+        ("folder", {"name": "*.csv"}),
+    ],
+)
+def test_what_it_gives(kind: str, stream: dict[str, Any]) -> None:
+    check_stream(Stream(table="t", **stream), kind)
+
+
+def probed(works: Works, code: str, error: str) -> dict[str, Any]:
+    """The statement that was to save a query whose SQL Spark refused with these words."""
+    body = {"name": "Loaves", "definition": {"kind": "query", "sql": "SELECT FROM", "output": "mill.loaves"}}
+    statement = works.ok(works.as_("Adam").post("/api/pipelines", body))["statement"]
+    hand = Hand(works.company)
+    (job,) = hand.claim()
+    assert job["id"] == statement
+    assert hand.finish(job, "failed", error_code=code, error=error).status_code == 200
+    return dict(works.ok(works.as_("Adam").get(f"{STATEMENTS}/{statement}")))
+
+
+def test_a_wrong_query_is_not_saved_and_its_author_reads_why(works: Works) -> None:
+    found = probed(works, "PARSE_SYNTAX_ERROR", "Syntax error at or near 'FROM'")
+    assert (found["state"], found["saved_query"]) == ("failed", None)
+    assert "Syntax error" in found["error"]["message"]
+    assert works.as_("Adam").get("/api/pipelines", prefix="Loaves").json()["items"] == []
+    assert works.as_("Adam").get("/api/tables", prefix="mill.loaves").json()["items"] == []
+
+
+def test_a_query_on_a_missing_table_is_saved_and_says_what_it_waits_for(works: Works) -> None:
+    found = probed(works, "TABLE_OR_VIEW_NOT_FOUND", "There is no table mill.dough that you may see")
+    shown = works.shown("Adam", found["saved_query"])
+    assert "mill.dough" in shown["unresolved"]
+    refused = works.as_("Adam").post(f"/api/pipelines/{found['saved_query']}/runs", {})
+    assert (refused.status_code, "Save it again" in refused.json()["detail"]) == (409, True)
+
+
+def test_a_full_disk_of_the_server_is_said_and_nothing_is_half_written(millrace_on_sqlite: Company) -> None:
+    engine, tess = millrace_on_sqlite.database.engine, millrace_on_sqlite.as_("Tess")
+    before = tess.get("/api/pipelines").json()
+    room = [0]
+
+    def bound(connection: sqlite3.Connection, *_: Any) -> None:
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+        connection.execute(f"PRAGMA max_page_count = {room[0] or pages}")
+
+    event.listen(engine, "checkout", bound)
+    body = {"name": "Large", "definition": notebook((), ("raw.orders",), cells=[{"source": "x" * 900_000}])}
+    answer = tess.post("/api/pipelines", body)
+    assert answer.status_code == 503, answer.text
+    assert "disk of this installation is full; an operator makes room" in answer.json()["detail"]
+    room[0] = 2**30
+    assert tess.get("/api/pipelines").json() == before
+    assert tess.post("/api/pipelines", body).status_code == 200

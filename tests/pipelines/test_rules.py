@@ -1,0 +1,527 @@
+"""The access model's rules about pipelines, sections 4 and 6, as members meet them over HTTP.
+
+Each case names the sentence that it proves. Their worlds are tests/access/worlds/rules_4_*.yaml and joints_*.yaml; fires
+of triggers are in tests/triggers, tokens of integrations in tests/integrations, reach at the catalog in tests/catalog.
+"""
+
+import time
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from headgate.kit.clock import now
+from tests.pipelines.works import Works, delivery, history, notebook, source
+from tests.support.company import Api
+
+Case = Callable[[Works], None]
+RULES: list[tuple[str, Case]] = []
+
+EDITS = {"see", "see_runs", "edit", "activate", "trigger"}
+GRAIN, BREAD = "table:land.grain", "table:mill.bread"
+
+
+def rule(sentence: str) -> Callable[[Case], Case]:
+    """A case that proves a sentence of the access model."""
+
+    def enter(case: Case) -> Case:
+        RULES.append((sentence, case))
+        return case
+
+    return enter
+
+
+# Section 4
+
+
+@rule("4: see pipelines, see runs: Viewer. Add, edit, activate, trigger: Editor. Delete pipelines: Manager")
+def levels(works: Works) -> None:
+    found = works.made("Adam", history())
+    run = works.started("Adam", found)
+    body = {"definition": history(keys=["id", "day"])}
+    expected = {None: (404,) * 7, "viewer": (200, 200, 200, 403, 403, 403, 403), "editor": (200,) * 6 + (403,)}
+    for level, statuses in {**expected, "manager": (200,) * 7}.items():
+        if level:
+            works.grant("Ben", level, GRAIN, "layer:mill")
+        ben = works.as_("Ben")
+        asked = (
+            ben.get(f"/api/pipelines/{found}").status_code,
+            ben.get(f"/api/pipelines/{found}/runs").status_code,
+            ben.get(f"/api/runs/{run}/log").status_code,
+            works.patch("Ben", found, **body),
+            works.patch("Ben", found, active=True),
+            works.start("Ben", found),
+        )
+        works.as_("Olga").post(f"/api/runs/{run}/cancel", None)
+        assert (*asked, works.delete("Ben", found)) == statuses, level
+
+
+@rule("4: an action's level is needed on every table or volume that the pipeline reads or writes")
+def every_table(works: Works) -> None:
+    found = works.made("Adam", notebook(("land.grain",), ("mill.bread",), volumes=["land.crates"]))
+    works.grant("Ben", "editor", GRAIN, BREAD)
+    assert works.may("Ben", found) == set()
+    works.grant("Ben", "viewer", "volume:land.crates")
+    assert works.may("Ben", found) == {"see", "see_runs"}
+    works.grant("Ben", "editor", "volume:land.crates")
+    assert works.may("Ben", found) == EDITS
+    works.grant("Ben", "manager", GRAIN, BREAD)
+    assert works.may("Ben", found) == EDITS
+    works.grant("Ben", "manager", "volume:land.crates")
+    assert works.may("Ben", found) == {*EDITS, "delete"}
+
+
+@rule("4: otherwise the output layer does not count")
+def no_output_layer(works: Works) -> None:
+    found = works.made("Adam", history())
+    works.grant("Ben", "editor", GRAIN, BREAD)
+    assert works.may("Ben", found) == EDITS
+    assert works.patch("Ben", found, definition=history(keys=["day"])) == 200
+
+
+@rule("4: a listed one that does not exist counts as its layer")
+def missing_tables(works: Works) -> None:
+    found = works.made("Adam", notebook(("land.nothing",), ("mill.bread",)))
+    works.grant("Ben", "editor", GRAIN, BREAD)
+    assert works.may("Ben", found) == set()
+    works.grant("Ben", "viewer", "layer:land")
+    assert works.may("Ben", found) == {"see", "see_runs"}
+    works.grant("Ben", "editor", "layer:land")
+    assert works.may("Ben", found) == EDITS
+    assert works.start("Ben", found) == 409
+
+
+@rule("4: a listed one that does not exist counts as its layer (one that was deleted)")
+def deleted_tables(works: Works) -> None:
+    works.tables("land.chaff")
+    found = works.made("Adam", notebook(("land.chaff",), ("mill.bread",)))
+    works.grant("Ben", "editor", "table:land.chaff", BREAD)
+    works.grant("Ana", "viewer", "layer:land", "layer:mill")
+    assert works.may("Ben", found) == EDITS
+    works.ok(works.as_("Adam").request("DELETE", f"/api/tables/{works.company.id('table', 'land.chaff')}"))
+    assert works.may("Ben", found) == set()
+    assert works.may("Ana", found) == {"see", "see_runs"}
+
+
+@rule("4: tables of disabled streams do not count")
+def disabled_streams(works: Works) -> None:
+    found = works.made("Adam", source(connection=works.database, grain=True, flour=False))
+    works.grant("Ben", "editor", GRAIN, "table:land.grain_rejected")
+    assert works.may("Ben", found) == EDITS
+    assert works.shown("Ben", found)["definition"] is None, "it names a table that he may not see"
+    assert works.shown("Ben", found)["hidden"] == 2
+
+
+@rule("4: if nothing is left to count, the output layer counts")
+def nothing_counts(works: Works) -> None:
+    found = works.made("Adam", source(connection=works.database, grain=False))
+    works.grant("Ben", "editor", GRAIN, "table:land.grain_rejected")
+    assert works.may("Ben", found) == set()
+    works.grant("Ben", "viewer", "layer:land")
+    assert works.may("Ben", found) == {"see", "see_runs"}
+    works.grant("Ben", "editor", "layer:land")
+    assert works.may("Ben", found) == EDITS
+
+
+@rule("4: its trigger is seen with see, managed with edit")
+def triggers(works: Works) -> None:
+    found = works.made("Adam", history())
+    body = {"name": "Hourly", "when": {"kind": "cron", "cron": "0 * * * *"}}
+    trigger = works.ok(works.as_("Adam").post(f"/api/pipelines/{found}/triggers", body))["id"]
+
+    def asked() -> tuple[int, ...]:
+        ben, place = works.as_("Ben"), f"/api/triggers/{trigger}"
+        changed = ben.request("PATCH", place, json={"full_refresh": True}).status_code
+        made = ben.post(f"/api/pipelines/{found}/triggers", {**body, "name": str(time.time())}).status_code
+        return ben.get(place).status_code, ben.get(f"/api/pipelines/{found}/triggers").status_code, changed, made
+
+    assert asked() == (404, 404, 404, 404)
+    works.grant("Ben", "viewer", GRAIN, BREAD)
+    assert asked() == (200, 200, 403, 403)
+    works.grant("Ben", "editor", GRAIN, BREAD)
+    assert asked() == (200, 200, 200, 200)
+
+
+@rule("4: creating needs Editor on every table it reads and on the output layer where the kind has one")
+def creating(works: Works) -> None:
+    works.grant("Ben", "editor", BREAD)
+    assert works.save("Ben", history()).status_code == 403
+    works.grant("Ben", "viewer", GRAIN)
+    works.grant("Ben", "editor", "layer:mill")
+    assert works.save("Ben", history()).status_code == 403
+    works.grant("Ben", "editor", GRAIN)
+    works.revoke("Ben", "editor", "layer:mill")
+    assert works.save("Ben", history()).status_code == 403
+    works.grant("Ben", "editor", "layer:mill")
+    assert works.save("Ben", history()).status_code == 200
+
+
+@rule("4: creating needs Editor on … the output layer where the kind has one (a delivery has none)")
+def creating_deliveries(works: Works) -> None:
+    own = works.ok(works.as_("Ben").post("/api/destinations", {"name": "Own", "place": OWN}))["id"]
+    works.grant("Ben", "viewer", GRAIN)
+    assert works.save("Ben", delivery(own, "land.grain")).status_code == 403
+    works.grant("Ben", "editor", GRAIN)
+    assert works.save("Ben", delivery(own, "land.grain")).status_code == 200
+    works.ok(works.as_("Ben").request("DELETE", f"/api/destinations/{own}"))
+
+
+OWN = {"kind": "postgresql", "host": "db.example.com", "database": "shop", "user": "ben"}
+
+
+@rule("4: adding an output that does not exist yet needs Editor on the output layer")
+def new_outputs(works: Works) -> None:
+    found = works.made("Adam", notebook((), ("mill.bread",)))
+    works.grant("Ben", "editor", BREAD)
+    wanted = notebook((), ("mill.bread", "mill.rolls"))
+    assert works.patch("Ben", found, definition=wanted) == 403
+    assert works.as_("Adam").get("/api/tables", prefix="mill.rolls").json()["items"] == []
+    works.grant("Ben", "editor", "layer:mill")
+    assert works.patch("Ben", found, definition=wanted) == 200
+    assert works.shown("Ben", found)["writes"] == ["mill.bread", "mill.rolls"]
+
+
+@rule("4: adding or retargeting a stream, disabled or not, needs the level on its table")
+def adding_streams(works: Works) -> None:
+    works.made("Adam", source(connection=works.database, grain=True, flour=True, salt=True))
+    found = works.made("Adam", source(connection=works.database, grain=True))
+    works.grant("Ben", "editor", GRAIN, "table:land.grain_rejected")
+    works.role("Ben", "can_consume_data")
+    for streams in ({"grain": True, "flour": True}, {"grain": True, "flour": False}, {"flour": True}):
+        wanted = source(connection=works.database, **streams)
+        assert works.patch("Ben", found, definition=wanted) == 403, streams
+    works.grant("Ben", "editor", "table:land.flour", "table:land.flour_rejected")
+    for streams in ({"grain": True, "flour": False}, {"grain": True, "flour": True}, {"flour": True}):
+        assert works.patch("Ben", found, definition=source(connection=works.database, **streams)) == 200, streams
+
+
+@rule("4: every edit is judged on the state before and after")
+def before_and_after(works: Works) -> None:
+    found = works.made("Adam", history("land.grain"))
+    works.grant("Ben", "editor", "table:land.flour", BREAD, "layer:mill")
+    assert works.patch("Ben", found, definition=history("land.flour")) == 404, "before"
+    works.grant("Ben", "viewer", GRAIN)
+    assert works.patch("Ben", found, definition=history("land.flour")) == 403, "before"
+    works.grant("Ben", "editor", GRAIN)
+    assert works.patch("Ben", found, definition=history("land.salt")) == 403, "after"
+    assert works.patch("Ben", found, definition=history("land.flour")) == 200
+
+
+@rule("4: with a list, nothing outside it is reachable but seeing the layers of what it lists. Read-only = see, list …")
+def narrowed_tokens(works: Works) -> None:
+    found = works.made("Adam", history())
+    path = f"/api/pipelines/{found}"
+    reads = works.as_("Adam", read_only=True)
+    assert (reads.get(path).status_code, reads.get(f"{path}/runs").status_code) == (200, 200)
+    assert reads.post(f"{path}/runs", {}).status_code == 403
+    assert reads.request("PATCH", path, json={"name": "x"}).status_code == 403
+    assert reads.post("/api/pipelines", {"name": "x", "definition": history()}).status_code == 403
+    listed = works.as_("Adam", only=[works.company.id("table", one) for one in ("land.grain", "mill.bread")])
+    assert listed.get(path).status_code == 404
+    assert listed.get("/api/pipelines").json()["items"] == []
+    assert listed.post("/api/pipelines", {"name": "x", "definition": history()}).status_code == 403
+
+
+@rule("4: a narrowed token makes or changes no token")
+def integrations_by_narrowed_tokens(works: Works) -> None:
+    made = works.ok(works.as_("Adam").post("/api/integrations", {"name": "Screens", "tables": ["land.grain"]}))
+    path = f"/api/integrations/{made['id']}"
+    ends = works.as_("Adam", expires=now() + timedelta(hours=1))
+    assert ends.post("/api/integrations", {"name": "More", "tables": ["land.grain"]}).status_code == 403
+    assert ends.post(f"{path}/token", {}).status_code == 403
+    assert ends.request("PATCH", path, json={"tables": ["land.flour"]}).status_code == 403
+    assert ends.request("DELETE", path).status_code == 403
+    assert ends.request("PATCH", path, json={"description": "On the wall"}).status_code == 200
+    assert Api(works.company.client, made["secret"]).get("/api/tables").json()["items"][0]["name"] == "land.grain"
+    assert works.as_("Adam").request("DELETE", path).status_code == 200
+
+
+@rule("4: on the Starter plan stored grants are kept but ignored, every member is Manager on all data")
+def starter(works: Works) -> None:
+    found = works.made("Adam", history())
+    works.grant("Ben", "viewer", GRAIN, BREAD)
+    works.change(change="set_plan", plan="starter")
+    try:
+        assert works.may("Bea", found) == works.may("Ben", found) == {*EDITS, "delete"}
+        assert works.save("Bea", history()).status_code == 200
+    finally:
+        works.change(change="set_plan", plan="growth")
+    assert (works.may("Bea", found), works.may("Ben", found)) == (set(), {"see", "see_runs"})
+
+
+@rule("4: a grant ends at its instant; 6.5: at every start … now")
+def expiry(works: Works) -> None:
+    ends = now() + timedelta(seconds=2)
+    works.grant("Ben", "editor", GRAIN, "layer:mill", expires=ends.isoformat())
+    found = works.made("Ben", history())
+    assert works.start("Adam", found) == 200
+    time.sleep(max(0.0, (ends - now()).total_seconds()))
+    assert works.may("Ben", found) == set()
+    assert works.start("Adam", found) == 403
+
+
+# Section 6
+
+
+@rule("6.1: the member who last saved its definition (everything but its name, description, activation and schedule)")
+def acts_for(works: Works) -> None:
+    works.grant("Ben", "editor", GRAIN, "layer:mill")
+    works.grant("Bea", "editor", GRAIN, "layer:mill")
+    found = works.made("Ben", history())
+    assert works.patch("Bea", found, name="Other", description="Other", active=False) == 200
+    assert works.patch("Bea", found, active=True) == 200
+    trigger = {"name": "Hourly", "when": {"kind": "cron", "cron": "0 * * * *"}}
+    works.ok(works.as_("Bea").post(f"/api/pipelines/{found}/triggers", trigger))
+    assert works.shown("Adam", found)["acts_for"] == works.member("Ben")
+    _, job = works.claimed("Bea", found)
+    run = works.as_("Adam").get(f"/api/runs/{job['id']}").json()
+    assert (run["acts_for"], run["started_by"]) == (works.member("Ben"), works.member("Bea"))
+    assert works.patch("Bea", found, definition=history()) == 200
+    assert works.shown("Adam", found)["acts_for"] == works.member("Bea")
+
+
+@rule("6.1: saving it and each start also need, of that member, use on its destination")
+def destinations(works: Works) -> None:
+    works.grant("Ben", "editor", GRAIN)
+    hidden = works.save("Ben", delivery(works.bakery, "land.grain"))
+    missing = works.save("Ben", delivery(f"dst_{'0' * 20}", "land.grain"))
+    assert (hidden.status_code, missing.status_code) == (403, 403)
+    assert told(hidden) == told(missing)
+    shared = {"change": "share", "resource": works.bakery}
+    works.change(**shared, for_use=True)
+    works.change(change="set_scope", member="Ben", scope="entire")
+    found = works.made("Ben", delivery(works.bakery, "land.grain"))
+    assert works.start("Adam", found) == 200
+    works.change(**shared, for_use=False)
+    assert works.may("Ben", found) == EDITS
+    for who in ("Ben", "Adam"):
+        assert works.start(who, found) == 403, "whom it acts for may not use the destination"
+    assert works.patch("Ben", found, definition=delivery(works.bakery, "land.grain")) == 403
+    assert works.patch("Adam", found, definition=delivery(works.bakery, "land.grain")) == 200
+    assert works.start("Ben", found) == 200
+    works.ok(works.as_("Bea").request("DELETE", f"/api/destinations/{works.bakery}"))
+    assert works.start("Adam", found) == 403, "a deleted destination is absent"
+    works.ok(works.as_("Bea").post(f"/api/destinations/{works.bakery}/restore", None))
+
+
+def told(answer: object) -> object:
+    body = answer.json()  # type: ignore[attr-defined]
+    return {name: value for name, value in body.items() if name != "request_id"}
+
+
+@rule("6.1: … and consume, edit or manage in the space of each connection and gateway")
+def connections(works: Works) -> None:
+    works.grant("Ben", "editor", "layer:land")
+    wanted = source(connection=works.database, grain=True)
+    hidden, missing = works.save("Ben", wanted), works.save("Ben", source(connection=f"con_{'0' * 20}", grain=True))
+    assert told(hidden) == told(missing)
+    for role, status in (
+        ("can_view", 403),
+        ("can_operate", 403),
+        ("can_view_data", 403),
+        ("can_consume_data", 200),
+        ("can_edit", 200),
+        ("can_manage", 200),
+    ):
+        works.role("Ben", role)
+        answer = works.save("Ben", wanted)
+        assert answer.status_code == status, role
+        if status == 200:
+            found = answer.json()["id"]
+            assert works.start("Adam", found) == 200
+            works.take("Ben", role)
+            assert works.start("Adam", found) == 403, role
+        else:
+            works.take("Ben", role)
+
+
+@rule("6.2: create and update of the definition … need, beside the role, the author's own Viewer … and Editor …")
+def tasks(works: Works) -> None:
+    wanted = history("land.grain", "mill.bread")
+    assert works.save("Tom", wanted, project=works.project).status_code == 403
+    works.grant("Tom", "viewer", GRAIN)
+    works.grant("Tom", "editor", BREAD)
+    found = works.made("Tom", wanted, project=works.project)
+    assert works.patch("Tom", found, definition=wanted) == 200
+    assert works.patch("Tom", found, definition=history("land.grain", "mill.cake")) == 403
+    works.grant("Ben", "manager", "layer:land", "layer:mill")
+    assert works.save("Ben", wanted, project=works.project).status_code == 403, "Can operate does not edit"
+    assert works.patch("Ben", found, definition=wanted) == 403
+    works.revoke("Tom", "viewer", GRAIN)
+    assert works.patch("Tom", found, definition=wanted) == 403
+
+
+@rule("6.2: edit_attributes, activate, schedule and validate need the cell alone")
+def attributes_of_tasks(works: Works) -> None:
+    found = works.made("Adam", history(), project=works.project)
+    assert works.patch("Tom", found, name="Tom's", description="x", active=True) == 200
+    body = {"name": "Hourly", "when": {"kind": "cron", "cron": "0 * * * *"}}
+    assert works.as_("Tom").post(f"/api/pipelines/{found}/triggers", body).status_code == 200
+    assert works.patch("Tom", found, definition=history()) == 403
+    assert works.patch("Ben", found, name="Ben's") == 403, "Can operate"
+    assert works.shown("Tom", found)["definition"] is None, "the cell shows no table that he may not see"
+
+
+@rule("6.2: … and consume, edit or manage where its connections and gateways live")
+def connections_of_tasks(works: Works) -> None:
+    works.grant("Tom", "editor", "layer:land")
+    assert works.save("Tom", source(connection=works.shop, grain=True), project=works.project).status_code == 200
+    assert works.save("Tom", source(connection=works.database, grain=True), project=works.project).status_code == 403
+    works.role("Tom", "can_view")
+    assert works.save("Tom", source(connection=works.database, grain=True), project=works.project).status_code == 403
+    works.role("Tom", "can_consume_data")
+    assert works.save("Tom", source(connection=works.database, grain=True), project=works.project).status_code == 200
+
+
+@rule("6.2: it runs as the project owner. 6.5: and for a task also the member who last saved it")
+def whom_tasks_act_for(works: Works) -> None:
+    works.grant("Tom", "editor", "layer:land", "layer:mill")
+    found = works.made("Tom", history(), project=works.project)
+    assert works.shown("Tom", found)["acts_for"] == works.member("Tess")
+    assert works.start("Ben", found) == 403, "the project's owner has no level"
+    works.grant("Tess", "viewer", GRAIN)
+    works.grant("Tess", "editor", BREAD)
+    _, job = works.claimed("Ben", found)
+    assert works.as_("Adam").get(f"/api/runs/{job['id']}").json()["acts_for"] == works.member("Tess")
+    works.ok(works.as_("Adam").post(f"/api/runs/{job['id']}/cancel", None))
+    assert works.start("Tom", found) == 403, "Can edit does not run"
+    works.revoke("Tom", "editor", "layer:land")
+    assert works.start("Ben", found) == 403, "whoever saved it last lost a level"
+    plan = works.ok(works.as_("Adam").get(f"/api/pipelines/{found}/plan"))
+    assert {one["name"]: one["held"] for one in plan["needs"]} == {"land.grain": False, "mill.bread": True}
+    assert works.patch("Adam", found, definition=history()) == 200
+    assert works.start("Ben", found) == 200
+
+
+@rule("6.3: view data in tasks … as far as the project owner and the member who last saved the task could both grant")
+def data_of_tasks(works: Works) -> None:
+    works.grant("Tom", "manager", "layer:land", "layer:mill")
+    found = works.made("Tom", history(), project=works.project)
+    works.role("Bea", "can_view_data", works.sales)
+    assert not works.as_("Bea").may("view_data", found)
+    works.grant("Tess", "editor", BREAD)
+    assert not works.as_("Bea").may("view_data", found)
+    works.grant("Tess", "manager", BREAD)
+    assert works.as_("Bea").may("view_data", found)
+    works.revoke("Tess", "manager", BREAD)
+    works.grant("Bea", "viewer", BREAD)
+    assert works.as_("Bea").may("view_data", found)
+
+
+@rule(
+    "6.5: at every start of anything: whom it acts for … must have Viewer on what it reads and Editor on what it writes"
+)
+def starts(works: Works) -> None:
+    works.grant("Ben", "editor", GRAIN, "layer:mill")
+    found = works.made("Ben", history())
+    works.grant("Bea", "editor", GRAIN, BREAD)
+    assert works.start("Bea", found) == 200
+    works.revoke("Ben", "editor", GRAIN)
+    works.grant("Ben", "viewer", GRAIN)
+    assert works.start("Bea", found) == 200, "to read, Viewer is enough"
+    works.revoke("Ben", "editor", "layer:mill")
+    works.grant("Ben", "viewer", "layer:mill")
+    for who in ("Bea", "Adam"):
+        assert works.start(who, found) == 403, "to write, it is not"
+    plan = works.ok(works.as_("Bea").get(f"/api/pipelines/{found}/plan"))
+    assert not plan["may_start"]
+    assert {one["name"]: one["held"] for one in plan["needs"]} == {"land.grain": True, "mill.bread": False}
+    assert works.patch("Bea", found, definition=history()) == 200, "it acts for who saves it again"
+    assert works.start("Bea", found) == 200
+
+
+@rule("6.5: at every start (and of a run that has waited, when it begins)")
+def waiting_runs(works: Works) -> None:
+    works.grant("Ben", "editor", GRAIN, "layer:mill")
+    found = works.made("Ben", history())
+    run = works.started("Adam", found)
+    works.revoke("Ben", "editor", GRAIN)
+    assert works.claim() == []
+    assert works.as_("Adam").get(f"/api/runs/{run}").json()["state"] == "blocked"
+
+
+@rule("6.6: marts area and spaces area never grant lakehouse levels")
+def spaces_grant_no_levels(works: Works) -> None:
+    found = works.made("Adam", history(), project=works.project)
+    shown = works.shown("Tess", found)
+    assert (shown["definition"], shown["reads"], shown["writes"], shown["hidden"]) == (None, [], [], 2)
+    assert works.as_("Tess").get(f"/api/tables/{works.company.id('table', 'land.grain')}").status_code == 404
+    plan = works.ok(works.as_("Tess").get(f"/api/pipelines/{found}/plan"))
+    assert not {"land.grain", "mill.bread"} & set(str(plan).replace("'", " ").split())
+
+
+@rule("6.6: … and lakehouse levels never grant mart or space rights")
+def levels_grant_no_spaces(works: Works) -> None:
+    found = works.made("Adam", history(), project=works.project)
+    works.grant("Tom", "manager", "layer:land", "layer:mill")
+    works.change(change="take_space_role", space=works.sales, to="Tom", space_role="can_edit")
+    try:
+        assert works.may("Tom", found) == set()
+        assert (works.start("Tom", found), works.delete("Tom", found)) == (404, 404)
+    finally:
+        works.change(change="give_space_role", space=works.sales, to="Tom", space_role="can_edit")
+
+
+@rule("6.7: a run reaches only what its definition declared and was judged for when it was saved")
+def reach(works: Works) -> None:
+    found = works.made("Adam", history("land.grain", "mill.bread"))
+    _, job = works.claimed("Adam", found)
+    run = Api(works.company.client, job["token"])
+    assert run.get("/iceberg/v1/namespaces").json()["namespaces"] == [["land"], ["mill"]]
+    made = {one: run.post("/iceberg/v1/namespaces/mill/tables", {"name": one, "schema": SCHEMA}) for one in OUTPUTS}
+    assert [made[one].status_code for one in OUTPUTS] == [200, 404, 404], {k: v.text for k, v in made.items()}
+    assert made["cake"].text == made["fresh"].text, "undeclared tables do not exist for it"
+    for path in ("/api/pipelines", f"/api/runs/{job['id']}", "/api/tables", "/api/access/me"):
+        assert run.get(path).status_code == 401, "its token is the catalog's alone"
+
+
+SCHEMA = {"type": "struct", "fields": [{"id": 1, "name": "id", "type": "long", "required": False}]}
+OUTPUTS = ("bread", "cake", "fresh")
+
+
+@rule("6.7: … by id: a table dropped and created again is another table")
+def reach_by_id(works: Works) -> None:
+    works.tables("mill.tart")
+    found = works.made("Adam", history("land.grain", "mill.tart"))
+    before = works.company.id("table", "mill.tart")
+    works.ok(works.as_("Adam").request("DELETE", f"/api/tables/{before}"))
+    works.tables("mill.tart")
+    assert works.company.id("table", "mill.tart") != before
+    run = works.started("Adam", found)
+    assert works.claim() == []
+    ended = works.as_("Adam").get(f"/api/runs/{run}").json()
+    assert (ended["state"], "mill.tart does not exist any more" in ended["error"]) == ("failed", True)
+
+
+@rule("6.7: … ∩ the rights, now, of the member it acts for")
+def reach_now(works: Works) -> None:
+    works.grant("Ben", "editor", GRAIN, "layer:mill")
+    found = works.made("Ben", history())
+    _, job = works.claimed("Ben", found)
+    run = Api(works.company.client, job["token"])
+    works.revoke("Ben", "editor", "layer:mill")
+    answer = run.post("/iceberg/v1/namespaces/mill/tables", {"name": "bread", "schema": SCHEMA})
+    assert answer.status_code in {403, 404}, answer.text
+    works.revoke("Ben", "editor", GRAIN)
+    assert run.get("/iceberg/v1/namespaces").json()["namespaces"] == []
+
+
+@rule("6.7: … what its definition declared … when it was saved (one saved since is not the one that was started)")
+def saved_since(works: Works) -> None:
+    works.grant("Ben", "editor", GRAIN, "table:land.flour", "layer:mill")
+    found = works.made("Ben", history("land.grain"))
+    run = works.started("Ben", found)
+    assert works.patch("Ben", found, definition=history("land.flour")) == 200
+    assert works.claim() == []
+    ended = works.as_("Ben").get(f"/api/runs/{run}").json()
+    assert (ended["state"], "saved since" in ended["error"]) == ("blocked", True)
+    run = works.started("Ben", found)
+    assert works.patch("Adam", found, definition=history("land.flour")) == 200
+    assert works.claim() == []
+    assert "another member" in works.as_("Ben").get(f"/api/runs/{run}").json()["error"]
+
+
+@pytest.mark.parametrize(("sentence", "case"), RULES, ids=[case.__name__ for _, case in RULES])
+def test_rule(works: Works, sentence: str, case: Case) -> None:
+    assert sentence
+    case(works)
