@@ -257,6 +257,12 @@ def test_a_redirect_keeps_the_method_or_becomes_a_get(status: int, method: str, 
     assert kept == (set() if onward == "GET" else {"content-type", "idempotency-key"})
 
 
+def test_a_redirect_is_the_answer_where_a_caller_wants_none() -> None:
+    with serve() as end, serve(redirect(end.url("hooks.test", "/end"), 307)) as server, client() as outgoing:
+        answer = outgoing.request("POST", server.url(), content=b"data", redirects=False)
+    assert (answer.status, len(server.seen), end.seen) == (307, 1, [])
+
+
 SECRETS = {"Authorization": "Bearer s", "Cookie": "a=s", "X-Api-Key": "s", "X-Hub-Signature-256": "s", "Whatever": "s"}
 HARMLESS = {"Accept": "a/b", "Accept-Language": "en", "User-Agent": "u"}
 

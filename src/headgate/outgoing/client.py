@@ -123,8 +123,12 @@ class Outgoing:
         content: bytes | None = None,
         json: Any = None,
         idempotency_key: str | None = None,
+        redirects: bool = True,
     ) -> Response:
-        """Call a URL and give its answer, whatever its status, after redirects; or raise an OutgoingError."""
+        """Call a URL and give its answer, whatever its status, after redirects; or raise an OutgoingError.
+
+        A redirect may turn a POST into a GET, which sends nothing: without `redirects`, it is the answer.
+        """
         deadline = time.monotonic() + self._settings.timeout_seconds
         if method.upper() not in _METHODS:
             raise Refused(f"the method must be one of {', '.join(sorted(_METHODS))}")
@@ -134,7 +138,7 @@ class Outgoing:
         if json is not None:
             body = dumps(json, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
             ask = replace(ask, body=body, headers={"content-type": "application/json", **ask.headers})
-        return self._follow(ask, deadline, self._send)
+        return self._follow(ask, deadline, self._send) if redirects else self._send(ask, deadline)
 
     @contextmanager
     def stream(
