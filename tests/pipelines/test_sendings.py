@@ -69,6 +69,7 @@ def test_what_is_refused_and_what_to_write(kind: str, target: str, more: dict[st
     [
         ([{"table": "raw.a", "target": "x"}, {"table": "raw.a", "target": "x"}], "twice"),
         ([{"table": "raw.a", "target": "x"}, {"table": "raw.b", "target": "x", "write": "overwrite"}], "replace"),
+        ([{"table": "raw.a", "target": "x"}, {"table": "raw.b", "target": "/x/", "write": "overwrite"}], "replace"),
         ([{"table": "raw.a", "target": "x", "write": "upsert"}], "keys"),
     ],
 )

@@ -241,8 +241,8 @@ class Delivery(Common):
 
     @model_validator(mode="after")
     def _apart(self) -> "Delivery":
-        for target in {one.target for one in self.tables}:
-            there = [one for one in self.tables if one.target == target]
+        for target in {one.target.strip("/") for one in self.tables}:
+            there = [one for one in self.tables if one.target.strip("/") == target]
             if len({one.table for one in there}) < len(there):
                 raise ValueError(f"a table is twice sent to {target!r}; send it there once")
             if len(there) > 1 and any(one.write != "append" for one in there):
