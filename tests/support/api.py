@@ -219,7 +219,7 @@ def serving(data: list[dict[str, Any]] | None = None) -> Iterator[Api]:
             except OSError:
                 self.close_connection = True
 
-        do_GET = do_POST = do_HEAD = _serve  # noqa: N815 - the library's names
+        do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = _serve  # noqa: N815 - the library's names
 
     class Quiet(ThreadingHTTPServer):
         def handle_error(self, *_: Any) -> None:

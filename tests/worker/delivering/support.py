@@ -3,6 +3,7 @@
 `on_spark` tests try the same with a real one.
 """
 
+import csv
 import json
 import multiprocessing
 import os
@@ -22,10 +23,12 @@ from headgate.pipelines.definitions import Sending
 from headgate.pipelines.steps import Deliver, Item
 from headgate.worker.crash import VARIABLE
 from headgate.worker.steps import deliver
-from headgate.worker.steps.context import Context, Endpoint, Result, RunJob, StepFailed, Stopped
-from tests.support import mariadb
+from headgate.worker.steps.context import Context, Endpoint, Result, RunJob, StepFailed
+from tests.support import mariadb, s3
 from tests.support.mariadb import MariaDb
+from tests.support.s3 import S3Server
 
+PIPELINE = "pip_01k6x3v9c2m4n8p0q7rs"
 TABLE = Item("tbl_x", "raw", "orders")
 Row = dict[str, Any]
 ROWS: list[Row] = [{"id": number, "name": f"n{number}"} for number in range(1, 6)]
@@ -46,6 +49,20 @@ def mysql(server: MariaDb, schema: str = "out") -> Endpoint:
     server.run(f"DROP DATABASE IF EXISTS `{schema}`", f"CREATE DATABASE `{schema}`")
     config = {"host": "127.0.0.1", "port": server.port, "database": schema, "user": mariadb.USER, "tls": "off"}
     return Endpoint("dst_my", "mysql", {**config, "properties": {}, "tls_ca": None}, {"password": mariadb.PASSWORD})
+
+
+def bucket(server: S3Server, prefix: str, **more: Any) -> Endpoint:
+    """A destination below a prefix of the bucket."""
+    config = {"endpoint": server.endpoint, "bucket": s3.BUCKET, "region": s3.REGION, "prefix": prefix}
+    return Endpoint(
+        "dst_s3", "object_store", {**config, "path_style": True, "access_key_id": s3.KEY_ID, **more},
+        {"secret_key": s3.SECRET},
+    )  # fmt: skip
+
+
+def http(url: str, secrets: dict[str, str] | None = None, **more: Any) -> Endpoint:
+    """A destination that is an address."""
+    return Endpoint("dst_http", "http", {"base_url": url, **more}, secrets or {})
 
 
 def asked(endpoint: Endpoint, sql: str, many: list[tuple[Any, ...]] | None = None) -> list[tuple[Any, ...]]:
@@ -111,6 +128,8 @@ class Platform:
     def call(self, function: str, arguments: dict[str, Any], context: Context, *, hosts: Any = ()) -> dict[str, Any]:
         rows = self._plan.rows
         assert arguments["snapshot"] == (str(self._plan.snapshot) if self._plan.snapshot else None)
+        if function.endswith("files:export"):
+            return _exported(Path(arguments["folder"]), arguments["format"], rows, self._plan.lost)
         assert function.endswith("tables:stage")
         endpoint = self._plan.endpoint
         assert list(hosts) == [(endpoint.config["host"], endpoint.config["port"])]
@@ -120,6 +139,22 @@ class Platform:
         given = [tuple(_staged(one) for one in row.values()) for row in rows]
         asked(endpoint, f"INSERT INTO {arguments['staging']} ({names}) VALUES ({marks})", given)
         return {"rows": len(rows) + self._plan.lost}
+
+
+def _exported(folder: Path, kind: str, rows: list[Row], lost: int) -> dict[str, Any]:
+    """Two rows a file."""
+    folder.mkdir(parents=True)
+    lines = sorted(json.dumps(row, default=str, separators=(",", ":")) for row in rows)
+    for number in range(0, max(len(rows), 1), 2):
+        file = folder / f"part-{number // 2:05}-x"
+        if kind == "csv":
+            with file.open("w", newline="") as out:
+                writer = csv.DictWriter(out, list(rows[0]))
+                writer.writeheader()
+                writer.writerows(rows[number : number + 2])
+        else:
+            file.write_text("".join(f"{line}\n" for line in lines[number : number + 2]))
+    return {"rows": len(rows) + lost}
 
 
 def _staged(value: Any) -> Any:
@@ -141,7 +176,7 @@ class Plan:
     settings: dict[str, Any] = field(default_factory=dict)
     point: str = ""
     lost: int = 0
-    """How many rows did not arrive in the staging table."""
+    """How many rows did not arrive in the staging table, or in the files."""
     lines: list[tuple[str, str]] = field(default_factory=list)
 
     @property
@@ -164,7 +199,7 @@ class Plan:
         job = RunJob(
             id=self.run, fence=self.fence, token="hgw_x", steps=[step], done=0, moment=datetime.now(UTC),
             time_zone="UTC", seconds=120, full_refresh=False, states={}, endpoints={self.endpoint.id: self.endpoint},
-            memories=known, pipeline="pip_01k6x3v9c2m4n8p0q7rs",
+            memories=known, pipeline=PIPELINE,
         )  # fmt: skip
         settings = Settings(data_dir=self.folder, **{"outgoing": {"allow": ["127.0.0.1"]}, **self.settings})
         folder = self.folder / self.run / str(self.fence)
@@ -209,6 +244,6 @@ def failure(plan: Plan) -> StepFailed:
 
 
 _FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(["tests.worker.delivering.support", "headgate.worker.delivering.tables"])
-
-__all__ = ["ROWS", "Plan", "Stopped", "asked", "failure", "killed", "left_over", "mysql", "postgresql"]
+_FORKS.set_forkserver_preload(
+    ["tests.worker.delivering.support", "headgate.worker.delivering.tables", "headgate.worker.delivering.files"]
+)

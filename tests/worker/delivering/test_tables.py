@@ -283,6 +283,8 @@ def test_texts_of_another_collation_are_compared_as_the_target_does(mariadb_serv
     asked(endpoint, "INSERT INTO sent VALUES ('MÜLLER', 'old')")
     Plan(endpoint, tmp_path, KEYED, [{"id": "müller", "name": "new"}, {"id": "x", "name": "y"}]).deliver()
     assert sent(endpoint) == [("MÜLLER", "new"), ("x", "y")]
+    error = failure(Plan(endpoint, tmp_path, KEYED, [{"id": "ж", "name": "not of these letters"}]))
+    assert error.code == "VALUE"
 
 
 def test_rows_of_a_target_that_are_there_twice_are_not_guessed_between(database: Endpoint, tmp_path: Path) -> None:

@@ -1,21 +1,28 @@
-"""Tables of the lakehouse, delivered to real databases by a real Spark."""
+"""Tables of the lakehouse, delivered to real databases, files and addresses by a real Spark."""
 
+import base64
+import csv
 import json
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from headgate.kit.ids import new_id
 from headgate.pipelines.definitions import Sending
 from headgate.pipelines.steps import Deliver
 from headgate.worker.steps import deliver
 from headgate.worker.steps.context import Endpoint, Result, StepFailed
+from tests.support.api import Reply, serving
 from tests.support.mariadb import MariaDb
 from tests.support.steps import Running, Workshop, workshop
-from tests.worker.delivering.support import asked, left_over, mysql, postgresql
+from tests.worker.delivering.support import asked, http, left_over, mysql, postgresql
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -28,22 +35,47 @@ SELECT id, id % 2 = 0 AS yes, CAST(id AS INT) AS small, CAST(id / 4 AS FLOAT) AS
   map('k', id) AS pairs, CAST(NULL AS STRING) AS `no "name" \\`\\``
 FROM range(5) UNION ALL SELECT 99, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 """.replace("\\`\\`", "``")
+TEXTS = (
+    r"""(1, '=1+1'), (2, '-2'), (3, '@x'), (4, '\tx'), (5, '\nx'), (6, 'a,b'), (7, 'say "x"'), (8, 'two\nlines')"""
+    r""", (9, 'a\rb'), (10, ''), (11, NULL), (12, ' spaced '), (13, 'back\\slash'), (14, '\"')"""
+)
+READ = [
+    "=1+1",
+    "-2",
+    "@x",
+    "\tx",
+    "\nx",
+    "a,b",
+    'say "x"',
+    "two\nlines",
+    "a\rb",
+    "",
+    "",
+    " spaced ",
+    "back\\slash",
+    '"',
+]
 MOMENT = datetime(2026, 3, 29, 2, 30, 0, 123456, tzinfo=UTC)
 FIRST = (1, False, 1, 0.25, 0.125, Decimal("142.8571"), 'größer "1" 🌊', b"b1", date(1, 1, 2))
 
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workshop]:
-    with workshop(tmp_path_factory.mktemp("tables"), outgoing={"allow": ["127.0.0.1"]}) as found:
+    out = tmp_path_factory.mktemp("out")
+    allowed = {"outgoing": {"allow": ["127.0.0.1"]}, "deliveries": {"folders": [str(out)]}}
+    with workshop(tmp_path_factory.mktemp("tables"), **allowed) as found:
         found.rows(f"CREATE TABLE raw.everything AS {EVERYTHING}")
         found.rows("CREATE TABLE raw.many AS SELECT id, id % 7 AS kind FROM range(0, 100000, 1, 6)")
+        found.rows("CREATE TABLE raw.empty (id BIGINT, `=name` STRING)")
+        found.rows(f"CREATE TABLE raw.texts AS SELECT * FROM VALUES {TEXTS} AS t(id, text)")
         yield found
 
 
 def delivered(shop: Workshop, endpoint: Endpoint, table: str, **sending: Any) -> tuple[Result, Running]:
     running = shop.run(reads=(table,), endpoints={endpoint.id: endpoint})
     step = Deliver(Sending(table=table, **{"target": "out.sent", **sending}), shop.item(table))
-    running.context.job = replace(running.context.job, steps=[step], pipeline="pip_x")
+    # The token is of the one run that there is; each delivery has the id of another.
+    running.context.job = replace(running.context.job, id=new_id("run"), steps=[step], pipeline="pip_x")
     return deliver.run(step, running.context), running
 
 
@@ -90,3 +122,84 @@ def test_a_table_that_may_not_be_read_is_not_there(shop: Workshop, postgres_url:
     running.context.job = replace(running.context.job, steps=[step])
     with pytest.raises(StepFailed, match="does not exist yet"):
         deliver.run(step, running.context)
+
+
+def test_a_table_without_rows_makes_and_empties_a_target(shop: Workshop, mariadb_server: MariaDb) -> None:
+    endpoint = mysql(mariadb_server)
+    result, _ = delivered(shop, endpoint, "raw.empty", write="overwrite")
+    assert (result.rows_out, result.detail) == (0, {"snapshot": None})
+    asked(endpoint, "INSERT INTO sent VALUES (1, 'x')")
+    delivered(shop, endpoint, "raw.empty", write="overwrite")
+    assert asked(endpoint, "SELECT COUNT(*) FROM sent") == [(0,)]
+
+
+def written(shop: Workshop, table: str, **sending: Any) -> tuple[list[Path], Result]:
+    """The files of a delivery to a folder, without what tells of them."""
+    (root,) = shop.company.settings.deliveries.folders
+    endpoint = Endpoint("dst_f", "folder", {"path": str(root)})
+    result, _ = delivered(shop, endpoint, table, target="exports", write="overwrite", **sending)
+    found = sorted((root / result.detail["place"]).iterdir())
+    assert [one.name for one in found if one.name.startswith((".", "_"))] == ["_SUCCESS"]
+    return [one for one in found if one.name != "_SUCCESS"], result
+
+
+def cells(files: list[Path]) -> list[list[str]]:
+    """The cells of CSV files, of which each has a header."""
+    read = []
+    for file in files:
+        with file.open(newline="", encoding="utf-8") as opened:
+            header, *more = csv.reader(opened)
+            read += more
+    return [header, *sorted(read, key=lambda row: int(row[0]))]
+
+
+def test_csv_is_read_by_others_as_it_was_and_a_spreadsheet_runs_nothing(shop: Workshop) -> None:
+    files, result = written(shop, "raw.texts", format="csv", formulas="keep")
+    assert (result.rows_out, {one.suffix for one in files}) == (14, {".csv"})
+    assert cells(files) == [["id", "text"], *([str(number), text] for number, text in enumerate(READ, 1))]
+    escaped = [f"'{text}" if number <= 5 else text for number, text in enumerate(READ, 1)]
+    assert [row[1] for row in cells(written(shop, "raw.texts")[0])[1:]] == escaped
+    files, _ = written(shop, "raw.everything", format="csv")
+    row = cells(files)[2]
+    assert row[:7] == ["1", "false", "1", "0.25", "0.125", "142.8571", 'größer "1" 🌊']
+    assert (base64.b64decode(row[7]), row[8]) == (b"b1", "0001-01-02")
+    assert datetime.fromisoformat(row[9]) == MOMENT
+    assert row[10] == "1890-01-01T02:03:04.000005"
+    assert (json.loads(row[11]), json.loads(row[12]), row[13]) == ({"a": 1, "b": ["x", None]}, {"k": 1}, "")
+
+
+def test_a_table_without_rows_is_a_file_with_a_header(shop: Workshop) -> None:
+    files, result = written(shop, "raw.empty", format="csv")
+    assert (result.rows_out, len(files)) == (0, 1)
+    assert cells(files) == [["id", "'=name"]]
+
+
+def test_json_and_parquet_hold_every_type(shop: Workshop) -> None:
+    files, _ = written(shop, "raw.everything", format="json")
+    lines = [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    (row,) = [one for one in lines if one["id"] == 1]
+    assert len(lines) == 6
+    assert (row["text"], row["amount"], row["parts"], row["pairs"]) == (
+        'größer "1" 🌊', 142.8571, {"a": 1, "b": ["x", None]}, {"k": 1},
+    )  # fmt: skip
+    assert row['no "name" `'] is None
+    files, _ = written(shop, "raw.everything", format="parquet")
+    table = pa.concat_tables(pq.read_table(one) for one in files)
+    assert table.schema.field("moment").type == pa.timestamp("us", tz="UTC")
+    (found,) = [one for one in table.to_pylist() if one["id"] == 1]
+    assert tuple(found.values())[:9] == FIRST
+    assert found["moment"] == MOMENT
+    assert (found["parts"], found["pairs"]) == ({"a": 1, "b": ["x", None]}, [("k", 1)])
+
+
+def test_rows_are_in_the_same_batch_whenever_they_are_sent(shop: Workshop) -> None:
+    with serving() as api:
+        api.on("/rows", lambda _: Reply())
+        for _ in range(2):
+            result, running = delivered(shop, http(api.url), "raw.many", target="/rows", batch=10_000)
+            assert (result.rows_out, result.detail["batches"]) == (100_000, 10)
+        assert "at least once" in running.text
+    assert [one.body for one in api.seen[:10]] == [one.body for one in api.seen[10:]]
+    rows = [row for one in api.seen[:10] for row in json.loads(one.body)]
+    assert sorted(row["id"] for row in rows) == list(range(100_000))
+    assert rows[0].keys() == {"id", "kind"}

@@ -29,10 +29,10 @@ def authorized(place: Http, secrets: Mapping[str, str]) -> Auth:
 
 
 def secret(secrets: Mapping[str, str], name: str) -> str:
-    """A secret that a connection needs; StepFailed if it is not set."""
+    """A secret that a connection or destination needs; StepFailed if it is not set."""
     if name not in secrets:
         told = (
-            f"The connection's {name.replace('_', ' ')} is not set, or was cleared when the connection moved; give it"
+            f"The {name.replace('_', ' ')} is not set, or was cleared when its connection or destination moved; give it"
         )
         raise StepFailed("MISSING_SECRET", told)
     return secrets[name]

@@ -11,6 +11,9 @@ from headgate.worker.steps.context import Context, Endpoint, Result, StepFailed
 KINDS = {
     "postgresql": "headgate.worker.delivering.tables",
     "mysql": "headgate.worker.delivering.tables",
+    "folder": "headgate.worker.delivering.files",
+    "object_store": "headgate.worker.delivering.files",
+    "http": "headgate.worker.delivering.http",
 }
 """By kind of destination, the module whose `deliver(rows, endpoint)` sends the rows; loaded when one comes."""
 
@@ -18,11 +21,8 @@ KINDS = {
 def run(step: Deliver, context: Context) -> Result:
     """Deliver a table."""
     endpoint = next(iter(context.job.endpoints.values()), None)
-    if endpoint is None:
+    if endpoint is None or endpoint.kind not in KINDS:
         raise StepFailed("NO_DESTINATION", "The destination of this delivery is gone; choose another and save it again")
-    if endpoint.kind not in KINDS:
-        told = f"Tables are delivered to {' and '.join(KINDS)}, and not to {endpoint.kind}; choose such a destination"
-        raise StepFailed("NO_DESTINATION", told)
     try:
         sendings.check(step.sending, endpoint.kind)
     except ValueError as error:
