@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from headgate.engine.outfit import RUNS
 from headgate.engine.platform import PlatformSpark
 from headgate.kit.db import Database
 from headgate.worker.runs import Runs
@@ -32,12 +33,13 @@ class Plant(Bench):
         settings = self.millrace.settings
         with working(self.millrace, self.address, spark) as worker:
             platform = PlatformSpark(settings, self.spark.doorway.catalog_url)
-            runs = Runs(worker.link, settings, self.folder / "runs", spark, platform)
+            runs = Runs(worker.link, settings, settings.data_dir / RUNS, spark, platform)
             runs.start()
             try:
                 yield
             finally:
                 runs.stop()
+                platform.close()
 
     def make(self, member: str, name: str, **definition: Any) -> str:
         """A pipeline that is saved; its id."""
@@ -81,7 +83,8 @@ class Plant(Bench):
 def plant(shared_spark: SharedSpark, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plant]:
     """The company's pipelines, on SQLite."""
     folder = tmp_path_factory.mktemp("plant")
-    with opened(shared_spark, Database(f"sqlite:///{folder}/headgate.db"), folder) as found:
+    places = {"deliveries": {"folders": [str(folder / "out")]}, "outgoing": {"allow": ["127.0.0.1"]}}
+    with opened(shared_spark, Database(f"sqlite:///{folder}/headgate.db"), folder, **places) as found:
         one = Plant(found.millrace, found.spark, found.address, folder)
         with one.running():
             yield one

@@ -97,11 +97,11 @@ class Bench:
 
 
 @contextmanager
-def opened(shared_spark: SharedSpark, database: Database, folder: Path) -> Iterator[Bench]:
+def opened(shared_spark: SharedSpark, database: Database, folder: Path, **more: Any) -> Iterator[Bench]:
     """The company in this database, its server on a port, and the Spark that asks it."""
     METADATA.create_all(database.engine)
     limits = {"concurrent": 50, "max_bytes": 400_000}
-    settings = {"warehouse": shared_spark.warehouse, "server": {"processes": 2}, "sql": limits}
+    settings = {"warehouse": shared_spark.warehouse, "server": {"processes": 2}, "sql": limits, **more}
     with (
         company(database, folder, **settings) as millrace,
         served(millrace) as address,
