@@ -34,6 +34,8 @@ from headgate.lakehouse import names_endpoints as names
 from headgate.lakehouse import table_endpoints as tables
 from headgate.lakehouse import uploads_endpoints as uploads
 from headgate.lakehouse import volume_endpoints as volumes
+from headgate.maintenance import endpoints as maintenance
+from headgate.maintenance import worker_endpoints as maintenance_workers
 from headgate.members import endpoints as members
 from headgate.members import invitation_endpoints as invitations
 from headgate.notifications import endpoints as notifications
@@ -102,6 +104,8 @@ ROUTERS = (
     triggers.router,
     runs.router,
     run_workers.router,
+    maintenance.router,
+    maintenance_workers.router,
 )
 
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from headgate.kit import crash
+from headgate.maintenance.sections import MaintenanceSettings
 from headgate.places.sections import DeliveriesSettings, SourcesSettings
 from headgate.runs.sections import RunsSettings
 from headgate.sections import (
@@ -57,6 +58,7 @@ class Settings(BaseSettings):
     sql: SqlSettings = SqlSettings()
     notebooks: NotebookSettings = NotebookSettings()
     runs: RunsSettings = RunsSettings()
+    maintenance: MaintenanceSettings = MaintenanceSettings()
     audit: AuditSettings = AuditSettings()
     log: LogSettings = LogSettings()
 

@@ -9,6 +9,7 @@ from headgate.kit import leases
 from headgate.kit.models import METADATA
 from headgate.lakehouse import models as lakehouse
 from headgate.mail import models as mail
+from headgate.maintenance import models as maintenance
 from headgate.marts import models as marts
 from headgate.members import models as members
 from headgate.notifications import models as notifications
@@ -32,6 +33,7 @@ MODULES = (
     lakehouse,
     leases,
     mail,
+    maintenance,
     marts,
     members,
     notifications,

@@ -29,6 +29,7 @@ from headgate.edge.routes import Stages
 from headgate.errors import Problem
 from headgate.kit.crash import crash_point
 from headgate.kit.db import Busy, is_out_of_reach
+from headgate.runs.outputs import is_held
 from headgate.warehouse.store import Store
 
 COMMITTED = "table.committed"
@@ -153,7 +154,7 @@ def _plan(settings: Settings, store: Store, change: Change, found: Found | Place
     if found.taken is not None:
         after = without_steps(after, found.taken.snapshot_id)
     kept = without_oldest(after, settings.warehouse.keep_snapshots)
-    written, to = _write(store, table_id, kept, pointer.version + 1)
+    written, to = write_next(store, table_id, kept, pointer.version + 1)
     return Planned(change, table_id, written, to, action, move_of(table_id, pointer, to, kept, operation))
 
 
@@ -165,12 +166,13 @@ def _plan_new(store: Store, change: Change, place: Place, now: datetime) -> Plan
     updates = editor.checked(change.updates)
     check_snapshots(root, None, editor.added)
     after = apply(base, updates, None)
-    content, to = _write(store, place.table_id, after, 1)
+    content, to = write_next(store, place.table_id, after, 1)
     move = move_of(place.table_id, None, to, after, "create")
     return Planned(change, place.table_id, content, to, "create", move, place)
 
 
-def _write(store: Store, table_id: str, after: Any, version: int) -> tuple[bytes, Pointer]:
+def write_next(store: Store, table_id: str, after: Any, version: int) -> tuple[bytes, Pointer]:
+    """Write a table's metadata under a fresh name; what was written, and a pointer that nothing names yet."""
     content, name = metadata.dump(after), metadata.fresh_name(version)
     metadata.write(store, table_id, name, content)
     pointer = Pointer(str(after.table_uuid), version, name, metadata.sum_of(content), after.current_snapshot_id)
@@ -216,7 +218,7 @@ def _move_all(call: Call, planned: Sequence[Planned]) -> None:
             moved.append(one.move)
             call.record(_event(call, one, decision))
     if moved and run is None:
-        author = Author(call.caller.member, call.caller.token, work.id if work else None)
+        author = Author(call.caller.author, call.caller.token, work.id if work else None)
         pointers.enter(call.connection, moved, call.now, author)
 
 
@@ -235,6 +237,8 @@ def _move(call: Call, one: Planned, run: tuple[str, int] | None) -> Decision | N
         return decision
     if now.table_id != one.table_id or now.pointer != move.base:
         raise _Moved
+    if call.caller.system and is_held(call.connection, one.table_id):
+        raise CommitFailed("A run writes this table by now; maintenance waits for it")
     if not _swapped(call, now, move, ident, run):
         raise _Moved
     return decision
@@ -242,7 +246,7 @@ def _move(call: Call, one: Planned, run: tuple[str, int] | None) -> Decision | N
 
 def _swapped(call: Call, now: Found, move: Move, ident: Ident, run: tuple[str, int] | None) -> bool:
     if run is None:
-        return pointers.swap(call.connection, move, call.now, call.caller.member)
+        return pointers.swap(call.connection, move, call.now, call.caller.author)
     if not now.is_own:
         pointers.pin(call.connection, run, now, ident.table_key, call.now)
     return pointers.swap_own(call.connection, run, move, call.now)
@@ -280,7 +284,7 @@ def create(stages: Stages, body: dict[str, Any], levels: tuple[str, ...]) -> Res
     first = creating.first_metadata(store, body, place)
     if is_staged:
         return _stage(stages, ident, place, first)
-    content, to = _write(store, place.table_id, first, 1)
+    content, to = write_next(store, place.table_id, first, 1)
     move = move_of(place.table_id, None, to, first, "create")
     planned = Planned(Change(ident, (), ()), place.table_id, content, to, "create", move, place)
     try:

@@ -135,6 +135,16 @@ def size(store: Store, path: str) -> int:
         raise FileNotFoundError(path) from None
 
 
+def remove(store: Store, path: str) -> None:
+    """Delete a file of a table, if it is there; whoever asks has made sure that it lies where it may."""
+    if isinstance(store, FolderStore):
+        (store.root / path).unlink(missing_ok=True)
+    elif isinstance(store, BucketStore):
+        store.delete_named(path)
+    else:
+        store.delete(path)
+
+
 def opened(store: Store, path: str) -> Any:
     """A file of a table, to read and seek in; FileNotFoundError if there is none."""
     if isinstance(store, FolderStore):

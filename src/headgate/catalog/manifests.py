@@ -42,9 +42,9 @@ def check_snapshots(root: Root, base: "TableMetadata | None", added: Sequence["S
         parents = {base.current_snapshot_id, *(one.parent_snapshot_id for one in added)}
         for snapshot in base.snapshots:
             if snapshot.snapshot_id in parents:
-                known.update(_manifests(root, snapshot.manifest_list))
+                known.update(manifests_of(root, snapshot.manifest_list))
     for snapshot in added:
-        for manifest in _manifests(root, snapshot.manifest_list):
+        for manifest in manifests_of(root, snapshot.manifest_list):
             if manifest not in known:
                 _check_manifest(root, manifest)
                 known.add(manifest)
@@ -58,7 +58,7 @@ def check_path(root: Root, location: Any, what: str) -> str:
         raise NotValid(f"{what} lies outside the table's location: {str(location)[:300]}") from None
 
 
-def _manifests(root: Root, manifest_list: str) -> list[str]:
+def manifests_of(root: Root, manifest_list: str) -> list[str]:
     """The manifests that a manifest list names."""
     found = [row.manifest_path for row in _rows(root, manifest_list, "The manifest list", _lists)]
     if len(found) > MAX_MANIFESTS:
@@ -66,9 +66,14 @@ def _manifests(root: Root, manifest_list: str) -> list[str]:
     return found
 
 
+def entries_of(root: Root, manifest: str) -> Iterator[Any]:
+    """The entries of a manifest, each with the data or delete file that it is about."""
+    yield from _rows(root, manifest, "The manifest", _entries)
+
+
 def _check_manifest(root: Root, manifest: str) -> None:
     # What was deleted counts too: expiring snapshots deletes those files.
-    for row in _rows(root, manifest, "The manifest", _entries):
+    for row in entries_of(root, manifest):
         check_path(root, row.data_file.file_path, "A data or delete file")
         if row.data_file.key_metadata is not None:
             raise NotValid("Encrypted data files are not supported")

@@ -5,7 +5,7 @@ parts that are there already, and every field by which a table could be led outs
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -310,13 +310,17 @@ def without_oldest(metadata: Any, keep: int) -> Any:
     surplus = len(metadata.snapshots) - keep
     if surplus <= 0 or not free:
         return metadata
-    gone = {one.snapshot_id for one in sorted(free, key=lambda one: (one.timestamp_ms, one.sequence_number))[:surplus]}
-    left = [one for one in metadata.snapshots if one.snapshot_id not in gone]
-    log = metadata.snapshot_log
+    ordered = sorted(free, key=lambda one: (one.timestamp_ms, one.sequence_number))
+    return without(metadata, metadata, [one.snapshot_id for one in ordered[:surplus]])
+
+
+def without(metadata: Any, before: Any, snapshots: Iterable[int]) -> Any:
+    """The table without these snapshots, their statistics, and the part of the log, as it was before, up to them."""
+    gone, log = set(snapshots), before.snapshot_log
     last = max((index for index, one in enumerate(log) if one.snapshot_id in gone), default=-1)
     return metadata.model_copy(
         update={
-            "snapshots": left,
+            "snapshots": [one for one in metadata.snapshots if one.snapshot_id not in gone],
             "snapshot_log": log[last + 1 :],
             "statistics": [one for one in metadata.statistics if one.snapshot_id not in gone],
             "partition_statistics": [one for one in metadata.partition_statistics if one.snapshot_id not in gone],

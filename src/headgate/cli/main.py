@@ -21,6 +21,7 @@ from headgate.lakehouse import grant_cli as granting
 from headgate.lakehouse import layer_cli as layers
 from headgate.lakehouse import table_cli as tables
 from headgate.lakehouse import volume_cli as volumes
+from headgate.maintenance import cli as maintenance
 from headgate.members import cli as members
 from headgate.notifications import cli as notifications
 from headgate.organization import cli as organization
@@ -83,6 +84,7 @@ app.add_typer(pipelines.app, name="pipeline")
 app.add_typer(triggers.app, name="trigger")
 app.add_typer(runs.app, name="run")
 app.add_typer(integrations.app, name="integration")
+app.add_typer(maintenance.app, name="maintenance")
 app.command("sql")(workbench.sql)
 app.command("me")(access.me)
 

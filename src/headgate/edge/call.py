@@ -14,6 +14,7 @@ from headgate.access.facts import Subject
 from headgate.access.kinds import KINDS, rule_kinds
 from headgate.access.narrowing import UNLIMITED, Narrowing
 from headgate.access.own import is_own_or
+from headgate.access.system import decide_system
 from headgate.audit.events import DECIDED, DENIED, READ, Event, record
 from headgate.catalog.work import Work
 from headgate.config import Settings
@@ -39,7 +40,17 @@ class Caller:
     """When the token or session was noted as used, if it ever was."""
     work: Work | None = None
     """What a work token is for; the catalog alone takes those."""
+    system: bool = False
+    """Whether the platform itself calls, for no member."""
 
+    @property
+    def author(self) -> str | None:
+        """The member who is named as the author of what is changed; None if it is no member."""
+        return None if self.system else self.member
+
+
+SYSTEM = Caller("system", system=True)
+"""Maintenance: no member. What it may is all in headgate.access.system."""
 
 LAKE = frozenset({"layer", "table", "volume"})
 """Kinds whose names stand for one resource each."""
@@ -85,6 +96,9 @@ class Call:
         if self.caller.operator:
             plan = self.facts.organization().plan
             return Subject(self.caller.member, "operator", self.now, plan=plan, operator=True, name="the operator")
+        if self.caller.system:
+            # It is no member: not of the group All, and on no plan. What the rule tables decide is not for it.
+            raise Denied("Maintenance works on the files of tables, and does nothing else")
         found = self.facts.subject(self.caller.member)
         assert found is not None  # noqa: S101 - the caller was identified in this transaction
         return found
@@ -132,6 +146,8 @@ class Call:
 
     def decide(self, action: str, kind: str, resource: str | None) -> Decision:
         """Whether the caller may."""
+        if self.caller.system:
+            return decide_system(action, kind, resource, self.caller.narrowing if self.caller.work else None)
         if self.caller.operator:
             return BOOK.decide(self.subject, action, self.facts.thing(resource))
         question = Question(self.caller.member, action, kind, resource, narrowing=self.caller.narrowing)
@@ -172,6 +188,8 @@ class Call:
         """Why the caller may not, and who could change that; in words that a program can read too."""
         thing = self.facts.thing(resource)
         what = asked(action, thing)
+        if self.caller.system:
+            return {"detail": f"Maintenance may not {what}"}
         if self.caller.operator:
             return {"detail": f"The operator may not {what}; act as a member: set HEADGATE_TOKEN to their token"}
         full = Question(self.caller.member, action, kind, resource)

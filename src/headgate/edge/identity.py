@@ -9,8 +9,9 @@ from sqlalchemy import Connection
 
 from headgate.catalog.work import identify_work
 from headgate.config import Settings
-from headgate.edge.call import OPERATOR, WORKER, Caller
+from headgate.edge.call import OPERATOR, SYSTEM, WORKER, Caller
 from headgate.errors import CrossSite, NotSignedIn
+from headgate.maintenance.identity import identify_rewriting
 from headgate.sessions import service as sessions
 from headgate.sessions.cookies import session_cookie
 from headgate.tokens import service as tokens
@@ -54,6 +55,10 @@ def _of_engine(connection: Connection, header: str, now: datetime) -> Caller:
     work = identify_work(connection, secret, now)
     if work is not None:
         return Caller(work.member, work.token, work.narrowing, seen=now, work=work.work)
+    rewriting = identify_rewriting(connection, secret, now)
+    if rewriting is not None:
+        narrowing, task = rewriting
+        return Caller(SYSTEM.member, narrowing=narrowing, seen=now, work=task, system=True)
     identity = tokens.identify(connection, secret, now)
     if identity is None:
         raise NotSignedIn

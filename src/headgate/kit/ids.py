@@ -45,6 +45,7 @@ PREFIXES = {
     "statement": "stm",
     "worker": "wrk",
     "errand": "ern",
+    "maintenance": "mnt",
 }
 KINDS = {prefix: kind for kind, prefix in PREFIXES.items()}
 PATTERN = re.compile(rf"(?P<prefix>[a-z]{{2,3}})_[{_ALPHABET}]{{{_SUFFIX_LENGTH}}}")

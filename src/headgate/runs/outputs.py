@@ -6,7 +6,12 @@ from headgate.lakehouse.models import table_ref_table
 from headgate.pipelines.models import pipeline_table
 from headgate.runs.models import run_output_table
 
-_refs, _pipelines = table_ref_table.c, pipeline_table.c
+_refs, _pipelines, _outputs = table_ref_table.c, pipeline_table.c, run_output_table.c
+
+
+def is_held(connection: Connection, item: str) -> bool:
+    """Whether a run that has not ended writes this, or is about to."""
+    return connection.execute(select(_outputs.run_id).where(_outputs.item_id == item).limit(1)).first() is not None
 
 
 def hold_outputs(connection: Connection, run: str, pipeline: str) -> None:

@@ -21,7 +21,9 @@ def begin_steps(connection: Connection, row: RowMapping, steps: list[AnyStep], f
     known = connection.execute(mine).mappings().all()
     finished = [one for one in known if one["state"] == "succeeded"]
     is_same = row["plan"] is not None and from_json(row["plan"]) == steps
-    if not finished or not is_same:
+    # Maintenance forgets what steps left that ended long ago, and removes the files.
+    is_kept = all(one["pointers"] is not None for one in finished)
+    if not finished or not is_same or not is_kept:
         forget_steps(connection, row["id"])
         # What went outside is not taken back: whoever does the same step again must know of it.
         kept = {(one["number"], one["kind"], one["item_id"]): one["memory"] for one in known}

@@ -24,6 +24,7 @@ from headgate.kit.log import get_logger
 from headgate.lakehouse.files_sweeper import Sweeper
 from headgate.lakehouse.purging import Purger
 from headgate.mail.sending import Mailer
+from headgate.maintenance.passing import Maintainer
 from headgate.notifications.telling import COMPOSERS, Teller
 from headgate.runs import cleaning as runs
 from headgate.sessions.service import purge
@@ -62,6 +63,7 @@ class Scheduler:
         self._sweeper = Sweeper(self._database, lambda: open_store(settings))
         self._catalog = CatalogSweeper(self._database, lambda: open_store(settings))
         self._firer = Firer(self._database)
+        self._maintainer = Maintainer(services)
         self._history = timedelta(days=settings.runs.history_days)
         self._holder = f"{socket.gethostname()}:{os.getpid()}"
         self._stopping = threading.Event()
@@ -89,6 +91,7 @@ class Scheduler:
     def close(self) -> None:
         """Let go of the database."""
         self._firer.close()
+        self._maintainer.close()
         self._mailer.close()
         self._purger.close()
         self._sweeper.close()
@@ -117,6 +120,7 @@ class Scheduler:
             sweep(self._database, moment)
             self._lost_runs.sweep(moment)
             sweep_errands(self._database, moment)
+            self._maintainer.nudge(moment)
             self._clean(moment)
         return self._fence is not None
 
@@ -131,6 +135,7 @@ class Scheduler:
             self._catalog.nudge(moment)
             self._cleaner.nudge(moment)
             self._runs.nudge(moment)
+            self._maintainer.forget(moment)
             self._database.write(lambda connection: purge(connection, moment - KEPT))
             self._database.write(lambda connection: forget(connection, moment - self._history))
             self._clean_at = moment + CLEAN_EVERY

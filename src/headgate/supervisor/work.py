@@ -51,6 +51,7 @@ def work(settings: Settings, server: str, secret: str | None = None) -> None:
     from headgate.engine.platform import PlatformSpark  # noqa: PLC0415
     from headgate.worker.errands import Errands  # noqa: PLC0415
     from headgate.worker.process import Worker  # noqa: PLC0415
+    from headgate.worker.rewriting import Rewriting  # noqa: PLC0415
     from headgate.worker.runs import Runs  # noqa: PLC0415
 
     secret = secret or derived_secret(Sort.worker, key_file(settings).key("worker"))
@@ -58,6 +59,7 @@ def work(settings: Settings, server: str, secret: str | None = None) -> None:
     worker = Worker(server, secret, spark, slots=settings.spark.slots, prewarm=settings.spark.prewarm)
     platform = PlatformSpark(settings, f"{server}/iceberg")
     folder = settings.data_dir.absolute() / "work" / "runs"
+    worker.parts.append(Rewriting(worker.link, settings, folder.with_name("rewriting"), platform))
     worker.parts.append(Runs(worker.link, settings, folder, spark, platform))
     worker.parts.append(Errands(worker.link, settings))
     # From a thread of its own: the main thread may hold the very lock that `stop` takes.

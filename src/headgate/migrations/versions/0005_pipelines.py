@@ -34,6 +34,7 @@ def upgrade() -> None:
     _triggers()
     _runs()
     _parts_of_runs()
+    _maintenance()
 
 
 def _pipelines() -> None:
@@ -188,3 +189,61 @@ def _parts_of_runs() -> None:
         _key("run_artifacts", "run_id", "runs", ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("run_id", "name", name="pk_run_artifacts"),
     )
+
+
+def _maintenance() -> None:
+    op.create_table(
+        "maintenance_passes",
+        _column("id", _text(32)),
+        _column("state", _text(40)),
+        _column("dry_run", sa.Boolean()),
+        _column("table_id", _text(32), nullable=True),
+        _column("asked_by_id", _text(32), nullable=True),
+        _column("due_at", _TIME, nullable=True),
+        _column("asked_at", _TIME),
+        _column("started_at", _TIME, nullable=True),
+        _column("ended_at", _TIME, nullable=True),
+        _column("after_id", _text(32), nullable=True),
+        _column("tables", sa.Integer()),
+        _column("looked_at", sa.Integer()),
+        _column("error", sa.Text(), nullable=True),
+        _key("maintenance_passes", "asked_by_id", "members"),
+        sa.PrimaryKeyConstraint("id", name="pk_maintenance_passes"),
+        sa.CheckConstraint(
+            "state IN ('queued', 'running', 'compacting', 'succeeded', 'failed')", name="ck_maintenance_passes_state"
+        ),
+    )
+    op.create_index("uq_maintenance_passes_due_at", "maintenance_passes", ["due_at"], unique=True)
+    op.create_index("ix_maintenance_passes_state", "maintenance_passes", ["state", "id"])
+    op.create_table(
+        "maintenance_tables",
+        _column("pass_id", _text(32)),
+        _column("table_id", _text(32)),
+        _column("outcome", _text(40)),
+        _column("note", sa.Text(), nullable=True),
+        _column("snapshots", sa.Integer()),
+        _column("files", sa.Integer()),
+        _column("bytes", sa.BigInteger()),
+        _column("compaction", _text(40), nullable=True),
+        _column("small_files", sa.Integer(), nullable=True),
+        _column("queued_at", _TIME, nullable=True),
+        _column("fence", sa.Integer()),
+        _column("worker_id", _text(32), nullable=True),
+        _column("lease_until", _TIME, nullable=True),
+        _column("digest", _text(64), nullable=True),
+        _column("files_before", sa.Integer(), nullable=True),
+        _column("files_after", sa.Integer(), nullable=True),
+        sa.ForeignKeyConstraint(
+            ["pass_id"],
+            ["maintenance_passes.id"],
+            name="fk_maintenance_tables_pass_id_maintenance_passes",
+            ondelete="CASCADE",
+        ),
+        sa.PrimaryKeyConstraint("pass_id", "table_id", name="pk_maintenance_tables"),
+        sa.CheckConstraint("outcome IN ('done', 'skipped', 'failed')", name="ck_maintenance_tables_outcome"),
+        sa.CheckConstraint(
+            "compaction IN ('planned', 'queued', 'running', 'done', 'failed')", name="ck_maintenance_tables_compaction"
+        ),
+    )
+    op.create_index("uq_maintenance_tables_digest", "maintenance_tables", ["digest"], unique=True)
+    op.create_index("ix_maintenance_tables_compaction", "maintenance_tables", ["compaction"])

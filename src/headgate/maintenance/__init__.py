@@ -1,0 +1,1 @@
+"""Maintenance of tables by schedule: expire snapshots, remove orphans, compact small files."""

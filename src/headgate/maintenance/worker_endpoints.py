@@ -1,0 +1,70 @@
+"""What workers call: claim a table to rewrite, and say what came of it. By the worker secret, never a token."""
+
+from typing import Annotated, Any
+
+from fastapi import Path, Query, Request
+
+from headgate.edge.call import Call
+from headgate.edge.guards import ByWorker
+from headgate.edge.routes import Audit, GovernedRouter, Stages
+from headgate.edge.services import Services
+from headgate.errors import Conflict, Unavailable
+from headgate.maintenance import queue
+from headgate.maintenance.endpoints import PassId
+from headgate.maintenance.schemas import RewriteClaim, RewriteClaimIn, RewriteFinished, RewriteFinishIn, RewriteJob
+from headgate.workbench.queue import is_leaving
+from headgate.workbench.watching import LONGEST
+from headgate.workbench.worker_endpoints import LIMITER, is_worker
+
+router = GovernedRouter(prefix="/api/worker/maintenance", tags=["workers"])
+
+TableId = Annotated[str, Path(pattern="^tbl_[0-9a-z]{20}$", examples=["tbl_01k6x3v9c2m4n8p0q7rs"])]
+Wait = Annotated[float, Query(ge=0, le=LONGEST, description="Answer later, if there is nothing to say yet")]
+
+
+async def until_waiting(services: Services, request: Request, parameters: dict[str, Any]) -> None:
+    """Wait for a table to rewrite."""
+    if is_worker(services, request):
+        await services.watch.wait(queue.is_waiting, parameters["wait"])
+        if await request.is_disconnected():
+            # What a dead worker gets would wait for the end of its lease.
+            raise Unavailable
+
+
+@router.governed(
+    "POST",
+    "/claim",
+    guard=ByWorker("gets a table to rewrite, with a token for it"),
+    audit=Audit.changes,
+    summary="Claim a table to rewrite",
+    staged=True,
+    limiter=LIMITER,
+    wait=until_waiting,
+)
+def claim_rewrite(stages: Stages, body: RewriteClaimIn, wait: Wait = 0) -> RewriteClaim:
+    """The table that has waited longest, unless a run writes it by now."""
+
+    def work(call: Call) -> RewriteJob | None:
+        if is_leaving(call.connection, body.worker):
+            return None
+        found = queue.claim(call.connection, call.now, call.settings, body.worker)
+        return RewriteJob.model_validate(found, from_attributes=True) if found else None
+
+    return RewriteClaim(job=stages.write(work))
+
+
+@router.governed(
+    "POST",
+    "/{pass_id}/{table_id}/finish",
+    guard=ByWorker("ends the rewriting that it was given"),
+    audit=Audit.changes,
+    summary="Finish rewriting a table",
+    errors=[Conflict],
+    staged=True,
+    limiter=LIMITER,
+)
+def finish_rewrite(stages: Stages, pass_id: PassId, table_id: TableId, body: RewriteFinishIn) -> RewriteFinished:
+    """What came of it. One that was given up since answers 409."""
+    told = body.model_dump(include={"files_before", "files_after", "error"})
+    stages.write(lambda call: queue.finish(call.connection, pass_id, table_id, body.worker, body.fence, **told))
+    return RewriteFinished()
