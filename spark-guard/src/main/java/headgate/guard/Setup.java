@@ -48,6 +48,11 @@ final class Setup {
     return new Refused("this session", "its settings were changed; open a new one");
   }
 
+  /** Whether the session asks what the columns of its queries are made of. No SQL can set that. */
+  boolean tellsOrigins() {
+    return "true".equals(conf(OriginsRule.KEY, OFF));
+  }
+
   boolean isCatalog(String name) {
     return state().conf().contains(CATALOG_CONF + name);
   }
