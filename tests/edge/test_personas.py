@@ -187,6 +187,7 @@ TABLE: dict[tuple[str, str], tuple[Any, str]] = {
     ("POST", "/api/worker/claim"): ({**A_WORKER, "slots": 1}, NOBODY),
     ("POST", "/api/worker/heartbeat"): ({**A_WORKER, "running": []}, NOBODY),
     ("PUT", "/api/worker/statements/{statement_id}/pages/{number}"): (None, NOBODY),
+    ("POST", "/api/worker/statements/{statement_id}/analysed"): ({"worker": A_WORKER["worker"], "fence": 1}, NOBODY),
     ("POST", "/api/worker/statements/{statement_id}/finish"): (
         {"worker": A_WORKER["worker"], "fence": 1, "state": "lost"},
         NOBODY,
@@ -285,6 +286,7 @@ TABLE: dict[tuple[str, str], tuple[Any, str]] = {
     ("POST", "/api/integrations/{integration_id}/token"): ({}, "401 401 ok ok 403 404 404 403 404 401"),
     ("DELETE", "/api/integrations/{integration_id}"): (None, "401 401 ok 404 404 404 404 404 404 401"),
     ("GET", "/api/lineage/{item_id}"): (None, SEES_RAW),
+    ("GET", "/api/pipelines/{pipeline_id}/lineage"): (None, SEES_RAW),
     ("GET", "/api/runs/{run_id}"): (None, "404"),
     ("GET", "/api/runs/{run_id}/log"): (None, "404"),
     ("POST", "/api/runs/{run_id}/cancel"): (None, "404"),

@@ -44,8 +44,8 @@ class NotWritten(NoSuchTable):
 
     def __init__(self, table: str) -> None:
         super().__init__(
-            f"Table {table} was declared and has no data yet, nor columns: whoever may edit it gives it both by "
-            f"CREATE TABLE {table}, or by a pipeline that writes it"
+            f"Table {table} was declared and has no data yet, nor columns: run the pipeline that writes it once, or "
+            f"have whoever may edit it give it both by CREATE TABLE {table}"
         )
 
 

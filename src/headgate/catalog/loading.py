@@ -1,4 +1,4 @@
-"""Loading a table: decide, then send the stored bytes as they are."""
+"""Loading a table: decide, then send the stored bytes as they are; to a probe, also a table that is still to come."""
 
 import hashlib
 import json
@@ -10,7 +10,7 @@ from sqlalchemy import Connection, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from headgate.audit.events import READ
-from headgate.catalog import access, metadata, pointers
+from headgate.catalog import access, metadata, pointers, unwritten
 from headgate.catalog.errors import NotWritten
 from headgate.catalog.models import work_load_table
 from headgate.catalog.names import Ident
@@ -30,19 +30,24 @@ class Seen:
     """What a caller may load."""
 
     table_id: str
-    pointer: Pointer
+    pointer: Pointer | None
     writes: bool
     """Whether keys that it is given may write; asked only where keys are given."""
+    to_come: unwritten.Fields | None = None
+    """The columns of a table that has no pointer yet."""
 
 
 def load(stages: Stages, ident: Ident, mode: str, known: str | None) -> Response:
     """The table, or that it is still the one that the client knows by its tag. The decision comes first."""
     seen = _seen(stages, ident)
     store, told = stages.services.store, told_of(stages, seen.table_id, writes=seen.writes)
-    tag = etag(seen.pointer, told, mode)
+    pointer = seen.pointer
+    if pointer is None:
+        content = unwritten.content(store, seen.table_id, seen.to_come or [])
+        return Response(metadata.answer(None, content, told), media_type="application/json")
+    tag = etag(pointer, told, mode)
     if known is not None and tag in (one.strip().removeprefix("W/") for one in known.split(",")):
         return Response(status_code=304, headers={"ETag": tag})
-    pointer = seen.pointer
     content = metadata.read_metadata(store, seen.table_id, pointer.metadata_file, pointer.metadata_sha256)
     if mode == REFS:
         content = metadata.with_referenced_snapshots(content)
@@ -91,6 +96,9 @@ def _seen(stages: Stages, ident: Ident) -> Seen:
 
 
 def _decided(call: Call, ident: Ident, found: Found) -> Seen:
+    to_come = unwritten.fields(call, ident, found)
+    if to_come is not None:
+        return Seen(unwritten.table_id(found), None, writes=False, to_come=to_come)
     decision = access.require_table(call, "execute", ident, found)
     access.require_engine(call)
     assert found.table_id is not None and found.pointer is not None  # noqa: S101, PT018 - else it was refused

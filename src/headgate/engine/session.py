@@ -21,6 +21,9 @@ STUCK_SECONDS = 10
 CANARY = "SET"
 """A statement that no guard lets pass."""
 
+ORIGINS = "headgate.origins"
+"""The setting by which a session has the guard write, into the metadata of a query's columns, what they are made of."""
+
 
 @dataclass(frozen=True)
 class Stage:
@@ -49,6 +52,14 @@ class Answer:
 
     schema: "pa.Schema"
     batches: Iterator["pa.RecordBatch"]
+
+
+@dataclass(frozen=True)
+class Analysed:
+    """What a query would give: its columns, and of each the tables and columns whose values it is made of."""
+
+    schema: "pa.Schema"
+    origins: tuple[tuple[tuple[str, str], ...], ...]
 
 
 class SqlSession:
@@ -109,6 +120,17 @@ class SqlSession:
             found = self._session.analyse(sql, args)
         struct: Any = proto_schema_to_pyspark_data_type(found.schema)
         return to_arrow_schema(struct)
+
+    def analysed(self, sql: str, args: Arguments | None = None) -> Analysed:
+        """The columns that a query would give, and what they are made of. Nothing is executed."""
+        from pyspark.sql.connect.types import proto_schema_to_pyspark_data_type
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        with self._told():
+            self._session.configure({ORIGINS: "true"})
+            found = self._session.analyse(sql, args)
+        struct: Any = proto_schema_to_pyspark_data_type(found.schema)
+        return Analysed(to_arrow_schema(struct), tuple(_origins(one.metadata) for one in struct.fields))
 
     def interrupt(self) -> None:
         """Stop the statement, in Spark and not only here. To be called from another thread."""
@@ -194,6 +216,12 @@ class SqlSession:
             if found is error:
                 raise
             raise found from None
+
+
+def _origins(metadata: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    """The pairs that the guard wrote into a column's metadata."""
+    told = metadata.get(ORIGINS) or []
+    return tuple(zip(told[::2], told[1::2], strict=False))
 
 
 def see_that_it_refuses(session: SqlSession) -> None:

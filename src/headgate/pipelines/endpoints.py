@@ -10,7 +10,7 @@ from headgate.edge.pages import After, Limit, Prefix
 from headgate.edge.routes import Audit, GovernedRouter, Stages
 from headgate.errors import Conflict, TooMany
 from headgate.kit.paging import DEFAULT_LIMIT
-from headgate.pipelines import probing, saving, service
+from headgate.pipelines import foreseen, probing, saving, service
 from headgate.pipelines.schemas import (
     PipelineChange,
     PipelineDeleted,
@@ -55,14 +55,16 @@ def _save(stages: Stages, draft: saving.Draft, *, active: bool | None = None) ->
         if draft.own is not None and active is not None:
             service.change(call, draft.own, PipelineChange(active=active))
 
+    fields = foreseen.of_history(stages, draft.definition)
+
     def save(call: Call) -> str:
         turn(call)
-        return saving.save(call, draft, [])
+        return saving.save(call, draft, [], analysed=saving.Analysed(fields))
 
     def work(call: Call) -> str:
         turn(call)
         saving.judge(call, draft, saving.refs(call, draft.definition, []))
-        return probing.submit(call, draft)
+        return probing.submit(call, draft, fields)
 
     if not probing.needs_probe(draft.definition):
         return PipelineSaving(id=stages.write(save), statement=None, state="saved")

@@ -46,9 +46,11 @@ pipeline_definition_table = Table(
     Column("saved_at", UtcDateTime, nullable=False),
     Column("saved_by_id", Id, ForeignKey("members.id")),
     Column("place_versions", JSON, nullable=False),
+    Column("origins", JSON),
 )
 """What a pipeline does. `unresolved` says why what it reads is not known yet: then it cannot start. `failures` counts
-those in a row; `place_versions` is where its connections and destination pointed when that was last confirmed."""
+those in a row; `place_versions` is where its connections and destination pointed when that was last confirmed;
+`origins` is what the columns of its outputs are made of."""
 
 probed_schema_table = Table(
     "probed_schemas",
@@ -58,4 +60,4 @@ probed_schema_table = Table(
     Column("columns", JSON, nullable=False),
     Index("ix_probed_schemas_pipeline_id", "pipeline_id"),
 )
-"""The columns that an output will have, as far as they are known before its first run: [[name, type as SQL], …]."""
+"""The columns that an output will have, as far as they are known before its first run: fields of an Iceberg schema."""

@@ -1,7 +1,8 @@
 """Finding out what a pipeline's SQL reads: a probe analyses it on Spark under a token that records what is loaded.
 
 The probe's last transaction saves the pipeline. A table that does not exist leaves it unresolved: saved, but unable to
-start until it is saved again.
+start until it is saved again. An output that nothing has written yet, and whose columns are known, is to a probe an
+empty table: so a chain is saved before any of it ran.
 """
 
 from dataclasses import asdict
@@ -11,18 +12,21 @@ from typing import Any
 from sqlalchemy import Connection, select
 from sqlalchemy.engine import RowMapping
 
+from headgate.catalog.models import work_load_table, work_token_table
+from headgate.catalog.unwritten import ANALYSED, COLUMNS, OWN
 from headgate.edge.call import Call, Caller
 from headgate.edge.services import Services
 from headgate.errors import Problem
 from headgate.lakehouse.service import full_name
-from headgate.pipelines import definitions
-from headgate.pipelines.saving import Draft, save
+from headgate.pipelines import definitions, foreseen
+from headgate.pipelines.saving import Analysed, Draft, save
 from headgate.tokens import service as tokens
 from headgate.tokens.models import token_table
 from headgate.workbench import service as workbench
 from headgate.workbench.saving import NotSaved
 
 PIPELINE = "pipeline"
+_loads, _works = work_load_table.c, work_token_table.c
 
 
 def needs_probe(definition: Any) -> bool:
@@ -30,11 +34,18 @@ def needs_probe(definition: Any) -> bool:
     return bool(definitions.probed_sql(definition))
 
 
-def submit(call: Call, draft: Draft) -> str:
-    """Have the SQL of a draft analysed, and the draft saved then; the id of the statement that does it."""
+def submit(call: Call, draft: Draft, fields: foreseen.Fields | None = None) -> str:
+    """Have the SQL of a draft analysed, and the draft saved then; the id of the statement that does it.
+
+    `fields` are the columns of its output, if they are known without Spark.
+    """
     first, *more = definitions.probed_sql(draft.definition)
     wanted = {**asdict(draft), "definition": draft.definition.model_dump(mode="json")}
-    return workbench.submit(call, first, None, save={PIPELINE: wanted, "more": more})
+    is_query = isinstance(draft.definition, definitions.Query)
+    windowed = isinstance(draft.definition, definitions.Query) and draft.definition.write == "window"
+    told = {"tells": is_query, "windowed": windowed, OWN: foreseen.output(draft.definition)}
+    save = {PIPELINE: wanted, "more": more, **told, ANALYSED: {COLUMNS: fields}}
+    return workbench.submit(call, first, None, save=save)
 
 
 def save_probed(
@@ -42,13 +53,24 @@ def save_probed(
 ) -> str:
     """Save the pipeline that a probe was for, as its author; its id. NotSaved says why not."""
     wanted = dict(row["save"][PIPELINE])
+    analysed = row["save"].get(ANALYSED) or {}
+    if analysed.get("problem"):
+        raise NotSaved(analysed["problem"])
     draft = Draft(**{**wanted, "definition": definitions.parse(wanted["definition"])})
     call = Call(connection, now, _author(connection, row), services)
     own = definitions.outputs(draft.definition)
+    known = Analysed(analysed.get(COLUMNS), analysed.get("origins") or (), _loaded(connection, row["id"]))
     try:
-        return save(call, draft, _reads(connection, tables, own), missing)
+        return save(call, draft, _reads(connection, tables, own), missing, known)
     except Problem as error:
         raise NotSaved(error.detail or error.title) from None
+
+
+def _loaded(connection: Connection, statement: str) -> dict[str, str | None]:
+    """The ids of the tables that a probe has loaded, by name."""
+    joined = work_load_table.join(work_token_table, _works.id == _loads.work_id)
+    query = select(_loads.ref, _loads.table_id).select_from(joined).where(_works.statement_id == statement)
+    return {row.ref: row.table_id for row in connection.execute(query.order_by(_works.id))}
 
 
 def _reads(connection: Connection, tables: list[str], own: dict[str, bool]) -> list[str]:

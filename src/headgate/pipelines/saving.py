@@ -4,7 +4,8 @@ then on whom it acts for.
 What a query reads only Spark can tell: then a save is a job, whose last transaction is the one that saves (probing.py).
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import delete, insert, select, update
@@ -20,7 +21,7 @@ from headgate.kit.ids import kind_of
 from headgate.kit.names import BadName, check_name
 from headgate.lakehouse.models import table_ref_table
 from headgate.lakehouse.service import create_item
-from headgate.pipelines import definitions, readings, sendings
+from headgate.pipelines import definitions, foreseen, origins, readings, sendings
 from headgate.pipelines.models import pipeline_connection_table, pipeline_definition_table, pipeline_table
 from headgate.pipelines.planning import AnyDefinition
 from headgate.places.repository import kinds, place_of
@@ -128,7 +129,23 @@ def _project(call: Call, pipeline_id: str) -> str | None:
     return call.connection.execute(select(_pipelines.project_id).where(_pipelines.id == pipeline_id)).scalar()
 
 
-def save(call: Call, draft: Draft, probed: list[str], unresolved: str | None = None) -> str:
+@dataclass(frozen=True, slots=True)
+class Analysed:
+    """What is known of an output before its first run."""
+
+    fields: foreseen.Fields | None = None
+    told: origins.Told = ()
+    loaded: Mapping[str, str | None] = field(default_factory=dict)
+    """The ids of the tables that a probe loaded, by the names that its SQL calls them."""
+
+
+def save(
+    call: Call,
+    draft: Draft,
+    probed: list[str],
+    unresolved: str | None = None,
+    analysed: Analysed = Analysed(),  # noqa: B008 - it is frozen
+) -> str:
     """Judge and write a pipeline, in this transaction; its id."""
     found = refs(call, draft.definition, probed)
     decision = judge(call, draft, found)
@@ -144,6 +161,7 @@ def save(call: Call, draft: Draft, probed: list[str], unresolved: str | None = N
     identifier = _write(call, draft, values)
     _write_definition(call, draft, identifier, unresolved)
     _write_refs(call, identifier, found, definitions.connections(draft.definition))
+    _write_analysed(call, draft.definition, identifier, found, analysed)
     refuse_saved(call, identifier)
     refresh(call.connection, [identifier])
     after = {"version": _row(call, identifier)["version"], "kind": draft.definition.kind, "refs": len(found)}
@@ -231,6 +249,18 @@ def _write_definition(call: Call, draft: Draft, identifier: str, unresolved: str
     values |= {"version": stored["version"] + 1, "failures": 0}
     mine = _definitions.pipeline_id == identifier
     call.connection.execute(update(pipeline_definition_table).where(mine).values(values))
+
+
+def _write_analysed(
+    call: Call, definition: AnyDefinition, identifier: str, found: list[Ref], analysed: Analysed
+) -> None:
+    """Write down what is known of the outputs: their columns, and what these are made of."""
+    items = {one.name: one.item_id for one in found if one.item_id is not None}
+    output = items.get(foreseen.output(definition) or "")
+    foreseen.keep(call, identifier, output, analysed.fields)
+    known = origins.by_definition(definition, items) or origins.of_query(output, analysed.told, analysed.loaded)
+    mine = _definitions.pipeline_id == identifier
+    call.connection.execute(update(pipeline_definition_table).where(mine).values(origins=[list(one) for one in known]))
 
 
 def place_versions(call: Call, definition: AnyDefinition) -> dict[str, int]:

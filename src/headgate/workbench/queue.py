@@ -16,6 +16,7 @@ from sqlalchemy.engine import RowMapping
 from headgate.audit.events import DENIED, Event, record
 from headgate.catalog.errors import NotWritten
 from headgate.catalog.models import commit_table, work_load_table, work_token_table
+from headgate.catalog.unwritten import ANALYSED
 from headgate.catalog.work import end_work, open_work
 from headgate.config import Settings
 from headgate.errors import Conflict
@@ -62,6 +63,10 @@ class Claimed:
     max_rows: int
     more: tuple[str, ...] = ()
     """Of a probe: what else it analyses."""
+    tells: bool = False
+    """Of a probe: whether it tells what its SQL would give, before it analyses the rest."""
+    windowed: bool = False
+    """Of a probe: whether its SQL may name the ends of a window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +161,13 @@ def _take(connection: Connection, now: datetime, settings: Settings, worker: str
         fence=fence,
         expires=now + timedelta(seconds=settings.sql.statement_seconds) + SPARE,
     )
-    more = tuple((row["save"] or {}).get("more", ()))
-    return Claimed(row["id"], fence, row["purpose"], row["sql"], secret, row["max_rows"], more)
+    save = row["save"] or {}
+    told = {
+        "more": tuple(save.get("more", ())),
+        "tells": bool(save.get("tells")),
+        "windowed": save.get("windowed", False),
+    }
+    return Claimed(row["id"], fence, row["purpose"], row["sql"], secret, row["max_rows"], **told)
 
 
 def beat(connection: Connection, now: datetime, worker: str, beats: Sequence[Beat]) -> Orders:
@@ -188,6 +198,14 @@ def owned(connection: Connection, statement: str, worker: str, fence: int) -> Ro
     if found is None or not is_owned:
         raise Conflict("This statement is no longer this worker's; drop it")
     return found
+
+
+def note_analysed(connection: Connection, row: RowMapping, told: dict[str, Any]) -> None:
+    """Write down what the SQL of a probe would give, for what is analysed next and for what is saved in the end."""
+    if not (row["save"] or {}).get("tells"):
+        raise Conflict("This statement is no probe that tells its columns")
+    save = {**row["save"], ANALYSED: told}
+    connection.execute(update(statement_table).where(_rows.id == row["id"]).values(save=save))
 
 
 Save = Callable[[Connection, datetime, RowMapping, list[str], str | None], str]

@@ -20,6 +20,7 @@ from headgate.warehouse.store import Taken
 from headgate.workbench import queue, repository, turns
 from headgate.workbench.watching import LONGEST
 from headgate.workbench.worker_schemas import (
+    AnalysedIn,
     ClaimIn,
     Claims,
     Fence,
@@ -27,6 +28,7 @@ from headgate.workbench.worker_schemas import (
     FinishIn,
     HeartbeatIn,
     Job,
+    Noted,
     OrdersOut,
     Stored,
     WorkerId,
@@ -160,6 +162,27 @@ def upload_page(
     with suppress(Taken):
         stages.services.store.write(result_page(f"{statement_id}/{fence}", number), [page])
     return Stored(number=number, bytes=len(page))
+
+
+@router.governed(
+    "POST",
+    "/statements/{statement_id}/analysed",
+    guard=ByWorker("tells what the SQL of a probe that it runs would give"),
+    audit=Audit.changes,
+    summary="Tell the columns of a probe",
+    errors=[Conflict],
+    staged=True,
+    limiter=LIMITER,
+)
+def note_analysed(stages: Stages, statement_id: StatementPath, body: AnalysedIn) -> Noted:
+    """The columns that a query would give, and what they are made of: for the rest of the probe, and for the save."""
+
+    def work(call: Call) -> None:
+        row = queue.owned(call.connection, statement_id, body.worker, body.fence)
+        queue.note_analysed(call.connection, row, body.model_dump(exclude={"worker", "fence"}))
+
+    stages.write(work)
+    return Noted(id=statement_id)
 
 
 @router.governed(

@@ -41,6 +41,8 @@ class Job(BaseModel):
     token: str = Field(description="For the catalog; it is stored nowhere")
     max_rows: int
     more: list[str] = Field(default_factory=list, description="Of a probe: what else it analyses")
+    tells: bool = Field(default=False, description="Of a probe: whether it tells what its SQL would give")
+    windowed: bool = Field(default=False, description="Of a probe: whether its SQL may name the ends of a window")
 
 
 class Claims(BaseModel):
@@ -73,6 +75,24 @@ class OrdersOut(BaseModel):
     lost: list[str] = Field(description="Drop these: they are no longer this worker's")
 
 
+class AnalysedIn(LooseInput):
+    """What the SQL of a probe would give."""
+
+    worker: WorkerId
+    fence: Fence
+    columns: list[dict[str, Any]] | None = Field(
+        None, max_length=10_000, description="As the fields of an Iceberg schema; null if no table can hold them"
+    )
+    problem: Annotated[str, Field(max_length=10_000)] | None = Field(
+        None, description="Why no table can hold the columns, and what to do"
+    )
+    origins: list[tuple[str, list[tuple[str, str]]]] = Field(
+        default_factory=list,
+        max_length=10_000,
+        description="Of each column, the tables and columns whose values it is made of",
+    )
+
+
 class FinishIn(LooseInput):
     """What came of a statement."""
 
@@ -93,6 +113,12 @@ class Finished(BaseModel):
     """The state of a statement after its worker's word."""
 
     state: str = Field(examples=["succeeded"])
+
+
+class Noted(BaseModel):
+    """A probe whose columns are known."""
+
+    id: str
 
 
 class Stored(BaseModel):

@@ -46,6 +46,8 @@ class Job:
     page_bytes: int
     seconds: float
     more: tuple[str, ...] = ()
+    tells: bool = False
+    windowed: bool = False
 
 
 class Link:
@@ -91,6 +93,11 @@ class Link:
             params={"worker": self.worker, "fence": job.fence},
             headers={"Content-Type": "application/octet-stream"},
         )
+
+    def analysed(self, job: Job, **told: Any) -> None:
+        """Say what the SQL of a probe would give. Dropped if it is not ours any more."""
+        body = {"worker": self.worker, "fence": job.fence, **told}
+        self.surely("POST", f"/api/worker/statements/{job.id}/analysed", json=body)
 
     def finish(self, job: Job, state: str, *, first_page: bytes | None = None, **more: Any) -> str:
         """Say what came of a statement; its state then. Dropped if it is not ours any more."""

@@ -1,5 +1,6 @@
 """One statement on Spark, from its claim to its end."""
 
+import json
 import threading
 import time
 from contextlib import suppress
@@ -9,6 +10,7 @@ from typing import Any, Protocol
 
 from headgate.engine.errors import EngineDown, Refused, SqlFailed
 from headgate.kit.log import get_logger
+from headgate.pipelines.sql import iceberg, types
 from headgate.workbench.results import columns
 from headgate.worker.link import Dropped, Job, Link
 from headgate.worker.paging import Limits, Pager, TooWide
@@ -17,8 +19,15 @@ ENGINE_DOWN = "ENGINE_DOWN"
 NO_ENGINE = "Spark does not run here. Whoever operates this installation can ask `headgate doctor` what is missing"
 LOST_ENGINE = "Spark ended while it ran this statement, twice; it may need more memory (`spark.memory`)"
 FAULT = "This is a fault of ours; the worker's log says more under the statement's id"
-RUN_ARGUMENTS = dict.fromkeys(("run_time", "window_start", "window_end"), datetime(2000, 1, 1, tzinfo=UTC))
+_A_TIME = datetime(2000, 1, 1, tzinfo=UTC)
+RUN_ARGUMENTS = {"run_time": _A_TIME}
+WINDOW_ARGUMENTS = {"window_start": _A_TIME, "window_end": _A_TIME}
 """What a query of a pipeline may name as `:run_time` and so on; a probe only needs that they are times."""
+UNBOUND = "UNBOUND_SQL_PARAMETER"
+NO_PARAMETER = (
+    "The SQL names a parameter that there is not; there are :run_time and, in a query with write window, :window_start "
+    "and :window_end"
+)
 GRACE = 30.0
 """Seconds after which a statement that was interrupted, and does not end, is given up."""
 _log = get_logger("headgate.worker")
@@ -110,7 +119,8 @@ class Running:
         try:
             self._on_spark()
         except SqlFailed as error:
-            self._failed(error.code, error.message)
+            is_unbound = error.code == UNBOUND and self.job.purpose == "probe"
+            self._failed(error.code, NO_PARAMETER if is_unbound else error.message)
         except Refused as error:
             self._failed("REFUSED", error.message)
         except TooWide:
@@ -128,11 +138,20 @@ class Running:
         if is_stopped:
             self._failed("OPERATION_CANCELED", "The statement was stopped")
         elif self.job.purpose == "probe":
-            for sql in (self.job.sql, *self.job.more):
-                session.schema(sql, args=RUN_ARGUMENTS)
-            self._finish("succeeded")
+            self._probe(session)
         else:
             self._query(session)
+
+    def _probe(self, session: Any) -> None:
+        """Analyse all, so that the catalog sees what is read. What the first gives, the rest may read."""
+        first, args = self.job.sql, RUN_ARGUMENTS | (WINDOW_ARGUMENTS if self.job.windowed else {})
+        if self.job.tells:
+            self._link.analysed(self.job, **told(session.analysed(first, args=args), self.job.page_bytes))
+        else:
+            session.schema(first, args=args)
+        for sql in self.job.more:
+            session.schema(sql, args=RUN_ARGUMENTS)
+        self._finish("succeeded")
 
     def _query(self, session: Any) -> None:
         job = self.job
@@ -190,6 +209,20 @@ class Running:
             self._told = True
         with suppress(Dropped):
             self._link.finish(self.job, state, **more)
+
+
+def told(found: Any, most: int) -> dict[str, Any]:
+    """What the server is told of a query: its columns, or why no table can hold them, and what they are made of.
+
+    What is longer than a request may be is left out: then that is not known.
+    """
+    try:
+        fields = iceberg.fields(types.of_arrow(found.schema))
+    except types.NoTable as error:
+        return {"columns": None, "problem": str(error)}
+    origins = list(zip(found.schema.names, found.origins, strict=True))
+    ways: tuple[dict[str, Any], ...] = ({"columns": fields, "origins": origins}, {"columns": fields}, {})
+    return next(one for one in ways if len(json.dumps(one)) <= most)
 
 
 def _interrupt(session: Any) -> None:

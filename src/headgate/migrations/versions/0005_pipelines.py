@@ -52,6 +52,7 @@ def _pipelines() -> None:
         _column("saved_at", _TIME),
         _column("saved_by_id", _text(32), nullable=True),
         _column("place_versions", sa.JSON()),
+        _column("origins", sa.JSON(), nullable=True),
         _key("pipeline_definitions", "pipeline_id", "pipelines", ondelete="CASCADE"),
         _key("pipeline_definitions", "saved_by_id", "members"),
         sa.PrimaryKeyConstraint("pipeline_id", name="pk_pipeline_definitions"),

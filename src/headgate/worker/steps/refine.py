@@ -15,6 +15,7 @@ from headgate.worker.steps.lake import Arguments, Lake, Written, opened, shown_k
 
 _RAISED = "USER_RAISED_EXCEPTION"
 _UNBOUND = "UNBOUND_SQL_PARAMETER"
+_MISSING = "TABLE_OR_VIEW_NOT_FOUND"
 
 
 def run(step: Refine, context: Context) -> Result:
@@ -68,6 +69,9 @@ class _Work:
         try:
             given = self.lake.query(self._text, self._arguments)
         except SqlFailed as error:
+            if error.code == _MISSING:
+                told = f"{error.message}. If nothing has written it yet, run the pipeline that writes it first"
+                raise StepFailed(error.code, told) from None
             if error.code != _UNBOUND:
                 raise
             raise StepFailed(
