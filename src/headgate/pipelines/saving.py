@@ -30,6 +30,8 @@ from headgate.resources.index import refresh
 from headgate.triggers.loops import refuse_saved
 
 KIND = "pipeline"
+DATABASES = frozenset({"postgresql", "mysql"})
+"""The kinds of connections that lead to a database."""
 SAVED, CHANGED, DELETED, CONFIRMED = "pipeline.saved", "pipeline.changed", "pipeline.deleted", "pipeline.confirmed"
 _pipelines, _definitions = pipeline_table.c, pipeline_definition_table.c
 _refs, _uses = table_ref_table.c, pipeline_connection_table.c
@@ -151,6 +153,7 @@ def save(
     decision = judge(call, draft, found)
     check_kinds(draft.definition, found)
     check_places(call, draft.definition)
+    _check_cursors(call, draft.definition)
     found = [_made(call, one) for one in found]
     missing = [one.name for one in found if one.item_id is None]
     if missing:
@@ -196,6 +199,20 @@ def check_places(call: Call, definition: AnyDefinition) -> None:
             sendings.check(one, str(kind))
         except ValueError as error:
             raise Invalid(f"definition.tables.{number}.{error}") from None
+
+
+def _check_cursors(call: Call, definition: AnyDefinition) -> None:
+    """An incremental read of a database needs a column to go by; elsewhere files or answers tell what is new."""
+    if not isinstance(definition, definitions.Source) or definition.connection is None:
+        return
+    if kinds(call.connection, [definition.connection]).get(definition.connection) not in DATABASES:
+        return
+    for number, one in enumerate(definition.streams):
+        if one.read == "incremental" and one.cursor is None:
+            raise Invalid(
+                f"definition.streams.{number}.cursor: an incremental read of a database needs a cursor, a column that "
+                "only grows; name one, or read in full"
+            )
 
 
 def _made(call: Call, ref: Ref) -> Ref:
