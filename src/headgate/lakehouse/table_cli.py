@@ -7,6 +7,8 @@ import typer
 from headgate.cli.output import Json, print_json, print_table, told
 from headgate.lakehouse import shared_cli as commands
 from headgate.lakehouse.shared_cli import Cursor, Description, Layer, Limit, Prefix, Title
+from headgate.pipelines import lineage_cli
+from headgate.pipelines.lineage_cli import Depth, Direction, WithColumns
 
 app = typer.Typer(help="Tables of the lakehouse.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -114,6 +116,21 @@ def dependents(table: Named, limit: Limit = 50, cursor: Cursor = None, as_json: 
     """List the pipelines, data marts and integrations that read or write a table."""
     columns, empty = ("kind", "name", "mode", "enabled", "id"), "Nothing that you may see reads or writes it."
     commands.listing_of("table", table, "dependents", columns, empty, limit=limit, cursor=cursor, as_json=as_json)
+
+
+@app.command()
+@told
+def lineage(
+    table: Named, direction: Direction = "both", depth: Depth = 5, columns: WithColumns = False, as_json: Json = False
+) -> None:
+    """Show what a table comes from and what is made of it, as far as you may see."""
+    from headgate.cli.client import connect
+
+    query = {"direction": direction, "depth": depth, "columns": columns}
+    with connect() as client:
+        place = commands.path(client, "table", table).rpartition("/")[2]
+        found = client.get(f"/api/lineage/{place}", **query)
+    lineage_cli.show(found, as_json=as_json)
 
 
 @app.command()

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headgate.cli.output import Json, print_json, print_table, printable, told
+from headgate.pipelines import lineage_cli
+from headgate.pipelines.lineage_cli import Depth, Direction, WithColumns
 
 if TYPE_CHECKING:
     from headgate.cli.client import Client
@@ -304,6 +306,24 @@ def plan(
     print_table(("table", "mode", "needs", "held"), rows, empty="It reads and writes no table.")
     for problem in found["problems"]:
         print(printable(f"\n{problem}."))
+
+
+@app.command()
+@told
+def lineage(
+    pipeline: Named,
+    direction: Direction = "both",
+    depth: Depth = 5,
+    columns: WithColumns = False,
+    as_json: Json = False,
+) -> None:
+    """Show what a pipeline reads and writes, and what these come from and lead to."""
+    from headgate.cli.client import connect
+
+    query = {"direction": direction, "depth": depth, "columns": columns}
+    with connect() as client:
+        found = client.get(f"/api/pipelines/{named(client, pipeline)}/lineage", **query)
+    lineage_cli.show(found, as_json=as_json)
 
 
 @app.command()

@@ -1,4 +1,7 @@
-"""Lineage: from tables by pipelines to tables, as far as whoever asks may see. What they may not see ends a way."""
+"""Lineage: from tables by pipelines to tables, as far as whoever asks may see. What they may not see ends a way.
+
+Columns follow the tables: a column is named only if its table and the pipeline between are on the answer.
+"""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -8,13 +11,17 @@ from sqlalchemy import select
 from headgate.edge.call import Call
 from headgate.kit.ids import kind_of
 from headgate.lakehouse.models import table_ref_table
+from headgate.pipelines.models import pipeline_definition_table
+from headgate.pipelines.origins import Origin, parse
 from headgate.resources import showing
 from headgate.resources.models import resource_table
 
 Direction = Literal["both", "upstream", "downstream"]
-_refs, _resources = table_ref_table.c, resource_table.c
+_refs, _resources, _definitions = table_ref_table.c, resource_table.c, pipeline_definition_table.c
 MOST = 2000
 """How many things one answer has at most."""
+MOST_COLUMNS = 20_000
+"""How many lines about columns."""
 
 
 @dataclass(slots=True)
@@ -24,9 +31,11 @@ class Graph:
     names: dict[str, str] = field(default_factory=dict)
     edges: set[tuple[str, str]] = field(default_factory=set)
     is_cut: bool = False
+    columns: list[tuple[str, Origin]] = field(default_factory=list)
+    """Pipelines, and what they make columns of; only if asked for."""
 
 
-def lineage(call: Call, item: str, direction: Direction, depth: int) -> Graph:
+def lineage(call: Call, item: str, direction: Direction, depth: int, *, columns: bool = False) -> Graph:
     """What a table or volume comes from and leads to, so many pipelines far; a few queries a pipeline's length."""
     graph = Graph(_names(call, {item}))
     ways = ("upstream", "downstream") if direction == "both" else (direction,)
@@ -36,7 +45,49 @@ def lineage(call: Call, item: str, direction: Direction, depth: int) -> Graph:
             found = _step(call, graph, found, upstream=way == "upstream")
             if not found or graph.is_cut:
                 break
+    if columns:
+        _add_columns(call, graph)
     return graph
+
+
+def lineage_of(call: Call, pipeline: str, direction: Direction, depth: int, *, columns: bool = False) -> Graph:
+    """The same around a pipeline: what it reads and writes, and what these come from and lead to."""
+    graph = Graph(_names(call, {pipeline}))
+    query = select(_refs.item_id, _refs.mode).where(
+        _refs.resource_id == pipeline, _refs.enabled, _refs.item_id.is_not(None)
+    )
+    rows = [(item, mode) for item, mode in call.connection.execute(query)]
+    known = _names(call, {item for item, _ in rows})
+    for way, near in (("upstream", "read"), ("downstream", "write")):
+        if direction not in {"both", way}:
+            continue
+        found = {item for item, mode in rows if mode == near and item in known}
+        graph.names |= {item: known[item] for item in found}
+        graph.edges |= {(item, pipeline) if near == "read" else (pipeline, item) for item in found}
+        for _ in range(depth - 1):
+            found = _step(call, graph, found, upstream=way == "upstream")
+            if not found or graph.is_cut:
+                break
+    if columns:
+        _add_columns(call, graph)
+    return graph
+
+
+def _add_columns(call: Call, graph: Graph) -> None:
+    """What the pipelines on an answer make columns of, between tables that are on it too."""
+    pipelines = [one for one in graph.names if kind_of(one) == "pipeline"]
+    query = select(_definitions.pipeline_id, _definitions.origins).where(_definitions.pipeline_id.in_(pipelines))
+    for pipeline, stored in call.connection.execute(query.order_by(_definitions.pipeline_id)):
+        found = [one for one in parse(stored) if _shows(graph, pipeline, one)]
+        if len(graph.columns) + len(found) > MOST_COLUMNS:
+            graph.is_cut = True
+            return
+        graph.columns += [(pipeline, one) for one in found]
+
+
+def _shows(graph: Graph, pipeline: str, origin: Origin) -> bool:
+    is_read = origin.source is None or (origin.source, pipeline) in graph.edges
+    return is_read and (pipeline, origin.target) in graph.edges
 
 
 def _step(call: Call, graph: Graph, items: set[str], *, upstream: bool) -> set[str]:

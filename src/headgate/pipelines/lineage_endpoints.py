@@ -6,12 +6,17 @@ from fastapi import Path, Query
 from pydantic import BaseModel, Field
 
 from headgate.edge.call import Call
-from headgate.edge.guards import MemberOn
+from headgate.edge.guards import MemberOn, OnPipeline
 from headgate.edge.routes import Audit, GovernedRouter
 from headgate.kit.ids import kind_of
-from headgate.pipelines.lineage import Direction, lineage
+from headgate.pipelines.endpoints import PipelineId
+from headgate.pipelines.lineage import Direction, Graph, lineage, lineage_of
 
-router = GovernedRouter(prefix="/api/lineage", tags=["pipelines"])
+router = GovernedRouter(prefix="/api", tags=["pipelines"])
+
+Where = Annotated[Direction, Query(description="Where to look")]
+Depth = Annotated[int, Query(ge=1, le=20, description="How many pipelines far")]
+WithColumns = Annotated[bool, Query(description="Also which columns the columns are made of, where that is known")]
 
 
 class LineageNode(BaseModel):
@@ -29,17 +34,47 @@ class LineageEdge(BaseModel):
     target: str
 
 
+class ColumnEdge(BaseModel):
+    """A column, and one that its values are made of.
+
+    Without columns, every column comes from the one of the same name. Without a source, it comes from outside.
+    """
+
+    pipeline: str = Field(description="The one that makes it", examples=["pip_01k6x3v9c2m4n8p0q7rs"])
+    source: str | None = Field(examples=["tbl_01k6x3v9c2m4n8p0q7rs"])
+    source_column: str | None = Field(examples=["amount"])
+    target: str = Field(examples=["tbl_01k6x3v9c2m4n8p0q7rt"])
+    target_column: str | None = Field(examples=["revenue"])
+
+
 class LineageOut(BaseModel):
     """Where a table comes from and what is made of it, as far as one may see."""
 
     nodes: list[LineageNode]
     edges: list[LineageEdge]
+    columns: list[ColumnEdge] | None = Field(description="Null if they were not asked for")
     cut: bool = Field(description="Whether there was more than one answer holds")
+
+
+def _out(found: Graph, *, columns: bool) -> LineageOut:
+    nodes = [LineageNode(id=one, kind=kind_of(one) or "", name=name) for one, name in sorted(found.names.items())]
+    edges = [LineageEdge(source=source, target=target) for source, target in sorted(found.edges)]
+    lines = [
+        ColumnEdge(
+            pipeline=pipeline,
+            source=one.source,
+            source_column=one.source_column,
+            target=one.target,
+            target_column=one.column,
+        )
+        for pipeline, one in found.columns
+    ]
+    return LineageOut(nodes=nodes, edges=edges, columns=lines if columns else None, cut=found.is_cut)
 
 
 @router.governed(
     "GET",
-    "/{item_id}",
+    "/lineage/{item_id}",
     guard=MemberOn("see", "item_id"),
     audit=Audit.reads,
     summary="Lineage of a table or volume",
@@ -47,11 +82,27 @@ class LineageOut(BaseModel):
 def get_lineage(
     call: Call,
     item_id: Annotated[str, Path(pattern=r"^(tbl|vol)_[0-9a-z]{20}$", examples=["tbl_01k6x3v9c2m4n8p0q7rs"])],
-    direction: Annotated[Direction, Query(description="Where to look")] = "both",
-    depth: Annotated[int, Query(ge=1, le=20, description="How many pipelines far")] = 5,
+    direction: Where = "both",
+    depth: Depth = 5,
+    columns: WithColumns = False,
 ) -> LineageOut:
     """Tables, and the pipelines that lead from one to the other. A way ends where the caller may not see on."""
-    found = lineage(call, item_id, direction, depth)
-    nodes = [LineageNode(id=one, kind=kind_of(one) or "", name=name) for one, name in sorted(found.names.items())]
-    edges = [LineageEdge(source=source, target=target) for source, target in sorted(found.edges)]
-    return LineageOut(nodes=nodes, edges=edges, cut=found.is_cut)
+    return _out(lineage(call, item_id, direction, depth, columns=columns), columns=columns)
+
+
+@router.governed(
+    "GET",
+    "/pipelines/{pipeline_id}/lineage",
+    guard=OnPipeline("see", "pipeline_id", on_task="open"),
+    audit=Audit.reads,
+    summary="Lineage of a pipeline",
+)
+def get_pipeline_lineage(
+    call: Call,
+    pipeline_id: PipelineId,
+    direction: Where = "both",
+    depth: Depth = 5,
+    columns: WithColumns = False,
+) -> LineageOut:
+    """What a pipeline reads and writes, and what these come from and lead to, as far as the caller may see."""
+    return _out(lineage_of(call, pipeline_id, direction, depth, columns=columns), columns=columns)

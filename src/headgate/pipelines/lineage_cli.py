@@ -1,0 +1,42 @@
+"""How the commands of tables and pipelines show lineage."""
+
+from typing import Annotated, Any
+
+import typer
+
+from headgate.cli.output import print_json, print_table
+
+Direction = Annotated[str, typer.Option(help="upstream, downstream or both.")]
+Depth = Annotated[int, typer.Option(min=1, max=20, help="How many pipelines far.")]
+WithColumns = Annotated[bool, typer.Option("--columns", help="Also which columns the columns are made of.")]
+
+
+def show(found: dict[str, Any], *, as_json: bool) -> None:
+    """Print what leads to what; and of columns what they are made of, if that was asked for."""
+    if as_json:
+        print_json(found)
+        return
+    names = {one["id"]: one["name"] for one in found["nodes"]}
+    kinds = {one["id"]: one["kind"] for one in found["nodes"]}
+    rows = sorted(
+        (names[one["source"]], kinds[one["source"]], names[one["target"]], kinds[one["target"]])
+        for one in found["edges"]
+    )
+    print_table(("from", "kind", "to", "kind"), rows, empty="Nothing that you may see leads to it, or comes of it.")
+    if found["columns"] is not None:
+        print()
+        lines = sorted(
+            (_name(names, one, "target"), _name(names, one, "source"), names[one["pipeline"]])
+            for one in found["columns"]
+        )
+        print_table(("column", "made of", "by"), lines, empty="What its columns are made of is not known.")
+    if found["cut"]:
+        print("There is more than this; ask for less with --depth or --direction.")
+
+
+def _name(names: dict[str, str], edge: dict[str, Any], side: str) -> str:
+    """A column with its table; all of them by a star."""
+    if edge[side] is None:
+        return "outside"
+    column = edge[f"{side}_column"]
+    return f"{names[edge[side]]}.{'*' if column is None else column}"
