@@ -14,6 +14,7 @@ from headgate.config import Settings
 from headgate.engine.errors import EngineDown, Refused, SqlFailed
 from headgate.kit.clock import now
 from headgate.kit.crash import crash_point
+from headgate.kit.db import is_full
 from headgate.kit.log import get_logger
 from headgate.pipelines.planning import title
 from headgate.pipelines.steps import AnyStep
@@ -35,6 +36,7 @@ EXECUTORS = {
 
 EXPECTATION_FAILED = "EXPECTATION_FAILED"
 FAULT = "This is a fault of ours; the worker's log says more under the run's id"
+FULL = "The worker's disk is full, so nothing was published; an operator makes room below `data_dir`"
 OURS = frozenset({"ENGINE_DOWN", "STEP_LOST", "SPARK_DID_NOT_START"})
 """What passes and is no fault of the pipeline's: the run goes on from its last finished step."""
 CATALOG_FAILED = "CATALOG_FAILED"
@@ -124,7 +126,6 @@ class Execution:
         teller = threading.Thread(target=self._send_lines, name="lines", daemon=True)
         teller.start()
         try:
-            self.context.folder.mkdir(parents=True, exist_ok=True)
             state, code, message = self._outcome()
             crash_point("before the finish")
             self._flush(teller)
@@ -141,6 +142,7 @@ class Execution:
     def _outcome(self) -> tuple[str, str | None, str | None]:
         """What came of the steps: a state, a code and a message."""
         try:
+            self.context.folder.mkdir(parents=True, exist_ok=True)
             self._steps()
         except Dropped:
             raise
@@ -157,7 +159,9 @@ class Execution:
             return self._failed("ENGINE_DOWN", LOST_ENGINE, is_ours=True)
         except Stopped:
             return self._failed("STOPPED", self._why or "The run was stopped")
-        except Exception:  # noqa: BLE001 - whatever it is, whoever sees the run is told, and the worker goes on
+        except Exception as error:  # noqa: BLE001 - whatever it is, whoever sees the run is told, and the worker goes on
+            if is_full(error):
+                return self._failed("DISK_FULL", FULL)
             _log.exception("a run failed by a fault of ours", run=self.job.id)
             return self._failed("INTERNAL", FAULT)
         return "succeeded", None, None
