@@ -13,11 +13,14 @@ from typing import Any
 
 import pytest
 
+from headgate.engine.delivering import files as exporting
+from headgate.engine.failures import Cause
 from headgate.worker.delivering import bucket as buckets
 from headgate.worker.delivering import files, folder
+from headgate.worker.fetching import bucket as reading
 from headgate.worker.steps import deliver
 from headgate.worker.steps.context import Endpoint, StepFailed, Stopped
-from tests.support.api import Reply, Seen, serving
+from tests.support.api import Api, Reply, Seen, serving
 from tests.support.s3 import BUCKET, S3Server
 from tests.worker.delivering.support import PIPELINE, ROWS, Plan, bucket, failure, killed
 
@@ -166,16 +169,25 @@ def test_what_others_put_there_stays(out: Out, tmp_path: Path) -> None:
     assert beside.exists()
 
 
+@pytest.mark.parametrize(
+    ("where", "is_told"),
+    [
+        ("delivery: before the files appear", True),
+        ("delivery: files appeared", True),
+        ("delivery: files count", False),
+    ],
+)
 def test_a_worker_that_slept_and_wakes_up_changes_nothing(
-    out: Out, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    out: Out, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, is_told: bool
 ) -> None:
     """Its run has another worker by now, which has delivered, and a later run has replaced that."""
+    out.plan(tmp_path, rows=[{"id": 0}]).deliver()
     sleeps, wakes = threading.Event(), threading.Event()
     slept = out.plan(tmp_path, "overwrite")
     ended: list[str] = []
 
     def point(name: str) -> None:
-        if name == "delivery: before the files appear" and threading.current_thread() is thread:
+        if name == where and threading.current_thread() is thread:
             sleeps.set()
             wakes.wait(30)
 
@@ -202,7 +214,7 @@ def test_a_worker_that_slept_and_wakes_up_changes_nothing(
     out.plan(tmp_path, "overwrite", [{"id": 7}]).deliver()
     wakes.set()
     thread.join(30)
-    assert len(ended) == 1
+    assert (len(ended) == 1) == is_told
     assert (out.runs(), out.latest(), len(out.names())) == ([[7]], [7], 3)
 
 
@@ -395,22 +407,81 @@ def test_a_store_that_refuses_is_told_with_what_to_do(
     assert said in error.message
 
 
-LISTED = b"<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>"
+class Store:
+    """A store that knows no conditions, and is slow or full now and then; with what it was asked to hold."""
+
+    def __init__(self, *troubles: Reply) -> None:
+        self.objects: dict[str, bytes] = {}
+        self._troubles = list(troubles)
+
+    def __call__(self, seen: Seen) -> Reply:
+        key = seen.path.removeprefix("/lake/")
+        if seen.method == "PUT" and self._troubles:
+            return self._troubles.pop(0)
+        if "if-none-match" in seen.headers:
+            return Reply(b"<Error><Code>NotImplemented</Code></Error>", 501)
+        if seen.method == "PUT":
+            self.objects[key] = seen.body
+        elif seen.method == "DELETE":
+            self.objects.pop(key, None)
+        elif "list-type" in seen.parameters:
+            return Reply(self._listed(seen.parameters["prefix"]))
+        elif key not in self.objects:
+            return Reply(b"<Error><Code>NoSuchKey</Code></Error>", 404)
+        return Reply(self.objects.get(key, b""))
+
+    def _listed(self, prefix: str) -> bytes:
+        facts = "<Size>1</Size><LastModified>2026-01-01T00:00:00Z</LastModified>"
+        found = [f"<Contents><Key>{key}</Key>{facts}</Contents>" for key in self.objects if key.startswith(prefix)]
+        return f"<ListBucketResult>{''.join(found)}<IsTruncated>false</IsTruncated></ListBucketResult>".encode()
 
 
-def store(seen: Seen) -> Reply:
-    """A store with nothing in it, which takes nothing."""
-    if seen.method == "GET":
-        return Reply(LISTED if not seen.path.endswith("_SUCCESS") else b"", 404 if "_SUCCESS" in seen.path else 200)
-    return Reply(b"<Error><Code>XMinioStorageFull</Code></Error>", 507)
+def to_store(api: Api, store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
+    monkeypatch.setattr(api, "answer", store)
+    monkeypatch.setattr(buckets, "pause", lambda *_: 0.01)
+    config = {"endpoint": api.url, "bucket": "lake", "path_style": True}
+    return Plan(Endpoint("dst_s3", "object_store", config), folder, {"target": TARGET, "format": "json"})
 
 
-def test_a_store_that_is_full_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(buckets, "ATTEMPTS", 1)
+def test_a_store_that_is_slow_is_asked_again_and_one_without_conditions_will_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = Reply(b"<Error><Code>SlowDown</Code></Error>", 503)
+    store = Store(slow, slow)
     with serving() as api:
-        monkeypatch.setattr(api, "answer", store)
-        config = {"endpoint": api.url, "bucket": "lake", "path_style": True}
-        plan = Plan(Endpoint("dst_s3", "object_store", config), tmp_path, {"target": TARGET})
+        plan = to_store(api, store, tmp_path, monkeypatch)
+        assert plan.deliver().rows_out == 5
+        place = f"{TARGET}/{PIPELINE}/{plan.run}-0"
+        names = ["_SUCCESS", *(f"part-1-{number:05}.json" for number in range(3))]
+        assert sorted(store.objects) == [f"{place}/{name}" for name in names]
+        before = dict(store.objects)
+        assert plan.again().deliver().rows_out == 5
+    assert store.objects == before
+
+
+def test_a_store_that_is_full_is_told_and_left_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = Reply(b"<Error><Code>XMinioStorageFull</Code></Error>", 507)
+    monkeypatch.setattr(buckets, "ATTEMPTS", 1)
+    store = Store()
+    with serving() as api:
+        plan = to_store(api, store, tmp_path, monkeypatch)
+        monkeypatch.setattr(api, "answer", lambda seen: full if "00002" in seen.path else store(seen))
         error = failure(plan)
     assert (error.code, error.passing) == ("FULL_THERE", True)
     assert "no room left" in error.message
+    assert store.objects == {}
+
+
+def test_a_store_that_is_nowhere_is_told(s3_server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "pause", lambda *_: 0.01)
+    endpoint = bucket(s3_server, "x", endpoint="http://nowhere.invalid")
+    error = failure(Plan(endpoint, tmp_path, {"target": TARGET}))
+    assert (error.code, error.passing, "nowhere.invalid" in error.message) == ("BUCKET_UNREACHABLE", True, True)
+
+
+def test_a_disk_that_is_full_under_spark_is_told() -> None:
+    aborted = "Job aborted due to stage failure: java.io.IOException: No space left on device"
+    found = exporting.full(Cause(("org.apache.spark.SparkException",), aborted, None))
+    assert found is not None
+    assert (found.code, found.passing, "an operator makes room" in found.message) == ("DISK_FULL", True, True)
+    assert exporting.full(Cause(("java.io.IOException",), "Broken pipe", None)) is None

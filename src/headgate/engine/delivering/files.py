@@ -35,7 +35,7 @@ def export(arguments: dict[str, Any], step: Step) -> dict[str, Any]:
     """Write all rows into files of a folder; how many rows. See headgate.worker.delivering.exporting."""
     # Parquet's own default leaves readers of other houses with twelve bytes that few know.
     step.spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
-    step.explains(_full)
+    step.explains(full)
     found = rows(arguments, step)
     count = found.count()
     if not count:
@@ -52,7 +52,7 @@ def export(arguments: dict[str, Any], step: Step) -> dict[str, Any]:
     return {"rows": count}
 
 
-def _full(cause: Cause) -> StepFailed | None:
+def full(cause: Cause) -> StepFailed | None:
     """That the disk is full on which Spark writes."""
     if "No space left on device" not in cause.message and "Disk quota exceeded" not in cause.message:
         return None
