@@ -151,7 +151,7 @@ def test_every_change_is_in_the_audit_log(yard: Yard) -> None:
         ({"name": "  "}, "name"),
         ({"name": "a\nb"}, "name"),
         ({"parameters": {"x": [1]}}, "parameters"),
-        ({"parameters": {"x": 1e400}}, "parameters"),
+        ({"parameters": {"x": 1e400}}, "a number is too large"),
         ({"parameters": {"x": "y" * 20_000}}, "parameters"),
         ({"parameters": {str(n): n for n in range(101)}}, "parameters"),
         ({"retries": 3}, "retries"),
