@@ -1,7 +1,7 @@
 """The access model's rules about pipelines, sections 4 and 6, as members meet them over HTTP.
 
-Each case names the sentence that it proves. Their worlds are tests/access/worlds/rules_4_*.yaml and joints_*.yaml; fires
-of triggers are in tests/triggers, tokens of integrations in tests/integrations, reach at the catalog in tests/catalog.
+Each case names the sentence that it proves. Their worlds are tests/access/worlds/rules_4_*.yaml and joints_*.yaml; more
+about fires is in tests/triggers, about integrations in tests/integrations, about a run's reach in tests/catalog.
 """
 
 import time
@@ -11,6 +11,7 @@ from datetime import timedelta
 import pytest
 
 from headgate.kit.clock import now
+from headgate.triggers.scheduling import Firer
 from tests.pipelines.works import Works, delivery, history, notebook, source
 from tests.support.company import Api
 
@@ -438,6 +439,57 @@ def waiting_runs(works: Works) -> None:
     works.revoke("Ben", "editor", GRAIN)
     assert works.claim() == []
     assert works.as_("Adam").get(f"/api/runs/{run}").json()["state"] == "blocked"
+
+
+@rule(
+    "6.5: a scheduled fire is also judged for the trigger's author … pipeline, trigger … blocked … the trigger pauses"
+)
+def fires(works: Works) -> None:
+    works.grant("Ben", "editor", GRAIN, BREAD)
+    found = works.made("Adam", history())
+    trigger, state = fired(works, "Ben", found)
+    assert state == "queued"
+    works.revoke("Ben", "editor", BREAD)
+    assert fired(works, "Ben", found, trigger) == (trigger, "blocked")
+    run = works.as_("Adam").get(f"/api/pipelines/{found}/runs").json()["items"][0]
+    shown = works.as_("Adam").get(f"/api/triggers/{trigger}").json()
+    assert "author may not start this pipeline any more" in run["error"]
+    assert (shown["enabled"], shown["paused_because"]) == (False, run["error"])
+
+
+@rule("6.5: at every start of anything (also by a schedule): whom it acts for … 6.1: … of each connection")
+def fires_of_others(works: Works) -> None:
+    works.grant("Ben", "editor", "layer:land")
+    works.role("Ben", "can_consume_data")
+    found = works.made("Ben", source(connection=works.database, grain=True))
+    trigger, state = fired(works, "Adam", found)
+    assert state == "queued"
+    works.take("Ben", "can_consume_data")
+    assert fired(works, "Adam", found, trigger) == (trigger, "blocked")
+
+
+@rule("6.5: … task, update, with 6.2's levels")
+def fires_of_tasks(works: Works) -> None:
+    works.grant("Tess", "editor", "layer:land", "layer:mill")
+    found = works.made("Adam", history(), project=works.project)
+    trigger, state = fired(works, "Tom", found)
+    assert state == "blocked", "he schedules it by the cell, and has no level on its tables"
+    works.grant("Tom", "viewer", GRAIN)
+    works.grant("Tom", "editor", BREAD)
+    works.ok(works.as_("Tom").post(f"/api/triggers/{trigger}/resume", None))
+    assert fired(works, "Tom", found, trigger) == (trigger, "queued")
+
+
+def fired(works: Works, author: str, pipeline: str, trigger: str | None = None) -> tuple[str, str]:
+    """A trigger of an author, after a minute in which it was due; and the state of the run that came of it."""
+    if trigger is None:
+        body = {"name": "Each minute", "when": {"kind": "cron", "cron": "* * * * *"}}
+        trigger = works.ok(works.as_(author).post(f"/api/pipelines/{pipeline}/triggers", body))["id"]
+    works.clock.advance(seconds=70)
+    Firer(works.company.database, works.clock, works.clock.ticks).round()
+    run = works.as_("Adam").get(f"/api/pipelines/{pipeline}/runs").json()["items"][0]
+    works.as_("Adam").post(f"/api/runs/{run['id']}/cancel", None)
+    return str(trigger), str(run["state"])
 
 
 @rule("6.6: marts area and spaces area never grant lakehouse levels")

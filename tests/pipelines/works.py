@@ -8,6 +8,7 @@ from typing import Any
 from tests.connections.support import PLACE, SECRET
 from tests.runs.support import RunHand, lose
 from tests.support.company import Api, Company
+from tests.triggers.support import Clock
 
 MISSING = f"pip_{'0' * 20}"
 
@@ -40,6 +41,7 @@ class Works:
         self.company = company
         self._undo: list[tuple[str, dict[str, Any]]] = []
         self._names = count(1)
+        self.clock = Clock()
         for layer in ("land", "mill"):
             self.ok(self.as_("Olga").post("/api/layers", {"name": layer}))
         self.ok(self.as_("Olga").post("/api/volumes", {"layer": "land", "name": "crates"}))
