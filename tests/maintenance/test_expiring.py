@@ -117,6 +117,26 @@ def test_a_table_that_moves_meanwhile_is_left_for_the_next_pass(events: Lake, mo
     assert count(events) == 5
 
 
+def test_an_expiry_that_dies_before_its_pointer_moves_leaves_the_table_as_it_was(
+    events: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, named = snapshots(events), files(events)
+
+    def die(*_: Any) -> bool:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(expiring, "_move", die)
+        with pytest.raises(KeyboardInterrupt):
+            maintain(events, **FEW)
+    [left] = files(events) - named
+    assert (snapshots(events), count(events)) == (before, 3)
+    assert maintain(events, days=4).snapshots == len(before) - 2, "the next pass does it"
+    maintain(events, days=8)
+    assert left not in files(events)
+    assert count(events) == 3
+
+
 def test_a_run_that_begins_meanwhile_is_not_disturbed(events: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     write, run = expiring.write_next, Run(events, "raw.events", new=False)
     assert run.append("events").status_code == 200

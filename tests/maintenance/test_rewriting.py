@@ -156,6 +156,16 @@ def test_a_worker_that_was_lost_or_takes_too_long_holds_up_nothing(events: Lake,
     assert count(events) == 11
 
 
+def test_where_there_is_no_worker_nothing_waits_for_one(events: Lake) -> None:
+    whole_pass(events, days=0)
+    passing.work(services(events), now() + timedelta(minutes=1))
+    assert state_of(events) == [("compacting",)]
+    passing.work(services(events), now() + timedelta(minutes=3))
+    assert state_of(events) == [("succeeded",)]
+    [(note,)] = events.rows("SELECT note FROM maintenance_tables WHERE compaction = 'failed'")
+    assert "there is no worker" in note
+
+
 def test_another_pass_does_not_wait_for_spark_and_gives_nothing_out_twice(events: Lake) -> None:
     first = whole_pass(events, days=0)
     second = whole_pass(events, days=0)

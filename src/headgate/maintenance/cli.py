@@ -14,6 +14,7 @@ app = typer.Typer(help="Maintenance of tables.", no_args_is_help=True, rich_mark
 
 FAILED, INTERRUPTED = 1, 130
 OPEN = frozenset({"queued", "running", "compacting"})
+PATIENCE = 15.0
 _LOOK_EVERY = 0.5
 _UNIT = 1024
 
@@ -40,12 +41,16 @@ def _watch(client: "Client", pass_id: str) -> dict[str, Any]:
     """Follow a pass to its end. Breaking off leaves it running."""
     import time
 
+    patience = time.monotonic() + PATIENCE
     with Bar() as bar:
         try:
             while True:
                 found: dict[str, Any] = client.get(f"/api/maintenance/passes/{pass_id}")
                 if found["state"] not in OPEN:
                     return found
+                if found["state"] == "queued" and time.monotonic() > patience:
+                    patience = float("inf")
+                    bar.line("It waits for another pass, or for the scheduler of `headgate up`, which must run.")
                 left = found["summary"]["compactions_open"]
                 more = f", {left} to rewrite" if left else ""
                 done, total = found["looked_at"], found["tables"]

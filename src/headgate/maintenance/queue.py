@@ -23,6 +23,9 @@ from headgate.workbench.models import worker_table
 SPARE = timedelta(minutes=2)
 SILENT = timedelta(minutes=2)
 """After which a worker that was not heard of counts as lost."""
+LONGEST = timedelta(hours=12)
+"""How long a table waits for a worker at most."""
+NO_WORKER = "there is no worker to rewrite it; the next pass tries again"
 LOST = "the worker that rewrote it was lost; the next pass tries again"
 LATE = "no worker rewrote it in time; the next pass tries again"
 ENDED = "the pass ended before it was rewritten"
@@ -84,8 +87,16 @@ def _take(
     secret, fence, limit = new_secret(Sort.work), row["fence"] + 1, timedelta(minutes=settings.compact_minutes)
     values = {"worker_id": worker, "lease_until": now + limit + SPARE, "digest": digest(secret)}
     _change(connection, row, compaction="running", fence=fence, **values)
-    limits = (limit.total_seconds(), settings.compact_min_files, settings.compact_target_mib)
-    return Claimed(row["pass_id"], row["table_id"], fence, secret, *name, *limits)
+    return Claimed(
+        row["pass_id"],
+        row["table_id"],
+        fence,
+        secret,
+        *name,
+        seconds=limit.total_seconds(),
+        min_files=settings.compact_min_files,
+        target_mib=settings.compact_target_mib,
+    )
 
 
 def _change(connection: Connection, row: RowMapping, **values: object) -> None:
@@ -116,11 +127,15 @@ def finish(
 
 
 def sweep(connection: Connection, now: datetime, pass_id: str) -> None:
-    """Give up what nobody rewrites: workers that are silent, and what took too long."""
+    """Give up what nobody rewrites: what silent workers have, what took too long, and what no worker is there for."""
     heard = select(_workers.id).where(_workers.seen_at > now - SILENT)
-    running = (_rows.pass_id == pass_id, _rows.compaction == "running")
-    _give_up(connection, select(maintenance_table_table).where(*running, _rows.worker_id.not_in(heard)), LOST)
-    _give_up(connection, select(maintenance_table_table).where(*running, _rows.lease_until < now), LATE)
+    of_pass = select(maintenance_table_table).where(_rows.pass_id == pass_id)
+    running, queued = of_pass.where(_rows.compaction == "running"), of_pass.where(_rows.compaction == "queued")
+    _give_up(connection, running.where(_rows.worker_id.not_in(heard)), LOST)
+    _give_up(connection, running.where(_rows.lease_until < now), LATE)
+    _give_up(connection, queued.where(_rows.queued_at < now - LONGEST), LATE)
+    if connection.execute(heard.limit(1)).first() is None:
+        _give_up(connection, queued.where(_rows.queued_at < now - SILENT), NO_WORKER)
 
 
 def give_up(connection: Connection, pass_id: str) -> None:

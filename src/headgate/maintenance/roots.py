@@ -28,8 +28,11 @@ def oldest_needed(connection: Connection, now: datetime, age: timedelta) -> date
     """What is younger than this is kept: so old, and older than every run and statement that has not ended."""
     runs = select(func.min(_runs.started_at)).where(_runs.state.in_(LIVE))
     statements = select(func.min(_statements.started_at)).where(_statements.state.in_(("running", "cancelling")))
-    begun = (connection.execute(query).scalar() for query in (runs, statements))
-    return min([now - age, *(one for one in begun if one is not None)])
+    moments = [now - age]
+    for query in (runs, statements):
+        begun: datetime | None = connection.execute(query).scalar()
+        moments += [begun] if begun is not None else []
+    return min(moments)
 
 
 def why_not(connection: Connection, table_id: str) -> str | None:
