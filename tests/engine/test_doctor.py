@@ -136,3 +136,7 @@ def test_the_settings_of_an_own_cluster_are_printed_without_a_token(tmp_path: Pa
     assert told["spark.sql.extensions"].endswith(",headgate.guard.GuardExtensions")
     assert told["spark.plugins"] == "headgate.guard.GuardPlugin"
     assert not any("Authorization" in key for key in told)
+    ours = Installation(tmp_path).headgate("spark", "conf", "--platform")
+    assert "spark.platform_url = sc://" in ours.stdout
+    assert "postgresql" in ours.stdout
+    assert "GuardExtensions" not in ours.stdout

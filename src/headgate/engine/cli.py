@@ -46,6 +46,9 @@ def show_conf(
         str | None,
         typer.Option(help="The catalog's address as your Spark reaches it. Left out, the server's public one."),
     ] = None,
+    platform: Annotated[
+        bool, typer.Option("--platform", help="For a second server, which runs the platform's own steps.")
+    ] = False,
 ) -> None:
     """Print the settings that a Spark server of yours needs to run members' SQL, as in spark-defaults.conf.
 
@@ -58,13 +61,14 @@ def show_conf(
 
     settings = load()
     url = catalog_url or f"{(settings.server.public_url or local_url(settings)).rstrip('/')}/iceberg"
-    found = jars.ensure(offline=settings.spark.jars_dir, s3=settings.warehouse_url.startswith("s3://"))
+    is_bucket = settings.warehouse_url.startswith("s3://")
+    found = jars.ensure(offline=settings.spark.jars_dir, s3=is_bucket, platform=platform)
     if other := elsewhere(settings):
         print(f"note: {other}", file=sys.stderr)
     print(f"# Of this installation: {place_of(settings)}; its catalog is {url}")
     print("# For a server that only Headgate can dial: set spark.connect.authenticate.token too, and give Headgate")
-    print(
-        "# spark.member_url = sc://HOST:PORT/;token=…  Copy the jars to where the server and its executors find them."
-    )
-    for key, value in {"spark.jars": str(found), **conf.for_members(url)}.items():
+    name = "spark.platform_url" if platform else "spark.member_url"
+    print(f"# {name} = sc://HOST:PORT/;token=…  Copy the jars to where the server and its executors find them.")
+    confs = conf.for_platform(url) if platform else conf.for_members(url)
+    for key, value in {"spark.jars": str(found), **confs}.items():
         print(f"{key} {value}")
