@@ -18,6 +18,7 @@ from headgate.governance.lookup import Lookup
 from headgate.kit.clock import now
 from headgate.kit.db import Database
 from headgate.kit.ids import new_id
+from headgate.lakehouse.models import table_ref_table
 from headgate.pipelines.models import pipeline_definition_table, pipeline_table
 from headgate.resources.index import rebuild
 from headgate.resources.models import resource_table
@@ -30,9 +31,9 @@ ROUNDS = 5
 GOAL = 50
 NOTHING = {
     "kind": "source",
-    "volume": "raw.inbox",
+    "volume": "raw.invoices",
     "output_layer": "raw",
-    "streams": [{"name": "orders", "table": "orders", "path": "orders.csv", "enabled": False}],
+    "streams": [{"name": "orders.csv", "table": "orders", "enabled": False}],
 }
 """What each run does: a source of which no stream is taken."""
 
@@ -70,7 +71,9 @@ class Company:
 
     def _left(self) -> int:
         with self._database.read() as connection:
-            return int(connection.execute(select(func.count()).where(_runs.ended_at.is_(None))).scalar_one())
+            return int(
+                connection.execute(select(func.count()).where(_runs.state.in_(("queued", "running")))).scalar_one()
+            )
 
 
 def _pipeline(connection: Connection) -> str:
@@ -83,6 +86,8 @@ def _pipeline(connection: Connection) -> str:
     connection.execute(insert(pipeline_table).values(pipeline))
     definition = {"pipeline_id": own, "definition": NOTHING, "version": 1, "active": True, "failures": 0}
     connection.execute(insert(pipeline_definition_table).values(**definition, saved_at=moment, place_versions={}))
+    ref = {"mode": "read", "ref": "raw.invoices", "item_id": lookup.of("volume", "raw.invoices"), "layer_id": layer}
+    connection.execute(insert(table_ref_table).values(resource_id=own, **ref, enabled=True))
     rebuild(connection)
     return own
 

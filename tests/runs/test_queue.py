@@ -4,7 +4,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
+from headgate.pipelines.models import pipeline_definition_table
+from headgate.runs.models import run_table
 from tests.runs.support import RunHand, lose, make, show, start
 from tests.support.company import Company
 
@@ -71,6 +74,21 @@ def test_of_runs_with_an_output_in_common_one_is_under_way(millrace: Company) ->
     hand.do(jobs[first])
     hand.finish(jobs[first])
     assert [job["id"] for job in hand.claim()] == [second]
+
+
+def test_a_definition_that_cannot_be_read_does_not_keep_others_waiting(millrace: Company) -> None:
+    one, other = make(millrace), make(millrace, name="Others", output="trusted.others")
+    strange, sound = start(millrace, one), start(millrace, other)
+    later = {"definition": {"kind": "of a later version"}}
+    for change in (
+        update(run_table).where(run_table.c.id == strange).values(later),
+        update(pipeline_definition_table).where(pipeline_definition_table.c.pipeline_id == one).values(later),
+    ):
+        millrace.database.write(lambda connection, change=change: connection.execute(change))
+    assert [job["id"] for job in RunHand(millrace).claim()] == [sound]
+    found = show(millrace, strange)
+    assert (found["state"], found["error_code"]) == ("failed", "DEFINITION")
+    assert "save the pipeline again" in found["error"]
 
 
 def test_of_many_workers_that_claim_at_once_each_run_has_one(millrace: Company) -> None:

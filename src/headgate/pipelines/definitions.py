@@ -15,6 +15,8 @@ from headgate.pipelines.streams import Stream
 from headgate.pipelines.texts import (
     ColumnName,
     Columns,
+    ConnectionId,
+    DestinationId,
     Duration,
     ItemRef,
     Parameters,
@@ -72,7 +74,7 @@ class Source(Common):
     """Streams of a connection, or files of a volume, into tables of a layer."""
 
     kind: Literal["source"] = "source"
-    connection: Annotated[str | None, Field(max_length=40, description="Its id")] = None
+    connection: Annotated[ConnectionId | None, Field(description="Its id")] = None
     volume: Annotated[ItemRef | None, Field(description="Files of this volume, in place of a connection")] = None
     output_layer: Annotated[SqlName, Field(examples=["raw"])]
     streams: Annotated[tuple[Stream, ...], Field(min_length=1, max_length=MAX_STREAMS)]
@@ -154,7 +156,7 @@ class SecretRef(Input):
     """A secret of a connection that the notebook may read, under a name of its own."""
 
     name: Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_]{0,63}$", examples=["api_key"])]
-    connection: Annotated[str, Field(max_length=40)]
+    connection: ConnectionId
     field: Annotated[str, Field(pattern=r"^[a-z_]{1,40}$", examples=["token"])]
 
 
@@ -176,6 +178,16 @@ class Notebook(Common):
         Field(max_length=20, description="The only hosts that it can reach"),
     ] = ()
     secrets: Annotated[tuple[SecretRef, ...], Field(max_length=20)] = ()
+
+    @model_validator(mode="after")
+    def _each_once(self) -> "Notebook":
+        for what, names in (
+            ("outputs", [one.table for one in self.outputs]),
+            ("secrets", [one.name for one in self.secrets]),
+        ):
+            if len(set(names)) < len(names):
+                raise ValueError(f"{what}: one is named twice; name each once")
+        return self
 
 
 class History(Common):
@@ -236,7 +248,7 @@ class Delivery(Common):
     """Tables to a destination."""
 
     kind: Literal["delivery"] = "delivery"
-    destination: Annotated[str, Field(max_length=40, description="Its id")]
+    destination: Annotated[DestinationId, Field(description="Its id")]
     tables: Annotated[tuple[Sending, ...], Field(min_length=1, max_length=100)]
 
     @model_validator(mode="after")
@@ -250,16 +262,17 @@ class Delivery(Common):
         return self
 
 
-Definition = Annotated[Source | Query | Notebook | History | Delivery, Discriminator("kind")]
-_ADAPTER: TypeAdapter[Source | Query | Notebook | History | Delivery] = TypeAdapter(Definition)
+AnyDefinition = Source | Query | Notebook | History | Delivery
+Definition = Annotated[AnyDefinition, Discriminator("kind")]
+_ADAPTER: TypeAdapter[AnyDefinition] = TypeAdapter(Definition)
 
 
-def parse(value: dict[str, Any]) -> Source | Query | Notebook | History | Delivery:
+def parse(value: dict[str, Any]) -> AnyDefinition:
     """A stored definition; ValidationError for what is none."""
     return _ADAPTER.validate_python(value)
 
 
-def outputs(definition: Source | Query | Notebook | History | Delivery) -> dict[str, bool]:
+def outputs(definition: AnyDefinition) -> dict[str, bool]:
     """The tables and volumes that it writes, by name, and whether each is enabled."""
     match definition:
         case Source():
@@ -272,7 +285,7 @@ def outputs(definition: Source | Query | Notebook | History | Delivery) -> dict[
             return {}
 
 
-def declared_reads(definition: Source | Query | Notebook | History | Delivery) -> list[str]:
+def declared_reads(definition: AnyDefinition) -> list[str]:
     """The tables and volumes that it says itself that it reads. A query's, and those of custom checks, are probed."""
     found: list[str] = []
     match definition:
@@ -288,7 +301,7 @@ def declared_reads(definition: Source | Query | Notebook | History | Delivery) -
     return list(dict.fromkeys(found))
 
 
-def volumes(definition: Source | Query | Notebook | History | Delivery) -> set[str]:
+def volumes(definition: AnyDefinition) -> set[str]:
     """Of all that it names, the volumes."""
     match definition:
         case Source(volume=str(found)):
@@ -306,7 +319,7 @@ def checked(definition: Any) -> set[str]:
     return written | ({one + REJECTED for one in written} if isinstance(definition, Source) else set())
 
 
-def connections(definition: Source | Query | Notebook | History | Delivery) -> list[str]:
+def connections(definition: AnyDefinition) -> list[str]:
     """The ids of the connections that it uses."""
     match definition:
         case Source(connection=str(found)):
@@ -316,7 +329,7 @@ def connections(definition: Source | Query | Notebook | History | Delivery) -> l
     return []
 
 
-def probed_sql(definition: Source | Query | Notebook | History | Delivery) -> list[str]:
+def probed_sql(definition: AnyDefinition) -> list[str]:
     """The SQL whose reads only Spark can tell."""
     found = [definition.sql] if isinstance(definition, Query) else []
     return found + [one.sql for one in definition.expectations if one.check == "sql"]

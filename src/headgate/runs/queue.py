@@ -146,7 +146,7 @@ def _take(connection: Connection, now: datetime, settings: Settings, worker: str
         check_waited(connection, row)
     except CannotStart as error:
         raise _NotReady(str(error)) from None
-    definition = definitions.parse(row["definition"])
+    definition = _definition(row)
     steps = plan(definition, Items.of(connection, pipeline))
     fence, seconds = row["fence"] + 1, _seconds(definition, settings)
     done = begin_steps(connection, row, steps, fence)
@@ -193,6 +193,14 @@ def _take(connection: Connection, now: datetime, settings: Settings, worker: str
         memories(connection, row["id"]),
         places,
     )
+
+
+def _definition(row: RowMapping) -> definitions.AnyDefinition:
+    """What the run is to do; NoPlan for one of another version of Headgate, which must not keep the others waiting."""
+    try:
+        return definitions.parse(row["definition"])
+    except ValueError:
+        raise NoPlan("Its definition is not one that this version of Headgate knows; save the pipeline again") from None
 
 
 def _seconds(definition: Any, settings: Settings) -> float:
