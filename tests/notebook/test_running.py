@@ -103,11 +103,16 @@ def test_a_notebook_reads_computes_shows_and_saves(notebooks: Notebooks, volume:
         volumes=(landing,),
         output_volumes=(notebooks.item("volume", "raw.results"),),
         wheels=((landing, "wheels/millrace_units-1.0-py3-none-any.whl"),),
-        secrets=(SecretRef(name="api_key", connection="con_1", field="token"),),
+        secrets=(SecretRef(name="api_key", connection="con_11111111111111111111", field="token"),),
         parameters={"by": 2},
     )
     step = replace(step, cells=(Cell(kind="text", source="# Text"), *step.cells))
-    told = notebooks.go(step, endpoints={"con_1": Endpoint("con_1", "api", {}, {"token": "sesame-7f3a"})})
+    told = notebooks.go(
+        step,
+        endpoints={
+            "con_11111111111111111111": Endpoint("con_11111111111111111111", "api", {}, {"token": "sesame-7f3a"})
+        },
+    )
     assert told.failed is None, (told.failed, told.artifacts)
     first, second, third, fourth = told.cells
     assert [one["number"] for one in told.cells] == [2, 3, 4, 5]

@@ -23,10 +23,13 @@ def test_a_trusted_notebook_runs_outside_and_leaves_nothing(
         "from pathlib import Path\nprint(secret('key')[::-1])\nPath(parameters['mark']).write_text('outside')",
         inputs=(trusting.item("table", "raw.events"),),
         outputs=(trusting.item("table", "trusted.facts"),),
-        secrets=(SecretRef(name="key", connection="con_1", field="token"),),
+        secrets=(SecretRef(name="key", connection="con_11111111111111111111", field="token"),),
         parameters={"mark": str(notebooks.folder / "mark")},
     )
-    told = trusting.go(step, endpoints={"con_1": Endpoint("con_1", "api", {}, {"token": "sesame-11"})})
+    told = trusting.go(
+        step,
+        endpoints={"con_11111111111111111111": Endpoint("con_11111111111111111111", "api", {}, {"token": "sesame-11"})},
+    )
     assert told.failed is None, (told.failed, told.lines)
     assert told.cells[0]["outputs"] == [{"kind": "text", "text": "(True, 3)"}]
     assert told.printed(2) == "11-emases\n"

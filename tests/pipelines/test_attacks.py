@@ -161,8 +161,8 @@ def test_what_does_not_exist_is_said_to_admins_too(works: Works) -> None:
         (delivery(f"dst_{ZERO}", "land.grain"), {}),
         (history(), {"project": f"prj_{ZERO}"}),
         (history(), {"project": works.space}),
-        (delivery(works.database, "land.grain"), {}),
-        (source(connection=works.bakery, grain=True), {}),
+        (history(), {"project": "Shop"}),
+        (history(), {"project": ""}),
         (history("nowhere.grain"), {}),
         (history("land.grain", "nowhere.bread"), {}),
         ({**source(grain=True), "output_layer": "nowhere"}, {}),
@@ -391,6 +391,21 @@ DEFINITIONS: dict[str, tuple[Any, str]] = {
         notebook((), ("mill.bread",), output_volumes=["land.absent"]),
         "there is no volume land.absent",
     ),
+    "a connection by its name": (source(connection="Mill database", grain=True), "is not the id of a connection"),
+    "a connection without a name": (
+        {**source(grain=True), "volume": None, "connection": ""},
+        "is not the id of a conn",
+    ),
+    "a connection that is a destination": (
+        source(connection=f"dst_{ZERO}", grain=True),
+        "is not the id of a connection",
+    ),
+    "a destination by its name": (delivery("Bakery", "land.grain"), "is not the id of a destination"),
+    "a secret by the name of its connection": (
+        notebook((), ("mill.bread",), secrets=[{"name": "a", "connection": "Mill database", "field": "password"}]),
+        "is not the id of a connection",
+    ),
+    "an output twice": (notebook((), ("mill.bread", "mill.bread")), "outputs: one is named twice"),
     "a layer that is no name": ({**source(grain=True), "output_layer": "raw; DROP"}, "output_layer"),
     "an output layer that is a path": ({**source(grain=True), "output_layer": "../raw"}, "output_layer"),
 }

@@ -121,6 +121,18 @@ def test_what_it_gives(kind: str, stream: dict[str, Any]) -> None:
     check_stream(Stream(table="t", **stream), kind)
 
 
+def test_a_wheel_that_is_not_there_is_said_in_a_dry_run(works: Works) -> None:
+    wanted = notebook((), ("mill.bread",), wheels=[{"volume": "land.crates", "path": "wheels/a-1-py3-none-any.whl"}])
+    says = "land.crates has no file wheels/a-1-py3-none-any.whl; put the wheel there, or leave it out"
+    assert says in works.ok(works.as_("Adam").post(PLAN, {"definition": wanted}))["problems"]
+    plan = f"/api/pipelines/{works.made('Adam', wanted)}/plan"
+    assert says in works.ok(works.as_("Adam").get(plan))["problems"]
+    place = f"/api/volumes/{works.company.id('volume', 'land.crates')}/files/wheels/a-1-py3-none-any.whl"
+    works.ok(works.as_("Adam").request("PUT", place, content=b"PK"))
+    found = works.ok(works.as_("Adam").get(plan))
+    assert (found["problems"], found["may_start"]) == ([], True)
+
+
 def probed(works: Works, code: str, error: str) -> dict[str, Any]:
     """The statement that was to save a query whose SQL Spark refused with these words."""
     body = {"name": "Loaves", "definition": {"kind": "query", "sql": "SELECT FROM", "output": "mill.loaves"}}

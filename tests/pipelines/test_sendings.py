@@ -75,9 +75,9 @@ def test_what_is_refused_and_what_to_write(kind: str, target: str, more: dict[st
 )
 def test_tables_do_not_get_into_each_others_way(tables: list[dict[str, Any]], word: str) -> None:
     with pytest.raises(ValidationError, match=word):
-        Delivery.model_validate({"destination": "dst_x", "tables": tables})
+        Delivery.model_validate({"destination": "dst_11111111111111111111", "tables": tables})
     apart = [{"table": "raw.a", "target": "x"}, {"table": "raw.b", "target": "x"}]
-    assert Delivery.model_validate({"destination": "dst_x", "tables": apart})
+    assert Delivery.model_validate({"destination": "dst_11111111111111111111", "tables": apart})
 
 
 def test_it_is_refused_at_the_save_and_in_a_plan(millrace_on_sqlite: Company) -> None:

@@ -97,7 +97,7 @@ def test_nothing_but_what_was_declared_can_be_reached(world: Notebooks) -> None:
             inputs=(tables["events"],),
             volumes=(world.item("volume", "raw.landing"),),
             hosts=(f"localhost:{port}",),
-            secrets=(SecretRef(name="key", connection="con_1", field="token"),),
+            secrets=(SecretRef(name="key", connection="con_11111111111111111111", field="token"),),
             parameters={
                 "host_files": "|".join(str(one) for one in host_files),
                 "host_pid": os.getpid(),
@@ -111,8 +111,8 @@ def test_nothing_but_what_was_declared_can_be_reached(world: Notebooks) -> None:
             },
         )
         before = world.lake.rows("SELECT table_id, version FROM table_pointers ORDER BY table_id")
-        endpoint = Endpoint("con_1", "api", {}, {"token": f"{NAME}-secret", "other": "not-declared"})
-        told = world.go(step, endpoints={"con_1": endpoint})
+        endpoint = Endpoint("con_11111111111111111111", "api", {}, {"token": f"{NAME}-secret", "other": "not-declared"})
+        told = world.go(step, endpoints={"con_11111111111111111111": endpoint})
     assert told.failed is None, (told.failed, told.cells[-1])
     found: dict[str, list[str]] = told.values(len(PROBES))
     attempts = {name: one for name, one in found.items() if one[0] != "seen"}

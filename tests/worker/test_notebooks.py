@@ -91,7 +91,7 @@ def test_on_a_bucket_it_is_refused_with_what_to_do(tmp_path: Path) -> None:
 
 
 def test_a_secret_that_is_gone_is_told(tmp_path: Path) -> None:
-    wanted = SecretRef(name="key", connection="con_1", field="token")
+    wanted = SecretRef(name="key", connection="con_11111111111111111111", field="token")
     with pytest.raises(StepFailed, match="'key' has no 'token' any more") as failed:
         notebook.run(step(secrets=(wanted,)), context(tmp_path))
     assert failed.value.code == "NO_SECRET"

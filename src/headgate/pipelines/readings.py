@@ -3,10 +3,15 @@
 Whatever is judged here is judged again by a run: names lead elsewhere by then, and connections may have changed.
 """
 
+from collections.abc import Mapping
+
+from sqlalchemy import select
+
 from headgate.edge.call import Call
 from headgate.engine.rest.calls import below
 from headgate.engine.rest.failures import ApiFailed
 from headgate.errors import Invalid
+from headgate.lakehouse.models import volume_file_table
 from headgate.outgoing.errors import Refused
 from headgate.outgoing.sockets import check_host
 from headgate.pipelines.definitions import Notebook, Source
@@ -15,6 +20,7 @@ from headgate.places.kinds import parse
 from headgate.places.repository import kinds, row
 
 DATABASES = frozenset({"postgresql", "mysql"})
+_files = volume_file_table.c
 _ANYWHERE = "https://api.invalid"
 
 
@@ -67,3 +73,13 @@ def _check_secrets(call: Call, notebook: Notebook) -> None:
         if found and one.field not in takes:
             known = f"it has {', '.join(takes)}" if takes else "it has none"
             raise Invalid(f"definition.secrets.{number}.field: the connection has no secret {one.field!r}; {known}")
+
+
+def missing_wheels(call: Call, definition: object, volumes: Mapping[str, str | None]) -> list[str]:
+    """Of the wheels of a notebook, those that are not in their volumes now, which `volumes` gives the ids of."""
+    found = []
+    for one in definition.wheels if isinstance(definition, Notebook) else ():
+        place = (_files.volume_id == volumes.get(one.volume), _files.path == one.path)
+        if call.connection.execute(select(_files.id).where(*place)).first() is None:
+            found.append(f"{one.volume} has no file {one.path}; put the wheel there, or leave it out")
+    return found

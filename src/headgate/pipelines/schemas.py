@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from headgate.kit.inputs import Input
 from headgate.organization.naming import NameText
 from headgate.pipelines.definitions import Definition
-from headgate.pipelines.texts import Parameters
+from headgate.pipelines.texts import Parameters, ProjectId
 
 Description = Annotated[str, Field(max_length=10_000)]
 Failures = Annotated[
@@ -22,7 +22,7 @@ class PipelineIn(Input):
     name: NameText
     description: Description = ""
     definition: Definition
-    project: Annotated[str | None, Field(max_length=40, description="A data project; then it is a data task")] = None
+    project: Annotated[ProjectId | None, Field(description="A data project; then it is a data task")] = None
     deactivate_after: Failures = 0
 
 
@@ -40,7 +40,7 @@ class PlanIn(Input):
     """A definition to look at, without saving it."""
 
     definition: Definition
-    project: Annotated[str | None, Field(max_length=40)] = None
+    project: ProjectId | None = None
 
 
 class PipelineSaving(BaseModel):

@@ -11,7 +11,7 @@ from headgate.errors import Conflict, NotFound
 from headgate.governance.questions import Question, decide, is_ready
 from headgate.kit.ids import kind_of
 from headgate.lakehouse.models import table_ref_table
-from headgate.pipelines import definitions, planning, saving
+from headgate.pipelines import definitions, planning, readings, saving
 from headgate.pipelines.models import pipeline_definition_table, pipeline_table
 from headgate.pipelines.schemas import (
     LastRun,
@@ -228,6 +228,8 @@ def plan_of(call: Call, pipeline_id: str) -> PlanOut:
         for one in found
         if one["enabled"]
     ]
+    if whole:
+        problems += readings.missing_wheels(call, definition, {one["ref"]: one["item_id"] for one in found})
     ready = is_ready(call.connection, pipeline_id, call.now)
     if not ready:
         problems.append(
@@ -258,6 +260,7 @@ def plan_draft(call: Call, draft: saving.Draft) -> PlanOut:
         for one in found
         if one.mode == "read" and one.item_id is None
     ]
+    problems += readings.missing_wheels(call, draft.definition, {one.name: one.item_id for one in found})
     if definitions.probed_sql(draft.definition):
         problems.append("What its SQL reads is found out when it is saved")
     steps = planning.plan(draft.definition, planning.Items(known))

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from headgate.kit.ids import PREFIXES, kind_of
 from headgate.kit.names import RESERVED_SQL_NAMES, SQL_NAME
 
 MAX_SQL = 100_000
@@ -96,6 +97,19 @@ def literal(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
+def _id_of(kind: str) -> AfterValidator:
+    def check(text: str) -> str:
+        if kind_of(text) != kind:
+            wanted = f"{PREFIXES[kind]}_01k6x3v9c2m4n8p0q7rs"
+            raise ValueError(f"{text[:60]!r} is not the id of a {kind}; write it as {wanted}, not by its name")
+        return text
+
+    return AfterValidator(check)
+
+
+ConnectionId = Annotated[str, Field(max_length=40, examples=["con_01k6x3v9c2m4n8p0q7rs"]), _id_of("connection")]
+DestinationId = Annotated[str, Field(max_length=40, examples=["dst_01k6x3v9c2m4n8p0q7rs"]), _id_of("destination")]
+ProjectId = Annotated[str, Field(max_length=40, examples=["prj_01k6x3v9c2m4n8p0q7rs"]), _id_of("project")]
 Duration = Annotated[str, Field(max_length=40, examples=["3 days"]), AfterValidator(_is_duration)]
 SqlName = Annotated[str, Field(max_length=128, examples=["orders"]), AfterValidator(sql_name)]
 TableRef = Annotated[str, Field(max_length=260, examples=["raw.orders"]), AfterValidator(item_ref)]
