@@ -189,6 +189,22 @@ def test_a_commit_between_listing_and_removing_loses_nothing(events: Lake) -> No
     assert count(events) == 5
 
 
+def test_statistics_are_kept_while_the_table_names_them(events: Lake) -> None:
+    table = events.engine("Tess").load_table("raw.events")
+    snapshot = table.metadata.snapshots[-1].snapshot_id
+    file = Path(table.location().removeprefix("file://")) / "metadata" / "some.stats"
+    file.write_bytes(b"statistics")
+    about = {"snapshot-id": snapshot, "statistics-path": f"file://{file}", "file-size-in-bytes": 10}
+    about |= {"file-footer-size-in-bytes": 1, "blob-metadata": []}
+    update = {"action": "set-statistics", "snapshot-id": snapshot, "statistics": about}
+    assert events.api("Tess").post(EVENTS, {"requirements": [], "updates": [update]}).status_code == 200
+    assert maintain(events).files == 0
+    update = {"action": "remove-statistics", "snapshot-id": snapshot}
+    assert events.api("Tess").post(EVENTS, {"requirements": [], "updates": [update]}).status_code == 200
+    assert maintain(events).files == 1
+    assert not file.exists()
+
+
 def test_files_that_hadoop_keeps_beside_others_stay_with_them(events: Lake) -> None:
     data = next(one for one in files(events) if one.endswith(".parquet"))
     path = events.warehouse / data

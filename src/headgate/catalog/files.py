@@ -4,6 +4,7 @@ A commit can name any location, in any spelling. One that could be read as anoth
 """
 
 import os
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -135,14 +136,16 @@ def size(store: Store, path: str) -> int:
         raise FileNotFoundError(path) from None
 
 
-def remove(store: Store, path: str) -> None:
-    """Delete a file of a table, if it is there; whoever asks has made sure that it lies where it may."""
-    if isinstance(store, FolderStore):
-        (store.root / path).unlink(missing_ok=True)
-    elif isinstance(store, BucketStore):
-        store.delete_named(path)
-    else:
-        store.delete(path)
+def remove(store: Store, paths: Sequence[str]) -> None:
+    """Delete files of a table, as far as they are there; whoever asks has made sure that they lie where they may."""
+    if isinstance(store, BucketStore):
+        store.delete_named(paths)
+        return
+    for path in paths:
+        if isinstance(store, FolderStore):
+            (store.root / path).unlink(missing_ok=True)
+        else:
+            store.delete(path)
 
 
 def opened(store: Store, path: str) -> Any:

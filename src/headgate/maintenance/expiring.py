@@ -13,6 +13,7 @@ from headgate.catalog.updates import apply, without
 from headgate.edge.call import SYSTEM, Call
 from headgate.edge.services import Services
 from headgate.errors import Problem
+from headgate.kit.crash import crash_point
 from headgate.kit.db import Busy
 from headgate.maintenance.roots import why_not
 from headgate.maintenance.sections import MaintenanceSettings
@@ -48,6 +49,7 @@ def expire(services: Services, table_id: str, pointer: Pointer, table: Any, gone
     after = without(_applied(table, gone, metadata.url(store, table_id, pointer.metadata_file)), table, gone)
     _, to = write_next(store, table_id, after, pointer.version + 1)
     move = move_of(table_id, pointer, to, after, "expire")
+    crash_point("maintenance: metadata written")
     try:
         is_done = services.database.write(lambda connection: _move(Call(connection, now, SYSTEM, services), move, gone))
     except (Problem, Busy):

@@ -11,6 +11,7 @@ from datetime import datetime
 from headgate.catalog.errors import NotValid
 from headgate.catalog.files import Outside, remove
 from headgate.catalog.reachable import Reachable
+from headgate.kit.crash import crash_point
 from headgate.kit.db import Database
 from headgate.maintenance.roots import Roots, roots
 from headgate.warehouse.places import metadata_root, table_root
@@ -66,7 +67,8 @@ class Orphans:
         for first in range(0, len(files), AT_ONCE):
             if is_stopping():
                 break
-            for one in self.of(files[first : first + AT_ONCE]):
-                remove(self._store, one.path)
-                gone.append(one)
+            still = self.of(files[first : first + AT_ONCE])
+            remove(self._store, [one.path for one in still])
+            gone += still
+            crash_point("maintenance: some files removed")
         return gone

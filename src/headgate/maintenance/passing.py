@@ -5,8 +5,10 @@ noted; doing a table again changes nothing.
 """
 
 import threading
+import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection
@@ -16,6 +18,7 @@ from headgate.audit.events import Event, record
 from headgate.edge.call import SYSTEM
 from headgate.edge.services import Services
 from headgate.kit.clock import now as clock
+from headgate.kit.crash import crash_point
 from headgate.kit.log import get_logger
 from headgate.maintenance import queue, repository
 from headgate.maintenance.roots import forget_steps_before, oldest_needed
@@ -69,14 +72,17 @@ def _look_at_all(services: Services, row: RowMapping, now: datetime, is_stopping
     database = services.database
     with database.read() as connection:
         tables = repository.tables(connection, row["table_id"], row["after_id"])
+    began = time.monotonic()
     for table in tables:
         if is_stopping():
             return False
-        found = TableWork(services, table, now, dry_run=row["dry_run"], is_stopping=is_stopping).do()
+        moment = now + timedelta(seconds=time.monotonic() - began)
+        found = TableWork(services, table, moment, dry_run=row["dry_run"], is_stopping=is_stopping).do()
         if found.is_worth_telling:
             told = {"outcome": found.outcome, "note": found.note, "snapshots": found.snapshots, "files": found.files}
             _log.info("a table was maintained", table=table, dry_run=row["dry_run"], **told, bytes=found.bytes)
-        database.write(lambda connection, one=table, what=found: repository.note(connection, row, one, what, now))  # type: ignore[misc]
+        crash_point("maintenance: table done")
+        database.write(partial(repository.note, row=row, table_id=table, found=found, now=moment))
     database.write(lambda connection: repository.change(connection, row["id"], state="compacting"))
     return True
 
@@ -103,11 +109,19 @@ class Maintainer:
         self._services, self._settings = services, services.settings.maintenance
         self._schedule = Schedule(self._settings.schedule, self._settings.time_zone)
         self._due = self._schedule.after(clock())
-        self._stopping = threading.Event()
+        self._stopping, self._resting = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
+
+    def rest(self) -> None:
+        """Begin no other table for now: another process has the lease."""
+        self._resting.set()
+
+    def _is_stopping(self) -> bool:
+        return self._stopping.is_set() or self._resting.is_set()
 
     def nudge(self, now: datetime) -> None:
         """Begin what is due or asked for, unless something is under way. A look costs one statement."""
+        self._resting.clear()
         if self._thread is not None and self._thread.is_alive():
             return
         self._fire(now)
@@ -133,7 +147,7 @@ class Maintainer:
 
     def _round(self) -> None:
         try:
-            while not self._stopping.is_set() and work(self._services, clock(), self._stopping.is_set):
+            while not self._is_stopping() and work(self._services, clock(), self._is_stopping):
                 pass
             # While Spark rewrites, there is nothing to do but to look now and then.
             self._stopping.wait(PAUSE)

@@ -112,6 +112,7 @@ class Scheduler:
             self._renew_at = moment + LENGTH / 3
         if self._fence is None:
             self._firer.rest()
+            self._maintainer.rest()
         else:
             self._firer.nudge(partial(is_held, name=LEASE, holder=self._holder, fence=self._fence))
             self.seal(self._fence)

@@ -161,12 +161,12 @@ class BucketStore:
 
     def delete(self, path: str) -> None:
         """Delete a file, if it is there."""
-        self.delete_named(checked(path))
-
-    def delete_named(self, path: str) -> None:
-        """The same of a name that an engine chose; whoever asks has made sure that it lies where it may."""
         with suppress(Missing), self._asking(path):
-            self.client.delete_object(Bucket=self.address.bucket, Key=f"{self.address.prefix}{path}")
+            self.client.delete_object(**self._at(path))
+
+    def delete_named(self, paths: Iterable[str]) -> None:
+        """Delete files whose names an engine chose; whoever asks has made sure that they lie where they may."""
+        self._delete_all([{"Key": f"{self.address.prefix}{path}"} for path in paths])
 
     def delete_folder(self, folder: str) -> None:
         """Delete all below a folder, and the folder."""
@@ -174,12 +174,17 @@ class BucketStore:
         with self._asking(folder):
             pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.address.bucket, Prefix=prefix)
             for page in pages:
-                if keys := [{"Key": one["Key"]} for one in page.get("Contents", [])]:
-                    done = self.client.delete_objects(
-                        Bucket=self.address.bucket, Delete={"Objects": keys, "Quiet": True}
-                    )
-                    if errors := done.get("Errors"):
-                        raise OutOfReach(f"{len(errors)} files were not deleted; the first answer: {errors[0]}")
+                self._delete_all([{"Key": one["Key"]} for one in page.get("Contents", [])])
+
+    def _delete_all(self, keys: list[dict[str, str]]) -> None:
+        """Delete files by their keys, at most a thousand."""
+        if not keys:
+            return
+        with self._asking(keys[0]["Key"]):
+            asked = {"Objects": keys, "Quiet": True}
+            errors = self.client.delete_objects(Bucket=self.address.bucket, Delete=asked).get("Errors")
+        if errors:
+            raise OutOfReach(f"{len(errors)} files were not deleted; the first answer: {errors[0]}")
 
     def check(self) -> list[str]:
         """What keeps this place from being used, each with what to do; nothing if all is well."""
