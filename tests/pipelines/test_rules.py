@@ -11,7 +11,6 @@ from datetime import timedelta
 import pytest
 
 from headgate.kit.clock import now
-from headgate.triggers.scheduling import Firer
 from tests.pipelines.works import Works, delivery, history, notebook, source
 from tests.support.company import Api
 
@@ -261,6 +260,33 @@ def expiry(works: Works) -> None:
     assert works.start("Adam", found) == 403
 
 
+# Sections 2 and 5
+
+
+@rule("2: state is not a right: not empty, in use, attached answer 409 after the decision and bind admins too")
+def states(works: Works) -> None:
+    found = works.made("Adam", history())
+    run = works.started("Adam", found)
+    works.grant("Ben", "editor", GRAIN, BREAD)
+    assert [works.delete(who, found) for who in ("Bea", "Ben", "Adam", "Olga")] == [404, 403, 409, 409]
+    path = f"/api/runs/{run}"
+    assert [works.as_(who).request("DELETE", path).status_code for who in ("Bea", "Ben", "Adam")] == [404, 403, 409]
+
+
+@rule("5: changing where a connection … points … holds every … task … until someone who may start it confirms")
+def moved_connections(works: Works) -> None:
+    found = works.made("Adam", source(connection=works.database, grain=True))
+    works.grant("Ben", "viewer", "layer:land")
+    place = {**OWN, "user": "reader"}
+    for host, status in (("db.example.com", 200), ("elsewhere.example.com", 409), ("db.example.com", 409)):
+        changed = {"place": {**place, "host": host}}
+        works.ok(works.as_("Olga").request("PATCH", f"/api/connections/{works.database}", json=changed))
+        assert works.start("Adam", found) == status, host
+    assert works.as_("Ben").post(f"/api/pipelines/{found}/confirm", None).status_code == 403
+    assert works.as_("Adam").post(f"/api/pipelines/{found}/confirm", None).status_code == 200
+    assert works.start("Adam", found) == 200
+
+
 # Section 6
 
 
@@ -447,10 +473,10 @@ def waiting_runs(works: Works) -> None:
 def fires(works: Works) -> None:
     works.grant("Ben", "editor", GRAIN, BREAD)
     found = works.made("Adam", history())
-    trigger, state = fired(works, "Ben", found)
+    trigger, state = works.fired("Ben", found)
     assert state == "queued"
     works.revoke("Ben", "editor", BREAD)
-    assert fired(works, "Ben", found, trigger) == (trigger, "blocked")
+    assert works.fired("Ben", found, trigger) == (trigger, "blocked")
     run = works.as_("Adam").get(f"/api/pipelines/{found}/runs").json()["items"][0]
     shown = works.as_("Adam").get(f"/api/triggers/{trigger}").json()
     assert "author may not start this pipeline any more" in run["error"]
@@ -462,34 +488,22 @@ def fires_of_others(works: Works) -> None:
     works.grant("Ben", "editor", "layer:land")
     works.role("Ben", "can_consume_data")
     found = works.made("Ben", source(connection=works.database, grain=True))
-    trigger, state = fired(works, "Adam", found)
+    trigger, state = works.fired("Adam", found)
     assert state == "queued"
     works.take("Ben", "can_consume_data")
-    assert fired(works, "Adam", found, trigger) == (trigger, "blocked")
+    assert works.fired("Adam", found, trigger) == (trigger, "blocked")
 
 
 @rule("6.5: … task, update, with 6.2's levels")
 def fires_of_tasks(works: Works) -> None:
     works.grant("Tess", "editor", "layer:land", "layer:mill")
     found = works.made("Adam", history(), project=works.project)
-    trigger, state = fired(works, "Tom", found)
+    trigger, state = works.fired("Tom", found)
     assert state == "blocked", "he schedules it by the cell, and has no level on its tables"
     works.grant("Tom", "viewer", GRAIN)
     works.grant("Tom", "editor", BREAD)
     works.ok(works.as_("Tom").post(f"/api/triggers/{trigger}/resume", None))
-    assert fired(works, "Tom", found, trigger) == (trigger, "queued")
-
-
-def fired(works: Works, author: str, pipeline: str, trigger: str | None = None) -> tuple[str, str]:
-    """A trigger of an author, after a minute in which it was due; and the state of the run that came of it."""
-    if trigger is None:
-        body = {"name": "Each minute", "when": {"kind": "cron", "cron": "* * * * *"}}
-        trigger = works.ok(works.as_(author).post(f"/api/pipelines/{pipeline}/triggers", body))["id"]
-    works.clock.advance(seconds=70)
-    Firer(works.company.database, works.clock, works.clock.ticks).round()
-    run = works.as_("Adam").get(f"/api/pipelines/{pipeline}/runs").json()["items"][0]
-    works.as_("Adam").post(f"/api/runs/{run['id']}/cancel", None)
-    return str(trigger), str(run["state"])
+    assert works.fired("Tom", found, trigger) == (trigger, "queued")
 
 
 @rule("6.6: marts area and spaces area never grant lakehouse levels")

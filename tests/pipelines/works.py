@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
+from headgate.triggers.scheduling import Firer
 from tests.connections.support import PLACE, SECRET
 from tests.runs.support import RunHand, lose
 from tests.support.company import Api, Company
@@ -103,6 +104,17 @@ class Works:
         (job,) = hand.claim()
         assert job["id"] == run
         return hand, job
+
+    def fired(self, author: str, pipeline: str, trigger: str | None = None) -> tuple[str, str]:
+        """A trigger of an author, after a minute in which it was due; and the state of the run that came of it."""
+        if trigger is None:
+            body = {"name": "Each minute", "when": {"kind": "cron", "cron": "* * * * *"}}
+            trigger = self.ok(self.as_(author).post(f"/api/pipelines/{pipeline}/triggers", body))["id"]
+        self.clock.advance(seconds=70)
+        Firer(self.company.database, self.clock, self.clock.ticks).round()
+        run = self.as_("Adam").get(f"/api/pipelines/{pipeline}/runs").json()["items"][0]
+        self.as_("Adam").post(f"/api/runs/{run['id']}/cancel", None)
+        return str(trigger), str(run["state"])
 
     def claimed_as_owner(self, member: str, task: str) -> tuple[RunHand, dict[str, Any]]:
         """The same of a task, for whose time the project's owner has all that it needs."""
