@@ -18,10 +18,10 @@ import pyarrow as pa
 import pymysql
 
 from headgate.config import Settings
+from headgate.kit.crash import VARIABLE
 from headgate.kit.ids import new_id
 from headgate.pipelines.definitions import Sending
 from headgate.pipelines.steps import Deliver, Item
-from headgate.worker.crash import VARIABLE
 from headgate.worker.steps import deliver
 from headgate.worker.steps.context import Context, Endpoint, Result, RunJob, StepFailed
 from tests.support import mariadb, s3
