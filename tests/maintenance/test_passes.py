@@ -123,6 +123,21 @@ def test_it_can_be_turned_off_but_for_what_is_asked(events: Lake) -> None:
     maintainer.close()
 
 
+def test_a_process_that_lost_the_lease_leaves_the_rest_to_another(events: Lake) -> None:
+    found = services(events, compact=False)
+    found.database.write(lambda c: repository.ask(c, now()))
+    first, second = Maintainer(found), Maintainer(found)
+    try:
+        first.rest()
+        first._round()
+        assert events.rows("SELECT state, looked_at FROM maintenance_passes") == [("queued", 0)]
+        second._round()
+        assert events.rows("SELECT state FROM maintenance_passes") == [("succeeded",)]
+    finally:
+        first.close()
+        second.close()
+
+
 def test_the_record_of_long_ago_is_forgotten(events: Lake) -> None:
     identifier = whole_pass(events)
     maintainer = Maintainer(services(events))

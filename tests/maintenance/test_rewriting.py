@@ -102,6 +102,15 @@ def test_the_token_reaches_one_table_and_takes_no_history_away(events: Lake) -> 
     assert spark.post(EVENTS, gone).status_code == 403
     back = {"action": "set-snapshot-ref", "ref-name": "main", "type": "branch", "snapshot-id": first}
     assert spark.post(EVENTS, {"requirements": [], "updates": [back]}).status_code == 403
+    for path in ("/iceberg/v1/namespaces", "/iceberg/v1/namespaces/raw", "/iceberg/v1/namespaces/raw/tables"):
+        answer = spark.get(path)
+        assert answer.status_code in {200, 403, 404}, path
+        assert "other" not in answer.text
+    other = events.engine("Tess").load_table("raw.other")
+    both = [(table, "events"), (other, "other")]
+    changes = [{**appending(one), "identifier": {"namespace": ["raw"], "name": name}} for one, name in both]
+    assert spark.post("/iceberg/v1/transactions/commit", {"table-changes": changes}).status_code == 404
+    assert (count(events), count(events, "raw.other")) == (11, 6)
     assert spark.post(EVENTS, appending(table)).status_code == 200
     [(member, work)] = events.rows("SELECT member_id, work_id FROM commits ORDER BY at DESC, version DESC LIMIT 1")
     assert (member, work) == (None, job["pass_id"])
