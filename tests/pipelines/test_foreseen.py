@@ -95,6 +95,19 @@ def test_checks_of_an_output_are_analysed_with_the_columns_that_its_query_gives(
     assert (found["unresolved"], found["reads"], found["writes"]) == (None, [], ["trusted.daily"])
 
 
+def test_checks_of_a_history_are_analysed_with_the_columns_that_follow_from_its_source(daily: Company) -> None:
+    sql = "SELECT * FROM trusted.versions WHERE _valid_from IS NULL"
+    check = {"table": "trusted.versions", "check": "sql", "sql": sql}
+    history = {"kind": "history", "table": "trusted.daily", "output": "trusted.versions", "keys": ["day"]}
+    body = {"name": "Versions", "definition": {**history, "expectations": [check]}}
+    probe = Probe.of(daily, "Tess", daily.as_("Tess").post("/api/pipelines", body).json()["statement"])
+    assert (probe.job["sql"], probe.job["tells"]) == (sql, False)
+    assert columns_of(probe.load("trusted.versions"))[:3] == ["day", "amount", "_valid_from"]
+    assert probe.tell(DAILY).status_code == 409
+    found = shown(daily, probe.finish()["saved_query"])
+    assert (found["unresolved"], found["reads"]) == (None, ["trusted.daily"])
+
+
 def test_columns_that_no_table_holds_are_refused_at_the_save(millrace: Company) -> None:
     probe = Probe(millrace, "Tess", "Daily", "trusted.daily")
     assert probe.tell(None, problem="The column x is always NULL and has no type").status_code == 200
