@@ -22,7 +22,7 @@ from tests.support.killing import KINDS, Works, works
 KNOWN, LANDED = 100, 1000
 VICTIMS = (*KINDS, "all")
 MOST_DEATHS = 3
-LATEST = 30.0
+LATEST = 14.0
 """Seconds within which the deaths of a round lie: as long as a clean round takes."""
 
 RETRIES = {"retries": {"times": 10, "delay": "0 seconds"}}
