@@ -5,6 +5,7 @@ import secrets
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -30,6 +31,8 @@ class Cluster:
     """By which members' SQL is sent there."""
 
     processes: list["subprocess.Popen[bytes]"]
+    platform_url: str | None = None
+    """By which the platform's own steps are sent there, if it has a server for them."""
 
     def pids(self) -> list[int]:
         """All its processes."""
@@ -37,8 +40,10 @@ class Cluster:
 
 
 @contextmanager
-def started(folder: Path, catalog_url: str, *, confs: dict[str, str] | None = None) -> Iterator[Cluster]:
-    """Start all of it. `confs` replaces what makes a server safe for members."""
+def started(
+    folder: Path, catalog_url: str, *, confs: dict[str, str] | None = None, platform: bool = False
+) -> Iterator[Cluster]:
+    """Start all of it. `confs` replaces what makes a server safe for members; `platform` adds a server for its steps."""
     running: list[subprocess.Popen[bytes]] = []
     master, token = free_port(), secrets.token_urlsafe(24)
     try:
@@ -47,14 +52,20 @@ def started(folder: Path, catalog_url: str, *, confs: dict[str, str] | None = No
         running.append(_run(folder, "master", [f"{deploy}.master.Master", *listens]))
         _listens(master, running)
         for number in (1, 2):
-            own = ["--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--webui-port", "0"]
+            size = ["--cores", "2", "--memory", "2g"] if platform else ["--cores", "1", "--memory", "1g"]
+            own = ["--host", "127.0.0.1", *size, "--webui-port", "0"]
             own += ["--work-dir", str(folder / f"work-{number}"), f"spark://127.0.0.1:{master}"]
             running.append(_run(folder, f"worker-{number}", [f"{deploy}.worker.Worker", *own]))
-        port = free_port()
+        ports = [free_port(), *([free_port()] if platform else [])]
         found = confs if confs is not None else conf.for_members(catalog_url)
-        running.append(_run(folder, "connect", _connect(f"spark://127.0.0.1:{master}", port, found), token=token))
-        _listens(port, running)
-        yield Cluster(f"sc://localhost:{port}/;token={token}", running)
+        servers = [(found, jars.ensure()), (conf.for_platform(catalog_url), jars.ensure(platform=platform))]
+        for number, (port, (own_confs, own_jars)) in enumerate(zip(ports, servers, strict=False)):
+            command = _connect(f"spark://127.0.0.1:{master}", port, {**own_confs, "spark.jars": str(own_jars)})
+            running.append(_run(folder, f"connect-{number}", command, token=token))
+        for port in ports:
+            _listens(port, running)
+        urls = [f"sc://localhost:{port}/;token={token}" for port in ports]
+        yield Cluster(urls[0], running, urls[1] if platform else None)
     finally:
         for process in reversed(running):
             with suppress(ProcessLookupError):
@@ -66,7 +77,6 @@ def _connect(master: str, port: int, confs: dict[str, str]) -> list[str]:
     """As an operator starts one: spark-submit, with the settings that `headgate spark conf` prints."""
     own = {
         **confs,
-        "spark.jars": str(jars.ensure()),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.connect.grpc.binding.address": "127.0.0.1",
@@ -87,7 +97,8 @@ def _run(folder: Path, name: str, command: list[str], *, token: str | None = Non
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_LOG_DIR": str(folder),
         # Spark takes this, and not --driver-memory, for its Connect server too.
-        "SPARK_DAEMON_MEMORY": "1g" if name == "connect" else "256m",
+        "SPARK_DAEMON_MEMORY": "1g" if name.startswith("connect") else "256m",
+        "PYSPARK_PYTHON": sys.executable,
         "TZ": "UTC",
         **({"JAVA_HOME": os.environ["JAVA_HOME"]} if "JAVA_HOME" in os.environ else {}),
         **({"SPARK_CONNECT_AUTHENTICATE_TOKEN": token} if token else {}),
