@@ -42,8 +42,6 @@ def test_the_commands(tmp_path: Path) -> None:
         assert (old.exists(), young.exists()) == (False, True)
         assert found["id"] in run("list")
         assert "service.revenue" in run("show", found["id"])
-        assert "Removed" not in run("run", "--table", str(table))
-
         missing = one.headgate("maintenance", "run", "--table", "raw.nothing", **adam)
         assert (missing.returncode, "name it as layer.table" in missing.stderr) == (1, True)
         tess = {**adam, "HEADGATE_TOKEN": one.token("Tess")}

@@ -15,19 +15,24 @@ FEW = {"keep_snapshots": 2, "snapshot_days": 0}
 
 
 @pytest.fixture
-def events(served: Lake) -> Lake:
+def events(served_on_sqlite: Lake) -> Lake:
     """A table whose rows were replaced twice: of each state, no file is part of the next."""
-    table = make(served)
+    return replaced(served_on_sqlite)
+
+
+def replaced(lake: Lake) -> Lake:
+    table = make(lake)
     table.overwrite(MORE)
     table.overwrite(ROWS)
-    return served
+    return lake
 
 
 def snapshots(lake: Lake) -> list[int]:
     return [one.snapshot_id for one in lake.engine("Tess").load_table("raw.events").metadata.snapshots]
 
 
-def test_kept_snapshots_can_be_read_and_the_files_of_others_go_after_a_while(events: Lake) -> None:
+def test_kept_snapshots_can_be_read_and_the_files_of_others_go_after_a_while(served: Lake) -> None:
+    events = replaced(served)
     before, all_files = snapshots(events), files(events)
     found = maintain(events, **FEW)
     left = snapshots(events)
@@ -90,10 +95,7 @@ def test_what_a_tag_names_is_kept(events: Lake) -> None:
 def test_a_table_can_keep_more_and_never_less(
     served_on_sqlite: Lake, properties: dict[str, str], expired: int | None
 ) -> None:
-    table = make(served_on_sqlite)
-    table.overwrite(MORE)
-    table.overwrite(ROWS)
-    with table.transaction() as change:
+    with replaced(served_on_sqlite).engine("Tess").load_table("raw.events").transaction() as change:
         change.set_properties(**properties)
     total = len(snapshots(served_on_sqlite))
     found = maintain(served_on_sqlite, **FEW)

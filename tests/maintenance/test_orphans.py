@@ -12,13 +12,16 @@ import pytest
 from pyiceberg.transforms import IdentityTransform
 from sqlalchemy import text
 
+from headgate.catalog.reachable import Reachable
 from headgate.kit.clock import now
+from headgate.kit.ids import new_id
 from headgate.maintenance.orphans import Orphans
 from headgate.maintenance.roots import forget_steps_before
 from headgate.pipelines.definitions import History
 from headgate.pipelines.steps import Item, KeepHistory, to_json
 from headgate.runs.steps import _pointers, begin_steps
 from headgate.warehouse.places import metadata_root
+from headgate.workbench.models import statement_table
 from tests.catalog.support import MORE, ROWS, Lake, appending, table_path
 from tests.catalog.test_runs import Run
 from tests.maintenance.support import count, files, later, maintain, make, services
@@ -139,6 +142,25 @@ def test_nothing_younger_than_the_oldest_live_run_goes(events: Lake) -> None:
     events.company.database.write(lambda c: c.execute(text(begun), {"at": at, "run": run.id}))
     assert maintain(events, days=30).files == 0
     run.set("failed", 1)
+    assert maintain(events, days=30).files == len(left)
+
+
+def test_nor_than_the_oldest_statement_that_runs(events: Lake) -> None:
+    left = refused(events)
+    begun = now() - timedelta(hours=1)
+    row = {"id": new_id("statement"), "member_id": events.company.id("member", "Tess"), "purpose": "statement"}
+    row |= {
+        "sql": "INSERT …",
+        "state": "running",
+        "fence": 1,
+        "max_rows": 1,
+        "submitted_at": begun,
+        "started_at": begun,
+    }
+    events.company.database.write(lambda c: c.execute(statement_table.insert().values(row)))
+    assert maintain(events, days=30).files == 0
+    ended = statement_table.update().values(state="failed")
+    events.company.database.write(lambda c: c.execute(ended))
     assert maintain(events, days=30).files == len(left)
 
 
@@ -290,6 +312,16 @@ def test_names_of_folders_that_engines_chose_are_compared_as_they_are_read(event
     table.append(rows)
     assert maintain(events, "raw.parted").files == 0
     assert count(events, "raw.parted") == 3
+
+
+def test_two_spellings_of_a_name_count_as_one(events: Lake) -> None:
+    """Whatever an engine takes the encoded name for, the file that it reads stays."""
+    table, store = events.company.id("table", "raw.events"), services(events).store
+    found = Reachable(store, table)
+    found._keep(f"tables/{table}/data/name=a%20b/1.parquet")
+    for spelling in ("a%20b", "a b", "a%2520b"):
+        assert f"tables/{table}/data/name={spelling}/1.parquet" in found, spelling
+    assert f"tables/{table}/data/name=ab/1.parquet" not in found
 
 
 def test_a_table_whose_files_cannot_be_read_loses_none(events: Lake) -> None:

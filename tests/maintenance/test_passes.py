@@ -22,12 +22,14 @@ def shown(lake: Lake, pass_id: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def events(served: Lake) -> Lake:
-    make(served)
-    return served
+def events(served_on_sqlite: Lake) -> Lake:
+    make(served_on_sqlite)
+    return served_on_sqlite
 
 
-def test_a_pass_tells_what_it_did(events: Lake) -> None:
+def test_a_pass_tells_what_it_did(served: Lake) -> None:
+    events = served
+    make(events)
     left = refused(events)
     asked = events.api("Adam").post(PASSES, {"table": "raw.events"})
     assert asked.status_code == 200, asked.text
@@ -93,7 +95,8 @@ def test_what_is_wrong_with_one_table_is_told_and_the_others_are_done(events: La
     assert "restore it from a backup" in wrong["note"]
 
 
-def test_a_pass_is_due_once_whoever_looks(events: Lake) -> None:
+def test_a_pass_is_due_once_whoever_looks(served: Lake) -> None:
+    events = served
     found = services(events, schedule="0 3 * * *", time_zone="Europe/Berlin", compact=False)
     first, second = Maintainer(found), Maintainer(found)
     due = first._due

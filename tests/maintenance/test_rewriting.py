@@ -41,20 +41,25 @@ class Hand:
 
 @pytest.fixture
 def events(served_on_sqlite: Lake) -> Lake:
+    return filled(served_on_sqlite)
+
+
+def filled(lake: Lake) -> Lake:
     """A table of five small files, which are enough, and one of two, which are not."""
-    table = make(served_on_sqlite)
+    table = make(lake)
     for _ in range(4):
         table.append(MORE)
-    make(served_on_sqlite, "raw.other").append(ROWS)
-    services(served_on_sqlite, compact_min_files=5, compact_minutes=10)
-    return served_on_sqlite
+    make(lake, "raw.other").append(ROWS)
+    services(lake, compact_min_files=5, compact_minutes=10)
+    return lake
 
 
 def state_of(lake: Lake) -> list[Any]:
     return lake.rows("SELECT state FROM maintenance_passes")
 
 
-def test_many_small_files_are_given_to_a_worker_and_the_pass_waits_for_it(events: Lake) -> None:
+def test_many_small_files_are_given_to_a_worker_and_the_pass_waits_for_it(served: Lake) -> None:
+    events = filled(served)
     hand = Hand(events)
     assert hand.claim() is None
     identifier = whole_pass(events, days=0)
