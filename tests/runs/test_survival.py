@@ -38,6 +38,7 @@ SLOW = "SELECT id FROM range(0, 30000000, 1, 4) WHERE sha2(CAST(id AS STRING), 5
 def mortal(plant: Plant, folder: Path, point: str = "") -> Iterator["subprocess.Popen[str]"]:
     """A worker in a process of its own that dies at a point."""
     millrace, member = plant.millrace, plant.spark.member
+    folder.mkdir(exist_ok=True)
     plan = {
         "server": plant.address,
         "secret": millrace.client.app.state.services.worker_secret,  # type: ignore[attr-defined]
@@ -113,6 +114,25 @@ def test_a_table_that_moved_under_a_run_is_written_from_its_new_state(idle: Plan
         found = idle.ended("Tess", run)
     assert found["state"] == "succeeded", found
     assert totals(idle, "trusted.moving") == [[101, 101, 11900]]
+
+
+def test_a_worker_that_is_stopped_and_wakes_up_commits_nothing_and_works_on(idle: Plant, tmp_path: Path) -> None:
+    """Two workers: the first stands still under its run, which the second does; then the first goes on."""
+    slow = f"SELECT k.id, k.id * 2 AS twice FROM raw.known k CROSS JOIN (SELECT count(*) FROM ({SLOW})) s"
+    definition = {**APPEND, "sql": slow.replace("30000000", "4000000"), "output": "trusted.woken", "expectations": []}
+    pipeline = idle.make("Tess", "Woken", **definition)
+    run = idle.start("Tess", pipeline)
+    with mortal(idle, tmp_path / "first") as first:
+        eventually(lambda: (idle.show("Tess", run)["progress"] or {}).get("tasks_total"), 240)
+        first.send_signal(signal.SIGSTOP)
+        lose(idle.millrace)
+        with mortal(idle, tmp_path / "second"):
+            assert idle.ended("Tess", run)["state"] == "succeeded"
+            first.send_signal(signal.SIGCONT)
+        assert totals(idle, "trusted.woken") == [[100, 100, 9900]]
+        assert idle.ran("Tess", pipeline)["state"] == "succeeded"
+    assert totals(idle, "trusted.woken") == [[200, 100, 19800]]
+    assert idle.millrace.rows(f"SELECT fence FROM runs WHERE id = '{run}'") == [(2,)]
 
 
 def test_a_worker_that_slept_commits_nothing(idle: Plant, tmp_path: Path) -> None:
