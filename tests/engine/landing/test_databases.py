@@ -311,6 +311,10 @@ def test_what_the_database_refuses_is_told(source: Any, postgres: Postgres) -> N
     with pytest.raises(StepFailed, match=r"127\.0\.0\.1:1 cannot be reached: Connection refused") as failed:
         source.land("shop.none")
     assert (failed.value.code, failed.value.passing) == ("UNREACHABLE", True)
+    source.endpoint.config["host"] = "10.255.255.1"
+    with pytest.raises(StepFailed, match=r"outgoing\.allow") as failed:
+        source.land("shop.none")
+    assert failed.value.code == "ADDRESS_REFUSED"
 
 
 def test_hostile_names_are_names(source: Any) -> None:
