@@ -25,7 +25,9 @@ _PART = "part"
 _DRIVER = re.compile(r"(?:org\.postgresql\.util\.PSQLException|java\.sql\.SQL\w*Exception): ([^\n]+)")
 _CLASSES = ("org.postgresql.util.PSQLException", "java.sql.SQLException")
 _NET = ("java.net.", "java.nio.", "javax.net.ssl.")
+_NOT_SAFE = "No safe connection; check `tls`, and that the certificate is for this host"
 _SAYINGS: tuple[tuple[str, str, str, bool], ...] = (
+    (r"certificate|PKIX|hostname ?verif", "TLS", _NOT_SAFE, False),
     (
         r"password authentication|access denied|no pg_hba|role .* does not exist|authentication",
         "WRONG_CREDENTIALS",
@@ -34,12 +36,7 @@ _SAYINGS: tuple[tuple[str, str, str, bool], ...] = (
     ),
     (r"(unknown database|database .* does not exist)", "NO_SUCH_DATABASE", "There is no such database there", False),
     (r"permission denied|command denied", "DENIED_THERE", "The user may not read this table", False),
-    (
-        r"\bssl\b|\btls\b|certificate|PKIX",
-        "TLS",
-        "No safe connection; check `tls`, and that the certificate is for this host",
-        False,
-    ),
+    (r"\bssl\b|\btls\b", "TLS", _NOT_SAFE, False),
     (
         r"connection attempt failed|refused|could not connect|fail to connect|reset|broke|closed|timed? ?out|"
         r"terminating connection|starting up|shutting down|too many (clients|connections)|SOCKS|I/O error|gone away",
