@@ -72,6 +72,7 @@ def test_what_could_not_run_is_refused_at_the_save(harvest: Plant) -> None:
     assert "in a query with write window" in refused(harvest, sql="SELECT id FROM raw.harvest WHERE id > :window_start")
     assert "CAST(NULL AS STRING)" in refused(harvest, sql="SELECT NULL AS x FROM raw.harvest")
     assert "Two columns are called id" in refused(harvest, sql="SELECT id, id AS ID FROM raw.harvest")
+    assert "gives no columns to write" in refused(harvest, sql="DROP TABLE raw.harvest")
     window = {"write": "window", "time_column": "at", "window": "3 days"}
     sql = "SELECT id, :run_time AS at FROM raw.harvest WHERE :run_time BETWEEN :window_start AND :window_end"
     assert harvest.make("Tess", "Window", kind="query", sql=sql, output="trusted.window", **window)

@@ -19,6 +19,10 @@ def test_what_no_table_holds_is_told_with_what_to_do() -> None:
     assert (found["columns"], "CAST(NULL AS STRING)" in found["problem"]) == (None, True)
 
 
+def test_a_statement_that_gives_no_columns_is_no_query() -> None:
+    assert told(Analysed(pa.schema([]), ()), 10_000)["problem"].startswith("The SQL gives no columns to write")
+
+
 def test_what_does_not_fit_a_request_is_left_out() -> None:
     assert set(told(FOUND, 190)) == {"columns"}
     assert told(FOUND, 10) == {}

@@ -23,6 +23,7 @@ _A_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 RUN_ARGUMENTS = {"run_time": _A_TIME}
 WINDOW_ARGUMENTS = {"window_start": _A_TIME, "window_end": _A_TIME}
 """What a query of a pipeline may name as `:run_time` and so on; a probe only needs that they are times."""
+NO_COLUMNS = "The SQL gives no columns to write; write one query, such as SELECT"
 UNBOUND = "UNBOUND_SQL_PARAMETER"
 NO_PARAMETER = (
     "The SQL names a parameter that there is not; there are :run_time and, in a query with write window, :window_start "
@@ -220,6 +221,8 @@ def told(found: Any, most: int) -> dict[str, Any]:
         fields = iceberg.fields(types.of_arrow(found.schema))
     except types.NoTable as error:
         return {"columns": None, "problem": str(error)}
+    if not fields:
+        return {"columns": None, "problem": NO_COLUMNS}
     origins = list(zip(found.schema.names, found.origins, strict=True))
     ways: tuple[dict[str, Any], ...] = ({"columns": fields, "origins": origins}, {"columns": fields}, {})
     return next(one for one in ways if len(json.dumps(one)) <= most)
