@@ -1,7 +1,6 @@
 """Writes the generated reference pages, or with --check says which are stale: `make docs`, `make lint`."""
 
 import json
-import subprocess
 import sys
 from collections.abc import Iterator
 from itertools import groupby
@@ -61,26 +60,18 @@ def permissions_page() -> str:
 def commands_page() -> str:
     """The help of every command, as the command line prints it."""
     parts = ["# Commands\n", NOTE]
-    for command in _commands():
-        done = subprocess.run(
-            [sys.executable, "-m", "headgate.cli.main", *command, "--help"],
-            capture_output=True,
-            text=True,
-            check=True,
-            env={"COLUMNS": "100", "PATH": "/usr/bin:/bin"},
-        )
-        text = done.stdout.replace("python -m headgate.cli.main", "headgate").replace("main.py", "headgate")
-        parts.append(f"## `{' '.join(('headgate', *command))}`\n\n```text\n{text.strip()}\n```\n")
+    for words, text in _helps(get_command(command_line), ("headgate",), None):
+        parts.append(f"## `{' '.join(words)}`\n\n```text\n{text.strip()}\n```\n")
     return "\n".join(parts)
 
 
-def _commands() -> Iterator[tuple[str, ...]]:
-    def walk(command: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-        yield path
-        for name, inner in getattr(command, "commands", {}).items():
-            yield from walk(inner, (*path, name))
-
-    yield from walk(get_command(command_line), ())
+def _helps(command: Any, words: tuple[str, ...], parent: Any) -> Iterator[tuple[tuple[str, ...], str]]:
+    context = command.context_class(
+        command, info_name=words[-1], parent=parent, terminal_width=78, **command.context_settings
+    )
+    yield words, command.get_help(context)
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from _helps(inner, (*words, name), context)
 
 
 STATEMENTS = (
