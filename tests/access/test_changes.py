@@ -26,7 +26,7 @@ from headgate.resources.index import rebuild, refresh
 from tests.support.strategies import seeds, world_of
 from tests.support.worlds import NOW, Asked, RawWorld, kinds, names, reload
 
-CHANGES = int(os.environ.get("WORLDS", "40"))
+CHANGES = int(os.environ.get("WORLDS", "20"))
 LEVELS = ("viewer", "editor", "manager")
 
 Masks = dict[tuple[str, str, str], frozenset[str]]

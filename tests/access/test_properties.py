@@ -9,7 +9,7 @@ from tests.access.oracle import Oracle
 from tests.support.strategies import Questions, seeds, world_of
 from tests.support.worlds import Asked, RawWorld, actions_of, names, reload
 
-WORLDS = int(os.environ.get("WORLDS", "40"))
+WORLDS = int(os.environ.get("WORLDS", "20"))
 ORGANIZATION = [
     "invite_owner", "invite_admin", "invite_technical", "invite_business", "create_layer", "create_group",
     "see_settings", "manage_billing", "create_space",
