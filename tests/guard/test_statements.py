@@ -26,6 +26,8 @@ def prepared(spark: Any) -> Any:
     """The session, after the statements that make tables."""
     for statement in (*legitimate.SETUP, "CREATE TABLE raw.t (id BIGINT)", "INSERT INTO raw.t VALUES (1)"):
         spark.sql(statement).collect()
+    # Other sessions of this process came and went; functions without one of their own take the active one.
+    type(spark)._set_default_and_active_session(spark)
     return spark
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.security.conftest import World, none
 from tests.workbench.support import STATEMENTS
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.alone]
 
 DEEP = (
     "SELECT " + "(" * 20_000 + "1" + ")" * 20_000,

@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from headgate.engine.errors import SqlFailed
 from headgate.worker.steps import land
 from headgate.worker.steps.context import StepFailed
 from tests.engine.landing.support import Files, Source
@@ -179,7 +180,7 @@ def test_nothing_is_seen_before_it_is_published(files: Files) -> None:
     step = files.step("a.csv")
     land.run(step, running.context)
     assert files.shop.rows(f"SELECT * FROM raw.{files.table}", running) == [{"id": 1}]
-    with pytest.raises(Exception, match=r"cannot be found|not found"):
+    with pytest.raises(SqlFailed, match=f"There is no table raw.{files.table} that you may see"):
         files.rows()
     running.publish()
     assert files.values() == [(1,)]
