@@ -70,17 +70,8 @@ def common() -> Conf:
 
 
 def acting(token: str, time_zone: str) -> Conf:
-    """What a session has of its own: for whom it acts, and in which zone.
-
-    Sessions share the code that Spark generates. Else each has a class loader of its own, for jars that none of
-    ours can add, and every statement would be compiled anew and begin cold: a third slower at ten million rows.
-    """
-    return {
-        AUTHORIZATION: f"Bearer {token}",
-        TIME_ZONE: time_zone,
-        "spark.sql.artifact.isolation.enabled": "false",
-        "spark.sql.artifact.isolation.alwaysApplyClassloader": "false",
-    }
+    """What a session has of its own: for whom it acts, and in which zone."""
+    return {AUTHORIZATION: f"Bearer {token}", TIME_ZONE: time_zone}
 
 
 def for_members(catalog_url: str) -> Conf:
