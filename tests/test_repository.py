@@ -90,7 +90,7 @@ def test_the_make_targets_that_pages_name_exist() -> None:
 
 
 def test_the_commands_that_pages_name_exist() -> None:
-    known = {" ".join(command) for command in reference._commands()}
+    known = {" ".join(words[1:]) for words, _ in reference.commands()}
     for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
         if page.name == "commands.md":
             continue

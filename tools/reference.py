@@ -60,9 +60,14 @@ def permissions_page() -> str:
 def commands_page() -> str:
     """The help of every command, as the command line prints it."""
     parts = ["# Commands\n", NOTE]
-    for words, text in _helps(get_command(command_line), ("headgate",), None):
+    for words, text in commands():
         parts.append(f"## `{' '.join(words)}`\n\n```text\n{text.strip()}\n```\n")
     return "\n".join(parts)
+
+
+def commands() -> Iterator[tuple[tuple[str, ...], str]]:
+    """The words of every command, and its help."""
+    yield from _helps(get_command(command_line), ("headgate",), None)
 
 
 def _helps(command: Any, words: tuple[str, ...], parent: Any) -> Iterator[tuple[tuple[str, ...], str]]:
