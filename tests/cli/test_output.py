@@ -26,6 +26,11 @@ def test_no_heading_steers_the_terminal(capsys: pytest.CaptureFixture[str]) -> N
     assert "\x1b" not in capsys.readouterr().out
 
 
+def test_nothing_in_a_list_steers_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(("names",), [(["\x1b[2J", "line\nbreak"],)])
+    assert capsys.readouterr().out.splitlines() == ["NAMES", "\ufffd[2J, line\ufffdbreak"]
+
+
 @pytest.mark.parametrize("command", [("sql", "SELECT 1"), ("statement", "results", "stm_x"), ("saved", "run", "x")])
 @pytest.mark.parametrize("form", ["parquet", "arrow"])
 def test_bytes_are_not_written_to_a_terminal(tmp_path: Path, command: tuple[str, ...], form: str) -> None:

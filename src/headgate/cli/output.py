@@ -72,9 +72,8 @@ def _cell(value: Any) -> str:
         return "—"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, list | tuple):
-        return ", ".join(str(one) for one in value)
-    return printable(str(value)).replace("\n", "\N{REPLACEMENT CHARACTER}")
+    text = ", ".join(str(one) for one in value) if isinstance(value, list | tuple) else str(value)
+    return printable(text).replace("\n", "\N{REPLACEMENT CHARACTER}")
 
 
 def _about_database(error: Exception) -> str:
