@@ -10,10 +10,10 @@ from headgate.edge.routes import Audit, GovernedRouter, Stages
 from headgate.edge.services import Services
 from headgate.errands import queue
 from headgate.errands.schemas import ErrandClaimIn, ErrandClaims, ErrandFinished, ErrandFinishIn, ErrandJob
-from headgate.errors import Conflict, Unavailable
+from headgate.errors import Conflict
 from headgate.workbench.queue import is_leaving
 from headgate.workbench.watching import LONGEST
-from headgate.workbench.worker_endpoints import LIMITER, is_worker, page_bytes
+from headgate.workbench.worker_endpoints import LIMITER, page_bytes, wait_for
 
 router = GovernedRouter(prefix="/api/worker/errands", tags=["workers"])
 
@@ -23,11 +23,7 @@ Wait = Annotated[float, Query(ge=0, le=LONGEST, description="Answer later, if th
 
 async def until_waiting(services: Services, request: Request, parameters: dict[str, Any]) -> None:
     """Wait for an errand."""
-    if is_worker(services, request):
-        await services.watch.wait(queue.is_waiting, parameters["wait"])
-        if await request.is_disconnected():
-            # What a dead worker gets would wait for the end of its lease.
-            raise Unavailable
+    await wait_for(queue.is_waiting, services, request, parameters)
 
 
 @router.governed(

@@ -8,13 +8,13 @@ from headgate.edge.call import Call
 from headgate.edge.guards import ByWorker
 from headgate.edge.routes import Audit, GovernedRouter, Stages
 from headgate.edge.services import Services
-from headgate.errors import Conflict, Unavailable
+from headgate.errors import Conflict
 from headgate.maintenance import queue
 from headgate.maintenance.endpoints import PassId
 from headgate.maintenance.schemas import RewriteClaim, RewriteClaimIn, RewriteFinished, RewriteFinishIn, RewriteJob
 from headgate.workbench.queue import is_leaving
 from headgate.workbench.watching import LONGEST
-from headgate.workbench.worker_endpoints import LIMITER, is_worker
+from headgate.workbench.worker_endpoints import LIMITER, wait_for
 
 router = GovernedRouter(prefix="/api/worker/maintenance", tags=["workers"])
 
@@ -24,11 +24,7 @@ Wait = Annotated[float, Query(ge=0, le=LONGEST, description="Answer later, if th
 
 async def until_waiting(services: Services, request: Request, parameters: dict[str, Any]) -> None:
     """Wait for a table to rewrite."""
-    if is_worker(services, request):
-        await services.watch.wait(queue.is_waiting, parameters["wait"])
-        if await request.is_disconnected():
-            # What a dead worker gets would wait for the end of its lease.
-            raise Unavailable
+    await wait_for(queue.is_waiting, services, request, parameters)
 
 
 @router.governed(

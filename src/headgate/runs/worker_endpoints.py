@@ -11,7 +11,7 @@ from headgate.edge.call import Call
 from headgate.edge.guards import ByWorker
 from headgate.edge.routes import Audit, GovernedRouter, Stages
 from headgate.edge.services import Services
-from headgate.errors import Conflict, NotFound, Unavailable
+from headgate.errors import Conflict, NotFound
 from headgate.kit.clock import now
 from headgate.kit.crash import crash_point
 from headgate.pipelines.steps import to_json
@@ -35,7 +35,7 @@ from headgate.runs.worker_schemas import (
 )
 from headgate.warehouse.store import Taken
 from headgate.workbench.queue import is_leaving, note_worker
-from headgate.workbench.worker_endpoints import LIMITER, Wait, is_worker
+from headgate.workbench.worker_endpoints import LIMITER, Wait, is_worker, wait_for
 from headgate.workbench.worker_schemas import Fence, OrdersOut, WorkerId
 
 router = GovernedRouter(prefix="/api/worker/runs", tags=["workers"])
@@ -47,10 +47,7 @@ _artifacts = run_artifact_table.c
 
 async def until_waiting(services: Services, request: Request, parameters: dict[str, Any]) -> None:
     """Wait for a run that could begin."""
-    if is_worker(services, request):
-        await services.watch.wait(lambda connection: queue.is_waiting(connection, now()), parameters["wait"])
-        if await request.is_disconnected():
-            raise Unavailable
+    await wait_for(lambda connection: queue.is_waiting(connection, now()), services, request, parameters)
 
 
 async def until_cancelled(services: Services, request: Request, parameters: dict[str, Any]) -> None:

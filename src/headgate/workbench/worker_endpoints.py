@@ -1,11 +1,13 @@
 """What workers call: claim statements, keep them alive, upload pages, finish. By the worker secret, never a token."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any
 
 from anyio import CapacityLimiter
 from fastapi import Path, Query, Request
+from sqlalchemy import Connection
 
 from headgate.edge.bodies import Body
 from headgate.edge.call import Call
@@ -63,14 +65,21 @@ def _room(body: ClaimIn) -> turns.Room:
     return turns.Room(body.worker, body.slots, body.total)
 
 
-async def until_waiting(services: Services, request: Request, parameters: dict[str, Any]) -> None:
-    """Wait for a statement that this worker would get."""
-    room = _room(parameters["body"])
+async def wait_for(
+    check: Callable[[Connection], bool], services: Services, request: Request, parameters: dict[str, Any]
+) -> None:
+    """Wait, if a worker asks, until there is something for it to claim."""
     if is_worker(services, request):
-        await services.watch.wait(lambda connection: turns.is_waiting(connection, room), parameters["wait"])
+        await services.watch.wait(check, parameters["wait"])
         if await request.is_disconnected():
             # What a dead worker gets would wait for the end of its lease.
             raise Unavailable
+
+
+async def until_waiting(services: Services, request: Request, parameters: dict[str, Any]) -> None:
+    """Wait for a statement that this worker would get."""
+    room = _room(parameters["body"])
+    await wait_for(lambda connection: turns.is_waiting(connection, room), services, request, parameters)
 
 
 async def until_cancelled(services: Services, request: Request, parameters: dict[str, Any]) -> None:
