@@ -61,6 +61,16 @@ def test_only_admins_ask_and_only_for_what_there_is(events: Lake) -> None:
     assert not events.rows("SELECT 1 FROM maintenance_passes")
 
 
+def test_passes_come_by_pages(events: Lake) -> None:
+    api = events.api("Adam")
+    made = [api.post(PASSES, {"dry_run": True}).json()["id"] for _ in range(3)]
+    first = api.get(PASSES, limit=2).json()
+    rest = api.get(PASSES, limit=2, cursor=first["next_cursor"]).json()
+    assert [one["id"] for page in (first, rest) for one in page["items"]] == made[::-1]
+    assert rest["next_cursor"] is None
+    assert api.get(PASSES, cursor="' OR 1=1").status_code == 422
+
+
 def test_a_dry_run_changes_nothing(events: Lake) -> None:
     refused(events)
     identifier = whole_pass(events, dry_run=True)

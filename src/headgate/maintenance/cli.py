@@ -63,12 +63,14 @@ def _watch(client: "Client", pass_id: str) -> dict[str, Any]:
 
 @app.command("list")
 @told
-def list_(as_json: Json = False) -> None:
+def list_(
+    cursor: Annotated[str | None, typer.Option(help="From the page before.")] = None, as_json: Json = False
+) -> None:
     """The newest passes, by schedule and by hand."""
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get("/api/maintenance/passes")
+        found = client.get("/api/maintenance/passes", **({"cursor": cursor} if cursor else {}))
     if as_json:
         print_json(found)
         return
@@ -77,6 +79,8 @@ def list_(as_json: Json = False) -> None:
     )
     columns = ("pass", "asked", "state", "dry run", "snapshots", "files removed", "bytes freed", "tables compacted")
     print_table(columns, rows, empty="No table was maintained yet.")
+    if found["next_cursor"]:
+        print(f"more: --cursor {found['next_cursor']}")
 
 
 def _counts(summary: dict[str, Any]) -> tuple[Any, ...]:

@@ -13,7 +13,9 @@ from headgate.maintenance.schemas import PassDetail, PassIn, PassOut, PassPage
 
 router = GovernedRouter(prefix="/api/maintenance", tags=["maintenance"])
 
-PassId = Annotated[str, Path(pattern="^mnt_[0-9a-z]{20}$", examples=["mnt_01k6x3v9c2m4n8p0q7rs"])]
+_ID = "^mnt_[0-9a-z]{20}$"
+PassId = Annotated[str, Path(pattern=_ID, examples=["mnt_01k6x3v9c2m4n8p0q7rs"])]
+After = Annotated[str | None, Query(pattern=_ID, description="The `next_cursor` of the page before")]
 
 
 @router.governed(
@@ -34,10 +36,11 @@ def ask_for_pass(call: Call, body: PassIn) -> PassDetail:
 @router.governed(
     "GET", "/passes", guard=OnOrganization("see_settings"), audit=Audit.nothing, summary="The newest passes"
 )
-def list_passes(call: Call, limit: Annotated[int, Query(ge=1, le=100)] = 20) -> PassPage:
+def list_passes(call: Call, limit: Annotated[int, Query(ge=1, le=100)] = 20, cursor: After = None) -> PassPage:
     """What maintenance did, the newest first."""
-    found: list[PassOut] = [service.shown(call, row) for row in repository.newest(call.connection, limit)]
-    return PassPage(items=found)
+    rows = repository.newest(call.connection, limit + 1, cursor)
+    found: list[PassOut] = [service.shown(call, row) for row in rows[:limit]]
+    return PassPage(items=found, next_cursor=found[-1].id if len(rows) > limit else None)
 
 
 @router.governed(

@@ -73,9 +73,11 @@ def one(connection: Connection, pass_id: str) -> RowMapping | None:
     return connection.execute(query).mappings().one_or_none()
 
 
-def newest(connection: Connection, limit: int) -> Sequence[RowMapping]:
-    """The newest passes."""
+def newest(connection: Connection, limit: int, before: str | None = None) -> Sequence[RowMapping]:
+    """The newest passes, of all or of those before one."""
     query = select(maintenance_pass_table).order_by(_passes.id.desc()).limit(limit)
+    if before is not None:
+        query = query.where(_passes.id < before)
     return connection.execute(query).mappings().all()
 
 

@@ -76,9 +76,10 @@ class PassDetail(PassOut):
 
 
 class PassPage(BaseModel):
-    """The newest passes."""
+    """Passes, the newest first."""
 
     items: list[PassOut]
+    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last")
 
 
 class RewriteClaimIn(LooseInput):
