@@ -19,7 +19,6 @@ from headgate.engine.errors import TIME_LIMIT, EngineDown
 from headgate.engine.member import MemberSpark, Refused, SqlFailed
 from headgate.engine.processes import descendants, java_below, started
 from tests.engine.conftest import Lakehouse
-from tests.support.installation import eventually
 from tests.support.spark import SharedSpark, rows_of, within
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
@@ -189,14 +188,17 @@ def test_without_a_sandbox_it_asks_for_a_key_and_leaves_nothing(tmp_path: Path) 
         with pytest.raises(EngineDown):
             _canary_with_key(tmp_path, server.address.port, "wrong")
         sockets = server._sockets
+        assert server._process
+        family = {server._process.pid, *descendants(server._process.pid)}
+        assert pid in family
     finally:
         del os.environ["HEADGATE_TEST_SECRET"]
         member.close()
     assert started(pid) == 0
     assert not sockets.exists()
     assert list((tmp_path / "spark" / "member-0" / "scratch").glob("local/*")) == []
-    # Whatever else this process has started may leave one for a moment.
-    eventually(lambda: _zombies() == [])
+    # Of its own: whatever else this process has started is not what is tried here.
+    assert not family & _zombies()
     assert not member.state()["up"]
     with pytest.raises(EngineDown):
         member.open("any")
@@ -316,10 +318,10 @@ def _address(text: str) -> str:
     return ".".join(str(int(text[n : n + 2], 16)) for n in (6, 4, 2, 0)) if len(text) == 8 else text
 
 
-def _zombies() -> list[int]:
-    found = []
+def _zombies() -> set[int]:
+    found = set()
     for pid in descendants(os.getpid()):
         stat_line = Path(f"/proc/{pid}/stat")
         if stat_line.exists() and stat_line.read_text().rpartition(")")[2].split()[0] == "Z":
-            found.append(pid)
+            found.add(pid)
     return found
