@@ -44,6 +44,7 @@ class Runner:
     def __init__(self, job: dict[str, Any], spark: OwnSpark, folder: Path) -> None:
         self._job, self._spark, self._folder = job, spark, folder
         self._left: int = job["output_bytes"]
+        self._number = 0
         self._shown: list[dict[str, Any]] = []
         # Functions that go to Spark's workers are taken along by what they are in this module.
         module = types.ModuleType("__main__")
@@ -53,7 +54,7 @@ class Runner:
             **Lake(spark.session, job).names(),
             "spark": spark.session,
             "parameters": dict(job["parameters"]),
-            "display": lambda value: self._shown.append(showing.shown(value)),
+            "display": self._show,
         }
         self._capture = Capture()
 
@@ -66,12 +67,13 @@ class Runner:
 
     def _run(self, number: int, source: str) -> bool:
         began, error = time.monotonic(), None
+        self._number = number
         self._shown.clear()
         self._capture.begin(max(min(self._left, STREAM_BYTES), 0))
         try:
             value = self._execute(source, f"<cell {number}>")
             if value is not None:
-                self._shown.append(showing.shown(value))
+                self._show(value)
             self._shown += showing.figures(self._folder, number)
         except BaseException as raised:  # noqa: BLE001 - whatever it is, it is the cell's
             error = self._failure(raised, source)
@@ -87,6 +89,11 @@ class Runner:
         }
         self._left -= _write(self._folder / f"cell-{number:04}.json", told)
         return error is None
+
+    def _show(self, value: Any) -> None:
+        """Show a value: as a picture if it is one, else as a table or a text."""
+        found = showing.picture(value, self._folder, self._number, len(self._shown))
+        self._shown.append(found or showing.shown(value))
 
     def _execute(self, source: str, name: str) -> Any:
         """Execute a cell; the value of its last expression."""

@@ -26,6 +26,48 @@ def shown(value: Any) -> dict[str, Any]:
     return {"kind": "text", "text": cut(text)}
 
 
+def picture(value: Any, folder: Path, number: int, before: int) -> dict[str, Any] | None:
+    """A value that gives itself as a picture, as those of Pillow do, or a figure that pyplot does not hold; else None.
+
+    `before` is how much the cell has shown before.
+    """
+    try:
+        content = _png(value)
+    except Exception as error:  # noqa: BLE001 - whatever goes wrong in showing is shown
+        return {"kind": "text", "text": f"<it cannot be shown: {cut(str(error))}>"}
+    if content is None:
+        return None
+    return _kept(content, folder, f"cell-{number:04}-shown-{before + 1}.png")
+
+
+def _png(value: Any) -> bytes | None:
+    if isinstance(value, type):
+        return None
+    if callable(own := getattr(value, "_repr_png_", None)):
+        found = own()
+        # Some tell sizes beside it.
+        found = found[0] if isinstance(found, tuple) and found else found
+        return found if isinstance(found, bytes) else None
+    if type(value).__module__.startswith("matplotlib.figure") and not _is_held(value):
+        content = io.BytesIO()
+        value.savefig(content, format="png")
+        return content.getvalue()
+    return None
+
+
+def _is_held(figure: Any) -> bool:
+    """Whether pyplot holds a figure: then it is shown when the cell has ended."""
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    return pyplot is not None and any(pyplot.figure(one) is figure for one in pyplot.get_fignums())
+
+
+def _kept(content: bytes, folder: Path, name: str) -> dict[str, Any]:
+    if len(content) > FIGURE_BYTES:
+        return {"kind": "text", "text": f"<a figure of more than {FIGURE_BYTES >> 20} MiB is left out>"}
+    (folder / name).write_bytes(content)
+    return {"kind": "image", "file": name}
+
+
 def cut(text: str, most: int = TEXT) -> str:
     """A text, no longer than this."""
     return text if len(text) <= most else text[:most] + "…"
@@ -58,12 +100,7 @@ def figures(folder: Path, number: int) -> list[dict[str, Any]]:
     for place in pyplot.get_fignums()[:FIGURES]:
         content = io.BytesIO()
         pyplot.figure(place).savefig(content, format="png")
-        if content.tell() <= FIGURE_BYTES:
-            name = f"cell-{number:04}-{len(found) + 1}.png"
-            (folder / name).write_bytes(content.getvalue())
-            found.append({"kind": "image", "file": name})
-        else:
-            found.append({"kind": "text", "text": f"<a figure of more than {FIGURE_BYTES >> 20} MiB is left out>"})
+        found.append(_kept(content.getvalue(), folder, f"cell-{number:04}-{len(found) + 1}.png"))
     pyplot.close("all")
     return found
 
