@@ -191,7 +191,8 @@ class Execution:
                 raise
             crash_point(f"after the work of step {number}")
             self.context.check_stopped()
-            self._link.step(self.job, number, "succeeded", result)
+            # One that stops the run is not finished: whoever goes on with the run must make it again.
+            self._link.step(self.job, number, "failed" if _stops(step, result) else "succeeded", result)
             self._judge(step, result)
             crash_point(f"after step {number}")
 
@@ -199,9 +200,8 @@ class Execution:
         """Tell what a check found; one that stops the run stops it."""
         if result.check is None or result.check.passed:
             return
-        stops = step.kind == "check" and step.expectation.severity == "stop"
-        self.context.log(result.check.message, "error" if stops else "warning")
-        if stops:
+        self.context.log(result.check.message, "error" if _stops(step, result) else "warning")
+        if _stops(step, result):
             raise StepFailed(EXPECTATION_FAILED, f"{title(step)}: {result.check.message}. Nothing was published")
 
     # Telling
@@ -244,6 +244,12 @@ class Execution:
             self._told = True
         with suppress(Dropped):
             self._link.finish(self.job, state, code, message)
+
+
+def _stops(step: AnyStep, result: Result) -> bool:
+    """Whether a step is a check that does not hold, and that must hold before anything is published."""
+    is_wanted = step.kind == "check" and step.expectation.severity == "stop"
+    return is_wanted and result.check is not None and not result.check.passed
 
 
 def execute(step: AnyStep, context: Context) -> Result:
