@@ -1,5 +1,6 @@
 """What commands print: headings, rows and files."""
 
+import json
 import os
 import pty
 import subprocess
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.cli.output import print_table
+from headgate.cli.output import print_json, print_table
 from headgate.kit.secrets import Sort, new_secret
 from tests.support.installation import Installation
 
@@ -29,6 +30,17 @@ def test_no_heading_steers_the_terminal(capsys: pytest.CaptureFixture[str]) -> N
 def test_nothing_in_a_list_steers_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     print_table(("names",), [(["\x1b[2J", "line\nbreak"],)])
     assert capsys.readouterr().out.splitlines() == ["NAMES", "\ufffd[2J, line\ufffdbreak"]
+
+
+def test_json_says_everything_and_steers_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    value = {
+        "a\x9b2J": ["\x1b[31m", "\x7f", "\u202eback", "line\u2028end", "\U000e0041", "Käse, 粉, 🥖", "line\nbreak"]
+    }
+    print_json(value)
+    said = capsys.readouterr().out
+    assert json.loads(said) == value
+    assert all(one.isprintable() for one in said.splitlines())
+    assert "Käse, 粉, 🥖" in said
 
 
 @pytest.mark.parametrize("command", [("sql", "SELECT 1"), ("statement", "results", "stm_x"), ("saved", "run", "x")])

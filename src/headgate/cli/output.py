@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 FAILED, MALFORMED = 1, 2
+_UNUSUAL = re.compile(r"[^\n -~]")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
@@ -35,8 +37,9 @@ def printable(text: str) -> str:
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON."""
-    print(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+    """Print a value as JSON; what could steer the terminal is written as JSON escapes it."""
+    text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
+    print(_UNUSUAL.sub(lambda found: found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1], text))
 
 
 def print_table(

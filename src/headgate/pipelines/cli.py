@@ -144,7 +144,7 @@ def show(pipeline: Named, as_json: Json = False) -> None:
     rows.append(("last run", f"{last['state']} ({last['id']})" if last else None))
     print_table(("field", "value"), rows)
     if definition:
-        print("\n" + yaml.safe_dump(definition, sort_keys=False, allow_unicode=True).rstrip())
+        print("\n" + printable(yaml.safe_dump(definition, sort_keys=False, allow_unicode=True).rstrip()))
 
 
 @app.command()
