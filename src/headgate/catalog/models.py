@@ -61,13 +61,15 @@ commit_table = Table(
     Column("added_rows", BigInteger),
     Column("deleted_rows", BigInteger),
     Column("metadata_file", text_type(200), nullable=False),
+    Column("pipeline_id", Id),
     Column("state", JSON),
     Index("uq_commits", "table_id", "version", unique=True),
     Index("ix_commits_run_id", "run_id"),
     Index("ix_commits_work_id", "work_id"),
 )
 """The ledger: one row for every pointer that moved, in the transaction that moved it. Those of one commit share
-`group_id`. Of a run that was published, `state` says where its next one goes on."""
+`group_id`. Of a run that was published, `state` says where the next one of its pipeline goes on, also when the record
+of the run is deleted."""
 
 staged_table = Table(
     "staged_tables",

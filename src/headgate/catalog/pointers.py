@@ -194,6 +194,7 @@ class Author:
     work: str | None = None
     run: str | None = None
     step: int | None = None
+    pipeline: str | None = None
 
 
 def enter(
@@ -223,6 +224,7 @@ def enter(
             "added_rows": move.added_rows,
             "deleted_rows": move.deleted_rows,
             "metadata_file": move.to.metadata_file,
+            "pipeline_id": author.pipeline,
             "state": states.get(move.table_id),
         }
         for move in moves

@@ -57,7 +57,8 @@ def publish(
     call = Call(connection, now, Caller(member), services)
     moves = [move for row in _outputs(connection, run_id, fence) if (move := _published(call, row)) is not None]
     if moves:
-        pointers.enter(connection, moves, now, Author(member, None, work_id, run_id, step), states)
+        pipeline = connection.execute(select(_runs.parent_id).where(_runs.id == run_id)).scalar()
+        pointers.enter(connection, moves, now, Author(member, None, work_id, run_id, step, pipeline), states)
     for move in moves:
         after = {"run": run_id, "version": move.to.version, "snapshot": move.to.snapshot_id}
         event = call.event(PUBLISHED, allowed=True, action="edit", kind="table", resource_id=move.table_id, after=after)

@@ -227,11 +227,10 @@ def reach(connection: Connection, pipeline: str) -> list[Reach]:
 def _states(connection: Connection, pipeline: str, steps: list[AnyStep]) -> dict[str, dict[str, Any]]:
     """Where the last published run of the pipeline ended, for each output."""
     found: dict[str, dict[str, Any]] = {}
-    of_pipeline = select(_runs.id).where(_runs.parent_id == pipeline).scalar_subquery()
     for table in {one for one in map(item_of, steps) if one}:
         query = (
             select(_commits.state)
-            .where(_commits.table_id == table, _commits.run_id.in_(of_pipeline), _commits.state.is_not(None))
+            .where(_commits.table_id == table, _commits.pipeline_id == pipeline, _commits.state.is_not(None))
             .order_by(_commits.version.desc())
             .limit(1)
         )

@@ -26,6 +26,7 @@ def _key(table: str, column: str, target: str, **options: Any) -> sa.ForeignKeyC
 
 def upgrade() -> None:
     """Go to this version."""
+    op.add_column("commits", _column("pipeline_id", _text(32), nullable=True))
     op.add_column("commits", sa.Column("state", sa.JSON()))
     op.add_column("integrations", sa.Column("description", sa.Text()))
     op.add_column("integrations", _column("token_id", _text(32), nullable=True))
