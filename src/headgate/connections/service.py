@@ -4,8 +4,6 @@ from typing import Any
 
 from sqlalchemy import insert
 
-from headgate.access.decision import Decision
-from headgate.audit.events import CHANGED
 from headgate.connections import repository
 from headgate.connections.schemas import ConnectionOut, ConnectionPatch, NewConnection
 from headgate.edge.call import Call
@@ -33,7 +31,7 @@ def add(call: Call, given: NewConnection) -> str:
     places.add(call, identifier, given.place, secrets, writes=False)
     refresh(call.connection, [identifier])
     told = {"name": given.name, "space": space, "place": given.place.where(), "secrets": sorted(secrets)}
-    _tell(call, decision, "add", identifier, after={"change": "add_connection", **told})
+    call.record_change(decision, "add", KIND, identifier, before={}, after={"change": "add_connection", **told})
     return identifier
 
 
@@ -51,7 +49,8 @@ def change(call: Call, identifier: str, given: ConnectionPatch) -> None:
     if given.place is not None or secrets:
         told |= places.change(call, identifier, given.place, secrets, writes=False)
     refresh(call.connection, [identifier])
-    _tell(call, decision, "edit", identifier, before={"name": before}, after={"change": "change_connection", **told})
+    after = {"change": "change_connection", **told}
+    call.record_change(decision, "edit", KIND, identifier, before={"name": before}, after=after)
 
 
 def delete(call: Call, identifier: str) -> str:
@@ -63,7 +62,8 @@ def delete(call: Call, identifier: str) -> str:
             users = f"a {noun} uses" if count == 1 else f"{count} {noun}s use"
             raise Conflict(f"{name!r} cannot be deleted now: {users} it; give them another connection first")
     writing.remove(call.connection, identifier)
-    _tell(call, decision, "delete", identifier, before={"name": name}, after={"change": "delete_connection"})
+    after = {"change": "delete_connection"}
+    call.record_change(decision, "delete", KIND, identifier, before={"name": name}, after=after)
     return name
 
 
@@ -83,25 +83,3 @@ def _refuse_same_name(call: Call, space: str, name: str, own: str = "") -> None:
     taken = repository.same_name(call.connection, space, name, own)
     if taken is not None:
         raise Conflict(f"There is a connection called {taken!r} in this space already; names that look alike are one")
-
-
-def _tell(
-    call: Call,
-    decision: Decision,
-    action: str,
-    identifier: str,
-    *,
-    before: dict[str, Any] | None = None,
-    after: dict[str, Any],
-) -> None:
-    event = call.event(
-        CHANGED,
-        allowed=True,
-        action=action,
-        kind=KIND,
-        resource_id=identifier,
-        via=list(decision.via),
-        before=before or {},
-        after=after,
-    )
-    call.record(event)

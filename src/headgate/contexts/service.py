@@ -1,12 +1,9 @@
 """Makes, renames and deletes contexts, each in the transaction of its call and told to the audit log."""
 
-from typing import Any
-
 from sqlalchemy import delete, insert, update
 from sqlalchemy.exc import IntegrityError
 
 from headgate.access.decision import Decision
-from headgate.audit.events import CHANGED
 from headgate.contexts import repository
 from headgate.contexts.models import context_table
 from headgate.edge.call import Call
@@ -23,27 +20,15 @@ def _require(call: Call) -> Decision:
     return call.require("manage_contexts", "organization", "organization")
 
 
-def _tell(call: Call, decision: Decision, context: str, *, before: dict[str, Any], after: dict[str, Any]) -> None:
-    event = call.event(
-        CHANGED,
-        allowed=True,
-        action="manage_contexts",
-        kind="context",
-        resource_id=context,
-        via=list(decision.via),
-        before=before,
-        after=after,
-    )
-    call.record(event)
-
-
 def create(call: Call, name: str) -> str:
     """Make a context that is attached to nothing; its id."""
     decision, context = _require(call), new_id("context")
     with uniquely(call.connection, context_table, "context", name):
         row = {"id": context, "name": name, "name_key": name_key(name), "created_at": call.now}
         call.connection.execute(insert(context_table).values(row))
-    _tell(call, decision, context, before={}, after={"change": "create_context", "name": name})
+    call.record_change(
+        decision, "manage_contexts", "context", context, before={}, after={"change": "create_context", "name": name}
+    )
     return context
 
 
@@ -54,7 +39,9 @@ def rename(call: Call, context: str, name: str) -> None:
     with uniquely(call.connection, context_table, "context", name, own=context):
         values = {"name": name, "name_key": name_key(name)}
         call.connection.execute(update(context_table).where(_contexts.id == context).values(values))
-    _tell(call, decision, context, before=before, after={"change": "rename_context", "name": name})
+    call.record_change(
+        decision, "manage_contexts", "context", context, before=before, after={"change": "rename_context", "name": name}
+    )
 
 
 def remove(call: Call, context: str) -> str:
@@ -71,5 +58,7 @@ def remove(call: Call, context: str) -> str:
         call.connection.execute(delete(context_table).where(_contexts.id == context))
     except IntegrityError:
         raise Conflict(f"{name!r} was attached to something just now; look again") from None
-    _tell(call, decision, context, before={"name": name}, after={"change": "delete_context"})
+    call.record_change(
+        decision, "manage_contexts", "context", context, before={"name": name}, after={"change": "delete_context"}
+    )
     return name

@@ -5,8 +5,6 @@ from typing import Any
 from sqlalchemy import insert
 from sqlalchemy.exc import IntegrityError
 
-from headgate.access.decision import Decision
-from headgate.audit.events import CHANGED
 from headgate.destinations import repository
 from headgate.destinations.schemas import DestinationDeleted, DestinationOut, DestinationPatch, NewDestination
 from headgate.edge.call import Call
@@ -38,7 +36,8 @@ def create(call: Call, given: NewDestination) -> str:
     places.add(call, identifier, given.place, secrets, writes=True)
     refresh(call.connection, [identifier])
     told = {"name": given.name, "owner": member, "place": given.place.where(), "secrets": sorted(secrets)}
-    _tell(call, decision, "create", identifier, after={"change": "create_destination", **told})
+    after = {"change": "create_destination", **told}
+    call.record_change(decision, "create", KIND, identifier, before={}, after=after)
     return identifier
 
 
@@ -57,7 +56,8 @@ def change(call: Call, identifier: str, given: DestinationPatch) -> None:
     if given.place is not None or secrets:
         told |= places.change(call, identifier, given.place, secrets, writes=True)
     refresh(call.connection, [identifier])
-    _tell(call, decision, "edit", identifier, before={"name": before}, after={"change": "change_destination", **told})
+    after = {"change": "change_destination", **told}
+    call.record_change(decision, "edit", KIND, identifier, before={"name": before}, after=after)
 
 
 def delete(call: Call, identifier: str) -> DestinationDeleted:
@@ -78,25 +78,3 @@ def shown(call: Call, identifier: str) -> DestinationOut:
     item = repository.shown(call.connection, [found])[0]
     users = repository.users(call.connection, identifier) if "delete" in found.allowed else None
     return DestinationOut(**item.model_dump(), place=places.shown(call, identifier), users=users)
-
-
-def _tell(
-    call: Call,
-    decision: Decision,
-    action: str,
-    identifier: str,
-    *,
-    before: dict[str, Any] | None = None,
-    after: dict[str, Any],
-) -> None:
-    event = call.event(
-        CHANGED,
-        allowed=True,
-        action=action,
-        kind=KIND,
-        resource_id=identifier,
-        via=list(decision.via),
-        before=before or {},
-        after=after,
-    )
-    call.record(event)

@@ -15,7 +15,7 @@ from headgate.access.kinds import KINDS, rule_kinds
 from headgate.access.narrowing import UNLIMITED, Narrowing
 from headgate.access.own import is_own_or
 from headgate.access.system import decide_system
-from headgate.audit.events import DECIDED, DENIED, READ, Event, record
+from headgate.audit.events import CHANGED, DECIDED, DENIED, READ, Event, record
 from headgate.catalog.work import Work
 from headgate.config import Settings
 from headgate.edge.services import Services
@@ -118,6 +118,23 @@ class Call:
     def record(self, event: Event) -> None:
         """Write an event in this transaction, with the change it tells of."""
         record(self.connection, [event])
+
+    def record_change(
+        self,
+        decision: Decision,
+        action: str,
+        kind: str,
+        resource: str | None,
+        *,
+        before: dict[str, Any] | None,
+        after: dict[str, Any],
+    ) -> None:
+        """Write that something was changed, by which paths the caller might, and what it was before."""
+        via = list(decision.via)
+        about = self.event(
+            CHANGED, allowed=True, action=action, kind=kind, resource_id=resource, via=via, before=before, after=after
+        )
+        self.record(about)
 
     def note_read(self, action: str, kind: str, resource: str | None, **more: Any) -> None:
         """Have a look at a resource recorded, if the settings want that."""

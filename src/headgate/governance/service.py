@@ -7,7 +7,6 @@ from headgate.access.actions import DATA_READING, DRAFT_ACTIONS
 from headgate.access.book import BOOK
 from headgate.access.granting import why_not
 from headgate.access.kinds import KINDS, rule_kinds, stored_kind
-from headgate.audit.events import CHANGED
 from headgate.edge.call import Call
 from headgate.errors import Denied, Invalid, NotFound
 from headgate.governance.changes.plans import Plan, plan
@@ -198,16 +197,6 @@ def apply(call: Call, change: Any) -> Plan:
         event = "removed" if isinstance(change, RemoveMember) else "role_changed"
         notice = Notice("members", event, actor=call.caller.member, member=found.thing.id)
         tell(call.connection, notice, call.now)
-    call.record(
-        call.event(
-            CHANGED,
-            allowed=True,
-            action=found.action,
-            kind=found.thing.kind,
-            resource_id=found.thing.id,
-            via=list(found.decision.via),
-            before=found.before,
-            after={"change": change.change, **found.after},
-        )
-    )
+    thing, after = found.thing, {"change": change.change, **found.after}
+    call.record_change(found.decision, found.action, thing.kind, thing.id, before=found.before, after=after)
     return found

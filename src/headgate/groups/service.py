@@ -4,8 +4,6 @@ from typing import Any
 
 from sqlalchemy import Table, delete, insert, update
 
-from headgate.access.decision import Decision
-from headgate.audit.events import CHANGED
 from headgate.edge.call import Call
 from headgate.errors import Conflict
 from headgate.governance.changes.delta import Delta
@@ -30,22 +28,6 @@ _ENDS: dict[Table, str] = {
 """What ends with a group, and the column that names it."""
 
 
-def _tell(
-    call: Call, decision: Decision, action: str, group: str, *, before: dict[str, Any], after: dict[str, Any]
-) -> None:
-    event = call.event(
-        CHANGED,
-        allowed=True,
-        action=action,
-        kind="group",
-        resource_id=group,
-        via=list(decision.via),
-        before=before,
-        after=after,
-    )
-    call.record(event)
-
-
 def _changeable(call: Call, group: str) -> Any:
     """The group's row; All stays as it is."""
     row = one(call.connection, group_table, group)
@@ -62,7 +44,9 @@ def create(call: Call, name: str) -> str:
         call.connection.execute(insert(principal_table).values(id=group))
         row = {"id": group, "name": name, "name_key": name_key(name), "created_at": call.now}
         call.connection.execute(insert(group_table).values(row))
-    _tell(call, decision, "create_group", group, before={}, after={"change": "create_group", "name": name})
+    call.record_change(
+        decision, "create_group", "group", group, before={}, after={"change": "create_group", "name": name}
+    )
     return group
 
 
@@ -73,7 +57,9 @@ def rename(call: Call, group: str, name: str) -> None:
     with uniquely(call.connection, group_table, "group", name, own=group):
         values = {"name": name, "name_key": name_key(name)}
         call.connection.execute(update(group_table).where(group_table.c.id == group).values(values))
-    _tell(call, decision, "manage_groups", group, before=before, after={"change": "rename_group", "name": name})
+    call.record_change(
+        decision, "manage_groups", "group", group, before=before, after={"change": "rename_group", "name": name}
+    )
 
 
 def remove(call: Call, group: str) -> dict[str, Any]:
@@ -88,5 +74,5 @@ def remove(call: Call, group: str) -> dict[str, Any]:
     for table, column in _ENDS.items():
         call.connection.execute(delete(table).where(table.c[column] == group))
     refresh(call.connection, touched)
-    _tell(call, decision, "manage_groups", group, before=before, after={"change": "delete_group"})
+    call.record_change(decision, "manage_groups", "group", group, before=before, after={"change": "delete_group"})
     return before

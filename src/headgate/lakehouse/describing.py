@@ -4,7 +4,6 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from headgate.audit.events import CHANGED
 from headgate.edge.call import Call
 from headgate.kit.ids import kind_of
 from headgate.lakehouse.models import lake_text_table
@@ -26,17 +25,14 @@ def describe(call: Call, resource: str, changes: dict[int, Texts]) -> None:
     saved = update(resource_table).where(resource_table.c.id == resource).values(updated_at=call.now)
     call.connection.execute(saved)
     refresh(call.connection, [resource])
-    event = call.event(
-        CHANGED,
-        allowed=True,
-        action="describe",
-        kind=kind,
-        resource_id=resource,
-        via=list(decision.via),
+    call.record_change(
+        decision,
+        "describe",
+        kind,
+        resource,
         before={"texts": {str(field): found for field, found in before.items()}},
         after={"change": f"describe_{kind}", "texts": {str(field): texts for field, texts in changes.items()}},
     )
-    call.record(event)
 
 
 def _change(call: Call, resource: str, field: int, texts: Texts) -> Texts:

@@ -13,7 +13,6 @@ from typing import Any, BinaryIO
 from sqlalchemy import delete, insert
 from sqlalchemy.exc import IntegrityError
 
-from headgate.audit.events import CHANGED
 from headgate.edge.bodies import Seats
 from headgate.edge.call import Call
 from headgate.edge.routes import Stages
@@ -130,17 +129,13 @@ def place(call: Call, new: NewFile, replacing: Replacing) -> str | None:
         call.connection.execute(insert(volume_file_table).values(row))
     except IntegrityError:
         raise Conflict("Another file was put there at the same moment; look, and send it again") from None
-    _tell(call, new.volume, list(decision.via), before=_told(old), after={"change": "put_file", **_told(row)})
+    after = {"change": "put_file", **_told(row)}
+    call.record_change(decision, "edit", "volume", new.volume, before=_told(old), after=after)
     return old["id"] if old is not None else None
 
 
 def _told(row: Any) -> dict[str, Any]:
     return {name: row[name] for name in ("id", "path", "size", "sha256")} if row is not None else {}
-
-
-def _tell(call: Call, volume: str, via: list[str], *, before: dict[str, Any], after: dict[str, Any]) -> None:
-    more = {"action": "edit", "kind": "volume", "resource_id": volume, "via": via, "before": before, "after": after}
-    call.record(call.event(CHANGED, allowed=True, **more))
 
 
 def discard(store: Store, volume: str, file: str | None) -> None:
@@ -204,7 +199,8 @@ def remove(stages: Stages, volume: str, path: str) -> Any:
         if found is None:
             raise NotFound(missing(name))
         call.connection.execute(delete(volume_file_table).where(_files.id == found["id"]))
-        _tell(call, volume, list(decision.via), before=_told(found), after={"change": "delete_file", "path": name})
+        after = {"change": "delete_file", "path": name}
+        call.record_change(decision, "edit", "volume", volume, before=_told(found), after=after)
         return found
 
     found = stages.write(work)

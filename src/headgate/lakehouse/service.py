@@ -13,7 +13,6 @@ from sqlalchemy.exc import IntegrityError
 
 from headgate.access.decision import Decision
 from headgate.access.facts import Table, Volume
-from headgate.audit.events import CHANGED
 from headgate.edge.call import Call
 from headgate.errors import Conflict, Denied, Invalid, NotFound
 from headgate.governance.changes.reach import dependents
@@ -71,7 +70,8 @@ def create_layer(call: Call, name: str) -> str:
     """Make a layer; its id."""
     decision = call.require("create_layer", "organization", "organization")
     layer = insert_layer(call.connection, _checked(name), call.now, call.caller.member)
-    _tell(call, decision, "create_layer", layer, after={"change": "create_layer", "name": _checked(name)})
+    after = {"change": "create_layer", "name": _checked(name)}
+    call.record_change(decision, "create_layer", "layer", layer, before={}, after=after)
     return layer
 
 
@@ -98,7 +98,8 @@ def create_item(call: Call, kind: str, layer_id: str, name: str, *, item_id: str
         call.connection.execute(insert(resource_table).values(row))
     call.connection.execute(insert(lake_item_table).values(id=item, kind=kind, layer_id=layer_id))
     refresh(call.connection, [item])
-    _tell(call, decision, "create", item, after={"change": f"create_{kind}", "name": wanted, "layer": layer_id})
+    after = {"change": f"create_{kind}", "name": wanted, "layer": layer_id}
+    call.record_change(decision, "create", kind, item, before={}, after=after)
     return item
 
 
@@ -142,10 +143,10 @@ def rename_item(call: Call, item_id: str, *, name: str, layer_id: str | None = N
         values = {"name": wanted, "name_key": name_key(wanted), "scope_id": target, "updated_at": call.now}
         call.connection.execute(update(resource_table).where(_resources.id == item_id).values(values))
     refresh(call.connection, touched)
-    _tell(
-        call,
+    call.record_change(
         decision,
         "rename",
+        kind,
         item_id,
         before={"name": before["name"], "layer": before["scope_id"] or None},
         after={"change": f"rename_{kind}", "name": wanted, "layer": target or None},
@@ -189,7 +190,8 @@ def delete_item(call: Call, item_id: str) -> None:
     }
     call.connection.execute(insert(deleted_item_table).values(deleted))
     refresh(call.connection, touched)
-    _tell(call, decision, "delete", item_id, before={"name": row["name"]}, after={"change": f"delete_{kind}"})
+    after = {"change": f"delete_{kind}"}
+    call.record_change(decision, "delete", kind, item_id, before={"name": row["name"]}, after=after)
 
 
 _RUN = "a run is writing into it; wait until it has ended"
@@ -235,7 +237,7 @@ def restore_item(call: Call, item_id: str, *, name: str | None = None) -> str:
     trash.forget(call.connection, item_id)
     refresh(call.connection, dependents(call.connection, [item_id]) | ({layer} - {""}))
     after = {"change": f"restore_{kind}", "name": wanted, "layer": layer or None}
-    _tell(call, decision, "restore", item_id, after=after)
+    call.record_change(decision, "restore", kind, item_id, before={}, after=after)
     return item_id
 
 
@@ -303,25 +305,3 @@ def _uniquely(kind: str, name: str, then: str = "") -> Iterator[None]:
     except IntegrityError:
         among = "layer" if kind == "layer" else "table or volume"
         raise Conflict(f"There is a {among} called {name!r} already{then}") from None
-
-
-def _tell(
-    call: Call,
-    decision: Decision,
-    action: str,
-    identifier: str,
-    *,
-    before: dict[str, Any] | None = None,
-    after: dict[str, Any],
-) -> None:
-    event = call.event(
-        CHANGED,
-        allowed=True,
-        action=action,
-        kind=kind_of(identifier),
-        resource_id=identifier,
-        via=list(decision.via),
-        before=before or {},
-        after=after,
-    )
-    call.record(event)

@@ -2,7 +2,6 @@
 
 from sqlalchemy import update
 
-from headgate.audit.events import CHANGED
 from headgate.edge.call import Call
 from headgate.edge.guards import OnOrganization, SignedIn
 from headgate.edge.routes import Audit, GovernedRouter
@@ -44,17 +43,9 @@ def rename_organization(call: Call, body: OrganizationName) -> OrganizationOut:
     decision = call.require("manage_settings", "organization", "organization")
     before = repository.organization(call.connection)["name"]
     call.connection.execute(update(organization_table).values(name=body.name))
-    call.record(
-        call.event(
-            CHANGED,
-            allowed=True,
-            action="manage_settings",
-            kind="organization",
-            resource_id="organization",
-            via=list(decision.via),
-            before={"name": before},
-            after={"change": "rename_organization", "name": body.name},
-        )
+    after = {"change": "rename_organization", "name": body.name}
+    call.record_change(
+        decision, "manage_settings", "organization", "organization", before={"name": before}, after=after
     )
     return _shown(call)
 

@@ -3,7 +3,6 @@
 from sqlalchemy import insert
 from sqlalchemy.exc import IntegrityError
 
-from headgate.audit.events import CHANGED
 from headgate.edge.call import Call
 from headgate.errors import Conflict
 from headgate.resources import writing
@@ -21,14 +20,6 @@ def create(call: Call, name: str) -> str:
         raise Conflict(f"You have made a space called {name!r} already; names that look alike are the same") from None
     call.connection.execute(insert(space_table).values(id=space, owner_id=member, personal=False))
     refresh(call.connection, [space])
-    event = call.event(
-        CHANGED,
-        allowed=True,
-        action="create",
-        kind="space",
-        resource_id=space,
-        via=list(decision.via),
-        after={"change": "create_space", "name": name, "owner": member},
-    )
-    call.record(event)
+    after = {"change": "create_space", "name": name, "owner": member}
+    call.record_change(decision, "create", "space", space, before=None, after=after)
     return space

@@ -7,7 +7,6 @@ from sqlalchemy.engine import RowMapping
 from sqlalchemy.exc import IntegrityError
 
 from headgate.access.decision import Decision
-from headgate.audit.events import CHANGED
 from headgate.edge.call import Call
 from headgate.errors import Conflict, Invalid, NotFound
 from headgate.governance.making import require_new
@@ -190,14 +189,5 @@ def _tell(
     before: dict[str, Any] | None = None,
     after: dict[str, Any],
 ) -> None:
-    event = call.event(
-        CHANGED,
-        allowed=True,
-        action="create" if what == "create" else "manage",
-        kind=KIND,
-        resource_id=trigger,
-        via=list(decision.via),
-        before=before or {},
-        after={"change": f"{what}_trigger", **after},
-    )
-    call.record(event)
+    action, told = "create" if what == "create" else "manage", {"change": f"{what}_trigger", **after}
+    call.record_change(decision, action, KIND, trigger, before=before or {}, after=told)
