@@ -1,5 +1,6 @@
 """What a connection, a stream and the last run's end come to, as a question to an API."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -12,7 +13,7 @@ from headgate.engine.rest.failures import ApiFailed
 from headgate.pipelines.streams import Stream
 from headgate.worker.steps.context import StepFailed
 
-MORE = {"max_answer_bytes": 1000, "max_pages": 7, "seconds": 60}
+MORE = {"max_answer_bytes": 1000, "max_pages": 7, "seconds": 60, "on_this_machine": True}
 
 
 def asked(since: Since | None = None, config: dict[str, Any] | None = None, **stream: Any) -> Asked:
@@ -42,6 +43,11 @@ def test_everything_that_was_said_is_asked() -> None:
     assert found.auth.secret == "t0ken"
     assert "t0ken" not in repr(found)
     assert dict(wanted(asked(api=api), None).parameters) == {"state": "open"}
+
+
+def test_tasks_on_other_machines_share_no_clock() -> None:
+    found = replace(asked(config={"per_second": 5}), more=MORE | {"on_this_machine": False})
+    assert (wanted(found, None).limits.calls_per_second, wanted(found, None).pace_file) == (5, "")
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,8 @@ def wanted(asked: Asked, proxy: str | None) -> rest.Asked:
         api.partitions,
         tasks=TASKS,
         until=time.time() + asked.more["seconds"],
-        pace_file=str(Path(asked.folder, "pace")) if place.per_second else "",
+        # Machines do not share a clock.
+        pace_file=str(Path(asked.folder, "pace")) if place.per_second and asked.more["on_this_machine"] else "",
         proxy=proxied(proxy),
     )
 

@@ -30,6 +30,7 @@ def api(step: Land, endpoint: Endpoint, context: Context) -> tuple[list[tuple[st
         "max_answer_bytes": sources.max_answer_bytes,
         "max_pages": sources.max_pages,
         "seconds": context.job.seconds,
+        "on_this_machine": context.settings.spark.platform_url is None,
     }
     return list(dict.fromkeys(origin(urlsplit(url))[1:] for url in urls)), more
 
