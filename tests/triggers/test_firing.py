@@ -58,6 +58,30 @@ def test_a_run_that_still_waits_is_not_joined_by_another(yard: Yard) -> None:
     assert yard.states() == ["succeeded", "skipped", "skipped", "queued"]
 
 
+def test_a_run_that_is_tried_again_is_joined_by_one_that_sees_what_is_new(yard: Yard) -> None:
+    """A delivery that is tried again sends the snapshot that it began with; what changed since needs another run."""
+    yard.trigger(yard.land, "* * * * *")
+    yard.minute()
+    begun = update(run_table).values(fence=1, not_before=yard.clock() + timedelta(hours=1))
+    yard.database.write(lambda connection: connection.execute(begun).rowcount)
+    for _ in range(3):
+        yard.minute()
+    assert yard.states() == ["queued", "queued", "skipped", "skipped"]
+
+
+def test_a_full_queue_is_not_joined_by_the_runs_of_many_triggers(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headgate.runs.starting.MOST_WAITING", 2)
+    triggers = [yard.trigger(yard.land, "* * * * *") for _ in range(3)]
+    yard.minute()
+    assert sorted(yard.states()) == ["queued", "queued", "skipped"]
+    [left_out] = [run for run in yard.runs() if run["state"] == "skipped"]
+    assert "wait already" in left_out["error"]
+    assert all(yard.shown(one)["enabled"] for one in triggers)
+    yard.end()
+    yard.minute()
+    assert yard.states().count("queued") == 2
+
+
 def test_one_that_cannot_start_as_it_stands_is_left_out_and_says_why(yard: Yard) -> None:
     unresolved = update(pipeline_definition_table).values(unresolved="raw.nowhere does not exist")
     yard.database.write(lambda connection: connection.execute(unresolved).rowcount)

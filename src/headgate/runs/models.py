@@ -84,6 +84,7 @@ run_table = Table(
     Column("rejected", BigInteger),
     Column("bytes", BigInteger),
     Index("ix_runs_parent_id", "parent_id", "id"),
+    Index("ix_runs_parent_state", "parent_id", "state"),
     Index("ix_runs_state", "state", "id"),
     Index("ix_runs_trigger_id", "trigger_id", "state"),
 )

@@ -77,7 +77,11 @@ class Over:
 
 
 def waiting(connection: Connection, now: datetime) -> Sequence[RowMapping]:
-    """Runs that wait and whose outputs no run under way has, the oldest first."""
+    """Runs that wait and whose outputs no run under way has, the oldest first.
+
+    A run that was begun before and waits, for its next try or for another worker, keeps its place: no other of its
+    pipeline begins until it has ended, so that none of them brings an older state after a newer one.
+    """
     busy = (
         select(_outputs.item_id)
         .join(run_table, _runs.id == _outputs.run_id)
@@ -86,7 +90,11 @@ def waiting(connection: Connection, now: datetime) -> Sequence[RowMapping]:
     )
     held = select(_outputs.run_id).where(_outputs.item_id.in_(busy)).scalar_subquery()
     due = _runs.not_before.is_(None) | (_runs.not_before <= now)
-    query = select(run_table).where(_runs.state == WAITING, due, _runs.id.not_in(held))
+    begun = run_table.alias("begun").c
+    again = (begun.state == WAITING, begun.fence > 0)
+    first = _runs.id.in_(select(func.min(begun.id)).where(*again).group_by(begun.parent_id).scalar_subquery())
+    in_turn = first | _runs.parent_id.not_in(select(begun.parent_id).where(*again).scalar_subquery())
+    query = select(run_table).where(_runs.state == WAITING, due, _runs.id.not_in(held), in_turn)
     return connection.execute(query.order_by(_runs.id).limit(LOOK_AT)).mappings().all()
 
 

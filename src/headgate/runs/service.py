@@ -26,7 +26,7 @@ from headgate.runs.schemas import (
     RunStepOut,
     WrittenOut,
 )
-from headgate.runs.starting import UNRESOLVED, CannotStart, NotResolved, Start, Startable, start, startable
+from headgate.runs.starting import UNRESOLVED, CannotStart, NotResolved, Start, Startable, check_room, start, startable
 from headgate.workbench.schemas import ProgressOut
 
 KIND = "run"
@@ -61,7 +61,10 @@ def start_by_hand(call: Call, pipeline_id: str, full_refresh: bool, parameters: 
         raise Conflict("This pipeline is not active; activate it first")
     pipeline = _startable(call, pipeline_id)
     how = Start(by=call.caller.member, token=call.caller.token, full_refresh=full_refresh, parameters=parameters)
-    run = start(call.connection, call.now, pipeline, how)
+    try:
+        run = start(call.connection, call.now, pipeline, how)
+    except CannotStart as error:
+        raise Conflict(str(error)) from None
     call.record(
         call.event(STARTED, allowed=True, action="start", kind="pipeline", resource_id=pipeline_id, after={"run": run})
     )
@@ -199,10 +202,25 @@ def resume(call: Call, run_id: str) -> None:
     now = _startable(call, row["parent_id"])
     if now.definition != row["definition"]:
         raise Conflict("The pipeline was saved since; start it again instead")
+    if _would_go_back(call, row):
+        raise Conflict("This delivery was begun again since, and may have sent newer rows; start it again instead")
+    try:
+        check_room(call.connection, row["parent_id"])
+    except CannotStart as error:
+        raise Conflict(str(error)) from None
     values = {"attempt": 0, "losses": 0, "ended_at": None, "error": None, "error_code": None, "cancelled_at": None}
     queue.wait(call.connection, run_id, None, **values, acts_for_id=now.acts_for)
     hold_outputs(call.connection, run_id, row["parent_id"])
     call.record(call.event(RESUMED, allowed=True, action="start", kind=KIND, resource_id=run_id))
+
+
+def _would_go_back(call: Call, row: RowMapping) -> bool:
+    """Whether going on with a delivery could put older rows in the place of newer ones. What appends does not."""
+    definition = row["definition"]
+    if definition["kind"] != "delivery" or all(one["write"] == "append" for one in definition["tables"]):
+        return False
+    later = (_runs.parent_id == row["parent_id"], _runs.fence > 0, _runs.id > row["id"])
+    return call.connection.execute(select(_runs.id).where(*later).limit(1)).first() is not None
 
 
 def has_ended(connection: Any, run_id: str) -> bool:

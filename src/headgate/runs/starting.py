@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, func, insert, select, update
 from sqlalchemy.engine import RowMapping
 
 from headgate.kit.ids import new_id
@@ -21,6 +21,8 @@ from headgate.spaces.models import project_table
 KIND = "run"
 MAX_DEPTH = 20
 """How many pipelines may start one another in a row."""
+MOST_WAITING = 100
+"""How many runs of a pipeline may wait at a time. Those that are tried again, or whose worker was lost, come on top."""
 MOVED = (
     "A connection or destination of this pipeline was pointed elsewhere; look at it, and confirm it with "
     "`headgate pipeline confirm`"
@@ -115,11 +117,32 @@ def _row(connection: Connection, pipeline_id: str) -> RowMapping | None:
     return connection.execute(query).mappings().one_or_none()
 
 
+def check_room(connection: Connection, pipeline_id: str) -> None:
+    """See that another run of a pipeline may wait; CannotStart if there are too many."""
+    waiting = (_runs.parent_id == pipeline_id, _runs.state == "queued")
+    if connection.execute(select(func.count()).select_from(run_table).where(*waiting)).scalar_one() >= MOST_WAITING:
+        told = "runs of this pipeline wait already; start it again when some of them have run, or cancel some"
+        raise CannotStart(f"{MOST_WAITING} {told}")
+
+
 def start(connection: Connection, now: datetime, pipeline: Startable, how: Start) -> str:
-    """Have a pipeline run, for whoever has decided that it may; the run's id."""
+    """Have a pipeline run, for whoever has decided that it may; the run's id. CannotStart if too many runs wait."""
+    check_room(connection, pipeline.id)
+    _hurry_outdated(connection, pipeline)
     run = _insert(connection, now, pipeline.id, pipeline, how, state="queued")
     hold_outputs(connection, run, pipeline.id)
     return run
+
+
+def _hurry_outdated(connection: Connection, pipeline: Startable) -> None:
+    """Have runs of another definition, or for another member, that wait for their next try be judged at once: it will
+    not come, and must not hold up those that follow.
+    """
+    waiting = (_runs.parent_id == pipeline.id, _runs.state == "queued", _runs.not_before.is_not(None))
+    rows = connection.execute(select(_runs.id, _runs.definition, _runs.acts_for_id).where(*waiting)).all()
+    outdated = [row.id for row in rows if (row.definition, row.acts_for_id) != (pipeline.definition, pipeline.acts_for)]
+    if outdated:
+        connection.execute(update(run_table).where(_runs.id.in_(outdated)).values(not_before=None))
 
 
 def record_blocked(connection: Connection, now: datetime, pipeline_id: str, how: Start, reason: str) -> str:

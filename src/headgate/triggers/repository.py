@@ -91,8 +91,10 @@ def last_fire(connection: Connection, trigger: str) -> RowMapping | None:
 
 
 def queued_runs(connection: Connection, trigger: str) -> int:
-    """How many runs that a trigger started still wait."""
-    mine = (_runs.trigger_id == trigger, _runs.state == QUEUED)
+    """How many runs that a trigger started wait to begin. One that began and is tried again may see less than a new one
+    would: it goes on from what it read then.
+    """
+    mine = (_runs.trigger_id == trigger, _runs.state == QUEUED, _runs.fence == 0)
     return int(connection.execute(select(func.count()).select_from(run_table).where(*mine)).scalar_one())
 
 

@@ -137,6 +137,7 @@ def _runs() -> None:
         op.add_column("runs", column)
     op.drop_index("ix_runs_parent_id", "runs")
     op.create_index("ix_runs_parent_id", "runs", ["parent_id", "id"])
+    op.create_index("ix_runs_parent_state", "runs", ["parent_id", "state"])
     op.create_index("ix_runs_state", "runs", ["state", "id"])
     op.create_index("ix_runs_trigger_id", "runs", ["trigger_id", "state"])
     op.create_table(
