@@ -12,7 +12,7 @@ from headgate.edge.services import Services
 from headgate.kit.db import Database
 from headgate.kit.log import get_logger
 from headgate.resources.models import resource_table
-from headgate.runs import queue, staged_files
+from headgate.runs import artifacts, queue, staged_files
 from headgate.runs.models import run_table
 from headgate.warehouse.store import Store
 
@@ -108,6 +108,7 @@ class Cleaner:
     def _purge(self, now: datetime) -> None:
         database, store = self._services.database, self._services.store
         staged_files.drop_staged(database, store)
+        artifacts.drop_left(database, store)
         purge(database, store, self._services.settings, now, self._stopping.is_set)
 
     def close(self) -> None:
