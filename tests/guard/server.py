@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from headgate.engine import java
+from headgate.engine import conf, java
 from headgate.engine.jars import Jars
 
 ICEBERG = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
@@ -61,7 +61,7 @@ def command(jars: str, confs: Mapping[str, str]) -> list[str]:
     given = [part for key, value in confs.items() for part in ("--conf", f"{key}={value}")]
     program = str(java.spark_jars().parent / "bin" / "spark-submit")
     start = ["--master", "local[2]", "--driver-memory", "1g", "--jars", jars, *given]
-    return [program, *start, "--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
+    return [program, *start, "--class", conf.CONNECT, "spark-internal"]
 
 
 def environment(**more: str) -> dict[str, str]:

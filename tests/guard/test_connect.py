@@ -71,6 +71,12 @@ def test_a_table_changes_its_own_files_through_its_file_io(session: Any, narrow:
     assert not list((narrow.warehouse / "raw").glob("other/**/*.json"))
 
 
+def test_sessions_share_the_code_that_was_compiled(session: Any) -> None:
+    """Each with a class loader of its own would compile it anew, and run it cold, for every statement."""
+    for name in ("enabled", "alwaysApplyClassloader"):
+        assert session.conf.get(f"spark.sql.artifact.isolation.{name}") == "false"
+
+
 def test_the_guard_still_holds(session: Any) -> None:
     with pytest.raises(Exception, match="HEADGATE_REFUSED: SET; settings are fixed here"):
         session.sql("SET").collect()

@@ -5,13 +5,12 @@ ICEBERG = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 GUARD = "headgate.guard.GuardExtensions"
 PLUGIN = "headgate.guard.GuardPlugin"
 INTERCEPTOR = "headgate.guard.ConnectInterceptor"
-INTERCEPTOR = "headgate.guard.ConnectInterceptor"
 AUTHORIZATION = f"spark.sql.catalog.{CATALOG}.header.Authorization"
 """Set by each session, with its own token; never for the whole server."""
 
 TIME_ZONE = "spark.sql.session.timeZone"
 GATEWAY = "org.apache.spark.api.python.PythonGatewayServer"
-CONNECT = "org.apache.spark.sql.connect.service.SparkConnectServer"
+CONNECT = "headgate.guard.ConnectServer"
 
 Conf = dict[str, str]
 
