@@ -76,7 +76,7 @@ class Over:
     reason: str
 
 
-def waiting(connection: Connection, now: datetime) -> Sequence[RowMapping]:
+def waiting(connection: Connection, now: datetime, most: int = LOOK_AT) -> Sequence[str]:
     """Runs that wait and whose outputs no run under way has, the oldest first.
 
     A run that was begun before and waits, for its next try or for another worker, keeps its place: no other of its
@@ -94,15 +94,13 @@ def waiting(connection: Connection, now: datetime) -> Sequence[RowMapping]:
     again = (begun.state == WAITING, begun.fence > 0)
     first = _runs.id.in_(select(func.min(begun.id)).where(*again).group_by(begun.parent_id).scalar_subquery())
     in_turn = first | _runs.parent_id.not_in(select(begun.parent_id).where(*again).scalar_subquery())
-    query = select(run_table).where(_runs.state == WAITING, due, _runs.id.not_in(held), in_turn)
-    return connection.execute(query.order_by(_runs.id).limit(LOOK_AT)).mappings().all()
+    query = select(_runs.id).where(_runs.state == WAITING, due, _runs.id.not_in(held), in_turn)
+    return connection.execute(query.order_by(_runs.id).limit(most)).scalars().all()
 
 
 def is_waiting(connection: Connection, now: datetime) -> bool:
     """Whether a run waits that could begin."""
-    due = _runs.not_before.is_(None) | (_runs.not_before <= now)
-    any_ = select(_runs.id).where(_runs.state == WAITING, due).limit(1)
-    return connection.execute(any_).first() is not None and bool(waiting(connection, now))
+    return bool(waiting(connection, now, most=1))
 
 
 def claim(
@@ -112,11 +110,12 @@ def claim(
     claimed: list[Claimed] = []
     over: list[Over] = []
     taken: set[str] = set()
-    for row in waiting(connection, now):
+    for run in waiting(connection, now):
         if len(claimed) == slots:
             break
-        outputs = set(connection.execute(select(_outputs.item_id).where(_outputs.run_id == row["id"])).scalars())
-        if outputs & taken or not _lock(connection, row["id"]):
+        outputs = set(connection.execute(select(_outputs.item_id).where(_outputs.run_id == run)).scalars())
+        row = None if outputs & taken else _locked(connection, run)
+        if row is None:
             continue
         try:
             claimed.append(_take(connection, now, settings, worker, row))
@@ -132,10 +131,10 @@ class _NotReady(Exception):
     """Whom the run acts for lacks, by now, what it needs."""
 
 
-def _lock(connection: Connection, run: str) -> bool:
-    """Whether this transaction has the row, which still waits: another worker's claim may be about to have it."""
-    mine = select(_runs.id).where(_runs.id == run, _runs.state == WAITING).with_for_update(skip_locked=True)
-    return connection.execute(mine).first() is not None
+def _locked(connection: Connection, run: str) -> RowMapping | None:
+    """The row, for this transaction, if it still waits: another worker's claim may be about to have it."""
+    mine = select(run_table).where(_runs.id == run, _runs.state == WAITING).with_for_update(skip_locked=True)
+    return connection.execute(mine).mappings().one_or_none()
 
 
 def _ended(connection: Connection, now: datetime, run: str, state: str, code: str, reason: str) -> Over:
