@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from headgate.kit.clock import now
 from headgate.pipelines.steps import Land
 from headgate.places.folders import OutOfBounds, inside, opened
 from headgate.worker.steps.context import Context, StepFailed, VolumeFile
@@ -128,7 +129,8 @@ def _unseen(found: Sequence[VolumeFile], state: dict[str, Any] | None) -> list[V
 def _seen(found: Sequence[VolumeFile]) -> dict[str, Any] | None:
     if not found:
         return None
-    begin = max(one.created for one in found) - _LATE
+    # A file that says that it is of tomorrow must not hide those that come before then.
+    begin = min(max(one.created for one in found), now()) - _LATE
     recent = sorted(one.id for one in found if one.created >= begin)
     return {"cursor": begin.isoformat(), "type": FILES, "seen": recent}
 
