@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import ColumnElement, Connection, delete, select, update
 from sqlalchemy.engine import RowMapping
 
 from headgate.edge.services import Services
@@ -17,6 +17,7 @@ from headgate.errands.models import errand_table
 from headgate.errors import Conflict, Problem
 from headgate.governance.questions import Question, decide
 from headgate.kit.ids import kind_of
+from headgate.kit.leases import is_over
 from headgate.places.opening import open_endpoint
 from headgate.places.repository import place_of
 from headgate.worker.steps.context import Endpoint
@@ -115,17 +116,20 @@ def end(connection: Connection, now: datetime, errand: str, state: str, **told: 
     connection.execute(update(errand_table).where(_rows.id == errand).values(values))
 
 
+def _lost(now: datetime) -> ColumnElement[bool]:
+    return (_rows.state == "running") & is_over(_rows.lease_until, now, LEASE)
+
+
 def has_expired(connection: Connection, now: datetime) -> bool:
     """Whether there is anything to sweep."""
-    over = ((_rows.state == "running") & (_rows.lease_until < now)) | (_rows.expires_at < now)
+    over = _lost(now) | (_rows.expires_at < now)
     return connection.execute(select(_rows.id).where(over).limit(1)).first() is not None
 
 
 def sweep(connection: Connection, now: datetime) -> Iterable[str]:
     """Take back what dead workers held, to be begun again once, and forget what is too old; what was taken back."""
     connection.execute(delete(errand_table).where(_rows.expires_at < now))
-    over = select(_rows.id, _rows.fence).where(_rows.state == "running", _rows.lease_until < now)
-    lost = connection.execute(over).all()
+    lost = connection.execute(select(_rows.id, _rows.fence).where(_lost(now))).all()
     for row in lost:
         _give_back(connection, now, row.id, row.fence, BEGUN)
     return [row.id for row in lost]

@@ -1,9 +1,12 @@
 """Leases: at most one holder of a name at a time, with a fencing number that only grows."""
 
+import time
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from sqlalchemy import BigInteger, Column, Connection, Table, insert, select, update
+from sqlalchemy import BigInteger, Column, ColumnElement, Connection, Table, insert, or_, select, update
 
+from headgate.kit.log import get_logger
 from headgate.kit.models import METADATA, UtcDateTime, Word, text_type
 
 lease_table = Table(
@@ -18,6 +21,44 @@ lease_table = Table(
 
 CLOCKS_APART = timedelta(minutes=2)
 """How far the clocks of holders may be apart. A lease that lasts longer than this allows was taken by a wrong clock."""
+
+SET_SECONDS = 5.0
+"""A clock that is off by more than this, by what has passed since the last look, was set."""
+_log = get_logger("headgate.leases")
+
+
+def is_over(until: ColumnElement[datetime], now: datetime, length: timedelta) -> ColumnElement[bool]:
+    """SQL: a lease of this length has run out; or it lasts longer than any: a clock gave it that was set back since."""
+    return or_(until < now, until > now + length + CLOCKS_APART)
+
+
+class Patience:
+    """When leases that are over by the clock may be taken from their holders. After the clock was set, those that live
+    have the time of a lease, by ticks that nobody sets, to renew theirs.
+    """
+
+    def __init__(self, length: timedelta, ticks: Callable[[], float] = time.monotonic) -> None:
+        self._length, self._ticks = length, ticks
+        self._seen: tuple[datetime, float] | None = None
+        self._until = ticks()
+
+    def look(self, now: datetime) -> float | None:
+        """Compare the clock with the ticks; by how many seconds it was set since the last look, None at the first."""
+        ticks, seen = self._ticks(), self._seen
+        self._seen = now, ticks
+        if seen is None:
+            return None
+        off = (now - seen[0]).total_seconds() - (ticks - seen[1])
+        if abs(off) <= SET_SECONDS:
+            return 0.0
+        _log.warning("the clock was set", seconds=round(off))
+        self._until = ticks + self._length.total_seconds()
+        return off
+
+    @property
+    def is_over(self) -> bool:
+        """Whether what is over by the clock may be taken now."""
+        return self._ticks() >= self._until
 
 
 def acquire(connection: Connection, name: str, holder: str, now: datetime, length: timedelta) -> int | None:

@@ -10,6 +10,7 @@ from sqlalchemy import delete, select
 from headgate.config import Settings
 from headgate.edge.services import Services
 from headgate.kit.db import Database
+from headgate.kit.leases import Patience
 from headgate.kit.log import get_logger
 from headgate.resources.models import resource_table
 from headgate.runs import artifacts, queue, staged_files
@@ -19,8 +20,6 @@ from headgate.warehouse.store import Store
 AT_ONCE = 200
 MOVING = timedelta(seconds=20)
 """How long a server may take to put the files of a run into their volumes, before another process looks after them."""
-SET_SECONDS = 5.0
-"""A clock that is off by more than this, by what has passed since the last look, was set."""
 _runs = run_table.c
 _log = get_logger("headgate.scheduler")
 
@@ -29,30 +28,21 @@ class Sweeper:
     """Takes back what dead workers had. After the clock was set, those that live have time to renew their leases."""
 
     def __init__(self, settings: Settings, database: Database, ticks: Callable[[], float] = time.monotonic) -> None:
-        self._database, self._lease, self._ticks = database, queue.lease(settings), ticks
-        self._seen: tuple[datetime, float] | None = None
-        self._patient_until = ticks()
+        self._database, self._lease = database, queue.lease(settings)
+        self._patience = Patience(self._lease, ticks)
 
     def sweep(self, now: datetime) -> None:
         """Look once. It costs one statement."""
-        self._note_clock(now)
-        if self._ticks() < self._patient_until:
+        off = self._patience.look(now)
+        if off is None or off < 0:
+            self._database.write(lambda connection: queue.wait_no_longer(connection, now))
+        if not self._patience.is_over:
             return
         with self._database.read() as connection:
             if not queue.has_expired(connection, now, self._lease):
                 return
         for run in self._database.write(lambda connection: queue.sweep(connection, now, self._lease)):
             _log.warning("a worker was lost", run=run)
-
-    def _note_clock(self, now: datetime) -> None:
-        ticks, seen = self._ticks(), self._seen
-        self._seen = now, ticks
-        off = (now - seen[0]).total_seconds() - (ticks - seen[1]) if seen is not None else 0.0
-        if abs(off) > SET_SECONDS:
-            _log.warning("the clock was set", seconds=round(off))
-            self._patient_until = ticks + self._lease.total_seconds()
-        if seen is None or off < -SET_SECONDS:
-            self._database.write(lambda connection: queue.wait_no_longer(connection, now))
 
 
 def purge(

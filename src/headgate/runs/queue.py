@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, select, update
 from sqlalchemy.engine import RowMapping
 
 from headgate.catalog.models import commit_table, run_pointer_table, work_token_table
@@ -18,7 +18,7 @@ from headgate.catalog.work import Reach, end_work, open_reading, open_work
 from headgate.config import Settings
 from headgate.errors import Conflict
 from headgate.governance.questions import is_ready
-from headgate.kit.leases import CLOCKS_APART
+from headgate.kit.leases import is_over
 from headgate.lakehouse.models import lake_item_table, table_ref_table
 from headgate.pipelines import definitions
 from headgate.pipelines.planning import Items, NoPlan, item_of, plan
@@ -370,9 +370,7 @@ def totals(connection: Connection, run: str) -> dict[str, int | None]:
 
 
 def _over(now: datetime, length: timedelta) -> ColumnElement[bool]:
-    """A lease that has run out; or that lasts longer than any: a clock gave it that was set back since."""
-    late = _runs.lease_until > now + length + CLOCKS_APART
-    return and_(_runs.state.in_(HELD), or_(_runs.lease_until < now, late))
+    return and_(_runs.state.in_(HELD), is_over(_runs.lease_until, now, length))
 
 
 def has_expired(connection: Connection, now: datetime, length: timedelta) -> bool:

@@ -15,7 +15,7 @@ from headgate.audit.sealing import Head, HeadFile, is_pending, seal_pending
 from headgate.catalog.sweeping import CatalogSweeper
 from headgate.config import Settings
 from headgate.edge.services import Services, note_uses
-from headgate.errands.cleaning import sweep as sweep_errands
+from headgate.errands import cleaning as errands
 from headgate.kit.batches import Batches
 from headgate.kit.clock import now
 from headgate.kit.db import Busy, Database
@@ -31,7 +31,7 @@ from headgate.sessions.service import purge
 from headgate.supervisor.preflight import key_file
 from headgate.triggers.scheduling import Firer, forget
 from headgate.warehouse.places import open_store
-from headgate.workbench.cleaning import Cleaner, sweep
+from headgate.workbench import cleaning as statements
 
 LEASE = "scheduler"
 LENGTH = timedelta(seconds=15)
@@ -55,11 +55,16 @@ class Scheduler:
         self._teller = Teller(settings, self._database)
         self._mailer = Mailer(settings, self._database, key_file(settings), COMPOSERS)
         self._purger = Purger(self._database, lambda: open_store(settings))
-        self._cleaner = Cleaner(settings, self._database, lambda: open_store(settings))
+        self._cleaner = statements.Cleaner(settings, self._database, lambda: open_store(settings))
         self._batches = Batches(self._database, record, "audit events")
         self._uses = Batches(self._database, note_uses, "times of use")
         services = Services(settings, self._database, self._batches, self._uses, key_file(settings))
-        self._runs, self._lost_runs = runs.Cleaner(services), runs.Sweeper(settings, self._database)
+        self._runs = runs.Cleaner(services)
+        self._lost = (
+            statements.Sweeper(self._database),
+            runs.Sweeper(settings, self._database),
+            errands.Sweeper(self._database),
+        )
         self._sweeper = Sweeper(self._database, lambda: open_store(settings))
         self._catalog = CatalogSweeper(self._database, lambda: open_store(settings))
         self._firer = Firer(self._database)
@@ -118,9 +123,8 @@ class Scheduler:
             self.seal(self._fence)
             self._teller.tell_pending()
             self._mailer.nudge()
-            sweep(self._database, moment)
-            self._lost_runs.sweep(moment)
-            sweep_errands(self._database, moment)
+            for lost in self._lost:
+                lost.sweep(moment)
             self._maintainer.nudge(moment)
             self._clean(moment)
         return self._fence is not None

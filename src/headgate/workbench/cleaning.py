@@ -1,6 +1,7 @@
 """What the scheduler does for statements: takes back what dead workers held, and deletes what is too old."""
 
 import threading
+import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
@@ -8,6 +9,7 @@ from sqlalchemy import delete, select, update
 
 from headgate.config import Settings
 from headgate.kit.db import Database
+from headgate.kit.leases import Patience
 from headgate.kit.log import get_logger
 from headgate.warehouse.store import Store
 from headgate.workbench import queue
@@ -19,13 +21,22 @@ _rows = statement_table.c
 _log = get_logger("headgate.scheduler")
 
 
-def sweep(database: Database, now: datetime) -> None:
-    """Take back what dead workers held. A look costs one statement."""
-    with database.read() as connection:
-        if not queue.has_expired(connection, now):
+class Sweeper:
+    """Takes back what dead workers held. After the clock was set, those that live have time to renew their leases."""
+
+    def __init__(self, database: Database, ticks: Callable[[], float] = time.monotonic) -> None:
+        self._database, self._patience = database, Patience(queue.LEASE, ticks)
+
+    def sweep(self, now: datetime) -> None:
+        """Look once. It costs one statement."""
+        self._patience.look(now)
+        if not self._patience.is_over:
             return
-    for statement in database.write(lambda connection: list(queue.sweep(connection, now))):
-        _log.warning("a worker was lost", statement=statement)
+        with self._database.read() as connection:
+            if not queue.has_expired(connection, now):
+                return
+        for statement in self._database.write(lambda connection: list(queue.sweep(connection, now))):
+            _log.warning("a worker was lost", statement=statement)
 
 
 class Cleaner:
