@@ -1,6 +1,6 @@
 """Tables of databases, by their drivers in Spark: in parts, side by side, and only what is new.
 
-No text of a member's enters the SQL but as a quoted name, and no value but as a quoted literal.
+No text of a member's enters the SQL but as a quoted name, and no value but as a quoted literal or a whole number.
 """
 
 import re

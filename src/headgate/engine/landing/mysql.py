@@ -75,6 +75,8 @@ def literal(own: Column, value: Any) -> str | None:
             return f"CAST({text_literal(text)} AS DATETIME(6))"
         case "timestamp" | "date", date():
             return f"CAST({text_literal(value.isoformat())} AS DATE)"
+        case "bigint", int():
+            return str(int(value))
         case "bigint" | "decimal", int() | Decimal() | float():
             number = Decimal(value) if not isinstance(value, float) else Decimal(repr(value))
             return f"CAST({text_literal(format(number, 'f'))} AS DECIMAL(65, 20))"

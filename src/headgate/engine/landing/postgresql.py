@@ -93,6 +93,9 @@ def literal(own: Column, value: Any) -> str | None:
             return f"{text_literal(moment.replace(tzinfo=None).isoformat())}::timestamp"
         case "timestamp" | "timestamp_ntz" | "date", date():
             return f"{text_literal(value.isoformat())}::date"
+        case "bigint", int():
+            # Bare: for a number of another type, the database would cast the column row by row, and use no index.
+            return str(int(value))
         case "bigint" | "decimal" | "double", int() | Decimal() | float():
             return f"{text_literal(format(value, 'f') if isinstance(value, Decimal) else str(value))}::numeric"
         case "string", str():
