@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -10,7 +11,21 @@ from headgate.kit.db import Database
 from headgate.schema import METADATA
 from tests.support import mariadb, postgres, s3
 from tests.support.company import Company, company
+from tests.support.order import FromBothEnds, arrange
 from tests.support.spark import SharedSpark
+from tests.support.steps import Workshop, workshop
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin and end with what takes longest."""
+    arrange(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FromBothEnds | None:
+    """Share Spark's tests by file, from both ends of the list."""
+    return FromBothEnds(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.fixture(scope="session")
@@ -40,6 +55,21 @@ def shared_spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedSpa
     found = SharedSpark(tmp_path_factory.mktemp("spark"))
     yield found
     found.close()
+
+
+@pytest.fixture(scope="session")
+def shared_shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workshop]:
+    """The company, and a platform's Spark that may reach this machine. Each file of tests has tables of its own in it."""
+    folder = tmp_path_factory.mktemp("workshop")
+    for name in ("incoming", "out"):
+        (folder / name).mkdir()
+    settings = {
+        "outgoing": {"allow": ["127.0.0.1"]},
+        "sources": {"folders": [str(folder / "incoming")]},
+        "deliveries": {"folders": [str(folder / "out")]},
+    }
+    with workshop(folder, **settings) as found:
+        yield found
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])

@@ -9,16 +9,15 @@ import pytest
 from headgate.engine.errors import SqlFailed
 from headgate.worker.steps.context import StepFailed
 from tests.support.api import SECRET, USER, Api, Reply, rows, serving
-from tests.support.steps import Workshop, workshop
+from tests.support.steps import Workshop
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 READ = "tests.engine.rest_functions:read"
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workshop]:
-    with workshop(tmp_path_factory.mktemp("workshop"), outgoing={"allow": ["127.0.0.1"]}) as found:
-        yield found
+def shop(shared_shop: Workshop) -> Workshop:
+    return shared_shop
 
 
 @pytest.fixture

@@ -30,12 +30,12 @@ class Doorway:
 
     @contextmanager
     def leads_to(self, port: int) -> Iterator[None]:
-        """Lead to a port of this machine for a while."""
-        self._target = ("127.0.0.1", port)
+        """Lead to a port of this machine for a while, and then to where it led before."""
+        before, self._target = self._target, ("127.0.0.1", port)
         try:
             yield
         finally:
-            self._target = None
+            self._target = before
 
     def close(self) -> None:
         self._listener.close()
@@ -89,6 +89,12 @@ class SharedSpark:
     def cpu_seconds(self) -> float:
         """The processor time that they have used."""
         return sum(map(cpu_seconds, self.pids()))
+
+    def is_calm(self) -> bool:
+        """Whether they compute nothing, for a second."""
+        before = self.cpu_seconds()
+        time.sleep(1)
+        return self.cpu_seconds() - before < 0.5
 
     def close(self) -> None:
         self.member.close()

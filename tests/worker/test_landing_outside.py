@@ -18,7 +18,7 @@ from tests.catalog.support import MORE, ROWS, lake
 from tests.support.api import SECRET, Api, Reply, serving
 from tests.support.s3 import BUCKET, KEY_ID, REGION, S3Server
 from tests.support.s3 import SECRET as KEY
-from tests.support.steps import Running, Workshop, workshop
+from tests.support.steps import Running, Workshop
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -54,9 +54,8 @@ class Source:
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workshop]:
-    with workshop(tmp_path_factory.mktemp("workshop"), outgoing={"allow": ["127.0.0.1"]}) as found:
-        yield found
+def shop(shared_shop: Workshop) -> Workshop:
+    return shared_shop
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +15,15 @@ from headgate.pipelines.steps import RunNotebook, SaveStaged
 from headgate.worker.notebooks.staging import Staging
 from headgate.worker.steps import save_staged
 from headgate.worker.steps.context import Result, StepFailed
-from tests.support.steps import Running, Workshop, workshop
+from tests.support.steps import Running, Workshop
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 LONG, TEXT = "long", "string"
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workshop]:
-    with workshop(tmp_path_factory.mktemp("staged")) as found:
-        yield found
+def shop(shared_shop: Workshop) -> Workshop:
+    return shared_shop
 
 
 def stage(shop: Workshop, running: Running, name: str, /, *saves: bytes | pa.Table, **columns: str) -> None:

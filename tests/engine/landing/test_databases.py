@@ -73,11 +73,12 @@ class Maria(Source):
 
 
 @pytest.fixture
-def mariadb(shop: Workshop, maria: MariaDb) -> Maria:
-    maria.run(
+def mariadb(shop: Workshop, mariadb_server: MariaDb) -> Iterator[Maria]:
+    mariadb_server.run(
         "DROP DATABASE IF EXISTS shop", "CREATE DATABASE shop CHARACTER SET utf8mb4", "SET GLOBAL time_zone = '+05:00'"
     )
-    return Maria(shop, maria)
+    yield Maria(shop, mariadb_server)
+    mariadb_server.run("SET GLOBAL time_zone = 'SYSTEM'")
 
 
 def said(source: Source) -> str:
@@ -348,10 +349,11 @@ def begin(source: Source, name: str, **stream: Any) -> tuple[Running, "Future[Re
 
 
 def slow(postgres: Postgres) -> None:
-    """A table that takes long to read."""
+    """A table that takes many minutes to read: a moment for each few thousand rows."""
     postgres.run(
-        "CREATE FUNCTION shop.slow(n int) RETURNS int LANGUAGE sql VOLATILE AS 'SELECT n FROM pg_sleep(0.02)'",
-        "CREATE VIEW shop.slowly AS SELECT shop.slow(n) AS id FROM generate_series(1, 3000) n",
+        """CREATE FUNCTION shop.slow(n int) RETURNS int LANGUAGE plpgsql VOLATILE AS
+        'BEGIN IF n % 5000 = 0 THEN PERFORM pg_sleep(0.5); END IF; RETURN n; END'""",
+        "CREATE VIEW shop.slowly AS SELECT shop.slow(n) AS id FROM generate_series(1, 10000000) n",
     )
 
 

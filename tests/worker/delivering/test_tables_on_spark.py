@@ -3,7 +3,6 @@
 import base64
 import csv
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -21,7 +20,7 @@ from headgate.worker.steps import deliver
 from headgate.worker.steps.context import Endpoint, Result, StepFailed
 from tests.support.api import Reply, serving
 from tests.support.mariadb import MariaDb
-from tests.support.steps import Running, Workshop, workshop
+from tests.support.steps import Running, Workshop
 from tests.worker.delivering.support import asked, http, left_over, mysql, postgresql
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
@@ -60,15 +59,12 @@ FIRST = (1, False, 1, 0.25, 0.125, Decimal("142.8571"), 'größer "1" 🌊', b"b
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workshop]:
-    out = tmp_path_factory.mktemp("out")
-    allowed = {"outgoing": {"allow": ["127.0.0.1"]}, "deliveries": {"folders": [str(out)]}}
-    with workshop(tmp_path_factory.mktemp("tables"), **allowed) as found:
-        found.rows(f"CREATE TABLE raw.everything AS {EVERYTHING}")
-        found.rows("CREATE TABLE raw.many AS SELECT id, id % 7 AS kind FROM range(0, 100000, 1, 6)")
-        found.rows("CREATE TABLE raw.empty (id BIGINT, `=name` STRING)")
-        found.rows(f"CREATE TABLE raw.texts AS SELECT * FROM VALUES {TEXTS} AS t(id, text)")
-        yield found
+def shop(shared_shop: Workshop) -> Workshop:
+    shared_shop.rows(f"CREATE TABLE raw.everything AS {EVERYTHING}")
+    shared_shop.rows("CREATE TABLE raw.many AS SELECT id, id % 7 AS kind FROM range(0, 100000, 1, 6)")
+    shared_shop.rows("CREATE TABLE raw.empty (id BIGINT, `=name` STRING)")
+    shared_shop.rows(f"CREATE TABLE raw.texts AS SELECT * FROM VALUES {TEXTS} AS t(id, text)")
+    return shared_shop
 
 
 def delivered(shop: Workshop, endpoint: Endpoint, table: str, **sending: Any) -> tuple[Result, Running]:
