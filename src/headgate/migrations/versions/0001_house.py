@@ -1,46 +1,37 @@
 """The house: everything that access needs to know"""
 
 from datetime import UTC, datetime
-from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
 
+from headgate.migrations.columns import TIME, column, text
+
 revision = "0001"
 down_revision = None
 
-_TIME = sa.DateTime(timezone=True)
 _COUNTER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-
-
-def _text(length: int) -> sa.types.TypeEngine[str]:
-    """Text that both databases sort and compare by code point."""
-    return sa.String(length).with_variant(sa.String(length, collation="C"), "postgresql")
-
-
-def _column(name: str, kind: Any, *more: Any, nullable: bool = False, **options: Any) -> sa.Column[Any]:
-    return sa.Column(name, kind, *more, nullable=nullable, **options)
 
 
 def upgrade() -> None:
     """Go to this version."""
     op.create_table(
         "audit_events",
-        _column("id", _COUNTER, autoincrement=True),
-        _column("at", _TIME),
-        _column("event", _text(40)),
-        _column("actor_id", _text(32), nullable=True),
-        _column("token_id", _text(32), nullable=True),
-        _column("request_id", _text(64), nullable=True),
-        _column("action", _text(40), nullable=True),
-        _column("kind", _text(40), nullable=True),
-        _column("resource_id", _text(32), nullable=True),
-        _column("allowed", sa.Boolean()),
-        _column("via", sa.JSON()),
-        _column("before", sa.JSON(), nullable=True),
-        _column("after", sa.JSON(), nullable=True),
-        _column("seal_number", sa.BigInteger(), nullable=True),
-        _column("seal", _text(64), nullable=True),
+        column("id", _COUNTER, autoincrement=True),
+        column("at", TIME),
+        column("event", text(40)),
+        column("actor_id", text(32), nullable=True),
+        column("token_id", text(32), nullable=True),
+        column("request_id", text(64), nullable=True),
+        column("action", text(40), nullable=True),
+        column("kind", text(40), nullable=True),
+        column("resource_id", text(32), nullable=True),
+        column("allowed", sa.Boolean()),
+        column("via", sa.JSON()),
+        column("before", sa.JSON(), nullable=True),
+        column("after", sa.JSON(), nullable=True),
+        column("seal_number", sa.BigInteger(), nullable=True),
+        column("seal", text(64), nullable=True),
         sa.PrimaryKeyConstraint("id", name="pk_audit_events"),
         sqlite_autoincrement=True,
     )
@@ -51,52 +42,52 @@ def upgrade() -> None:
 
     op.create_table(
         "contexts",
-        _column("id", _text(32)),
-        _column("name", _text(200)),
-        _column("name_key", _text(800)),
-        _column("created_at", _TIME),
+        column("id", text(32)),
+        column("name", text(200)),
+        column("name_key", text(800)),
+        column("created_at", TIME),
         sa.PrimaryKeyConstraint("id", name="pk_contexts"),
         sa.UniqueConstraint("name_key", name="uq_contexts_name_key"),
     )
     op.create_table(
         "leases",
-        _column("name", _text(40)),
-        _column("holder", _text(80)),
-        _column("fence", sa.BigInteger()),
-        _column("expires_at", _TIME),
+        column("name", text(40)),
+        column("holder", text(80)),
+        column("fence", sa.BigInteger()),
+        column("expires_at", TIME),
         sa.PrimaryKeyConstraint("name", name="pk_leases"),
     )
     op.create_table(
         "organization",
-        _column("id", sa.Integer(), autoincrement=False),
-        _column("name", _text(200)),
-        _column("plan", _text(40)),
-        _column("invites", _text(40)),
+        column("id", sa.Integer(), autoincrement=False),
+        column("name", text(200)),
+        column("plan", text(40)),
+        column("invites", text(40)),
         sa.CheckConstraint("invites IN ('by-role', 'admins-only')", name="ck_organization_invites"),
         sa.CheckConstraint("plan IN ('starter', 'growth', 'custom')", name="ck_organization_plan"),
         sa.CheckConstraint("id = 1", name="ck_organization_one_row"),
         sa.PrimaryKeyConstraint("id", name="pk_organization"),
     )
-    op.create_table("principals", _column("id", _text(32)), sa.PrimaryKeyConstraint("id", name="pk_principals"))
+    op.create_table("principals", column("id", text(32)), sa.PrimaryKeyConstraint("id", name="pk_principals"))
     op.create_table(
         "groups",
-        _column("id", _text(32)),
-        _column("name", _text(200)),
-        _column("name_key", _text(800)),
-        _column("created_at", _TIME),
+        column("id", text(32)),
+        column("name", text(200)),
+        column("name_key", text(800)),
+        column("created_at", TIME),
         sa.ForeignKeyConstraint(["id"], ["principals.id"], name="fk_groups_id", ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name="pk_groups"),
         sa.UniqueConstraint("name_key", name="uq_groups_name_key"),
     )
     op.create_table(
         "members",
-        _column("id", _text(32)),
-        _column("name", _text(200)),
-        _column("name_key", _text(800)),
-        _column("role", _text(40)),
-        _column("scope", _text(40)),
-        _column("created_at", _TIME),
-        _column("removed_at", _TIME, nullable=True),
+        column("id", text(32)),
+        column("name", text(200)),
+        column("name_key", text(800)),
+        column("role", text(40)),
+        column("scope", text(40)),
+        column("created_at", TIME),
+        column("removed_at", TIME, nullable=True),
         sa.CheckConstraint("role IN ('owner', 'admin', 'technical', 'business')", name="ck_members_role"),
         sa.CheckConstraint("scope IN ('entire', 'selected')", name="ck_members_scope"),
         sa.ForeignKeyConstraint(["id"], ["principals.id"], name="fk_members_id"),
@@ -107,8 +98,8 @@ def upgrade() -> None:
 
     op.create_table(
         "group_members",
-        _column("group_id", _text(32)),
-        _column("member_id", _text(32)),
+        column("group_id", text(32)),
+        column("member_id", text(32)),
         sa.ForeignKeyConstraint(["group_id"], ["groups.id"], name="fk_group_members_group_id", ondelete="CASCADE"),
         sa.ForeignKeyConstraint(["member_id"], ["members.id"], name="fk_group_members_member_id"),
         sa.PrimaryKeyConstraint("group_id", "member_id", name="pk_group_members"),
@@ -117,8 +108,8 @@ def upgrade() -> None:
 
     op.create_table(
         "member_contexts",
-        _column("member_id", _text(32)),
-        _column("context_id", _text(32)),
+        column("member_id", text(32)),
+        column("context_id", text(32)),
         sa.ForeignKeyConstraint(["context_id"], ["contexts.id"], name="fk_member_contexts_context_id"),
         sa.ForeignKeyConstraint(["member_id"], ["members.id"], name="fk_member_contexts_member_id"),
         sa.PrimaryKeyConstraint("member_id", "context_id", name="pk_member_contexts"),
@@ -127,8 +118,8 @@ def upgrade() -> None:
 
     op.create_table(
         "member_security_roles",
-        _column("member_id", _text(32)),
-        _column("security_role", _text(40)),
+        column("member_id", text(32)),
+        column("security_role", text(40)),
         sa.CheckConstraint(
             "security_role IN ('tenant_admin', 'data_admin', 'space_creator')",
             name="ck_member_security_roles_security_role",
@@ -138,15 +129,15 @@ def upgrade() -> None:
     )
     op.create_table(
         "resources",
-        _column("id", _text(32)),
-        _column("kind", _text(40)),
-        _column("namespace", _text(40)),
-        _column("scope_id", _text(32)),
-        _column("name", _text(200)),
-        _column("name_key", _text(800)),
-        _column("created_at", _TIME),
-        _column("updated_at", _TIME),
-        _column("created_by_id", _text(32), nullable=True),
+        column("id", text(32)),
+        column("kind", text(40)),
+        column("namespace", text(40)),
+        column("scope_id", text(32)),
+        column("name", text(200)),
+        column("name_key", text(800)),
+        column("created_at", TIME),
+        column("updated_at", TIME),
+        column("created_by_id", text(32), nullable=True),
         sa.ForeignKeyConstraint(["created_by_id"], ["members.id"], name="fk_resources_created_by_id"),
         sa.PrimaryKeyConstraint("id", name="pk_resources"),
     )
@@ -155,16 +146,16 @@ def upgrade() -> None:
 
     op.create_table(
         "tokens",
-        _column("id", _text(32)),
-        _column("member_id", _text(32)),
-        _column("name", _text(200)),
-        _column("digest", _text(64)),
-        _column("read_only", sa.Boolean()),
-        _column("listed", sa.Boolean()),
-        _column("created_at", _TIME),
-        _column("expires_at", _TIME, nullable=True),
-        _column("last_used_at", _TIME, nullable=True),
-        _column("revoked_at", _TIME, nullable=True),
+        column("id", text(32)),
+        column("member_id", text(32)),
+        column("name", text(200)),
+        column("digest", text(64)),
+        column("read_only", sa.Boolean()),
+        column("listed", sa.Boolean()),
+        column("created_at", TIME),
+        column("expires_at", TIME, nullable=True),
+        column("last_used_at", TIME, nullable=True),
+        column("revoked_at", TIME, nullable=True),
         sa.ForeignKeyConstraint(["member_id"], ["members.id"], name="fk_tokens_member_id"),
         sa.PrimaryKeyConstraint("id", name="pk_tokens"),
         sa.UniqueConstraint("digest", name="uq_tokens_digest"),
@@ -173,13 +164,13 @@ def upgrade() -> None:
 
     op.create_table(
         "audience",
-        _column("resource_id", _text(32)),
-        _column("key", _text(80)),
-        _column("name_key", _text(800)),
-        _column("created_at", _TIME),
-        _column("updated_at", _TIME),
-        _column("creator_key", _text(800)),
-        _column("expires_at", _TIME, nullable=True),
+        column("resource_id", text(32)),
+        column("key", text(80)),
+        column("name_key", text(800)),
+        column("created_at", TIME),
+        column("updated_at", TIME),
+        column("creator_key", text(800)),
+        column("expires_at", TIME, nullable=True),
         sa.ForeignKeyConstraint(["resource_id"], ["resources.id"], name="fk_audience_resource_id", ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("resource_id", "key", name="pk_audience"),
         sqlite_with_rowid=False,
@@ -191,22 +182,22 @@ def upgrade() -> None:
 
     op.create_table(
         "destinations",
-        _column("id", _text(32)),
-        _column("deleted_at", _TIME, nullable=True),
-        _column("shared_for_use", sa.Boolean()),
-        _column("shared_for_maintenance", sa.Boolean()),
+        column("id", text(32)),
+        column("deleted_at", TIME, nullable=True),
+        column("shared_for_use", sa.Boolean()),
+        column("shared_for_maintenance", sa.Boolean()),
         sa.ForeignKeyConstraint(["id"], ["resources.id"], name="fk_destinations_id", ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name="pk_destinations"),
     )
     op.create_table(
         "grants",
-        _column("id", _text(32)),
-        _column("resource_id", _text(32)),
-        _column("grantee_id", _text(32)),
-        _column("level", sa.SmallInteger()),
-        _column("expires_at", _TIME, nullable=True),
-        _column("created_at", _TIME),
-        _column("created_by_id", _text(32), nullable=True),
+        column("id", text(32)),
+        column("resource_id", text(32)),
+        column("grantee_id", text(32)),
+        column("level", sa.SmallInteger()),
+        column("expires_at", TIME, nullable=True),
+        column("created_at", TIME),
+        column("created_by_id", text(32), nullable=True),
         sa.CheckConstraint("level BETWEEN 1 AND 3", name="ck_grants_level"),
         sa.ForeignKeyConstraint(["created_by_id"], ["members.id"], name="fk_grants_created_by_id"),
         sa.ForeignKeyConstraint(["grantee_id"], ["principals.id"], name="fk_grants_grantee_id", ondelete="CASCADE"),
@@ -219,21 +210,21 @@ def upgrade() -> None:
 
     op.create_table(
         "integrations",
-        _column("id", _text(32)),
+        column("id", text(32)),
         sa.ForeignKeyConstraint(["id"], ["resources.id"], name="fk_integrations_id", ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name="pk_integrations"),
     )
     op.create_table(
         "layers",
-        _column("id", _text(32)),
+        column("id", text(32)),
         sa.ForeignKeyConstraint(["id"], ["resources.id"], name="fk_layers_id", ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name="pk_layers"),
     )
     op.create_table(
         "owners",
-        _column("resource_id", _text(32)),
-        _column("member_id", _text(32)),
-        _column("ownership", _text(40)),
+        column("resource_id", text(32)),
+        column("member_id", text(32)),
+        column("ownership", text(40)),
         sa.CheckConstraint("ownership IN ('owner', 'technical', 'business')", name="ck_owners_ownership"),
         sa.ForeignKeyConstraint(["member_id"], ["members.id"], name="fk_owners_member_id"),
         sa.ForeignKeyConstraint(["resource_id"], ["resources.id"], name="fk_owners_resource_id", ondelete="CASCADE"),
@@ -243,8 +234,8 @@ def upgrade() -> None:
 
     op.create_table(
         "resource_contexts",
-        _column("resource_id", _text(32)),
-        _column("context_id", _text(32)),
+        column("resource_id", text(32)),
+        column("context_id", text(32)),
         sa.ForeignKeyConstraint(["context_id"], ["contexts.id"], name="fk_resource_contexts_context_id"),
         sa.ForeignKeyConstraint(
             ["resource_id"], ["resources.id"], name="fk_resource_contexts_resource_id", ondelete="CASCADE"
@@ -255,8 +246,8 @@ def upgrade() -> None:
 
     op.create_table(
         "runs",
-        _column("id", _text(32)),
-        _column("parent_id", _text(32)),
+        column("id", text(32)),
+        column("parent_id", text(32)),
         sa.ForeignKeyConstraint(["id"], ["resources.id"], name="fk_runs_id", ondelete="CASCADE"),
         sa.ForeignKeyConstraint(["parent_id"], ["resources.id"], name="fk_runs_parent_id", ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name="pk_runs"),
@@ -265,8 +256,8 @@ def upgrade() -> None:
 
     op.create_table(
         "saved_queries",
-        _column("id", _text(32)),
-        _column("author_id", _text(32), nullable=True),
+        column("id", text(32)),
+        column("author_id", text(32), nullable=True),
         sa.ForeignKeyConstraint(["author_id"], ["members.id"], name="fk_saved_queries_author_id"),
         sa.ForeignKeyConstraint(["id"], ["resources.id"], name="fk_saved_queries_id", ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name="pk_saved_queries"),
@@ -275,9 +266,9 @@ def upgrade() -> None:
 
     op.create_table(
         "spaces",
-        _column("id", _text(32)),
-        _column("owner_id", _text(32), nullable=True),
-        _column("personal", sa.Boolean()),
+        column("id", text(32)),
+        column("owner_id", text(32), nullable=True),
+        column("personal", sa.Boolean()),
         sa.ForeignKeyConstraint(["id"], ["resources.id"], name="fk_spaces_id", ondelete="CASCADE"),
         sa.ForeignKeyConstraint(["owner_id"], ["members.id"], name="fk_spaces_owner_id"),
         sa.PrimaryKeyConstraint("id", name="pk_spaces"),
@@ -286,16 +277,16 @@ def upgrade() -> None:
 
     op.create_table(
         "storages",
-        _column("id", _text(32)),
-        _column("shared_for_use", sa.Boolean()),
-        _column("shared_for_maintenance", sa.Boolean()),
+        column("id", text(32)),
+        column("shared_for_use", sa.Boolean()),
+        column("shared_for_maintenance", sa.Boolean()),
         sa.ForeignKeyConstraint(["id"], ["resources.id"], name="fk_storages_id", ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name="pk_storages"),
     )
     op.create_table(
         "token_reach",
-        _column("token_id", _text(32)),
-        _column("resource_id", _text(32)),
+        column("token_id", text(32)),
+        column("resource_id", text(32)),
         sa.ForeignKeyConstraint(
             ["resource_id"], ["resources.id"], name="fk_token_reach_resource_id", ondelete="CASCADE"
         ),
@@ -304,10 +295,10 @@ def upgrade() -> None:
     )
     op.create_table(
         "triggers",
-        _column("id", _text(32)),
-        _column("kind", _text(40)),
-        _column("parent_id", _text(32)),
-        _column("author_id", _text(32), nullable=True),
+        column("id", text(32)),
+        column("kind", text(40)),
+        column("parent_id", text(32)),
+        column("author_id", text(32), nullable=True),
         sa.CheckConstraint(
             "kind IN ('data_mart_trigger', 'report_trigger', 'pipeline_trigger')", name="ck_triggers_kind"
         ),
@@ -321,12 +312,12 @@ def upgrade() -> None:
 
     op.create_table(
         "data_marts",
-        _column("id", _text(32)),
-        _column("storage_id", _text(32), nullable=True),
-        _column("published", sa.Boolean()),
-        _column("acts_for_id", _text(32), nullable=True),
-        _column("shared_for_use", sa.Boolean()),
-        _column("shared_for_maintenance", sa.Boolean()),
+        column("id", text(32)),
+        column("storage_id", text(32), nullable=True),
+        column("published", sa.Boolean()),
+        column("acts_for_id", text(32), nullable=True),
+        column("shared_for_use", sa.Boolean()),
+        column("shared_for_maintenance", sa.Boolean()),
         sa.ForeignKeyConstraint(["acts_for_id"], ["members.id"], name="fk_data_marts_acts_for_id"),
         sa.ForeignKeyConstraint(["id"], ["resources.id"], name="fk_data_marts_id", ondelete="CASCADE"),
         sa.ForeignKeyConstraint(["storage_id"], ["storages.id"], name="fk_data_marts_storage_id"),
@@ -337,8 +328,8 @@ def upgrade() -> None:
 
     op.create_table(
         "gateways",
-        _column("id", _text(32)),
-        _column("space_id", _text(32)),
+        column("id", text(32)),
+        column("space_id", text(32)),
         sa.ForeignKeyConstraint(["id"], ["resources.id"], name="fk_gateways_id", ondelete="CASCADE"),
         sa.ForeignKeyConstraint(["space_id"], ["spaces.id"], name="fk_gateways_space_id"),
         sa.PrimaryKeyConstraint("id", name="pk_gateways"),
@@ -347,9 +338,9 @@ def upgrade() -> None:
 
     op.create_table(
         "lake_items",
-        _column("id", _text(32)),
-        _column("kind", _text(40)),
-        _column("layer_id", _text(32)),
+        column("id", text(32)),
+        column("kind", text(40)),
+        column("layer_id", text(32)),
         sa.CheckConstraint("kind IN ('table', 'volume')", name="ck_lake_items_kind"),
         sa.ForeignKeyConstraint(["id"], ["resources.id"], name="fk_lake_items_id", ondelete="CASCADE"),
         sa.ForeignKeyConstraint(["layer_id"], ["layers.id"], name="fk_lake_items_layer_id"),
@@ -359,9 +350,9 @@ def upgrade() -> None:
 
     op.create_table(
         "space_members",
-        _column("space_id", _text(32)),
-        _column("principal_id", _text(32)),
-        _column("space_role", _text(40)),
+        column("space_id", text(32)),
+        column("principal_id", text(32)),
+        column("space_role", text(40)),
         sa.CheckConstraint(
             "space_role IN ('can_view', 'can_view_data', 'can_consume_data', 'can_manage', 'can_operate', 'can_edit')",
             name="ck_space_members_space_role",
@@ -376,10 +367,10 @@ def upgrade() -> None:
 
     op.create_table(
         "connections",
-        _column("id", _text(32)),
-        _column("space_id", _text(32)),
-        _column("owner_id", _text(32), nullable=True),
-        _column("gateway_id", _text(32), nullable=True),
+        column("id", text(32)),
+        column("space_id", text(32)),
+        column("owner_id", text(32), nullable=True),
+        column("gateway_id", text(32), nullable=True),
         sa.ForeignKeyConstraint(["gateway_id"], ["gateways.id"], name="fk_connections_gateway_id"),
         sa.ForeignKeyConstraint(["id"], ["resources.id"], name="fk_connections_id", ondelete="CASCADE"),
         sa.ForeignKeyConstraint(["owner_id"], ["members.id"], name="fk_connections_owner_id"),
@@ -392,10 +383,10 @@ def upgrade() -> None:
 
     op.create_table(
         "reports",
-        _column("id", _text(32)),
-        _column("data_mart_id", _text(32)),
-        _column("destination_id", _text(32), nullable=True),
-        _column("acts_for_id", _text(32), nullable=True),
+        column("id", text(32)),
+        column("data_mart_id", text(32)),
+        column("destination_id", text(32), nullable=True),
+        column("acts_for_id", text(32), nullable=True),
         sa.ForeignKeyConstraint(["acts_for_id"], ["members.id"], name="fk_reports_acts_for_id"),
         sa.ForeignKeyConstraint(["data_mart_id"], ["data_marts.id"], name="fk_reports_data_mart_id"),
         sa.ForeignKeyConstraint(["destination_id"], ["destinations.id"], name="fk_reports_destination_id"),
@@ -408,12 +399,12 @@ def upgrade() -> None:
 
     op.create_table(
         "table_refs",
-        _column("resource_id", _text(32)),
-        _column("mode", _text(40)),
-        _column("ref", _text(300)),
-        _column("item_id", _text(32), nullable=True),
-        _column("layer_id", _text(32), nullable=True),
-        _column("enabled", sa.Boolean()),
+        column("resource_id", text(32)),
+        column("mode", text(40)),
+        column("ref", text(300)),
+        column("item_id", text(32), nullable=True),
+        column("layer_id", text(32), nullable=True),
+        column("enabled", sa.Boolean()),
         sa.CheckConstraint("mode IN ('read', 'write')", name="ck_table_refs_mode"),
         sa.ForeignKeyConstraint(["item_id"], ["lake_items.id"], name="fk_table_refs_item_id", ondelete="SET NULL"),
         sa.ForeignKeyConstraint(["layer_id"], ["layers.id"], name="fk_table_refs_layer_id", ondelete="SET NULL"),
@@ -427,10 +418,10 @@ def upgrade() -> None:
 
     op.create_table(
         "projects",
-        _column("id", _text(32)),
-        _column("space_id", _text(32)),
-        _column("owner_id", _text(32), nullable=True),
-        _column("target_id", _text(32), nullable=True),
+        column("id", text(32)),
+        column("space_id", text(32)),
+        column("owner_id", text(32), nullable=True),
+        column("target_id", text(32), nullable=True),
         sa.ForeignKeyConstraint(["id"], ["resources.id"], name="fk_projects_id", ondelete="CASCADE"),
         sa.ForeignKeyConstraint(["owner_id"], ["members.id"], name="fk_projects_owner_id"),
         sa.ForeignKeyConstraint(["space_id"], ["spaces.id"], name="fk_projects_space_id"),
@@ -443,13 +434,13 @@ def upgrade() -> None:
 
     op.create_table(
         "pipelines",
-        _column("id", _text(32)),
-        _column("pipeline_kind", _text(40)),
-        _column("project_id", _text(32), nullable=True),
-        _column("output_layer_id", _text(32), nullable=True),
-        _column("destination_id", _text(32), nullable=True),
-        _column("acts_for_id", _text(32), nullable=True),
-        _column("owner_id", _text(32), nullable=True),
+        column("id", text(32)),
+        column("pipeline_kind", text(40)),
+        column("project_id", text(32), nullable=True),
+        column("output_layer_id", text(32), nullable=True),
+        column("destination_id", text(32), nullable=True),
+        column("acts_for_id", text(32), nullable=True),
+        column("owner_id", text(32), nullable=True),
         sa.CheckConstraint(
             "pipeline_kind IN ('source', 'query', 'notebook', 'history', 'delivery')", name="ck_pipelines_pipeline_kind"
         ),
@@ -468,8 +459,8 @@ def upgrade() -> None:
 
     op.create_table(
         "pipeline_connections",
-        _column("pipeline_id", _text(32)),
-        _column("connection_id", _text(32)),
+        column("pipeline_id", text(32)),
+        column("connection_id", text(32)),
         sa.ForeignKeyConstraint(["connection_id"], ["connections.id"], name="fk_pipeline_connections_connection_id"),
         sa.ForeignKeyConstraint(
             ["pipeline_id"], ["pipelines.id"], name="fk_pipeline_connections_pipeline_id", ondelete="CASCADE"
