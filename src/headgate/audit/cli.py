@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from headgate.cli.output import FAILED, Json, print_json, print_table, told
+from headgate.cli.output import FAILED, Json, print_json, told
+from headgate.cli.pages import Cursor, print_page
 
 app = typer.Typer(help="The audit log.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -17,7 +18,7 @@ def list_events(
     resource: Annotated[str | None, typer.Option(help="Only about this resource: kind:name, or an id.")] = None,
     event: Annotated[str | None, typer.Option(help="Only of this sort, such as access.denied.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=200, help="How many, newest first.")] = 50,
-    cursor: Annotated[str | None, typer.Option(help="From the page before.")] = None,
+    cursor: Cursor = None,
     as_json: Json = False,
 ) -> None:
     """List what was decided and changed, newest first."""
@@ -25,14 +26,9 @@ def list_events(
 
     with connect() as client:
         found = client.get("/api/audit", actor=actor, resource=resource, event=event, limit=limit, cursor=cursor)
-    if as_json:
-        print_json(found)
-        return
     columns = ("id", "at", "event", "actor", "action", "kind", "resource", "allowed", "via", "sealed")
     rows = [{**item, "actor": item["actor_name"] or item["actor"]} for item in found["items"]]
-    print_table(columns, ([row[column] for column in columns] for row in rows))
-    if found["next_cursor"]:
-        print(f"more: --cursor {found['next_cursor']}")
+    print_page(found, columns, ([row[column] for column in columns] for row in rows), as_json=as_json)
 
 
 @app.command()

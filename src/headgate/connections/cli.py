@@ -5,9 +5,9 @@ from typing import Annotated
 import typer
 
 from headgate.cli.output import Json, told
+from headgate.cli.pages import Cursor, Limit, Prefix, print_page
 from headgate.places import shared_cli as commands
 from headgate.places.shared_cli import ApiPath, Forget, Kind, Most, Pattern, Place, Secret, Set
-from headgate.spaces.cli import Cursor, Limit, Prefix
 
 app = typer.Typer(
     help="Connections to databases, APIs, files and catalogs.", no_args_is_help=True, rich_markup_mode=None
@@ -21,7 +21,6 @@ Named = Annotated[str, typer.Argument(metavar="CONNECTION", help="The connection
 def list_connections(prefix: Prefix = "", limit: Limit = 50, cursor: Cursor = None, as_json: Json = False) -> None:
     """List the connections of the spaces in which you have a role."""
     from headgate.cli.client import connect
-    from headgate.lakehouse.shared_cli import page
 
     with connect() as client:
         found = client.get("/api/connections", prefix=prefix, limit=limit, cursor=cursor)
@@ -37,7 +36,7 @@ def list_connections(prefix: Prefix = "", limit: Limit = 50, cursor: Cursor = No
         for one in found["items"]
     )
     columns = ("name", "kind", "space", "owner", "you can", "id")
-    page(found, columns, rows, "There is no connection that you may see.", as_json=as_json)
+    print_page(found, columns, rows, "There is no connection that you may see.", as_json=as_json)
 
 
 @app.command()

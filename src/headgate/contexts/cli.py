@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from headgate.cli.output import Json, print_json, print_table, told
+from headgate.cli.output import Json, told
+from headgate.cli.pages import Cursor, Limit, Prefix, print_page
 from headgate.organization import named_cli as named
 
 app = typer.Typer(
@@ -18,9 +19,9 @@ Context = Annotated[str, typer.Argument(help="The context, by name or id.")]
 @app.command("list")
 @told
 def list_contexts(
-    prefix: Annotated[str, typer.Option(help="Only names that begin like this.")] = "",
-    limit: Annotated[int, typer.Option(min=1, max=200, help="How many on a page.")] = 50,
-    cursor: Annotated[str | None, typer.Option(help="From the page before.")] = None,
+    prefix: Prefix = "",
+    limit: Limit = 50,
+    cursor: Cursor = None,
     as_json: Json = False,
 ) -> None:
     """List the contexts; who manages contexts also sees to how much each is attached."""
@@ -28,14 +29,9 @@ def list_contexts(
 
     with connect() as client:
         found = client.get(PATH, prefix=prefix, limit=limit, cursor=cursor)
-    if as_json:
-        print_json(found)
-        return
     columns = ("name", "resources", "members", "invitations", "id")
     rows = ([item[column] for column in columns] for item in found["items"])
-    print_table(columns, rows, empty="There is no such context.")
-    if found["next_cursor"]:
-        print(f"more: --cursor {found['next_cursor']}")
+    print_page(found, columns, rows, "There is no such context.", as_json=as_json)
 
 
 @app.command()

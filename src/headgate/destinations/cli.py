@@ -5,9 +5,9 @@ from typing import Annotated
 import typer
 
 from headgate.cli.output import Json, told
+from headgate.cli.pages import Cursor, Limit, Prefix, print_page
 from headgate.places import shared_cli as commands
 from headgate.places.shared_cli import ApiPath, Forget, Kind, Place, Secret, Set
-from headgate.spaces.cli import Cursor, Limit, Prefix
 
 app = typer.Typer(
     help="Destinations, which deliveries and reports are sent to.", no_args_is_help=True, rich_markup_mode=None
@@ -29,7 +29,6 @@ def list_destinations(
 ) -> None:
     """List the destinations that you own, or that are shared with you."""
     from headgate.cli.client import connect
-    from headgate.lakehouse.shared_cli import page
 
     with connect() as client:
         found = client.get("/api/destinations", deleted=deleted, prefix=prefix, limit=limit, cursor=cursor)
@@ -38,7 +37,7 @@ def list_destinations(
         for one in found["items"]
     )
     columns = ("name", "kind", "owners", "you can", "id")
-    page(found, columns, rows, "There is no destination that you may see.", as_json=as_json)
+    print_page(found, columns, rows, "There is no destination that you may see.", as_json=as_json)
 
 
 @app.command()

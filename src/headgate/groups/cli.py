@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from headgate.cli.output import Json, print_json, print_table, told
+from headgate.cli.pages import Cursor, Limit, Prefix, print_more, print_page
 from headgate.organization import named_cli as named
 from headgate.organization.named_cli import id_of
 
@@ -13,14 +14,12 @@ app = typer.Typer(help="Groups of members.", no_args_is_help=True, rich_markup_m
 PATH = "/api/groups"
 Group = Annotated[str, typer.Argument(help="The group, by name or id.")]
 Members = Annotated[list[str], typer.Argument(help="Members, by name or id.")]
-Limit = Annotated[int, typer.Option(min=1, max=200, help="How many on a page.")]
-Cursor = Annotated[str | None, typer.Option(help="From the page before.")]
 
 
 @app.command("list")
 @told
 def list_groups(
-    prefix: Annotated[str, typer.Option(help="Only names that begin like this.")] = "",
+    prefix: Prefix = "",
     limit: Limit = 50,
     cursor: Cursor = None,
     as_json: Json = False,
@@ -30,13 +29,8 @@ def list_groups(
 
     with connect() as client:
         found = client.get(PATH, prefix=prefix, limit=limit, cursor=cursor)
-    if as_json:
-        print_json(found)
-        return
     rows = ((item["name"], item["members"], item["built_in"], item["id"]) for item in found["items"])
-    print_table(("name", "members", "built in", "id"), rows, empty="There is no such group.")
-    if found["next_cursor"]:
-        print(f"more: --cursor {found['next_cursor']}")
+    print_page(found, ("name", "members", "built in", "id"), rows, "There is no such group.", as_json=as_json)
 
 
 @app.command()
@@ -56,8 +50,7 @@ def show(group: Group, limit: Limit = 50, cursor: Cursor = None, as_json: Json =
         print("Its members are shown to those in it, and to who manages groups.")
         return
     print_table(("member", "id"), ((one["name"], one["id"]) for one in found["members"]), empty="Nobody is in it.")
-    if found["next_cursor"]:
-        print(f"more: --cursor {found['next_cursor']}")
+    print_more(found)
 
 
 @app.command()

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from headgate.cli.output import Json, print_json, told
-from headgate.lakehouse.shared_cli import Cursor, Limit, page
+from headgate.cli.pages import Cursor, Limit, print_page
 
 app = typer.Typer(help="What was deleted and can be restored.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -21,7 +21,7 @@ def list_deleted(limit: Limit = 50, cursor: Cursor = None, as_json: Json = False
     with connect() as client:
         found = client.get(PATH, limit=limit, cursor=cursor)
     columns = ("name", "kind", "deleted", "by", "restore until", "id")
-    page(found, columns, map(_row, found["items"]), "There is nothing that you may restore.", as_json=as_json)
+    print_page(found, columns, map(_row, found["items"]), "There is nothing that you may restore.", as_json=as_json)
 
 
 def _row(one: dict[str, Any]) -> tuple[Any, ...]:

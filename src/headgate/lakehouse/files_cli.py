@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headgate.cli.output import Json, print_json, print_table, told
+from headgate.cli.output import Json, print_json, told
+from headgate.cli.pages import Cursor, Limit, print_page
 from headgate.cli.words import Sends
 
 if TYPE_CHECKING:
@@ -116,8 +117,8 @@ def files(
     folders: Annotated[
         bool, typer.Option("--folders", help="Show what lies behind the next slash as a folder.")
     ] = False,
-    limit: Annotated[int, typer.Option(min=1, max=200, help="How many on a page.")] = 50,
-    cursor: Annotated[str | None, typer.Option(help="From the page before.")] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
     as_json: Json = False,
 ) -> None:
     """List the files of a volume."""
@@ -127,16 +128,11 @@ def files(
     query = {"prefix": prefix, "limit": limit, "cursor": cursor, "delimiter": "/" if folders else None}
     with connect() as client:
         found = client.get(f"/api/volumes/{client.transfer.volume_id(volume)}/files", **query)
-    if as_json:
-        print_json(found)
-        return
     entries = [(folder, None, None, None) for folder in found["folders"]]
     for item in found["items"]:
         creator = item["created_by"]["name"] if item["created_by"] else None
         entries.append((item["path"], item["size"], item["created_at"], creator))
-    print_table(("path", "bytes", "created", "by"), sorted(entries), empty="There are no files.")
-    if found["next_cursor"]:
-        print(f"more: --cursor {found['next_cursor']}")
+    print_page(found, ("path", "bytes", "created", "by"), sorted(entries), "There are no files.", as_json=as_json)
 
 
 @told

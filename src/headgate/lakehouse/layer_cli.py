@@ -5,8 +5,9 @@ from typing import Annotated
 import typer
 
 from headgate.cli.output import Json, told
+from headgate.cli.pages import Cursor, Limit, Prefix
 from headgate.lakehouse import shared_cli as commands
-from headgate.lakehouse.shared_cli import Cursor, Description, Limit, Prefix, Title
+from headgate.lakehouse.shared_cli import Description, Title
 
 app = typer.Typer(help="Layers of the lakehouse.", no_args_is_help=True, rich_markup_mode=None)
 

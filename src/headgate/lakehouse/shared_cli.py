@@ -1,16 +1,14 @@
 """What the commands on layers, tables and volumes share: each is found by its name, with its layer's, or by its id."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 
 from headgate.cli.output import print_json, print_table
+from headgate.cli.pages import print_page
 
-Prefix = Annotated[str, typer.Option(help="Only names that begin like this.")]
 Layer = Annotated[str | None, typer.Option(help="Only those of this layer, by name or id.")]
-Limit = Annotated[int, typer.Option(min=1, max=200, help="How many on a page.")]
-Cursor = Annotated[str | None, typer.Option(help="From the page before.")]
 Title = Annotated[str | None, typer.Option(help="A title, for people; an empty one takes it away.")]
 Description = Annotated[str | None, typer.Option(help="A description; an empty one takes it away.")]
 
@@ -36,17 +34,8 @@ def listing(kind: str, *, as_json: bool, **query: Any) -> None:
     with connect() as client:
         found = client.get(f"/api/{kind}s", **query)
     rows = ((one["name"], one["title"], one["allowed"], one["id"]) for one in found["items"])
-    page(found, ("name", "title", "you can", "id"), rows, f"There is no {kind} that you may see.", as_json=as_json)
-
-
-def page(found: Any, columns: Sequence[str], rows: Iterable[Sequence[Any]], empty: str, *, as_json: bool) -> None:
-    """Print a page of a list, and how to get the next."""
-    if as_json:
-        print_json(found)
-        return
-    print_table(columns, rows, empty=empty)
-    if found["next_cursor"]:
-        print(f"more: --cursor {found['next_cursor']}")
+    columns = ("name", "title", "you can", "id")
+    print_page(found, columns, rows, f"There is no {kind} that you may see.", as_json=as_json)
 
 
 def listing_of(
@@ -58,7 +47,7 @@ def listing_of(
     with connect() as client:
         found = client.get(f"{path(client, kind, text)}/{rest}", **query)
     rows = ([_short(one[column.replace(" ", "_")]) for column in columns] for one in found["items"])
-    page(found, columns, rows, empty, as_json=as_json)
+    print_page(found, columns, rows, empty, as_json=as_json)
 
 
 def _short(value: Any) -> Any:

@@ -5,8 +5,9 @@ from typing import Annotated, Any
 import typer
 
 from headgate.cli.output import Json, print_json, print_table, told
+from headgate.cli.pages import Cursor, Limit, Prefix
 from headgate.lakehouse import shared_cli as commands
-from headgate.lakehouse.shared_cli import Cursor, Description, Layer, Limit, Prefix, Title
+from headgate.lakehouse.shared_cli import Description, Layer, Title
 from headgate.pipelines import lineage_cli
 from headgate.pipelines.lineage_cli import Depth, Direction, WithColumns
 

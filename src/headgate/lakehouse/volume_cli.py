@@ -5,9 +5,10 @@ from typing import Annotated
 import typer
 
 from headgate.cli.output import Json, told
+from headgate.cli.pages import Cursor, Limit, Prefix
 from headgate.lakehouse import files_cli
 from headgate.lakehouse import shared_cli as commands
-from headgate.lakehouse.shared_cli import Cursor, Description, Layer, Limit, Prefix, Title
+from headgate.lakehouse.shared_cli import Description, Layer, Title
 
 app = typer.Typer(help="Volumes, and the files in them.", no_args_is_help=True, rich_markup_mode=None)
 

@@ -6,6 +6,7 @@ import typer
 
 from headgate.cli.bar import Bar
 from headgate.cli.output import Json, print_json, print_table, printable, told
+from headgate.cli.pages import Cursor, print_page
 
 if TYPE_CHECKING:
     from headgate.cli.client import Client
@@ -63,24 +64,17 @@ def _watch(client: "Client", pass_id: str) -> dict[str, Any]:
 
 @app.command("list")
 @told
-def list_(
-    cursor: Annotated[str | None, typer.Option(help="From the page before.")] = None, as_json: Json = False
-) -> None:
+def list_(cursor: Cursor = None, as_json: Json = False) -> None:
     """The newest passes, by schedule and by hand."""
     from headgate.cli.client import connect
 
     with connect() as client:
         found = client.get("/api/maintenance/passes", **({"cursor": cursor} if cursor else {}))
-    if as_json:
-        print_json(found)
-        return
     rows = (
         (one["id"], one["asked_at"], one["state"], one["dry_run"], *_counts(one["summary"])) for one in found["items"]
     )
     columns = ("pass", "asked", "state", "dry run", "snapshots", "files removed", "bytes freed", "tables compacted")
-    print_table(columns, rows, empty="No table was maintained yet.")
-    if found["next_cursor"]:
-        print(f"more: --cursor {found['next_cursor']}")
+    print_page(found, columns, rows, "No table was maintained yet.", as_json=as_json)
 
 
 def _counts(summary: dict[str, Any]) -> tuple[Any, ...]:

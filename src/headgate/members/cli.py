@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from headgate.cli.output import Json, print_json, print_table, told
+from headgate.cli.pages import Cursor, Limit, Prefix, print_page
 from headgate.organization.named_cli import id_of
 
 app = typer.Typer(help="Members.", no_args_is_help=True, rich_markup_mode=None)
@@ -27,9 +28,9 @@ def _names(items: Any) -> list[str] | None:
 @told
 def list_members(
     sort: Annotated[str, typer.Option(help="name, email, role, scope, created or last_seen; -name turns it.")] = "name",
-    prefix: Annotated[str, typer.Option(help="Only names that begin like this.")] = "",
-    limit: Annotated[int, typer.Option(min=1, max=200, help="How many on a page.")] = 50,
-    cursor: Annotated[str | None, typer.Option(help="From the page before.")] = None,
+    prefix: Prefix = "",
+    limit: Limit = 50,
+    cursor: Cursor = None,
     as_json: Json = False,
 ) -> None:
     """List members; whoever does not manage them sees names."""
@@ -37,15 +38,10 @@ def list_members(
 
     with connect() as client:
         found = client.get("/api/members", sort=sort, prefix=prefix, limit=limit, cursor=cursor)
-    if as_json:
-        print_json(found)
-        return
     columns = ("id", "name", "email", "role", "scope", "contexts", "groups", "last_seen_at")
     shown = ({**one, "contexts": _names(one["contexts"]), "groups": _names(one["groups"])} for one in found["items"])
     rows = ([one[column] for column in columns] for one in shown)
-    print_table(columns, rows)
-    if found["next_cursor"]:
-        print(f"more: --cursor {found['next_cursor']}")
+    print_page(found, columns, rows, as_json=as_json)
 
 
 @app.command()
@@ -196,8 +192,8 @@ def invite(
 @invitations.command("list")
 @told
 def list_invitations(
-    limit: Annotated[int, typer.Option(min=1, max=200, help="How many on a page.")] = 50,
-    cursor: Annotated[str | None, typer.Option(help="From the page before.")] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
     as_json: Json = False,
 ) -> None:
     """List invitations that nobody accepted yet, the newest first."""
@@ -205,14 +201,10 @@ def list_invitations(
 
     with connect() as client:
         found = client.get("/api/invitations", limit=limit, cursor=cursor)
-    if as_json:
-        print_json(found)
-        return
     columns = ("id", "email", "role", "scope", "contexts", "state", "invited_by", "expires_at")
-    rows = ({**one, "contexts": _names(one["contexts"])} for one in found["items"])
-    print_table(columns, ([row[column] for column in columns] for row in rows), empty="There are no invitations.")
-    if found["next_cursor"]:
-        print(f"more: --cursor {found['next_cursor']}")
+    shown = ({**one, "contexts": _names(one["contexts"])} for one in found["items"])
+    rows = ([one[column] for column in columns] for one in shown)
+    print_page(found, columns, rows, "There are no invitations.", as_json=as_json)
 
 
 @invitations.command()

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from headgate.cli.output import Json, print_json, print_table, told
+from headgate.cli.pages import Cursor, Limit, print_page
 
 app = typer.Typer(help="What you are notified of, and how.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -15,8 +16,8 @@ _NAMES = "runs, access or members."
 @told
 def list_notifications(
     unread: Annotated[bool, typer.Option("--unread", help="Only those not read yet.")] = False,
-    limit: Annotated[int, typer.Option(min=1, max=200, help="How many on a page.")] = 50,
-    cursor: Annotated[str | None, typer.Option(help="From the page before.")] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
     as_json: Json = False,
 ) -> None:
     """List what you were told, the newest first."""
@@ -24,13 +25,8 @@ def list_notifications(
 
     with connect() as client:
         found = client.get("/api/notifications", unread=unread, limit=limit, cursor=cursor)
-    if as_json:
-        print_json(found)
-        return
     rows = ((item["id"], item["at"], item["read_at"] is not None, item["sentence"]) for item in found["items"])
-    print_table(("id", "at", "read", "what"), rows, empty="There are no notifications.")
-    if found["next_cursor"]:
-        print(f"more: --cursor {found['next_cursor']}")
+    print_page(found, ("id", "at", "read", "what"), rows, "There are no notifications.", as_json=as_json)
 
 
 @app.command()
@@ -98,8 +94,8 @@ def receivers(
     add: Annotated[list[str] | None, typer.Option(help="A member who is to receive it; may be repeated.")] = None,
     remove: Annotated[list[str] | None, typer.Option(help="A member who is not; may be repeated.")] = None,
     by_mail: Annotated[bool, typer.Option("--mail/--no-mail", help="Whether those added get mail too.")] = True,
-    limit: Annotated[int, typer.Option(min=1, max=200, help="How many on a page.")] = 50,
-    cursor: Annotated[str | None, typer.Option(help="From the page before.")] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
     as_json: Json = False,
 ) -> None:
     """Show or change who receives a channel."""
@@ -114,10 +110,5 @@ def receivers(
         if changes:
             client.request("PUT", path, {"receivers": changes})
         found = client.get(path, limit=limit, cursor=cursor)
-    if as_json:
-        print_json(found)
-        return
     rows = ((one["id"], one["name"], one["email"], one["by_mail"]) for one in found["items"])
-    print_table(("id", "name", "mail address", "by mail"), rows, empty="Nobody receives it.")
-    if found["next_cursor"]:
-        print(f"more: --cursor {found['next_cursor']}")
+    print_page(found, ("id", "name", "mail address", "by mail"), rows, "Nobody receives it.", as_json=as_json)

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from headgate.cli.output import MALFORMED, Json, fail, print_json, print_table, told
+from headgate.cli.pages import Cursor, print_page
 
 app = typer.Typer(help="Requests for access.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -33,7 +34,7 @@ def make(
 def list_requests(
     mine: Annotated[bool, typer.Option("--mine", help="Your own, instead of those that you could answer.")] = False,
     limit: Annotated[int, typer.Option(min=1, max=200, help="How many at most.")] = 50,
-    cursor: Annotated[str | None, typer.Option(help="From the page before.")] = None,
+    cursor: Cursor = None,
     as_json: Json = False,
 ) -> None:
     """List the requests that you could answer, or your own: open ones first, the newest first."""
@@ -43,16 +44,12 @@ def list_requests(
         found = client.get(PLACE, mine=mine, limit=limit, cursor=cursor)
         while not found["items"] and found["next_cursor"]:
             found = client.get(PLACE, mine=mine, limit=limit, cursor=found["next_cursor"])
-    if as_json:
-        print_json(found)
-        return
     rows = (
         (one["id"], one["state"], _who(one["member"]), one["action"], _what(one), one["reason"])
         for one in found["items"]
     )
-    print_table(("id", "state", "member", "action", "resource", "reason"), rows, empty="There are no requests.")
-    if found["next_cursor"]:
-        print(f"more: --cursor {found['next_cursor']}")
+    columns = ("id", "state", "member", "action", "resource", "reason")
+    print_page(found, columns, rows, "There are no requests.", as_json=as_json)
 
 
 def _who(member: dict[str, Any] | None) -> str | None:

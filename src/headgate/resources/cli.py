@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from headgate.cli.output import Json, print_json, print_table, told
+from headgate.cli.pages import Cursor, Limit, Prefix, print_more
 
 app = typer.Typer(help="Resources, as a member sees them.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -14,10 +15,10 @@ app = typer.Typer(help="Resources, as a member sees them.", no_args_is_help=True
 def list_resources(
     kind: Annotated[str, typer.Argument(help="The kind, such as data_mart, table or space.")],
     sort: Annotated[str, typer.Option(help="name, created, updated or created_by; -name turns it around.")] = "name",
-    prefix: Annotated[str, typer.Option(help="Only names that begin like this.")] = "",
+    prefix: Prefix = "",
     action: Annotated[str | None, typer.Option(help="Only those on which you have this action.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=200, help="How many on a page.")] = 50,
-    cursor: Annotated[str | None, typer.Option(help="From the page before.")] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
     as_json: Json = False,
 ) -> None:
     """List the resources of a kind that you may see."""
@@ -33,8 +34,7 @@ def list_resources(
     print_table(("id", "name", "created by", "updated", "you can"), rows, empty="There is nothing that you may see.")
     if found["total"]:
         print(f"{found['total']} in all")
-    if found["next_cursor"]:
-        print(f"more: --cursor {found['next_cursor']}")
+    print_more(found)
 
 
 def _creator(item: dict[str, Any]) -> str | None:

@@ -5,12 +5,9 @@ from typing import Annotated
 import typer
 
 from headgate.cli.output import Json, told
+from headgate.cli.pages import Cursor, Limit, Prefix, print_page
 
 app = typer.Typer(help="Data spaces, in which connections lie.", no_args_is_help=True, rich_markup_mode=None)
-
-Prefix = Annotated[str, typer.Option(help="Only names that begin like this.")]
-Limit = Annotated[int, typer.Option(min=1, max=200, help="How many on a page.")]
-Cursor = Annotated[str | None, typer.Option(help="From the page before.")]
 
 
 @app.command("list")
@@ -18,12 +15,11 @@ Cursor = Annotated[str | None, typer.Option(help="From the page before.")]
 def list_spaces(prefix: Prefix = "", limit: Limit = 50, cursor: Cursor = None, as_json: Json = False) -> None:
     """List the spaces in which you have a role."""
     from headgate.cli.client import connect
-    from headgate.lakehouse.shared_cli import page
 
     with connect() as client:
         found = client.get("/api/spaces", prefix=prefix, limit=limit, cursor=cursor)
     rows = ((one["name"], (one["owner"] or {}).get("name"), one["allowed"], one["id"]) for one in found["items"])
-    page(found, ("name", "owner", "you can", "id"), rows, "There is no space that you may see.", as_json=as_json)
+    print_page(found, ("name", "owner", "you can", "id"), rows, "There is no space that you may see.", as_json=as_json)
 
 
 @app.command()

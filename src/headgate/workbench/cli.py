@@ -12,6 +12,7 @@ import typer
 
 from headgate.cli.bar import Bar
 from headgate.cli.output import Json, print_json, print_table, told
+from headgate.cli.pages import Cursor, Limit, print_page
 from headgate.cli.words import Sends
 
 if TYPE_CHECKING:
@@ -237,8 +238,8 @@ def _save_arrow(client: "Client", found: dict[str, Any], output: Path | None) ->
 @told
 def list_statements(
     active: Annotated[bool, typer.Option("--active", help="Only those that wait or run.")] = False,
-    limit: Annotated[int, typer.Option(min=1, max=200, help="How many on a page.")] = 50,
-    cursor: Annotated[str | None, typer.Option(help="From the page before.")] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
     as_json: Json = False,
 ) -> None:
     """List your statements, the newest first."""
@@ -246,16 +247,11 @@ def list_statements(
 
     with connect() as client:
         found = client.get("/api/sql/statements", active=active, limit=limit, cursor=cursor)
-    if as_json:
-        print_json(found)
-        return
     rows = (
         (one["submitted_at"][:19], one["state"], one["rows"], _short(one["sql"]), one["id"]) for one in found["items"]
     )
     empty = "No statement is waiting or running." if active else "You have run no statement."
-    print_table(("submitted", "state", "rows", "sql", "id"), rows, empty=empty)
-    if found["next_cursor"]:
-        print(f"more: --cursor {found['next_cursor']}")
+    print_page(found, ("submitted", "state", "rows", "sql", "id"), rows, empty, as_json=as_json)
 
 
 def _short(sql: str) -> str:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headgate.cli.output import Json, print_json, print_table, told
+from headgate.cli.pages import Cursor, Limit, Prefix, print_page
 from headgate.cli.words import Sends
 from headgate.workbench.cli import (
     SHOWN,
@@ -47,9 +48,9 @@ def _one(client: "Client", query: str) -> dict[str, Any]:
 @app.command("list")
 @told
 def list_saved(
-    prefix: Annotated[str, typer.Option(help="Only names that begin like this.")] = "",
-    limit: Annotated[int, typer.Option(min=1, max=200, help="How many on a page.")] = 50,
-    cursor: Annotated[str | None, typer.Option(help="From the page before.")] = None,
+    prefix: Prefix = "",
+    limit: Limit = 50,
+    cursor: Cursor = None,
     as_json: Json = False,
 ) -> None:
     """List your saved queries."""
@@ -57,13 +58,8 @@ def list_saved(
 
     with connect() as client:
         found = client.get(PATH, prefix=prefix, limit=limit, cursor=cursor)
-    if as_json:
-        print_json(found)
-        return
     rows = ((one["name"], one["updated_at"][:19], one["id"]) for one in found["items"])
-    print_table(("name", "saved", "id"), rows, empty="You have no saved query.")
-    if found["next_cursor"]:
-        print(f"more: --cursor {found['next_cursor']}")
+    print_page(found, ("name", "saved", "id"), rows, "You have no saved query.", as_json=as_json)
 
 
 @app.command()

@@ -1,0 +1,29 @@
+"""Lists by page: the options that choose a page, and how it is printed."""
+
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from headgate.cli.output import print_json, print_table
+
+Prefix = Annotated[str, typer.Option(help="Only names that begin like this.")]
+Limit = Annotated[int, typer.Option(min=1, max=200, help="How many on a page.")]
+Cursor = Annotated[str | None, typer.Option(help="From the page before.")]
+
+
+def print_page(
+    found: Any, columns: Sequence[str], rows: Iterable[Sequence[Any]], empty: str = "Nothing.", *, as_json: bool
+) -> None:
+    """Print a page of a list, and how to get the next."""
+    if as_json:
+        print_json(found)
+        return
+    print_table(columns, rows, empty=empty)
+    print_more(found)
+
+
+def print_more(found: Any) -> None:
+    """Say how to get the next page, if there is one."""
+    if found["next_cursor"]:
+        print(f"more: --cursor {found['next_cursor']}")
