@@ -45,9 +45,10 @@ class Source:
         """Land a stream, and publish it."""
         running = self.start(full_refresh=full_refresh, time_zone=time_zone)
         found = land.run(self.step(name, **more), running.context)
-        running.publish()
-        if found.state is not None:
-            self.states = {self.shop.item(f"raw.{self.table}").id: found.state}
+        moved = {one.table_id for one in running.publish()}
+        own = self.shop.item(f"raw.{self.table}").id
+        if found.state is not None and own in moved:
+            self.states = {own: found.state}
         return found
 
     @property

@@ -152,6 +152,17 @@ def test_files_are_landed_once_each_without_a_cursor(files: Files) -> None:
     assert files.land("*.csv", **stream).rows_in == 0
 
 
+@pytest.mark.parametrize("way", [{"write": "append"}, {"write": "merge", "keys": ["id"]}])
+def test_files_whose_rows_are_all_rejected_are_landed_once_too(files: Files, way: dict[str, Any]) -> None:
+    files.put("a.csv", "id,n\n1,10\n")
+    files.land("*.csv", read="incremental", **way)
+    files.put("b.csv", "id,n\nx,ten\n")
+    assert files.land("*.csv", read="incremental", **way).rejected == 1
+    assert files.land("*.csv", read="incremental", **way).rows_in == 0
+    assert len(files.rejected()) == 1
+    assert files.values() == [(1, 10)]
+
+
 def test_files_of_a_volume(shop: Workshop) -> None:
     company = shop.company
     volume = company.id("volume", "raw.invoices")

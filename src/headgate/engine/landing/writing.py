@@ -154,6 +154,8 @@ class Writer:
         """Write rows that were kept aside; how many of them were left out, as duplicates."""
         good = self._good(rows)
         count = told[_SEEN] - told[_BAD]
+        # Which files were landed is published with the table: without a commit, those of bad rows alone come again.
+        is_noted = bool(told[_BAD]) and since is None
         if self.plan.keys:
             distinct = good.select(*map(quoted, self.plan.keys)).distinct().count()
             good, left = (self._last(good), count - distinct) if distinct < count else (good, 0)
@@ -165,12 +167,14 @@ class Writer:
             self.step.log(f"Merging {count - left:,} rows into {self.table}")
             if count:
                 self._merge(good)
+            elif is_noted:
+                self._put(good, replaces=False)
             return left
         if since is not None and not merges and not replaces and count:
             good = self._unseen(good, since)
             left = count - good.count()
         self.step.log(f"{'Replacing the rows of' if replaces else 'Appending to'} {self.table}")
-        if replaces or count - left:
+        if replaces or count - left or is_noted:
             self._put(good, replaces=replaces)
         return left
 
