@@ -1,6 +1,7 @@
 """The doctor says what is wrong and what to do."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,9 @@ import pytest
 
 from headgate.cli.local import elsewhere
 from headgate.config import Settings
-from headgate.engine import doctor, jars, sizes
+from headgate.engine import conf, doctor, jars, sizes
 from headgate.engine.versions import ICEBERG_RUNTIME, PLATFORM
+from tests.support.cluster import free_port
 from tests.support.installation import Installation
 
 
@@ -94,6 +96,18 @@ def test_the_command_says_all_of_it_and_its_status(tmp_path: Path) -> None:
     assert "JAVA_HOME" in broken.stdout
 
 
+def test_a_platform_server_that_does_not_answer_is_told_at_once(tmp_path: Path) -> None:
+    url = f"sc://localhost:{free_port()}"
+    began = time.monotonic()
+    own = Settings(data_dir=tmp_path, spark={"platform_url": f"{url}/;token=secret"})
+    [found] = doctor.platform(own, "http://127.0.0.1:1/iceberg")
+    assert (found.name, found.state) == ("platform", "wrong")
+    assert found.detail.startswith(f"{url}: ")
+    assert "secret" not in found.detail
+    assert time.monotonic() - began < 30
+    assert list((tmp_path / "work" / "runs").iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("address", "is_here"),
     [
@@ -123,9 +137,9 @@ def test_commands_about_this_machine_say_which_installation_they_look_at(tmp_pat
         doctor = one.headgate("doctor", **more)
         assert f"the one on this machine, in {tmp_path}, which is not set up yet" in doctor.stdout
         assert ("https://lake.example, another server" in doctor.stdout) == is_told
-        conf = one.headgate("spark", "conf", **more)
-        assert conf.stdout.startswith(f"# Of this installation: the one on this machine, in {tmp_path}")
-        assert ("note: HEADGATE_SERVER_URL names https://lake.example" in conf.stderr) == is_told
+        printed = one.headgate("spark", "conf", **more)
+        assert printed.stdout.startswith(f"# Of this installation: the one on this machine, in {tmp_path}")
+        assert ("note: HEADGATE_SERVER_URL names https://lake.example" in printed.stderr) == is_told
 
 
 def test_the_settings_of_an_own_cluster_are_printed_without_a_token(tmp_path: Path) -> None:
@@ -136,6 +150,8 @@ def test_the_settings_of_an_own_cluster_are_printed_without_a_token(tmp_path: Pa
     assert told["spark.sql.extensions"].endswith(",headgate.guard.GuardExtensions")
     assert told["spark.plugins"] == "headgate.guard.GuardPlugin"
     assert not any("Authorization" in key for key in told)
+    assert f"--class {conf.CONNECT} spark-internal" in done.stdout
+    assert "/headgate-guard" in told["spark.jars"], "which has that class"
     ours = Installation(tmp_path).headgate("spark", "conf", "--platform")
     assert "spark.platform_url = sc://" in ours.stdout
     assert "postgresql" in ours.stdout

@@ -22,7 +22,7 @@ def doctor(
     """
     from headgate.cli.local import elsewhere, place_of
     from headgate.config import load
-    from headgate.engine.doctor import Finding, findings, local_url, spark
+    from headgate.engine.doctor import Finding, findings, local_url, platform, spark
 
     settings = load()
     found = [Finding("installation", "note", place_of(settings))]
@@ -31,6 +31,8 @@ def doctor(
     found += findings(settings)
     if start or settings.spark.member_url is not None:
         found.append(spark(settings, f"{local_url(settings)}/iceberg"))
+    if settings.spark.platform_url is not None:
+        found += platform(settings, f"{local_url(settings)}/iceberg")
     if as_json:
         print_json([asdict(one) for one in found])
     else:
@@ -66,9 +68,10 @@ def show_conf(
     if other := elsewhere(settings):
         print(f"note: {other}", file=sys.stderr)
     print(f"# Of this installation: {place_of(settings)}; its catalog is {url}")
-    print("# For a server that only Headgate can dial: set spark.connect.authenticate.token too, and give Headgate")
     name = "spark.platform_url" if platform else "spark.member_url"
-    print(f"# {name} = sc://HOST:PORT/;token=…  Copy the jars to where the server and its executors find them.")
+    print("# For a server that only Headgate can dial. SPARK_CONNECT_AUTHENTICATE_TOKEN=… spark-submit --master …")
+    print(f"#   --driver-memory 4g --properties-file THIS-FILE --class {conf.CONNECT} spark-internal")
+    print(f"# starts it; then give Headgate {name} = sc://HOST:PORT/;token=…")
     confs = conf.for_platform(url) if platform else conf.for_members(url)
     for key, value in {"spark.jars": str(found), **confs}.items():
         print(f"{key} {value}")

@@ -68,6 +68,18 @@ def spark(settings: Settings, catalog_url: str) -> Finding:
     return Finding("spark", "ok", f"it runs ({where}), and refuses what it must refuse")
 
 
+def platform(settings: Settings, catalog_url: str) -> Iterator[Finding]:
+    """Whether the Spark at `spark.platform_url` can do the platform's own steps."""
+    from headgate.engine import elsewhere  # noqa: PLC0415 - loads the client
+
+    where = (settings.spark.platform_url or "").partition("/;")[0]
+    found = elsewhere.complaints(settings, catalog_url)
+    for complaint in found:
+        yield Finding("platform", "wrong", f"{where}: {complaint}")
+    if not found:
+        yield Finding("platform", "ok", f"{where} runs the platform's own steps, and Python, and shares their folder")
+
+
 def _versions(_: Settings) -> Iterator[Finding]:
     for complaint in versions.complaints():
         yield Finding("versions", "wrong", complaint)

@@ -82,6 +82,9 @@ class PlatformSpark:
     ) -> dict[str, Any]:
         """Call a function in a process of its own, with the run's token; see above."""
         context.check_stopped()
+        if self._settings.spark.platform_url is not None:
+            # PySpark's own client asks for minutes if nobody answers there.
+            self.open(context.job.token).close()
         connection = self._opened()
         try:
             with self._admitted(hosts) as ticket:
