@@ -1,4 +1,7 @@
-"""A real Spark cluster on loopback: a master, two workers, and a Connect server, from pyspark's own jars."""
+"""A real Spark cluster on loopback: a master, two workers, and Connect servers, from pyspark's own jars.
+
+It is started as docs/how-to/run-spark-elsewhere.md tells an operator to do it, with what `headgate spark conf` prints.
+"""
 
 import os
 import secrets
@@ -12,8 +15,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from headgate.engine import conf, jars, java
+from headgate.engine import conf, java
 from headgate.engine.processes import descendants
+from tests.support.installation import Installation
 
 VARIABLE = "CLUSTER"
 
@@ -40,10 +44,8 @@ class Cluster:
 
 
 @contextmanager
-def started(
-    folder: Path, catalog_url: str, *, confs: dict[str, str] | None = None, platform: bool = False
-) -> Iterator[Cluster]:
-    """Start all of it. `confs` replaces what makes a server safe for members; `platform` adds a server for its steps."""
+def started(folder: Path, catalog_url: str, *, platform: bool = False) -> Iterator[Cluster]:
+    """Start all of it; `platform` adds a server for the platform's own steps."""
     running: list[subprocess.Popen[bytes]] = []
     master, token = free_port(), secrets.token_urlsafe(24)
     try:
@@ -56,12 +58,11 @@ def started(
             own = ["--host", "127.0.0.1", *size, "--webui-port", "0"]
             own += ["--work-dir", str(folder / f"work-{number}"), f"spark://127.0.0.1:{master}"]
             running.append(_run(folder, f"worker-{number}", [f"{deploy}.worker.Worker", *own]))
-        ports = [free_port(), *([free_port()] if platform else [])]
-        found = confs if confs is not None else conf.for_members(catalog_url)
-        servers = [(found, jars.ensure()), (conf.for_platform(catalog_url), jars.ensure(platform=platform))]
-        for number, (port, (own_confs, own_jars)) in enumerate(zip(ports, servers, strict=False)):
-            command = _connect(f"spark://127.0.0.1:{master}", port, {**own_confs, "spark.jars": str(own_jars)})
-            running.append(_run(folder, f"connect-{number}", command, token=token))
+        kinds = ["member", *(["platform"] if platform else [])]
+        ports = [free_port() for _ in kinds]
+        for kind, port in zip(kinds, ports, strict=True):
+            command = _connect(f"spark://127.0.0.1:{master}", port, _properties(folder, kind, catalog_url))
+            running.append(_run(folder, f"connect-{kind}", command, token=token))
         for port in ports:
             _listens(port, running)
         urls = [f"sc://localhost:{port}/;token={token}" for port in ports]
@@ -73,20 +74,40 @@ def started(
             process.wait()
 
 
-def _connect(master: str, port: int, confs: dict[str, str]) -> list[str]:
-    """As an operator starts one: spark-submit, with the settings that `headgate spark conf` prints."""
+def _properties(folder: Path, kind: str, catalog_url: str) -> Path:
+    """The file that `headgate spark conf` prints."""
+    more = ("--platform",) if kind == "platform" else ()
+    done = Installation(folder).headgate("spark", "conf", "--catalog-url", catalog_url, *more)
+    assert done.returncode == 0, done.stderr
+    found = folder / f"{kind}.conf"
+    found.write_text(done.stdout, encoding="utf-8")
+    return found
+
+
+def _connect(master: str, port: int, properties: Path) -> list[str]:
+    """As an operator starts one: spark-submit, with those settings and what belongs to this cluster."""
     own = {
-        **confs,
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
         "spark.executor.memory": "512m",
         "spark.cores.max": "2",
+        # As beside Hadoop: a path without a scheme is none of this disk.
+        "spark.hadoop.fs.defaultFS": "hdfs://nowhere.invalid:8020",
     }
     settings = [part for key, value in own.items() for part in ("--conf", f"{key}={value}")]
-    submit = ["org.apache.spark.deploy.SparkSubmit", "--master", master, *settings]
-    return [*submit, "--class", conf.CONNECT, "spark-internal"]
+    submit = ["org.apache.spark.deploy.SparkSubmit", "--master", master, "--properties-file", str(properties)]
+    return [*submit, "--driver-memory", "1g", *settings, "--class", conf.CONNECT, "spark-internal"]
+
+
+def _python(folder: Path) -> Path:
+    """A Python as the machines of a cluster have one: with pyspark and what it needs, but without Headgate."""
+    found = folder / "python"
+    site = java.spark_jars().parents[1]
+    found.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{site}" exec {sys.executable} -S "$@"\n', encoding="utf-8")
+    found.chmod(0o755)
+    return found
 
 
 def _run(folder: Path, name: str, command: list[str], *, token: str | None = None) -> "subprocess.Popen[bytes]":
@@ -96,9 +117,8 @@ def _run(folder: Path, name: str, command: list[str], *, token: str | None = Non
         "SPARK_HOME": str(home),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_LOG_DIR": str(folder),
-        # Spark takes this, and not --driver-memory, for its Connect server too.
-        "SPARK_DAEMON_MEMORY": "1g" if name.startswith("connect") else "256m",
-        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_DAEMON_MEMORY": "256m",
+        "PYSPARK_PYTHON": str(_python(folder)),
         "TZ": "UTC",
         **({"JAVA_HOME": os.environ["JAVA_HOME"]} if "JAVA_HOME" in os.environ else {}),
         **({"SPARK_CONNECT_AUTHENTICATE_TOKEN": token} if token else {}),

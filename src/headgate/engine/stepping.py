@@ -79,7 +79,9 @@ def _session(where: Where, own: Teller) -> "SparkSession":
         raise failures.translate(error, details, own) from None
 
     client._handle_rpc_error = handle  # noqa: SLF001
-    spark.conf._set_all(configs=conf.acting(where.token, where.time_zone), silent=False)  # noqa: SLF001
+    # Files of runs are of a disk, also where Spark has another place for paths without a scheme.
+    configs = {**conf.acting(where.token, where.time_zone), "fs.defaultFS": "file:///"}
+    spark.conf._set_all(configs=configs, silent=False)  # noqa: SLF001
     return spark  # type: ignore[no-any-return]
 
 
