@@ -59,7 +59,7 @@ guard: jars ## Build the guard inside Spark, and put it into the package
 	@$(BIN)/python -m headgate.engine.jars --ship
 
 .PHONY: cluster-test
-cluster-test: jars postgres ## Try members' SQL and pipelines on a cluster: a master and two workers
+cluster-test: jars postgres mariadb sandbox ## Try members' SQL and pipelines on a cluster: a master and two workers
 	CLUSTER=1 $(BIN)/pytest -m cluster tests/engine tests/runs
 
 .PHONY: kill-test
