@@ -266,15 +266,18 @@ class Stages:
         with self.services.database.read() as connection:
             return self._work(connection, work)
 
-    def write(self, work: Callable[[Call], T]) -> T:
-        """Do some work in one transaction, and commit it; it is repeated whole if it met another write."""
+    def write(self, work: Callable[[Call], T], *, in_turn: bool = False) -> T:
+        """Do some work in one transaction, and commit it; it is repeated whole if it met another write.
+
+        For `in_turn` see Database.write.
+        """
         kept = len(self.recorded)
 
         def attempt(connection: Any) -> T:
             del self.recorded[kept:]
             return self._work(connection, work)
 
-        return self.services.database.write(attempt)
+        return self.services.database.write(attempt, in_turn=in_turn)
 
     def _work(self, connection: Any, work: Callable[[Call], T]) -> T:
         self.now = clock()

@@ -9,6 +9,7 @@ import json
 import random
 import re
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -44,6 +45,7 @@ class Database:
     def __init__(self, url: str, *, pool_size: int = 20) -> None:
         parsed = make_url(url)
         self.dialect = parsed.get_backend_name()
+        self._turn = threading.Lock()
         if self.dialect == "sqlite":
             self._engine = _sqlite(parsed.database, url, pool_size)
             self._reader = self._engine
@@ -78,11 +80,19 @@ class Database:
         """Whether a bounded read takes microseconds: then a thread costs more than it saves."""
         return self.dialect == "sqlite"
 
-    def write(self, work: Callable[[Connection], T]) -> T:
-        """Do the work in one transaction and commit it; it is repeated whole if it met another write."""
+    def write(self, work: Callable[[Connection], T], *, in_turn: bool = False) -> T:
+        """Do the work in one transaction and commit it; it is repeated whole if it met another write.
+
+        Work that would nearly always meet its like waits for its turn among that of this process. On SQLite all does:
+        whoever waits there sleeps, and others come first.
+        """
         for attempt in range(MAX_ATTEMPTS):
             try:
-                with self._writer.connect() as connection, connection.begin():
+                with (
+                    self._taking_turns(in_turn=in_turn),
+                    self._writer.connect() as connection,
+                    connection.begin(),
+                ):
                     return work(connection)
             except Exception as error:
                 if not _is_conflict(error):
@@ -91,6 +101,18 @@ class Database:
                     raise Busy from error
                 time.sleep(min(0.005 * 2**attempt, LONGEST_PAUSE) * random.random())  # noqa: S311 - spreads those who met
         raise Busy
+
+    @contextmanager
+    def _taking_turns(self, *, in_turn: bool) -> Iterator[None]:
+        if not in_turn and self.dialect != "sqlite":
+            yield
+            return
+        if not self._turn.acquire(timeout=BUSY_TIMEOUT):
+            raise Busy
+        try:
+            yield
+        finally:
+            self._turn.release()
 
     @property
     def engine(self) -> Engine:

@@ -74,9 +74,8 @@ def _publish(services: Services, connection: Connection, now: datetime, row: Row
     values = {"ended_at": now, "lease_until": None, **queue.totals(connection, row["id"])}
     connection.execute(update(run_table).where(_runs.id == row["id"]).values(values))
     queue.settle(connection, row["id"])
-    connection.execute(
-        update(pipeline_definition_table).where(_definitions.pipeline_id == row["parent_id"]).values(failures=0)
-    )
+    had_failed = (_definitions.pipeline_id == row["parent_id"], _definitions.failures > 0)
+    connection.execute(update(pipeline_definition_table).where(*had_failed).values(failures=0))
     note_success(connection, now, row["parent_id"], row["id"], row["depth"])
 
 

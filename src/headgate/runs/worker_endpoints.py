@@ -81,7 +81,7 @@ def claim_runs(stages: Stages, body: RunClaimIn, wait: Wait = 0) -> RunClaims:
             log.add(call.connection, call.settings, one.id, [(call.now, "error", one.reason)])
         return [job for one in claimed if (job := _job(call, one)) is not None]
 
-    found = stages.write(work)
+    found = stages.write(work, in_turn=True)
     if found:
         crash_point("server: claimed")
     return RunClaims(jobs=found)
@@ -135,7 +135,7 @@ def beat_runs(stages: Stages, body: RunHeartbeatIn, wait: Wait = 0) -> OrdersOut
         cancel, lost = queue.beat(call.connection, call.now, call.settings, body.worker, beats)
         return OrdersOut(cancel=cancel, lost=lost)
 
-    return stages.write(work)
+    return stages.write(work, in_turn=True)
 
 
 @router.governed(
@@ -277,7 +277,7 @@ def finish_run(stages: Stages, run_id: RunPath, body: RunFinishIn) -> RunState:
         return state
 
     try:
-        state = stages.write(work)
+        state = stages.write(work, in_turn=True)
     except finishing.MovedAgain as error:
         moved = str(error)
         state = stages.write(lambda call: _again(call, run_id, body, moved))
