@@ -26,8 +26,9 @@ from headgate.runs import starting
 from headgate.runs.models import run_table
 
 RUNS = int(os.environ.get("RUNS", "1000"))
+PIPELINES = 20
 SLOTS = 8
-ROUNDS = 5
+ROUNDS = int(os.environ.get("ROUNDS", "5"))
 GOAL = 50
 NOTHING = {
     "kind": "source",
@@ -44,11 +45,11 @@ _runs = run_table.c
 
 
 class Company:
-    """An installation with a pipeline that does nothing."""
+    """An installation with pipelines that do nothing."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._pipeline = database.write(_pipeline)
+        self._pipelines = database.write(lambda connection: [_pipeline(connection) for _ in range(PIPELINES)])
 
     def drain(self) -> float:
         """Runs a second, from the first claim to the last end."""
@@ -65,8 +66,8 @@ class Company:
 
     def _queue(self, connection: Connection) -> None:
         moment = now()
-        what = starting.startable(connection, self._pipeline)
-        for _ in range(RUNS):
+        for number in range(RUNS):
+            what = starting.startable(connection, self._pipelines[number % PIPELINES])
             starting.start(connection, moment, what, starting.Start(by=what.acts_for))
 
     def _left(self) -> int:

@@ -1,6 +1,7 @@
 """Measures contenders in turns, so that what the machine does meanwhile meets all alike."""
 
 import json
+import os
 import platform
 import statistics
 import time
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
-ROUNDS = 7
+ROUNDS = int(os.environ.get("ROUNDS", "7"))
 
 
 @dataclass
