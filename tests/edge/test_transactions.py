@@ -9,9 +9,9 @@ from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 from starlette.testclient import TestClient
 
-from headgate.app import create_app
 from headgate.config import Settings
 from headgate.kit.db import Database
+from tests.support.apps import app_for
 from tests.support.company import Api, Company
 
 
@@ -73,7 +73,7 @@ def test_a_revoke_holds_for_the_next_statement_of_another_application(millrace: 
     """Two applications on one database, as two server processes are; the process test is in tests/supervisor."""
     url = millrace.database.engine.url.render_as_string(hide_password=False)
     other = Database(url.replace("postgresql+psycopg", "postgresql"))
-    with TestClient(create_app(Settings(data_dir=tmp_path), other)) as client:
+    with TestClient(app_for(Settings(data_dir=tmp_path), other)) as client:
         bea = Api(client, millrace.token("Bea"))
         for _ in range(10):
             assert bea.may("execute", "table:service.revenue")

@@ -10,13 +10,13 @@ from sqlalchemy import text
 from starlette.testclient import TestClient
 
 from headgate.access.worlds import read_world
-from headgate.app import create_app
 from headgate.config import Settings
 from headgate.governance.loading import load
 from headgate.governance.lookup import Lookup
 from headgate.kit.clock import now
 from headgate.kit.db import Database
 from headgate.tokens.service import create
+from tests.support.apps import app_for
 
 WORLD = files("headgate.demo") / "company.yaml"
 
@@ -86,5 +86,5 @@ def company(database: Database, folder: Path, **settings: Any) -> Iterator[Compa
     world = read_world(WORLD.read_text(encoding="utf-8"), "company.yaml")
     database.write(lambda connection: load(connection, world, now(), name="Millrace Foods"))
     found = Settings(data_dir=folder, **settings)
-    with TestClient(create_app(found, database), raise_server_exceptions=False) as client:
+    with TestClient(app_for(found, database), raise_server_exceptions=False) as client:
         yield Company(database, found, client)

@@ -11,12 +11,12 @@ from typing import Any
 import pyarrow as pa
 from starlette.testclient import TestClient
 
-from headgate.app import create_app
 from headgate.engine.errors import CANCELED, TIME_LIMIT, EngineDown, Refused, SqlFailed
 from headgate.engine.member import Progress, Stage
 from headgate.kit.db import Database
 from headgate.worker.process import Worker
 from tests.support import serving
+from tests.support.apps import app_for
 from tests.support.company import Company
 from tests.workbench.support import STATEMENTS
 
@@ -25,7 +25,7 @@ from tests.workbench.support import STATEMENTS
 def served(millrace: Company) -> Iterator[str]:
     """The company's server on a port of its own; its address."""
     url = millrace.database.engine.url.render_as_string(hide_password=False)
-    app = create_app(millrace.settings, Database(url.replace("+psycopg", "")))
+    app = app_for(millrace.settings, Database(url.replace("+psycopg", "")))
     # FastAPI puts its routes together at the first request, and silences warnings for all threads meanwhile.
     for one in (millrace.client, TestClient(app)):
         assert one.get("/nowhere").status_code == 404
