@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import text
 
 from headgate.kit.db import Database
 from headgate.schema import METADATA
 from tests.support import mariadb, postgres, s3
 from tests.support.company import Company, company
+from tests.support.databases import Databases, on_sqlite, wait_for_no_disk
+from tests.support.memory import with_room
 from tests.support.order import FromBothEnds, arrange
 from tests.support.spark import SharedSpark
 from tests.support.steps import Workshop, workshop
@@ -31,14 +32,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FromBothEnds
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
     """The URL of a PostgreSQL server that lives as long as the tests."""
-    with postgres.server() as url:
+    with postgres.server(place=with_room()) as url:
         yield url
 
 
 @pytest.fixture(scope="session")
 def mariadb_server() -> Iterator[mariadb.MariaDb]:
     """A MariaDB server that lives as long as the tests."""
-    with mariadb.server() as found:
+    with mariadb.server(place=with_room()) as found:
         yield found
 
 
@@ -72,39 +73,53 @@ def shared_shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workshop]:
         yield found
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The URL of an empty database, on each kind in turn."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/headgate.db"
-    url = str(request.getfixturevalue("postgres_url"))
-    _clear(url)
-    return url
+@pytest.fixture(scope="session", autouse=True)
+def no_disk() -> None:
+    """That SQLite waits for no disk, in the process of the tests."""
+    wait_for_no_disk()
 
 
-def _clear(url: str) -> None:
-    found = Database(url)
-    with found.engine.begin() as connection:
-        connection.execute(text("DROP SCHEMA public CASCADE"))
-        connection.execute(text("CREATE SCHEMA public"))
-    found.close()
-
-
-@pytest.fixture
-def postgres_database(postgres_url: str) -> Iterator[Database]:
-    """A PostgreSQL database with all tables and no rows."""
-    _clear(postgres_url)
-    found = Database(postgres_url)
-    METADATA.create_all(found.engine)
+@pytest.fixture(scope="session")
+def postgres_databases(postgres_url: str) -> Iterator[Databases]:
+    """The databases of that PostgreSQL server."""
+    found = Databases(postgres_url)
     yield found
     found.close()
 
 
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The URL of an empty database, on each kind in turn."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/headgate.db"
+        return
+    with request.getfixturevalue("postgres_databases").made(None) as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def url_of_tables(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The URL of a database with all tables and no rows, on each kind in turn."""
+    if request.param == "sqlite":
+        yield str(on_sqlite(tmp_path).engine.url)
+        return
+    with request.getfixturevalue("postgres_databases").made() as url:
+        yield url
+
+
 @pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    """A database with all tables and no rows."""
-    found = Database(database_url)
-    METADATA.create_all(found.engine)
+def postgres_database(postgres_databases: Databases) -> Iterator[Database]:
+    """A PostgreSQL database with all tables and no rows."""
+    with postgres_databases.made() as url:
+        found = Database(url)
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def database(url_of_tables: str) -> Iterator[Database]:
+    """A database with all tables and no rows, on each kind in turn."""
+    found = Database(url_of_tables)
     yield found
     found.close()
 
@@ -112,9 +127,13 @@ def database(database_url: str) -> Iterator[Database]:
 @pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
 def shared_database(request: pytest.FixtureRequest) -> Iterator[Database]:
     """One database for many worlds, one after the other."""
-    url = "sqlite://" if request.param == "sqlite" else str(request.getfixturevalue("postgres_url"))
-    found = Database(url)
-    METADATA.drop_all(found.engine)
+    if request.param == "postgresql":
+        with request.getfixturevalue("postgres_databases").made() as url:
+            found = Database(url)
+            yield found
+            found.close()
+        return
+    found = Database("sqlite://")
     METADATA.create_all(found.engine)
     yield found
     found.close()
@@ -130,14 +149,12 @@ def millrace(database: Database, tmp_path: Path) -> Iterator[Company]:
 @pytest.fixture
 def millrace_on_sqlite(tmp_path: Path) -> Iterator[Company]:
     """The demo's company behind the application, on SQLite."""
-    found = Database(f"sqlite:///{tmp_path}/headgate.db")
-    METADATA.create_all(found.engine)
-    with company(found, tmp_path) as one:
+    with company(on_sqlite(tmp_path), tmp_path) as one:
         yield one
 
 
 @pytest.fixture
-def database_url_of_postgres(postgres_url: str) -> str:
+def database_url_of_postgres(postgres_databases: Databases) -> Iterator[str]:
     """The URL of an empty PostgreSQL database."""
-    _clear(postgres_url)
-    return postgres_url
+    with postgres_databases.made(None) as url:
+        yield url

@@ -18,15 +18,25 @@ from headgate.kit.clock import now
 from headgate.kit.db import Database
 from headgate.migrations import upgrade
 from headgate.supervisor.scheduler import Scheduler
+from tests.support.databases import on_sqlite
 
 KEY = b"k" * 32
 
 
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def log_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The URL of a migrated database, on each kind in turn: with the triggers that keep the log."""
+    if request.param == "sqlite":
+        yield str(on_sqlite(tmp_path, upgrade).engine.url)
+        return
+    with request.getfixturevalue("postgres_databases").made(upgrade) as url:
+        yield url
+
+
 @pytest.fixture
-def log(database_url: str) -> Iterator[Database]:
-    """A migrated database: with the triggers that keep the log."""
-    found = Database(database_url)
-    upgrade(found.engine)
+def log(log_url: str) -> Iterator[Database]:
+    """The same, open."""
+    found = Database(log_url)
     yield found
     found.close()
 
@@ -153,8 +163,8 @@ def test_events_that_need_no_transaction_of_their_own_are_written_within_a_secon
     assert found == 1200
 
 
-def test_one_sealer_at_a_time_and_the_next_takes_over(database_url: str, log: Database, tmp_path: Path) -> None:
-    settings = Settings(data_dir=tmp_path, database={"url": database_url})
+def test_one_sealer_at_a_time_and_the_next_takes_over(log_url: str, log: Database, tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path, database={"url": log_url})
     with closing(Scheduler(settings)) as first, closing(Scheduler(settings)) as second:
         _one_after_the_other(log, first, second)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from headgate.kit.db import Database
-from headgate.schema import METADATA
 from tests.catalog.support import Lake, lake
+from tests.support.databases import on_sqlite
 from tests.support.s3 import S3Server
 
 
@@ -22,9 +22,7 @@ def served(database: Database, tmp_path: Path) -> Iterator[Lake]:
 @pytest.fixture
 def served_on_sqlite(tmp_path: Path) -> Iterator[Lake]:
     """The same on SQLite."""
-    database = Database(f"sqlite:///{tmp_path}/headgate.db")
-    METADATA.create_all(database.engine)
-    with lake(database, tmp_path) as found:
+    with lake(on_sqlite(tmp_path), tmp_path) as found:
         yield found
 
 
@@ -37,7 +35,5 @@ def on_bucket(tmp_path: Path, s3_server: S3Server, monkeypatch: pytest.MonkeyPat
     """
     monkeypatch.setenv("PYICEBERG_MAX_WORKERS", "1")
     monkeypatch.setattr("pyiceberg.utils.concurrent.ExecutorFactory._instance", None)
-    database = Database(f"sqlite:///{tmp_path}/headgate.db")
-    METADATA.create_all(database.engine)
-    with lake(database, tmp_path, **s3_server.settings(f"test-{uuid.uuid4().hex}")) as found:
+    with lake(on_sqlite(tmp_path), tmp_path, **s3_server.settings(f"test-{uuid.uuid4().hex}")) as found:
         yield found

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from headgate.kit.secrets import Sort, new_secret
-from tests.support.company import WORLD
+from tests.support.databases import WORLD
 from tests.support.installation import Installation, eventually, installed
 
 GOOD = """members: {ann: {role: technical}, bob: {role: business}}

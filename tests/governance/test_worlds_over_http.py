@@ -4,7 +4,8 @@ import yaml
 
 from headgate.access.worlds import read_world
 from headgate.governance.testing import run_world
-from tests.support.company import WORLD, Company
+from tests.support.company import Company
+from tests.support.databases import WORLD
 
 SMALL = "members: {a: {role: admin}, b: {role: business}}\nresources: [{kind: layer, name: gold}]\n"
 

@@ -9,13 +9,13 @@ import yaml
 from starlette.testclient import TestClient
 
 from headgate.access.worlds import read_world
-from headgate.app import create_app
 from headgate.config import Settings
 from headgate.governance.loading import load
 from headgate.kit.clock import now
 from headgate.kit.db import Database
-from headgate.schema import METADATA
+from tests.support.apps import app_for
 from tests.support.company import Api, Company
+from tests.support.databases import on_sqlite
 
 WORLDS = sorted((Path(__file__).parents[1] / "access/worlds").glob("seed_00[13]_*.yaml"))
 DOES = {"remove", "change_role", "reset_password", "make_magic_link"}
@@ -35,7 +35,7 @@ def assertions(world: Any) -> Iterator[tuple[dict[str, Any], str, bool]]:
 @pytest.fixture
 def company_of(database: Database, tmp_path: Path) -> Iterator[Any]:
     """Makes a company of a world, once."""
-    with TestClient(create_app(Settings(data_dir=tmp_path), database), raise_server_exceptions=False) as client:
+    with TestClient(app_for(Settings(data_dir=tmp_path), database), raise_server_exceptions=False) as client:
 
         def make(file: Path) -> Company:
             world = read_world(file.read_text(), file.name)
@@ -88,9 +88,8 @@ def managing() -> list[Any]:
 def test_what_the_rows_say_of_members_is_what_the_routes_do(
     tmp_path: Path, file: Path, check: dict[str, Any], action: str, allowed: bool
 ) -> None:
-    database = Database(f"sqlite:///{tmp_path}/headgate.db")
-    METADATA.create_all(database.engine)
-    with TestClient(create_app(Settings(data_dir=tmp_path), database), raise_server_exceptions=False) as client:
+    database = on_sqlite(tmp_path)
+    with TestClient(app_for(Settings(data_dir=tmp_path), database), raise_server_exceptions=False) as client:
         database.write(lambda connection: load(connection, read_world(file.read_text(), file.name), now()))
         found = Company(database, Settings(data_dir=tmp_path), client)
         assert done(found, check, action) == (200 if allowed else 403)

@@ -7,28 +7,26 @@ from pathlib import Path
 import pytest
 
 from headgate.kit.db import Database
-from headgate.schema import METADATA
 from tests.pipelines.works import Works
 from tests.support.company import company
+from tests.support.databases import on_sqlite
 
 
 @contextmanager
-def _mill(url: str, folder: Path) -> Iterator[Works]:
-    database = Database(url)
-    METADATA.drop_all(database.engine)
-    METADATA.create_all(database.engine)
+def _mill(database: Database, folder: Path) -> Iterator[Works]:
     with company(database, folder) as found:
         yield Works(found)
-    database.close()
 
 
 @pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
 def mill(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Works]:
     """The mill on each kind of database in turn, for all cases of a module."""
     folder = tmp_path_factory.mktemp("mill")
-    is_file = request.param == "sqlite"
-    url = f"sqlite:///{folder}/headgate.db" if is_file else str(request.getfixturevalue("postgres_url"))
-    with _mill(url, folder) as found:
+    if request.param == "sqlite":
+        with _mill(on_sqlite(folder), folder) as found:
+            yield found
+        return
+    with request.getfixturevalue("postgres_databases").made() as url, _mill(Database(url), folder) as found:
         yield found
 
 
@@ -43,7 +41,7 @@ def works(mill: Works) -> Iterator[Works]:
 def mill_on_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Works]:
     """The mill on SQLite, for all cases of a module."""
     folder = tmp_path_factory.mktemp("mill")
-    with _mill(f"sqlite:///{folder}/headgate.db", folder) as found:
+    with _mill(on_sqlite(folder), folder) as found:
         yield found
 
 

@@ -2,23 +2,19 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import text
 from starlette.testclient import TestClient
 
-from headgate.access.worlds import read_world
 from headgate.config import Settings
-from headgate.governance.loading import load
 from headgate.governance.lookup import Lookup
 from headgate.kit.clock import now
 from headgate.kit.db import Database
 from headgate.tokens.service import create
 from tests.support.apps import app_for
-
-WORLD = files("headgate.demo") / "company.yaml"
+from tests.support.databases import fill
 
 
 class Api:
@@ -83,8 +79,7 @@ class Company:
 @contextmanager
 def company(database: Database, folder: Path, **settings: Any) -> Iterator[Company]:
     """The company in this database, whose tables exist and are empty."""
-    world = read_world(WORLD.read_text(encoding="utf-8"), "company.yaml")
-    database.write(lambda connection: load(connection, world, now(), name="Millrace Foods"))
+    fill(database)
     found = Settings(data_dir=folder, **settings)
     with TestClient(app_for(found, database), raise_server_exceptions=False) as client:
         yield Company(database, found, client)

@@ -18,7 +18,7 @@ from headgate.governance.loading import load
 from headgate.kit.clock import now
 from headgate.kit.db import Database
 from headgate.migrations import upgrade
-from tests.support.company import WORLD
+from tests.support.databases import WORLD
 
 
 class Installation:

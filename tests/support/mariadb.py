@@ -51,9 +51,12 @@ def _free_port() -> int:
 
 
 @contextmanager
-def server(*options: str) -> Iterator[MariaDb]:
-    """Start a server with a user who may do everything, and these options of its own; stop it afterwards."""
-    folder = Path(tempfile.mkdtemp(prefix="headgate-mariadb-"))
+def server(*options: str, place: Path | None = None) -> Iterator[MariaDb]:
+    """Start a server with a user who may do everything, and these options of its own; stop it afterwards.
+
+    Its files are in this place.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="headgate-mariadb-", dir=place))
     try:
         if os.geteuid() == 0:
             user = pwd.getpwnam("mysql")

@@ -37,10 +37,10 @@ def _free_port() -> int:
 
 
 @contextmanager
-def server(*, durable: bool = False) -> Iterator[str]:
-    """Start a server and give the URL of an empty database on it; stop it afterwards."""
+def server(*, durable: bool = False, place: Path | None = None) -> Iterator[str]:
+    """Start a server, with its files in this place, and give the URL of an empty database on it; stop it afterwards."""
     binaries, prefix = _binaries(), _as_other_user()
-    folder = Path(tempfile.mkdtemp(prefix="headgate-postgres-"))
+    folder = Path(tempfile.mkdtemp(prefix="headgate-postgres-", dir=place))
     try:
         if prefix:
             user = pwd.getpwnam("postgres")
