@@ -3,10 +3,12 @@
 from datetime import datetime, timedelta
 
 import pytest
+from sqlalchemy import update
 
 from headgate.kit import clock
 from headgate.kit.crash import VARIABLE, crash_point
 from headgate.runs.cleaning import Sweeper
+from headgate.runs.models import run_table
 from tests.runs.support import RunHand, make, show, start
 from tests.support.company import Company
 
@@ -94,6 +96,18 @@ def test_another_try_waits_no_longer_than_its_delay(millrace: Company, times: Ti
     if jump < timedelta():
         times.passes(61)
         assert len(hand.claim()) == 1
+
+
+def test_one_whose_definition_cannot_be_read_does_not_stop_the_scheduler(millrace: Company, times: Times) -> None:
+    run = start(millrace, make(millrace, retries={"times": 1, "delay": "1 hour"}))
+    hand = RunHand(millrace)
+    (job,) = hand.claim()
+    hand.finish(job, "failed", error_code="X", error="why")
+    later = update(run_table).where(run_table.c.id == run).values(definition={"kind": "of a later version"})
+    millrace.database.write(lambda connection: connection.execute(later))
+    times.jumps(-HOURS)
+    assert hand.claim() == []
+    assert show(millrace, run)["state"] in {"failed", "blocked"}
 
 
 def test_a_machine_that_slept_takes_nothing_from_those_that_wake_with_it(millrace: Company, times: Times) -> None:

@@ -393,8 +393,16 @@ def wait_no_longer(connection: Connection, now: datetime) -> list[str]:
     query = select(_runs.id, _runs.definition, _runs.not_before).where(_runs.state == WAITING, _runs.not_before > now)
     found = []
     for run, definition, until in connection.execute(query).all():
-        latest = now + duration(definitions.parse(definition).retries.delay)
+        latest = now + _delay(definition)
         if until > latest:
             connection.execute(update(run_table).where(_runs.id == run).values(not_before=latest))
             found.append(run)
     return found
+
+
+def _delay(definition: Any) -> timedelta:
+    """How long a run waits for its next try; not at all if that cannot be read: the claim then ends it with words."""
+    try:
+        return duration(definitions.parse(definition).retries.delay)
+    except ValueError:
+        return timedelta()
