@@ -42,6 +42,7 @@ OURS = frozenset({"ENGINE_DOWN", "STEP_LOST", "SPARK_DID_NOT_START"})
 CATALOG_FAILED = "CATALOG_FAILED"
 LOST_CATALOG = "The server did not answer Spark while it ran this; nothing was published"
 LOST_ENGINE = "Spark ended while it ran this, several times; it may need more memory (`spark.memory`)"
+TOO_LONG = "The run took longer than its {:g} seconds; give the pipeline a longer `timeout`, or less to do at a time"
 GRACE = 60.0
 """Seconds after which a run that was told to stop, and does not, is given up."""
 _LINES_EVERY = 0.5
@@ -120,7 +121,7 @@ class Execution:
 
     def run(self) -> None:
         """Execute it, and report what came of it. Nothing is raised."""
-        limit = threading.Timer(self.job.seconds, self.stop, [f"The run took longer than {self.job.seconds:g} seconds"])
+        limit = threading.Timer(self.job.seconds, self.stop, [TOO_LONG.format(self.job.seconds)])
         limit.daemon = True
         limit.start()
         teller = threading.Thread(target=self._send_lines, name="lines", daemon=True)

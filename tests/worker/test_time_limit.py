@@ -1,0 +1,29 @@
+"""A run ends when its pipeline's time is over."""
+
+from pathlib import Path
+
+import pytest
+
+from headgate.pipelines.steps import AnyStep
+from headgate.worker.steps.context import Context, Result
+from tests.runs.support import make, show, start
+from tests.support.company import Company
+from tests.support.installation import eventually
+from tests.worker.test_stopping_checks import worker
+
+
+def test_it_is_stopped_and_told_what_to_do(
+    millrace_on_sqlite: Company, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def execute(_: AnyStep, context: Context) -> Result:
+        assert context.stopping.wait(20)
+        context.check_stopped()
+        return Result()
+
+    monkeypatch.setattr("headgate.worker.execution.execute", execute)
+    run = start(millrace_on_sqlite, make(millrace_on_sqlite, timeout="1 second"))
+    with worker(millrace_on_sqlite, tmp_path / "runs"):
+        eventually(lambda: show(millrace_on_sqlite, run)["state"] == "failed", 20)
+    found = show(millrace_on_sqlite, run)
+    assert found["error_code"] == "STOPPED"
+    assert "longer than its 1 seconds; give the pipeline a longer `timeout`" in found["error"]
