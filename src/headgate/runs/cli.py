@@ -248,7 +248,7 @@ def artifact(
     from headgate.workbench.cli import check_free
 
     check_free(Path(output), overwrite=False)
-    with connect() as client, Path(output).open("wb") as sink:
-        for part in client.read(f"/api/runs/{run}/artifacts/{name}"):
-            sink.write(part)
+    with connect() as client:
+        content = b"".join(client.read(f"/api/runs/{run}/artifacts/{name}"))
+    Path(output).write_bytes(content)
     print(f"Wrote {output}.")
