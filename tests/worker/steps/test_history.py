@@ -45,7 +45,7 @@ def scenario(seed: int, states: int, *, timed: bool) -> list[list[dict[str, Any]
 
 
 def put(bench: Bench, table: str, rows: list[dict[str, Any]]) -> None:
-    """Have the table hold these rows, and no others; as one literal, which Spark reads much quicker than thousands."""
+    """Have the table hold these rows, and no others; as one literal, which Spark reads quicker than thousands."""
     columns = [(*row["key"], row["value"], f"{row['at']:%FT%TZ}") for row in rows]
     listed = json.dumps([dict(zip(("a", "b", "v", "at"), one, strict=True)) for one in columns])
     kinds = "array<struct<a: INT, b: INT, v: STRING, at: TIMESTAMP>>"
