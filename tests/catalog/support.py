@@ -4,7 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +30,18 @@ SCHEMA = {
 class Lake:
     """The company, its server, and its members' engines."""
 
-    def __init__(self, found: Company, url: str, folder: Path) -> None:
-        self.company, self.url, self.warehouse = found, url, folder / "warehouse"
+    def __init__(self, found: Company, folder: Path) -> None:
+        self.company, self.warehouse = found, folder / "warehouse"
+        self._served, self._begins = ExitStack(), threading.Lock()
         self._open: list[RestCatalog] = []
+        self._url: str | None = None
+
+    @property
+    def url(self) -> str:
+        """Its server's address; there is one as soon as somebody asks."""
+        with self._begins:
+            self._url = self._url or self._served.enter_context(serving(self.company.client.app))
+            return self._url
 
     def engine(self, member: str, **narrowing: Any) -> RestCatalog:
         """Stock PyIceberg, with a member's token."""
@@ -51,6 +60,7 @@ class Lake:
     def close(self) -> None:
         for one in self._open:
             one.close()
+        self._served.close()
 
     def rows(self, statement: str) -> list[Any]:
         return self.company.rows(statement)
@@ -77,8 +87,8 @@ def serving(app: Any) -> Iterator[str]:
 def lake(database: Database, folder: Path, **warehouse: Any) -> Iterator[Lake]:
     """The company, served to engines on the same host."""
     settings = {"external_engines": "same-host", **warehouse}
-    with company(database, folder, warehouse=settings) as found, serving(found.client.app) as url:
-        one = Lake(found, url, folder)
+    with company(database, folder, warehouse=settings) as found:
+        one = Lake(found, folder)
         try:
             yield one
         finally:
