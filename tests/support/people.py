@@ -1,5 +1,6 @@
 """People who join and sign in, as browsers do it."""
 
+from functools import cache
 from typing import Any
 
 from starlette.testclient import TestClient
@@ -12,10 +13,14 @@ PASSWORD = "seven quiet herons fishing"
 ORIGIN = {"Origin": "http://testserver"}
 
 
+_hashed = cache(passwords.hashed)
+"""What is stored of a password, which takes a while to work out."""
+
+
 def with_password(millrace: Company, member: str, email: str, password: str = PASSWORD) -> str:
     """Give a member of the company an address and a password; their id."""
     identifier = millrace.id("member", member)
-    values = {"email": email, "email_key": email.casefold(), "password": passwords.hashed(password)}
+    values = {"email": email, "email_key": email.casefold(), "password": _hashed(password)}
     update = member_table.update().where(member_table.c.id == identifier).values(**values)
     millrace.database.write(lambda connection: connection.execute(update))
     return identifier
