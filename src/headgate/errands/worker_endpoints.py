@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import Path, Query, Request
+from fastapi import Path, Request
 
 from headgate.edge.call import Call
 from headgate.edge.guards import ByWorker
@@ -12,13 +12,11 @@ from headgate.errands import queue
 from headgate.errands.schemas import ErrandClaimIn, ErrandClaims, ErrandFinished, ErrandFinishIn, ErrandJob
 from headgate.errors import Conflict
 from headgate.workbench.queue import is_leaving
-from headgate.workbench.watching import LONGEST
-from headgate.workbench.worker_endpoints import LIMITER, page_bytes, wait_for
+from headgate.workbench.worker_endpoints import LIMITER, Wait, page_bytes, wait_for
 
 router = GovernedRouter(prefix="/api/worker/errands", tags=["workers"])
 
 ErrandPath = Annotated[str, Path(pattern=r"^ern_[0-9a-z]{20}$", examples=["ern_01k6x3v9c2m4n8p0q7rs"])]
-Wait = Annotated[float, Query(ge=0, le=LONGEST, description="Answer later, if there is nothing to say yet")]
 
 
 async def until_waiting(services: Services, request: Request, parameters: dict[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import Path, Query, Request
+from fastapi import Path, Request
 
 from headgate.edge.call import Call
 from headgate.edge.guards import ByWorker
@@ -13,13 +13,11 @@ from headgate.maintenance import queue
 from headgate.maintenance.endpoints import PassId
 from headgate.maintenance.schemas import RewriteClaim, RewriteClaimIn, RewriteFinished, RewriteFinishIn, RewriteJob
 from headgate.workbench.queue import is_leaving
-from headgate.workbench.watching import LONGEST
-from headgate.workbench.worker_endpoints import LIMITER, wait_for
+from headgate.workbench.worker_endpoints import LIMITER, Wait, wait_for
 
 router = GovernedRouter(prefix="/api/worker/maintenance", tags=["workers"])
 
 TableId = Annotated[str, Path(pattern="^tbl_[0-9a-z]{20}$", examples=["tbl_01k6x3v9c2m4n8p0q7rs"])]
-Wait = Annotated[float, Query(ge=0, le=LONGEST, description="Answer later, if there is nothing to say yet")]
 
 
 async def until_waiting(services: Services, request: Request, parameters: dict[str, Any]) -> None:
