@@ -40,7 +40,7 @@ def test_ensuring_a_server_that_is_up_changes_nothing(shared_spark: SharedSpark)
     pid = shared_spark.member.state()["pid"]
     began = time.monotonic()
     shared_spark.member.ensure()
-    assert (shared_spark.member.state()["pid"], time.monotonic() - began < 0.5) == (pid, True)
+    assert (shared_spark.member.state()["pid"], time.monotonic() - began < 3) == (pid, True)
 
 
 @needs_sandbox
