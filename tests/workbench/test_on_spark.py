@@ -16,7 +16,7 @@ from tests.workbench.support import STATEMENTS
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
-SLOW = "SELECT id, 'late' AS what FROM range(0, 12000000, 1, 4) WHERE sha2(CAST(id AS STRING), 512) LIKE 'aaaaa%'"
+SLOW = "SELECT id, 'late' AS what FROM range(0, 40000000, 1, 4) WHERE sha2(CAST(id AS STRING), 512) LIKE 'aaaaa%'"
 SALES = "service.sales"
 
 

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spar
 
 STATEMENTS = "/api/sql/statements"
 ENDLESS = "SELECT count(*) FROM range(1000000000000) WHERE id % 7 = 3"
-SLOW = "SELECT id FROM range(0, 10000000, 1, 4) WHERE sha2(CAST(id AS STRING), 512) LIKE 'aaa%'"
+SLOW = "SELECT id FROM range(0, 30000000, 1, 4) WHERE sha2(CAST(id AS STRING), 512) LIKE 'aaa%'"
 
 
 class Up:
