@@ -93,6 +93,8 @@ class Source(Common):
                 "two streams write the same table; give each a table of its own, beside which rows that do not fit go "
                 f"to one whose name ends in {REJECTED}"
             )
+        if self.volume in {f"{self.output_layer}.{name}" for name in names}:
+            raise ValueError(f"{self.volume} is the volume that is read; call the table otherwise")
         return self
 
 
@@ -187,6 +189,10 @@ class Notebook(Common):
         ):
             if len(set(names)) < len(names):
                 raise ValueError(f"{what}: one is named twice; name each once")
+        named = {*self.volumes, *self.output_volumes, *(one.volume for one in self.wheels)}
+        for table in (*self.inputs, *(one.table for one in self.outputs)):
+            if table in named:
+                raise ValueError(f"{table} is named as a volume and as a table; a layer has one of a name")
         return self
 
 
