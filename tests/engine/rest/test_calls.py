@@ -144,7 +144,9 @@ def test_trouble_that_stays_is_told_as_passing(api: Api) -> None:
     assert (found.code, found.passing, len(api.seen)) == ("API_BUSY", True, 3)
     assert "asked too often (429); lower the connection's calls a second (tried 3 times)" in found.message
     api.on("/down", lambda _: Reply(None, 503, {"Retry-After": "0"}))
-    assert failure(asked(api, "/down")).code == "API_DOWN"
+    found = failure(asked(api, "/down"))
+    assert found.code == "API_DOWN"
+    assert "run this again later, or give the pipeline retries (503) (tried 3 times)" in found.message
 
 
 def test_a_time_to_wait_is_kept_to(api: Api) -> None:

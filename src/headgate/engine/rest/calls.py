@@ -218,7 +218,8 @@ def _busy(host: str, status: int) -> ApiFailed:
     if status == 429:
         told = f"{host} says that it was asked too often (429); lower the connection's calls a second"
         return ApiFailed("API_BUSY", told, passing=True)
-    return ApiFailed("API_DOWN", f"{host} has trouble of its own ({status})", passing=True)
+    told = f"{host} has trouble of its own; run this again later, or give the pipeline retries ({status})"
+    return ApiFailed("API_DOWN", told, passing=True)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
