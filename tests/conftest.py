@@ -10,8 +10,8 @@ from headgate.kit.db import Database
 from headgate.schema import METADATA
 from tests.support import mariadb, postgres, s3
 from tests.support.company import Company, company
-from tests.support.databases import Databases, on_sqlite, wait_for_no_disk
-from tests.support.memory import with_room
+from tests.support.databases import Databases, on_sqlite
+from tests.support.memory import waiting_for_no_disk, with_room
 from tests.support.order import FromBothEnds, arrange
 from tests.support.spark import SharedSpark
 from tests.support.steps import Workshop, workshop
@@ -74,9 +74,10 @@ def shared_shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workshop]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def no_disk() -> None:
-    """That SQLite waits for no disk, in the process of the tests."""
-    wait_for_no_disk()
+def no_disk() -> Iterator[None]:
+    """That nothing in the process of the tests waits for a disk."""
+    with waiting_for_no_disk():
+        yield
 
 
 @pytest.fixture(scope="session")

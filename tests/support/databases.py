@@ -1,6 +1,5 @@
 """Databases with all tables, and the demo's company in them: made once in a test process, and copied for each test."""
 
-import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from sqlalchemy import Connection, Engine, event
+from sqlalchemy import Connection, Engine
 from sqlalchemy.engine import make_url
-from sqlalchemy.pool import Pool
 
 from headgate.access.worlds import read_world
 from headgate.governance.loading import load
@@ -27,19 +25,6 @@ AGE = timedelta(hours=1)
 """For how long the company has been there, so that nothing depends on when a test process first asked for it."""
 
 Rows = dict[str, Any]
-
-_HURRIES = "headgate_hurries"
-
-
-def wait_for_no_disk() -> None:
-    """Let SQLite in this process wait for no disk: no test cuts the power. In processes of its own, the product does."""
-    event.listen(Pool, "checkout", _hurry)
-
-
-def _hurry(connection: Any, record: Any, _: Any) -> None:
-    if isinstance(connection, sqlite3.Connection) and not record.info.get(_HURRIES):
-        connection.execute("PRAGMA synchronous = OFF")
-        record.info[_HURRIES] = True
 
 
 Make = Callable[[Engine], None]

@@ -5,7 +5,6 @@ import pwd
 import shutil
 import socket
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -13,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pymysql
+
+from tests.support.memory import folder_in
 
 USER, PASSWORD = "headgate", "a slow river bends"
 
@@ -56,8 +57,7 @@ def server(*options: str, place: Path | None = None) -> Iterator[MariaDb]:
 
     Its files are in this place.
     """
-    folder = Path(tempfile.mkdtemp(prefix="headgate-mariadb-", dir=place))
-    try:
+    with folder_in(place, "headgate-mariadb-") as folder:
         if os.geteuid() == 0:
             user = pwd.getpwnam("mysql")
             os.chown(folder, user.pw_uid, user.pw_gid)
@@ -81,8 +81,6 @@ def server(*options: str, place: Path | None = None) -> Iterator[MariaDb]:
         finally:
             process.terminate()
             process.wait(timeout=30)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _wait(found: MariaDb, process: "subprocess.Popen[bytes]", log: Path) -> None:

@@ -6,13 +6,14 @@ import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
+
+from tests.support.memory import folder_in
 
 
 def _binaries() -> Path:
@@ -40,8 +41,7 @@ def _free_port() -> int:
 def server(*, durable: bool = False, place: Path | None = None) -> Iterator[str]:
     """Start a server, with its files in this place, and give the URL of an empty database on it; stop it afterwards."""
     binaries, prefix = _binaries(), _as_other_user()
-    folder = Path(tempfile.mkdtemp(prefix="headgate-postgres-", dir=place))
-    try:
+    with folder_in(place, "headgate-postgres-") as folder:
         if prefix:
             user = pwd.getpwnam("postgres")
             os.chown(folder, user.pw_uid, user.pw_gid)
@@ -61,8 +61,6 @@ def server(*, durable: bool = False, place: Path | None = None) -> Iterator[str]
         finally:
             process.send_signal(signal.SIGINT)
             process.wait(timeout=30)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _wait(port: int, process: "subprocess.Popen[bytes]", log: Path) -> None:
