@@ -55,26 +55,15 @@ def add(
     For example: headgate connection add Shop --space "Sales data" --kind postgresql --set host=db.example.com
     --set database=shop --set user=reader --secret password
     """
-    from headgate.cli.client import connect
-    from headgate.cli.output import print_json
-
     body = {"name": name, "space": space, "place": commands.place_given(kind, place, fields) or {}}
-    with connect() as client:
-        found = client.post("/api/connections", {**body, "secrets": commands.secrets_given(secret)})
-    if as_json:
-        print_json(found)
-    else:
-        print(f"Added the connection {found['name']} ({found['id']}). Try it: headgate connection test {found['id']}")
+    commands.added("connection", body, secret, "Added", as_json=as_json)
 
 
 @app.command()
 @told
 def show(connection: Named, as_json: Json = False) -> None:
     """Show a connection; which secrets are set, not what they are."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        commands.shown(client.get(commands.path(client, "connection", connection)), as_json=as_json)
+    commands.show("connection", connection, as_json=as_json)
 
 
 @app.command()

@@ -51,26 +51,15 @@ def add(
     as_json: Json = False,
 ) -> None:
     """Make a destination, and own it; nobody else sees it until it is shared."""
-    from headgate.cli.client import connect
-    from headgate.cli.output import print_json
-
     body = {"name": name, "place": commands.place_given(kind, place, fields) or {}}
-    with connect() as client:
-        found = client.post("/api/destinations", {**body, "secrets": commands.secrets_given(secret)})
-    if as_json:
-        print_json(found)
-    else:
-        print(f"Made the destination {found['name']} ({found['id']}). Try it: headgate destination test {found['id']}")
+    commands.added("destination", body, secret, "Made", as_json=as_json)
 
 
 @app.command()
 @told
 def show(destination: Named, as_json: Json = False) -> None:
     """Show a destination; which secrets are set, not what they are."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        commands.shown(client.get(commands.path(client, "destination", destination)), as_json=as_json)
+    commands.show("destination", destination, as_json=as_json)
 
 
 @app.command()

@@ -126,6 +126,18 @@ def secrets_given(given: list[str] | None, forgotten: list[str] | None = None) -
     return found
 
 
+def added(kind: str, body: dict[str, Any], secret: list[str] | None, done: str, *, as_json: bool) -> None:
+    """Make one with its secrets, and say how to try it."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.post(f"/api/{kind}s", {**body, "secrets": secrets_given(secret)})
+    if as_json:
+        print_json(found)
+    else:
+        print(f"{done} the {kind} {found['name']} ({found['id']}). Try it: headgate {kind} test {found['id']}")
+
+
 def changed_by(
     kind: str,
     text: str,
@@ -160,8 +172,12 @@ def changed_by(
         print(f"Needed, and not set: {', '.join(missing)}. Give it with --secret.")
 
 
-def shown(found: dict[str, Any], *, as_json: bool) -> None:
-    """Print a connection or destination, and where it points."""
+def show(kind: str, text: str, *, as_json: bool) -> None:
+    """Show one, and where it points."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.get(path(client, kind, text))
     if as_json:
         print_json(found)
         return
