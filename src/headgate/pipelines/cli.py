@@ -98,6 +98,8 @@ def _tell(client: "Client", pipeline: str, done: str, *, as_json: bool) -> None:
     print(f"{done} {found['name']!r} ({pipeline}).")
     if found["unresolved"]:
         print(printable(f"It cannot start yet: {found['unresolved']}. Save it again when that is there."))
+    for note in found["notes"]:
+        print(printable(f"{note}."))
 
 
 @app.command("list")
@@ -304,7 +306,7 @@ def plan(
     print()
     rows = ((one["name"] or "(hidden)", one["mode"], one["level"], one["held"]) for one in found["needs"])
     print_table(("table", "mode", "needs", "held"), rows, empty="It reads and writes no table.")
-    for problem in found["problems"]:
+    for problem in (*found["problems"], *found["notes"]):
         print(printable(f"\n{problem}."))
 
 

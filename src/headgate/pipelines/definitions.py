@@ -335,7 +335,6 @@ def connections(definition: AnyDefinition) -> list[str]:
     return []
 
 
-def probed_sql(definition: AnyDefinition) -> list[str]:
-    """The SQL whose reads only Spark can tell."""
-    found = [definition.sql] if isinstance(definition, Query) else []
-    return found + [one.sql for one in definition.expectations if one.check == "sql"]
+def custom_checks(definition: AnyDefinition) -> list[Expectation]:
+    """The expectations with SQL of their own, whose reads only Spark can tell."""
+    return [one for one in definition.expectations if one.check == "sql"]

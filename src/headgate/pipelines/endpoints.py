@@ -10,7 +10,7 @@ from headgate.edge.pages import After, Limit, Prefix
 from headgate.edge.routes import Audit, GovernedRouter, Stages
 from headgate.errors import Conflict, TooMany
 from headgate.kit.paging import DEFAULT_LIMIT
-from headgate.pipelines import foreseen, probing, saving, service
+from headgate.pipelines import foreseen, probing, saving, service, unjudged
 from headgate.pipelines.schemas import (
     PipelineChange,
     PipelineDeleted,
@@ -64,9 +64,10 @@ def _save(stages: Stages, draft: saving.Draft, *, active: bool | None = None) ->
     def work(call: Call) -> str:
         turn(call)
         saving.judge(call, draft, saving.refs(call, draft.definition, []))
-        return probing.submit(call, draft, fields)
+        return probing.submit(call, draft, sql, fields)
 
-    if not probing.needs_probe(draft.definition):
+    sql = stages.read(lambda call: unjudged.probed_sql(call.connection, draft.definition))
+    if not sql:
         return PipelineSaving(id=stages.write(save), statement=None, state="saved")
     statement = stages.write(work)
     stages.services.watch.ring()

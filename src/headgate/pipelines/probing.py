@@ -7,7 +7,6 @@ empty table: so a chain is saved before any of it ran.
 
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import Connection, select
 from sqlalchemy.engine import RowMapping
@@ -18,7 +17,7 @@ from headgate.edge.call import Call, Caller
 from headgate.edge.services import Services
 from headgate.errors import Problem
 from headgate.lakehouse.service import full_name
-from headgate.pipelines import definitions, foreseen
+from headgate.pipelines import definitions, foreseen, unjudged
 from headgate.pipelines.saving import Analysed, Draft, save
 from headgate.tokens import service as tokens
 from headgate.tokens.models import token_table
@@ -29,17 +28,12 @@ PIPELINE = "pipeline"
 _loads, _works = work_load_table.c, work_token_table.c
 
 
-def needs_probe(definition: Any) -> bool:
-    """Whether only Spark can tell what it reads."""
-    return bool(definitions.probed_sql(definition))
-
-
-def submit(call: Call, draft: Draft, fields: foreseen.Fields | None = None) -> str:
+def submit(call: Call, draft: Draft, sql: list[str], fields: foreseen.Fields | None = None) -> str:
     """Have the SQL of a draft analysed, and the draft saved then; the id of the statement that does it.
 
     `fields` are the columns of its output, if they are known without Spark.
     """
-    first, *more = definitions.probed_sql(draft.definition)
+    first, *more = sql
     wanted = {**asdict(draft), "definition": draft.definition.model_dump(mode="json")}
     is_query = isinstance(draft.definition, definitions.Query)
     windowed = isinstance(draft.definition, definitions.Query) and draft.definition.write == "window"
@@ -59,7 +53,10 @@ def save_probed(
     draft = Draft(**{**wanted, "definition": definitions.parse(wanted["definition"])})
     call = Call(connection, now, _author(connection, row), services)
     own = definitions.outputs(draft.definition)
-    known = Analysed(analysed.get(COLUMNS), analysed.get("origins") or (), _loaded(connection, row["id"]))
+    loaded = _loaded(connection, row["id"])
+    if missing and unjudged.is_of_own(connection, draft.definition, (one for one, id_ in loaded.items() if not id_)):
+        missing = None
+    known = Analysed(analysed.get(COLUMNS), analysed.get("origins") or (), loaded)
     try:
         return save(call, draft, _reads(connection, tables, own), missing, known)
     except Problem as error:

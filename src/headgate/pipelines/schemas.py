@@ -89,6 +89,7 @@ class PipelineOut(PipelineItem):
     definition: dict[str, Any] | None = Field(description="Null if it names what one may not see")
     version: int | None
     unresolved: str | None = Field(description="Why what it reads is not known; then it cannot start")
+    notes: list[str] = Field(description="What could not be judged when it was saved, and when it is")
     inactive_because: str | None
     deactivate_after: int | None
     failures: int
@@ -125,6 +126,7 @@ class PlanOut(BaseModel):
     acts_for: str | None
     may_start: bool
     problems: list[str] = Field(description="Why it could not run as it is, and what to do")
+    notes: list[str] = Field(default=[], description="What could not be judged yet, and when it is")
 
 
 class PipelineDeleted(BaseModel):

@@ -11,7 +11,7 @@ from headgate.errors import Conflict, NotFound
 from headgate.governance.questions import Question, decide, is_ready
 from headgate.kit.ids import kind_of
 from headgate.lakehouse.models import table_ref_table
-from headgate.pipelines import definitions, planning, readings, saving
+from headgate.pipelines import definitions, planning, readings, saving, unjudged
 from headgate.pipelines.models import pipeline_definition_table, pipeline_table
 from headgate.pipelines.schemas import (
     LastRun,
@@ -119,6 +119,7 @@ def shown(call: Call, pipeline_id: str) -> PipelineOut:
         definition=row["definition"] if whole else None,
         version=row["version"],
         unresolved=row["unresolved"] if whole else None,
+        notes=_notes(call, row) if whole else [],
         inactive_because=row["inactive_because"],
         deactivate_after=row["deactivate_after"],
         failures=row["failures"] or 0,
@@ -129,6 +130,13 @@ def shown(call: Call, pipeline_id: str) -> PipelineOut:
         writes=names["write"],
         hidden=hidden,
     )
+
+
+def _notes(call: Call, row: RowMapping) -> list[str]:
+    try:
+        return unjudged.notes(call.connection, definitions.parse(row["definition"])) if row["definition"] else []
+    except ValueError:
+        return []
 
 
 def change(call: Call, pipeline_id: str, body: PipelineChange) -> None:
@@ -239,7 +247,8 @@ def plan_of(call: Call, pipeline_id: str) -> PlanOut:
     if not row["active"]:
         problems.append("It is not active; activate it first")
     may = ready and not problems and bool(call.decide("start", saving.KIND, pipeline_id))
-    return PlanOut(steps=steps, needs=needs, acts_for=acts_for, may_start=may, problems=problems)
+    notes = unjudged.notes(call.connection, definition) if whole else []
+    return PlanOut(steps=steps, needs=needs, acts_for=acts_for, may_start=may, problems=problems, notes=notes)
 
 
 def _acts_for(row: RowMapping) -> str | None:
@@ -261,7 +270,7 @@ def plan_draft(call: Call, draft: saving.Draft) -> PlanOut:
         if one.mode == "read" and one.item_id is None
     ]
     problems += readings.missing_wheels(call, draft.definition, {one.name: one.item_id for one in found})
-    if definitions.probed_sql(draft.definition):
+    if unjudged.probed_sql(call.connection, draft.definition):
         problems.append("What its SQL reads is found out when it is saved")
     steps = planning.plan(draft.definition, planning.Items(known))
     author: set[str | None] = {call.caller.member}
@@ -272,6 +281,7 @@ def plan_draft(call: Call, draft: saving.Draft) -> PlanOut:
         acts_for=call.caller.member,
         may_start=False,
         problems=problems,
+        notes=unjudged.notes(call.connection, draft.definition),
     )
 
 
