@@ -52,9 +52,12 @@ def definition_of(file: Path | None, notebook: Path | None, sql: Path | None) ->
     if file is not None:
         found = _parsed(text_of(None if str(file) == "-" else file), file.suffix.lower())
     if notebook is not None:
-        from headgate.pipelines.notebook_files import read
+        from headgate.pipelines.notebook_files import BadNotebook, read
 
-        cells = read(notebook.name, notebook.read_bytes())
+        try:
+            cells = read(notebook.name, notebook.read_bytes())
+        except BadNotebook as error:
+            raise Invalid(f"{notebook}: {error}") from None
         found = {"kind": "notebook", **found, "cells": [one.model_dump() for one in cells]}
     if sql is not None:
         found = {"kind": "query", **found, "sql": text_of(sql)}
