@@ -38,6 +38,15 @@ def test_a_table_is_created_written_changed_and_read(served: Lake) -> None:
     assert tess.load_table("raw.events").properties["comment"] == "what happened"
 
 
+def test_new_tables_are_compressed_as_iceberg_s_own_catalogs_say(served: Lake) -> None:
+    """Without the property, Spark takes gzip."""
+    tess, codec = served.engine("Tess"), "write.parquet.compression-codec"
+    assert tess.create_table("raw.plain", ROWS.schema).properties[codec] == "zstd"
+    assert tess.create_table("raw.own", ROWS.schema, properties={codec: "snappy"}).properties[codec] == "snappy"
+    tess.create_table_transaction("raw.later", ROWS.schema).commit_transaction()
+    assert tess.load_table("raw.later").properties[codec] == "zstd"
+
+
 def test_each_member_does_what_their_level_allows(served: Lake) -> None:
     """Tess is Manager of the layer, Tom Editor, Ana Viewer of trusted alone, Bea sees one table elsewhere."""
     tess, tom, ana, bea = (served.engine(name) for name in ("Tess", "Tom", "Ana", "Bea"))

@@ -94,7 +94,7 @@ def first_metadata(store: Store, body: dict[str, Any], found: Place) -> Any:
     root = Root(store, found.table_id)
     _check_location(body, root)
     given = body.get("properties")
-    kept = properties.check({} if given is None else given, creating=True)
+    kept = {**properties.OF_NEW, **properties.check({} if given is None else given, creating=True)}
     try:
         schema = Schema.model_validate(body.get("schema"))
         spec, order = body.get("partition-spec"), body.get("write-order")
