@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi import Response
 
-from headgate.audit.events import DECIDED
 from headgate.edge.call import Call
 from headgate.edge.routes import Stages
 from headgate.errors import Conflict, Invalid
@@ -65,11 +64,8 @@ def _begin(call: Call, table: str) -> Any:
 def _note(call: Call, table: str, snapshot: int | None, count: int) -> None:
     """Judge once more, and have it recorded that rows were given."""
     decision = call.require("execute", "table", table)
-    after = {"member": call.caller.member, "read": "preview", "rows": count, "snapshot": repository.id_text(snapshot)}
-    event = call.event(
-        DECIDED, allowed=True, action="execute", kind="table", resource_id=table, via=list(decision.via), after=after
-    )
-    call.recorded.reads.append(event)
+    told = {"member": call.caller.member, "read": "preview", "rows": count, "snapshot": repository.id_text(snapshot)}
+    call.note_data("execute", "table", table, decision, **told)
 
 
 # Which snapshot
