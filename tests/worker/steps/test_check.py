@@ -128,7 +128,9 @@ def test_what_cannot_be_checked_says_what_to_do(bench: Bench, fields: dict[str, 
 
 
 def test_a_check_of_ones_own_reads_what_was_declared_and_stays_in_its_place(bench: Bench) -> None:
-    with pytest.raises(SqlFailed, match="customers"):
+    with pytest.raises(StepFailed) as failed:
         bench.check(ORDERS, check="sql", sql="SELECT * FROM raw.customers")
+    assert "customers" in failed.value.message
+    assert "save it with the check then" in failed.value.message
     with pytest.raises(SqlFailed, match="Syntax error"):
         bench.check(ORDERS, check="sql", sql="SELECT 1) UNION ALL (SELECT 2")

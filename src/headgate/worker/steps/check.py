@@ -8,7 +8,7 @@ from headgate.pipelines.sql import checks, refine
 from headgate.pipelines.sql.checks import BadCheck, Question, Table, question
 from headgate.pipelines.steps import Check, Item
 from headgate.worker.steps.context import CheckResult, Context, Result, StepFailed
-from headgate.worker.steps.lake import Arguments, Lake, opened, plain
+from headgate.worker.steps.lake import MISSING, Arguments, Lake, opened, plain
 from headgate.worker.steps.refine import arguments
 
 _PATTERN = "INVALID_PARAMETER_VALUE.PATTERN"
@@ -24,13 +24,28 @@ def _checked(step: Check, context: Context, lake: Lake) -> CheckResult:
     job, one = context.job, step.expectation
     args = arguments(job) if one.check == "sql" else None
     if one.check == "sql":
-        lake.query(refine.query(one.sql), args)
+        _judge(lake, one.sql, args)
     try:
         other = _table(lake, step.other) if step.other else None
         asked = question(one, _table(lake, step.table), other, job.moment, ZoneInfo(job.time_zone))
     except BadCheck as error:
         raise StepFailed("CHECK", f"The check {one.check} cannot be made: {error}") from None
     return _answered(step, asked, _counted(lake, asked, args), lambda sql: _sample(lake, sql, args))
+
+
+def _judge(lake: Lake, sql: str, args: Arguments | None) -> None:
+    """See that a custom check is a query of what its pipeline has declared: the first run may be the first to know."""
+    try:
+        lake.query(refine.query(sql), args)
+    except SqlFailed as error:
+        if error.code not in MISSING:
+            raise
+        raise StepFailed(
+            "CHECK",
+            f"The check sql cannot be made: {error.message}. That is gone, or this pipeline has not declared it. What "
+            "it reads beside the pipeline's own tables is learnt by a save after these were written: run it once "
+            "without the check, and save it with the check then",
+        ) from None
 
 
 def _table(lake: Lake, item: Item) -> Table:

@@ -16,7 +16,8 @@ from headgate.worker.steps.context import Context, Session, StepFailed
 MOST_TEXT = 1000
 """How much of a value is shown."""
 
-_MISSING = {"TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND"}
+MISSING = {"TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND"}
+"""The codes of what a run may not know of, or what is not there."""
 _SYNTAX = {"PARSE_SYNTAX_ERROR"}
 _MERGED = tuple(f"spark.merge-into.num-target-rows-{one}" for one in ("updated", "inserted", "deleted"))
 
@@ -69,7 +70,7 @@ class Lake:
         try:
             return self._columns(f"SELECT * FROM {at(item, version)}", None)
         except SqlFailed as error:
-            if error.code in _MISSING:
+            if error.code in MISSING:
                 return None
             raise
 
