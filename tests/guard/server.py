@@ -56,12 +56,12 @@ def settings(warehouse: Path) -> dict[str, str]:
     }
 
 
-def command(jars: str, confs: Mapping[str, str]) -> list[str]:
-    """The command line of a server."""
+def command(jars: str, confs: Mapping[str, str], main: str = conf.CONNECT) -> list[str]:
+    """The command line of a server; of ours, or of another class."""
     given = [part for key, value in confs.items() for part in ("--conf", f"{key}={value}")]
     program = str(java.spark_jars().parent / "bin" / "spark-submit")
     start = ["--master", "local[2]", "--driver-memory", "1g", "--jars", jars, *given]
-    return [program, *start, "--class", conf.CONNECT, "spark-internal"]
+    return [program, *start, "--class", main, "spark-internal"]
 
 
 def environment(**more: str) -> dict[str, str]:

@@ -5,17 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from headgate.engine import java
+from headgate.engine import conf, java
 from headgate.engine.jars import Jars
 from tests.guard import java_programs, server
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
-def _start(jars: str, confs: dict[str, str], folder: Path) -> str:
+SPARKS_OWN = "org.apache.spark.sql.connect.service.SparkConnectServer"
+
+
+def _start(jars: str, confs: dict[str, str], folder: Path, main: str = conf.CONNECT) -> str:
     """What a server that must not start has said when it ended."""
     answer = subprocess.run(
-        server.command(jars, confs),
+        server.command(jars, confs, main),
         capture_output=True,
         text=True,
         env=server.environment(),
@@ -27,8 +30,9 @@ def _start(jars: str, confs: dict[str, str], folder: Path) -> str:
     return answer.stdout + answer.stderr
 
 
-def test_no_start_without_the_jar(jars: Jars, tmp_path: Path) -> None:
-    assert "headgate.guard.GuardPlugin" in _start(str(jars.iceberg), server.settings(tmp_path / "w"), tmp_path)
+@pytest.mark.parametrize(("main", "missing"), [(conf.CONNECT, conf.CONNECT), (SPARKS_OWN, conf.PLUGIN)])
+def test_no_start_without_the_jar(jars: Jars, tmp_path: Path, main: str, missing: str) -> None:
+    assert missing in _start(str(jars.iceberg), server.settings(tmp_path / "w"), tmp_path, main)
 
 
 def test_no_start_with_the_guard_before_iceberg(jars: Jars, tmp_path: Path) -> None:
