@@ -87,6 +87,8 @@ def output_layer(definition: AnyDefinition) -> str | None:
             return definition.output.partition(".")[0]
         case definitions.Notebook() if definition.outputs:
             return definition.outputs[0].table.partition(".")[0]
+        case definitions.Notebook() if definition.output_volumes:
+            return definition.output_volumes[0].partition(".")[0]
     return None
 
 
