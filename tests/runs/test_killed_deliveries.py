@@ -1,4 +1,4 @@
-"""A delivery to a database on a real Spark whose worker is killed, again and again: each row arrives once."""
+"""Deliveries on a real Spark whose worker is killed, again and again: each row arrives once."""
 
 import json
 import os
@@ -20,6 +20,9 @@ from headgate.kit.crash import VARIABLE
 from headgate.kit.db import Database
 from tests.runs.conftest import Plant
 from tests.runs.support import lose
+from tests.support import s3
+from tests.support.installation import eventually
+from tests.support.s3 import S3Server
 from tests.support.spark import SharedSpark
 from tests.workbench.conftest import opened
 
@@ -27,6 +30,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 ROWS = 1000
 TO_A_TABLE = ("delivery: rows staged", "delivery: committed")
+TO_A_FOLDER = ("delivery: before the files appear", "delivery: files appeared")
 PLACES = {"outgoing": {"allow": ["127.0.0.1"]}}
 
 
@@ -117,3 +121,35 @@ def test_a_table_gets_to_postgresql_once(yard: Yard, postgres_url: str) -> None:
         names = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'killed' ORDER BY 1"
         assert there.execute(names).fetchall() == [("goods",), ("headgate_deliveries",)]
         there.execute("DROP SCHEMA killed CASCADE")
+
+
+def test_files_get_to_a_folder_once(yard: Yard) -> None:
+    out = yard.folder / "out"
+    run = yard.deliver("Goods as files", {"kind": "folder", "path": str(out)}, {}, target="goods", format="json")
+    found = yard.killed_at(run, *TO_A_FOLDER)
+    assert found["state"] == "succeeded", (found, yard.log("Tess", run))
+    (own,) = (out / "goods").iterdir()
+    assert [one.name for one in own.iterdir()] == [f"{run}-0"], "nothing that a dead one left"
+    told = json.loads((own / f"{run}-0" / "_SUCCESS").read_bytes())
+    files = [(own / f"{run}-0" / one["name"]).read_text() for one in told["files"]]
+    rows = [json.loads(line) for one in files for line in one.splitlines()]
+    assert sorted(row["id"] for row in rows) == list(range(ROWS))
+    assert {one.name for one in (own / f"{run}-0").iterdir()} == {"_SUCCESS", *(one["name"] for one in told["files"])}
+
+
+def test_files_get_to_a_bucket_once(yard: Yard, s3_server: S3Server) -> None:
+    place = {"kind": "object_store", "endpoint": s3_server.endpoint, "bucket": s3.BUCKET, "region": s3.REGION}
+    access = {"prefix": "killed", "path_style": True, "access_key_id": s3.KEY_ID}
+    run = yard.deliver(
+        "Goods to a bucket", {**place, **access}, {"secret_key": s3.SECRET}, target="goods", format="csv"
+    )
+    found = yard.killed_at(run, "delivery: before the files appear")
+    assert found["state"] == "succeeded", (found, yard.log("Tess", run))
+    (success,) = (s3_server.folder / s3.BUCKET / "killed" / "goods").rglob("_SUCCESS")
+    told = json.loads(success.read_bytes())
+    assert (told["run"], told["rows"]) == (run, ROWS)
+    lines = [line for one in told["files"] for line in (success.parent / one["name"]).read_text().splitlines()[1:]]
+    assert sorted(int(line.partition(",")[0].strip('"')) for line in lines) == list(range(ROWS))
+    eventually(
+        lambda: {one.name for one in success.parent.iterdir()} == {"_SUCCESS", *(f["name"] for f in told["files"])}, 5
+    )
