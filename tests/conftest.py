@@ -1,5 +1,6 @@
 """Fixtures: a fresh database on each of the two kinds."""
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,12 @@ from tests.support.memory import waiting_for_no_disk, with_room
 from tests.support.order import FromBothEnds, arrange
 from tests.support.spark import SharedSpark
 from tests.support.steps import Workshop, workshop
+
+
+def pytest_configure() -> None:
+    """Hear interrupts, as the commands that tests start do: a shell's job in the background inherits that it does not."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(trylast=True)
