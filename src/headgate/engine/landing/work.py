@@ -82,8 +82,9 @@ def _target(step: Step, table: str) -> Target:
     try:
         columns: StructType = step.spark.table(table).schema
         had = "CAST(summary['total-records'] AS BIGINT) > 0"
-        snapshots: DataFrame = step.spark.table(f"{table}.snapshots").filter(had).limit(1)
-        return Target(columns, has_rows=bool(snapshots.collect()))
+        snapshots: DataFrame = step.spark.table(f"{table}.snapshots")
+        known = snapshots.selectExpr("snapshot_id", f"coalesce({had}, false)").collect()
+        return Target(columns, any(filled for _, filled in known), frozenset(one for one, _ in known))
     except SqlFailed as error:
         if error.code.startswith(NOT_THERE):
             return Target(None, has_rows=False)
