@@ -3,13 +3,14 @@
 import json
 import os
 import threading
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from headgate.kit.clock import iso, now
 from headgate.kit.db import Busy, Database, bound, fetch, instant
@@ -99,6 +100,38 @@ def test_a_write_that_meets_another_is_repeated_whole(database: Database) -> Non
         thread.join()
     with database.read() as connection:
         assert connection.execute(text("SELECT n FROM counter")).scalar_one() == 30
+
+
+def test_writes_in_turn_do_not_meet(database: Database) -> None:
+    inside, most, tries = 0, 0, 0
+
+    def work(connection: Connection) -> None:
+        nonlocal inside, most, tries
+        inside, tries = inside + 1, tries + 1
+        most = max(most, inside)
+        connection.execute(text("SELECT 1"))
+        time.sleep(0.002)
+        inside -= 1
+
+    threads = [threading.Thread(target=lambda: database.write(work, in_turn=True)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (inside, most, tries) == (0, 1, 8)
+
+
+def test_a_turn_that_never_comes_is_told_to_be_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headgate.kit.db.BUSY_TIMEOUT", 0.01)
+    monkeypatch.setattr("headgate.kit.db.MAX_ATTEMPTS", 2)
+    database = Database(f"sqlite:///{tmp_path}/a.db")
+
+    def inside(_: object) -> None:
+        with pytest.raises(Busy):
+            database.write(lambda connection: connection.execute(text("SELECT 1")))
+
+    database.write(inside)
+    database.close()
 
 
 def test_a_writer_that_never_gets_its_turn_is_told_that_we_are_busy(

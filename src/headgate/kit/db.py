@@ -107,7 +107,7 @@ class Database:
         if not in_turn and self.dialect != "sqlite":
             yield
             return
-        if not self._turn.acquire(timeout=BUSY_TIMEOUT):
+        if not self._turn.acquire(timeout=BUSY_TIMEOUT * MAX_ATTEMPTS):
             raise Busy
         try:
             yield
