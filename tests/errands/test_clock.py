@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from headgate.errands import queue
-from headgate.errands.cleaning import Sweeper
+from headgate.errands.cleaning import sweeper
 from headgate.kit import clock
 from tests.connections.support import added
 from tests.errands.test_errands import asked, claimed, finish, state_of
@@ -23,20 +23,20 @@ def test_an_errand_is_taken_from_the_dead_alone(
 ) -> None:
     real, set_by, ticks = clock.now, timedelta(), 100.0
     monkeypatch.setattr("headgate.edge.routes.clock", lambda: real() + set_by)
-    sweeper = Sweeper(millrace.database, lambda: ticks)
+    found = sweeper(millrace.database, lambda: ticks)
 
     def passes(seconds: float) -> None:
         nonlocal set_by, ticks
         set_by += timedelta(seconds=seconds)
         ticks += seconds
-        sweeper.sweep(real() + set_by)
+        found.sweep(real() + set_by)
 
     place = added(millrace)["id"]
     lives, dies = asked(millrace, "Tess", place), asked(millrace, "Tess", place)
     jobs = {job["id"]: job for job in claimed(millrace)}
     passes(1)
     set_by += jump
-    sweeper.sweep(real() + set_by)
+    found.sweep(real() + set_by)
     passes(queue.SECONDS)
     assert claimed(millrace) == []
     assert finish(millrace, jobs[lives], result=ANSWER).json() == {"state": "succeeded"}

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import text, update
 
 from headgate.errands import queue
-from headgate.errands.cleaning import Sweeper
+from headgate.errands.cleaning import sweeper
 from headgate.errands.models import errand_table
 from headgate.kit.clock import now
 from headgate.kit.db import Database
@@ -145,12 +145,12 @@ def test_a_worker_that_was_lost_is_followed_by_another_and_refused_afterwards(mi
     errand = asked(millrace, "Tess", added(millrace)["id"])
     [first] = claimed(millrace)
     later = now() + queue.LEASE + timedelta(seconds=1)
-    Sweeper(millrace.database).sweep(later)
+    sweeper(millrace.database).sweep(later)
     [second] = claimed(millrace)
     assert second["fence"] == first["fence"] + 1
     assert finish(millrace, first, result={"detail": "late", "milliseconds": 1}).status_code == 409
     _expire_lease(millrace)
-    Sweeper(millrace.database).sweep(now())
+    sweeper(millrace.database).sweep(now())
     assert state_of(millrace, "Tess", errand)["error"]["code"] == "LOST"
     assert claimed(millrace) == []
 
@@ -167,9 +167,9 @@ def test_a_worker_that_stops_gives_its_errand_back(millrace: Company) -> None:
 
 def test_errands_are_forgotten(millrace: Company) -> None:
     errand = asked(millrace, "Tess", added(millrace)["id"])
-    Sweeper(millrace.database).sweep(now() + queue.KEPT - timedelta(minutes=1))
+    sweeper(millrace.database).sweep(now() + queue.KEPT - timedelta(minutes=1))
     assert state_of(millrace, "Tess", errand)["state"] == "queued"
-    Sweeper(millrace.database).sweep(now() + queue.KEPT + timedelta(minutes=1))
+    sweeper(millrace.database).sweep(now() + queue.KEPT + timedelta(minutes=1))
     assert millrace.as_("Tess").get(f"/api/errands/{errand}").status_code == 404
 
 

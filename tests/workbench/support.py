@@ -94,7 +94,7 @@ class Hand:
 
     def sweep(self, moment: datetime | None = None) -> None:
         """What the scheduler does, at a moment."""
-        cleaning.Sweeper(self.millrace.database).sweep(moment or now() + queue.LEASE)
+        cleaning.sweeper(self.millrace.database).sweep(moment or now() + queue.LEASE)
 
 
 def submit(millrace: Company, member: str, sql: str = "SELECT 1", **more: Any) -> str:

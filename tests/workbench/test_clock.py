@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 from headgate.catalog.models import work_token_table
 from headgate.kit import clock
 from headgate.workbench import queue
-from headgate.workbench.cleaning import Sweeper
+from headgate.workbench.cleaning import sweeper
 from tests.support.company import Company
 from tests.workbench.support import Hand, submit
 
@@ -26,7 +26,7 @@ class Times:
         real = clock.now
         self.now = lambda: real() + self.off
         monkeypatch.setattr("headgate.edge.routes.clock", self.now)
-        self.sweeper = Sweeper(company.database, lambda: self.ticks)
+        self.sweeper = sweeper(company.database, lambda: self.ticks)
         self.sweeper.sweep(self.now())
 
     def passes(self, seconds: float) -> None:

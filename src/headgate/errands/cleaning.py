@@ -2,29 +2,12 @@
 
 import time
 from collections.abc import Callable
-from datetime import datetime
 
 from headgate.errands import queue
 from headgate.kit.db import Database
-from headgate.kit.leases import Patience
-from headgate.kit.log import get_logger
-
-_log = get_logger("headgate.scheduler")
+from headgate.kit.leases import Sweeper
 
 
-class Sweeper:
-    """Takes back, and forgets. After the clock was set, a worker that lives has time to finish what it has."""
-
-    def __init__(self, database: Database, ticks: Callable[[], float] = time.monotonic) -> None:
-        self._database, self._patience = database, Patience(queue.LEASE, ticks)
-
-    def sweep(self, now: datetime) -> None:
-        """Look once. It costs one statement."""
-        self._patience.look(now)
-        if not self._patience.is_over:
-            return
-        with self._database.read() as connection:
-            if not queue.has_expired(connection, now):
-                return
-        for errand in self._database.write(lambda connection: list(queue.sweep(connection, now))):
-            _log.warning("a worker was lost", errand=errand)
+def sweeper(database: Database, ticks: Callable[[], float] = time.monotonic) -> Sweeper:
+    """What takes errands back from workers that are gone."""
+    return Sweeper("errand", database, queue.LEASE, queue.has_expired, queue.sweep, ticks)

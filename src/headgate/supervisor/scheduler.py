@@ -61,9 +61,9 @@ class Scheduler:
         services = Services(settings, self._database, self._batches, self._uses, key_file(settings))
         self._runs = runs.Cleaner(services)
         self._lost = (
-            statements.Sweeper(self._database),
+            statements.sweeper(self._database),
             runs.Sweeper(settings, self._database),
-            errands.Sweeper(self._database),
+            errands.sweeper(self._database),
         )
         self._sweeper = Sweeper(self._database, lambda: open_store(settings))
         self._catalog = CatalogSweeper(self._database, lambda: open_store(settings))

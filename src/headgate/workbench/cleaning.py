@@ -9,7 +9,7 @@ from sqlalchemy import delete, select, update
 
 from headgate.config import Settings
 from headgate.kit.db import Database
-from headgate.kit.leases import Patience
+from headgate.kit.leases import Sweeper
 from headgate.kit.log import get_logger
 from headgate.warehouse.store import Store
 from headgate.workbench import queue
@@ -21,22 +21,9 @@ _rows = statement_table.c
 _log = get_logger("headgate.scheduler")
 
 
-class Sweeper:
-    """Takes back what dead workers held. After the clock was set, those that live have time to renew their leases."""
-
-    def __init__(self, database: Database, ticks: Callable[[], float] = time.monotonic) -> None:
-        self._database, self._patience = database, Patience(queue.LEASE, ticks)
-
-    def sweep(self, now: datetime) -> None:
-        """Look once. It costs one statement."""
-        self._patience.look(now)
-        if not self._patience.is_over:
-            return
-        with self._database.read() as connection:
-            if not queue.has_expired(connection, now):
-                return
-        for statement in self._database.write(lambda connection: list(queue.sweep(connection, now))):
-            _log.warning("a worker was lost", statement=statement)
+def sweeper(database: Database, ticks: Callable[[], float] = time.monotonic) -> Sweeper:
+    """What takes statements back from workers that are gone."""
+    return Sweeper("statement", database, queue.LEASE, queue.has_expired, queue.sweep, ticks)
 
 
 class Cleaner:
