@@ -4,6 +4,7 @@ import json
 import os
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -60,6 +61,19 @@ def test_ids_say_their_kind_and_sort_by_time() -> None:
     assert kind_of(ALL_GROUP) == "group"
     for bad in ("", "dm_", "dm_" + "u" * 20, "xx_" + "0" * 20, made[0] + "0", made[0].upper(), "dm_" + "0" * 19 + "\n"):
         assert kind_of(bad) is None
+
+
+def test_ids_sort_in_the_order_in_which_they_were_made_within_a_moment_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = [new_id("notice") for _ in range(5_000)]
+    monkeypatch.setattr("headgate.kit.ids.time.time_ns", lambda: 1_000_000_000)
+    made += [new_id("notice") for _ in range(5_000)]
+    assert made == sorted(made)
+
+
+def test_threads_never_get_the_same_id() -> None:
+    with ThreadPoolExecutor(4) as threads:
+        made = list(threads.map(lambda _: new_id("notice"), range(5_000)))
+    assert len(set(made)) == 5_000
 
 
 @given(st.text(max_size=80), st.text(max_size=40), st.text(max_size=40))

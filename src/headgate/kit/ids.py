@@ -2,11 +2,14 @@
 
 import re
 import secrets
+import threading
 import time
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _SUFFIX_LENGTH = 20
 _RANDOM_BITS = 52
+_STEP_BITS = 44
+
 
 PREFIXES = {
     "member": "mbr",
@@ -54,9 +57,25 @@ ALL_GROUP = f"grp_{'0' * (_SUFFIX_LENGTH - 3)}a11"
 """The id of the built-in group All, to which every member belongs."""
 
 
+class _Numbers:
+    """Numbers that rise: by the clock; within one millisecond, and while it is set back, by random steps."""
+
+    def __init__(self) -> None:
+        self._last, self._turn = 0, threading.Lock()
+
+    def next(self) -> int:
+        by_the_clock = (time.time_ns() // 1_000_000) << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS)
+        with self._turn:
+            self._last = max(by_the_clock, self._last + 1 + secrets.randbits(_STEP_BITS))
+            return self._last
+
+
+_numbers = _Numbers()
+
+
 def new_id(kind: str) -> str:
-    """A fresh identifier for a resource of this kind."""
-    number = (time.time_ns() // 1_000_000) << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS)
+    """A fresh identifier for a resource of this kind, which sorts after all that this process made before."""
+    number = _numbers.next()
     suffix = []
     for _ in range(_SUFFIX_LENGTH):
         number, digit = divmod(number, 32)
