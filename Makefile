@@ -33,9 +33,9 @@ demo: jars ## Start a small company with its data, and questions to ask it
 
 .PHONY: test
 test: jars postgres mariadb sandbox ## Run all tests, on SQLite and PostgreSQL, with Spark
-	$(BIN)/pytest -n $(WORKERS) --dist loadgroup -m "not spark and not cluster"
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "spark and not alone"
-	$(BIN)/pytest -m alone
+	$(BIN)/python tools/trial.py -n $(WORKERS) --dist loadgroup -m "not spark and not cluster"
+	$(BIN)/python tools/trial.py -n $(WORKERS) --dist loadfile -m "spark and not alone"
+	$(BIN)/python tools/trial.py -m alone
 
 .PHONY: lint
 lint: $(READY) ## Check format, lint, types, and that generated pages are fresh
