@@ -77,3 +77,34 @@ def test_a_table_gets_to_a_folder_and_to_an_address(stock: Plant, api: Api) -> N
     refused = stock.ran("Tess", sent)
     assert (refused["state"], refused["error_code"]) == ("failed", "API_FORBIDDEN")
     assert "stock is closed" in refused["error"]
+
+
+def test_what_is_committed_after_the_checks_is_not_sent(stock: Plant, api: Api) -> None:
+    """While the first table is sent, rows get into the second that its checks would have refused."""
+    stock.rows("Tess", "CREATE TABLE raw.checked AS SELECT id FROM range(1, 4)")
+    ((before,),) = stock.rows("Tess", "SELECT CAST(snapshot_id AS STRING) FROM raw.checked.snapshots")
+
+    def commits(_: Any) -> Reply:
+        stock.rows("Tess", "INSERT INTO raw.checked VALUES (-1)")
+        return Reply({}, 202)
+
+    api.on("/v1/stock", commits)
+    api.on("/v1/checked", lambda _: Reply({}, 202))
+    to = destination(stock, "Checked shop", {"kind": "http", "base_url": api.url, "auth": {"style": "none"}})
+    negative = "SELECT id FROM raw.checked WHERE id < 0"
+    pipeline = stock.make(
+        "Tess",
+        "Checked",
+        kind="delivery",
+        destination=to,
+        tables=[{"table": "raw.stock", "target": "/v1/stock"}, {"table": "raw.checked", "target": "/v1/checked"}],
+        expectations=[{"table": "raw.checked", "check": "sql", "sql": negative}],
+    )
+    run = stock.ran("Tess", pipeline)
+    assert run["state"] == "succeeded", (run, stock.log("Tess", run["id"]))
+    sent = [row["id"] for one in api.seen if one.path == "/v1/checked" for row in json.loads(one.body)]
+    assert sorted(sent) == [1, 2, 3]
+    assert run["steps"][2]["detail"]["snapshot"] == before
+    assert len(stock.rows("Tess", negative)) == 1, "it was committed meanwhile"
+    again = stock.ran("Tess", pipeline)
+    assert (again["state"], again["error_code"]) == ("failed", "EXPECTATION_FAILED")

@@ -69,5 +69,6 @@ def _own(call: Call, layer_id: str) -> set[str]:
     run = call.caller.work.run if call.caller.work else None
     if run is None:
         return set()
-    text = "SELECT name FROM run_pointers WHERE run_id = :run AND fence = :fence AND layer_id = :layer"
+    own = "run_id = :run AND fence = :fence AND layer_id = :layer AND base_version IS NULL"
+    text = f"SELECT name FROM run_pointers WHERE {own}"
     return {row[0] for row in fetch(call.connection, text, {"run": run[0], "fence": run[1], "layer": layer_id})}

@@ -40,7 +40,8 @@ run_pointer_table = Table(
     Column("files", BigInteger),
     Column("committed_at", UtcDateTime, nullable=False),
 )
-"""A table as one run sees it before it publishes. Without a `base_version` the table exists for the run alone."""
+"""A table as one run sees it before it publishes, or, of a delivery, for as long as it runs. Without a `base_version`
+the table exists for the run alone."""
 
 commit_table = Table(
     "commits",

@@ -1,6 +1,6 @@
 """The pointers in the database: found by name, moved by compare-and-swap, and the ledger of their moves."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
@@ -12,8 +12,9 @@ from headgate.catalog.models import commit_table, run_pointer_table, table_point
 from headgate.catalog.names import Ident
 from headgate.kit.db import fetch
 from headgate.kit.ids import new_id
+from headgate.resources.models import resource_table
 
-_pointers, _own = table_pointer_table.c, run_pointer_table.c
+_pointers, _own, _resources = table_pointer_table.c, run_pointer_table.c, resource_table.c
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +105,12 @@ def _of_run(connection: Connection, ident: Ident, found: Found, run: tuple[str, 
     if not rows:
         return found
     table, base, snapshot, *pointer = rows[0]
+    own = Pointer(*pointer)
+    if table != found.table_id and base == own.version:
+        # The run has only looked at it, and it was deleted or renamed since: for the run, too.
+        return found
     taken = Taken(snapshot) if base is None or snapshot is not None else None
-    return Found(found.layer_id, table, Pointer(*pointer), is_own=True, is_new=found.table_id is None, taken=taken)
+    return Found(found.layer_id, table, own, is_own=True, is_new=found.table_id is None, taken=taken)
 
 
 def layer_of(connection: Connection, ident: Ident) -> str | None:
@@ -114,7 +119,7 @@ def layer_of(connection: Connection, ident: Ident) -> str | None:
 
 
 def pin(connection: Connection, run: tuple[str, int], found: Found, name: str, now: datetime) -> None:
-    """Give a run a pointer of its own to an output, which starts at the table's."""
+    """Give a run a pointer of its own to a table, which starts at the table's."""
     table = select(table_pointer_table).where(_pointers.table_id == found.table_id)
     row = connection.execute(table).mappings().one()
     kept = ("uuid", "version", "metadata_file", "metadata_sha256", "snapshot_id", "rows", "bytes", "files")
@@ -130,6 +135,16 @@ def pin(connection: Connection, run: tuple[str, int], found: Found, name: str, n
             **{column: row[column] for column in kept},
         )
     )
+
+
+def pin_all(connection: Connection, run: tuple[str, int], tables: Iterable[str], now: datetime) -> None:
+    """Have a run see these tables as they are now, until it ends; those that it has a pointer to stay as they are."""
+    mine = select(_own.table_id).where(_own.run_id == run[0], _own.fence == run[1])
+    place = resource_table.join(table_pointer_table, _pointers.table_id == _resources.id)
+    wanted = (_resources.id.in_(tables), _resources.id.not_in(mine.scalar_subquery()))
+    query = select(_resources.id, _resources.scope_id, _resources.name_key).select_from(place).where(*wanted)
+    for table, layer, name in connection.execute(query).all():
+        pin(connection, run, Found(layer, table), name, now)
 
 
 def create(connection: Connection, move: Move, now: datetime, member: str) -> None:

@@ -14,6 +14,7 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, func, select, up
 from sqlalchemy.engine import RowMapping
 
 from headgate.catalog.models import commit_table, run_pointer_table, work_token_table
+from headgate.catalog.pointers import pin_all
 from headgate.catalog.work import Reach, end_work, open_reading, open_work
 from headgate.config import Settings
 from headgate.errors import Conflict
@@ -157,6 +158,10 @@ def _take(connection: Connection, now: datetime, settings: Settings, worker: str
     steps = plan(definition, Items.of(connection, pipeline))
     fence, seconds = row["fence"] + 1, _seconds(definition, settings)
     done = begin_steps(connection, row, steps, fence)
+    declared = reach(connection, pipeline)
+    if isinstance(definition, definitions.Delivery):
+        # What is checked is what is sent, whatever is committed meanwhile.
+        pin_all(connection, (row["id"], fence), [one.table_id for one in declared], now)
     values = {
         "state": RUNNING,
         "fence": fence,
@@ -174,7 +179,7 @@ def _take(connection: Connection, now: datetime, settings: Settings, worker: str
         member=acts_for,
         run_id=row["id"],
         fence=fence,
-        reach=reach(connection, pipeline),
+        reach=declared,
         expires=expires,
     )
     inputs = [one.id for step in steps if isinstance(step, RunNotebook) for one in step.inputs]

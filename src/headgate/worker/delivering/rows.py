@@ -49,7 +49,11 @@ class Rows:
 
 
 def found(step: Deliver, context: Context) -> Rows:
-    """The rows to send: of the snapshot that this step began with, or, if it begins now, of the newest."""
+    """The rows to send: of the snapshot that this step began with, or, if it begins now, of the newest.
+
+    The newest is that of when the run was claimed, which its checks have seen: the catalog shows a delivery its tables
+    as they were then.
+    """
     before = dict(context.remembered(step))
     with opened(context) as lake:
         if SNAPSHOT in before:
