@@ -88,9 +88,9 @@ def check(connection: Connection, member: str | None, action: str, resource: str
     return DENIED
 
 
-def is_ready(connection: Connection, pipeline: str, now: datetime) -> bool:
-    """Whether those whom a pipeline or task acts for have, now, all that a run of it needs."""
-    thing = Facts(connection, now).thing(pipeline)
+def is_ready(facts: Facts, pipeline: str) -> bool:
+    """Whether those whom a pipeline or task acts for have, by these facts, all that a run of it needs."""
+    thing = facts.thing(pipeline)
     if thing is None or thing.acts_for is None:
         return False
     return bool(BOOK.allows(thing.kind, "ready")(thing.acts_for, thing))

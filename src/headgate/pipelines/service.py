@@ -8,6 +8,7 @@ from sqlalchemy.engine import RowMapping
 
 from headgate.edge.call import Call
 from headgate.errors import Conflict, NotFound
+from headgate.governance.facts import Facts
 from headgate.governance.questions import Question, decide, is_ready
 from headgate.kit.ids import kind_of
 from headgate.lakehouse.models import table_ref_table
@@ -238,7 +239,7 @@ def plan_of(call: Call, pipeline_id: str) -> PlanOut:
     ]
     if whole:
         problems += readings.missing_wheels(call, definition, {one["ref"]: one["item_id"] for one in found})
-    ready = is_ready(call.connection, pipeline_id, call.now)
+    ready = is_ready(Facts(call.connection, call.now), pipeline_id)
     if not ready:
         problems.append(
             "Whom it acts for lacks a level on a table, or the use of its connection or destination; someone who has "

@@ -33,6 +33,11 @@ def rebuild(connection: Connection) -> int:
     return sum(execute(connection, statement, {}) for _, statement in _statements("TRUE"))
 
 
+def file_new(connection: Connection, ids: Iterable[str]) -> None:
+    """Write the entries of resources that are new: nothing is listed with them yet."""
+    _file(connection, _by_kind(ids))
+
+
 def refresh(connection: Connection, ids: Iterable[str]) -> None:
     """Write the entries of these resources anew, and of all that inherit from them."""
     remaining = _by_kind(with_children(connection, ids))
@@ -40,8 +45,12 @@ def refresh(connection: Connection, ids: Iterable[str]) -> None:
     for some in remaining.values():
         for chunk in _chunks(some):
             execute(connection, text, {"ids": many(connection, chunk)})
+    _file(connection, remaining)
+
+
+def _file(connection: Connection, by_kind: dict[str, list[str]]) -> None:
     for kind, statement in _statements(among(connection, "{id}", "ids")):
-        for chunk in _chunks(remaining.get(kind, ())):
+        for chunk in _chunks(by_kind.get(kind, ())):
             execute(connection, statement, {"ids": many(connection, chunk)})
 
 

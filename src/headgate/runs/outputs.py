@@ -3,10 +3,9 @@
 from sqlalchemy import Connection, insert, select
 
 from headgate.lakehouse.models import table_ref_table
-from headgate.pipelines.models import pipeline_table
 from headgate.runs.models import run_output_table
 
-_refs, _pipelines, _outputs = table_ref_table.c, pipeline_table.c, run_output_table.c
+_refs, _outputs = table_ref_table.c, run_output_table.c
 
 
 def is_held(connection: Connection, item: str) -> bool:
@@ -14,14 +13,14 @@ def is_held(connection: Connection, item: str) -> bool:
     return connection.execute(select(_outputs.run_id).where(_outputs.item_id == item).limit(1)).first() is not None
 
 
-def hold_outputs(connection: Connection, run: str, pipeline: str) -> None:
-    """Note what a run of a pipeline writes. A delivery writes nothing here, and stands for itself: what one run of it
-    sends is not overtaken by the next."""
+def hold_outputs(connection: Connection, run: str, pipeline: str, kind: str) -> None:
+    """Note what a run of a pipeline of this kind writes. A delivery writes nothing here, and stands for itself: what
+    one run of it sends is not overtaken by the next.
+    """
     outputs = select(_refs.item_id).where(
         _refs.resource_id == pipeline, _refs.mode == "write", _refs.enabled, _refs.item_id.is_not(None)
     )
-    is_delivery = select(_pipelines.id).where(_pipelines.id == pipeline, _pipelines.pipeline_kind == "delivery")
-    items = {*connection.execute(outputs).scalars(), *connection.execute(is_delivery).scalars()}
+    items = {*connection.execute(outputs).scalars(), *([pipeline] if kind == "delivery" else [])}
     rows = [{"run_id": run, "item_id": item} for item in sorted(items)]
     if rows:
         connection.execute(insert(run_output_table), rows)

@@ -18,6 +18,7 @@ from headgate.catalog.pointers import pin_all
 from headgate.catalog.work import Reach, end_work, open_reading, open_work
 from headgate.config import Settings
 from headgate.errors import Conflict
+from headgate.governance.facts import Facts
 from headgate.governance.questions import is_ready
 from headgate.kit.leases import is_over
 from headgate.lakehouse.models import lake_item_table, table_ref_table
@@ -108,8 +109,7 @@ def claim(
     connection: Connection, now: datetime, settings: Settings, worker: str, slots: int
 ) -> tuple[list[Claimed], list[Over]]:
     """Take waiting runs, up to a worker's free slots; those that may not begin any more end."""
-    claimed: list[Claimed] = []
-    over: list[Over] = []
+    known, claimed, over = Facts(connection, now), list[Claimed](), list[Over]()
     taken: set[str] = set()
     for run in waiting(connection, now):
         if len(claimed) == slots:
@@ -119,7 +119,7 @@ def claim(
         if row is None:
             continue
         try:
-            claimed.append(_take(connection, now, settings, worker, row))
+            claimed.append(_take(connection, known, settings, worker, row))
             taken |= outputs
         except NoPlan as error:
             over.append(_ended(connection, now, row["id"], "failed", "DEFINITION", str(error)))
@@ -143,9 +143,9 @@ def _ended(connection: Connection, now: datetime, run: str, state: str, code: st
     return Over(run, state, reason)
 
 
-def _take(connection: Connection, now: datetime, settings: Settings, worker: str, row: RowMapping) -> Claimed:
-    pipeline, acts_for = row["parent_id"], row["acts_for_id"]
-    if acts_for is None or not is_ready(connection, pipeline, now):
+def _take(connection: Connection, known: Facts, settings: Settings, worker: str, row: RowMapping) -> Claimed:
+    pipeline, acts_for, now = row["parent_id"], row["acts_for_id"], known.now
+    if acts_for is None or not is_ready(known, pipeline):
         raise _NotReady(
             "Whom this pipeline acts for may not read all that it reads, write all that it writes, or use its "
             "connection or destination any more; someone who may saves it again"

@@ -26,7 +26,17 @@ from headgate.runs.schemas import (
     RunStepOut,
     WrittenOut,
 )
-from headgate.runs.starting import UNRESOLVED, CannotStart, NotResolved, Start, Startable, check_room, start, startable
+from headgate.runs.starting import (
+    UNRESOLVED,
+    CannotStart,
+    NotResolved,
+    Start,
+    Startable,
+    check_room,
+    start,
+    startable,
+    waiting_of,
+)
 from headgate.workbench.schemas import ProgressOut
 
 KIND = "run"
@@ -205,12 +215,12 @@ def resume(call: Call, run_id: str) -> None:
     if _would_go_back(call, row):
         raise Conflict("This delivery was begun again since, and may have sent newer rows; start it again instead")
     try:
-        check_room(call.connection, row["parent_id"])
+        check_room(waiting_of(call.connection, row["parent_id"]))
     except CannotStart as error:
         raise Conflict(str(error)) from None
     values = {"attempt": 0, "losses": 0, "ended_at": None, "error": None, "error_code": None, "cancelled_at": None}
     queue.wait(call.connection, run_id, None, **values, acts_for_id=now.acts_for)
-    hold_outputs(call.connection, run_id, row["parent_id"])
+    hold_outputs(call.connection, run_id, row["parent_id"], now.kind)
     call.record(call.event(RESUMED, allowed=True, action="start", kind=KIND, resource_id=run_id))
 
 

@@ -1,17 +1,18 @@
 """Starting a pipeline: a row that waits for a worker, with a snapshot of what it is to do."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.engine import RowMapping
 
 from headgate.kit.ids import new_id
 from headgate.kit.names import name_key
 from headgate.pipelines.models import pipeline_definition_table, pipeline_table
 from headgate.places.repository import place_of
-from headgate.resources.index import refresh
+from headgate.resources.index import file_new
 from headgate.resources.models import resource_table
 from headgate.runs.models import run_table
 from headgate.runs.named import named_by
@@ -56,6 +57,8 @@ class Start:
     parameters: dict[str, Any] = field(default_factory=dict)
     depth: int = 0
     """How many pipelines started one another before this."""
+    run: str | None = None
+    """The id that the run is to have, if it was told before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,29 +120,46 @@ def _row(connection: Connection, pipeline_id: str) -> RowMapping | None:
     return connection.execute(query).mappings().one_or_none()
 
 
-def check_room(connection: Connection, pipeline_id: str) -> None:
-    """See that another run of a pipeline may wait; CannotStart if there are too many."""
-    waiting = (_runs.parent_id == pipeline_id, _runs.state == "queued")
-    if connection.execute(select(func.count()).select_from(run_table).where(*waiting)).scalar_one() >= MOST_WAITING:
+def waiting_of(connection: Connection, pipeline_id: str) -> Sequence[RowMapping]:
+    """The runs of a pipeline that wait, each with what started it, its fence and when it is tried again."""
+    columns = (_runs.id, _runs.trigger_id, _runs.fence, _runs.not_before)
+    query = select(*columns).where(_runs.parent_id == pipeline_id, _runs.state == "queued")
+    return connection.execute(query).mappings().all()
+
+
+def check_room(waiting: Sequence[RowMapping]) -> None:
+    """See that another run may wait beside these of its pipeline; CannotStart if there are too many."""
+    if len(waiting) >= MOST_WAITING:
         told = "runs of this pipeline wait already; start it again when some of them have run, or cancel some"
         raise CannotStart(f"{MOST_WAITING} {told}")
 
 
-def start(connection: Connection, now: datetime, pipeline: Startable, how: Start) -> str:
-    """Have a pipeline run, for whoever has decided that it may; the run's id. CannotStart if too many runs wait."""
-    check_room(connection, pipeline.id)
-    _hurry_outdated(connection, pipeline)
+def start(
+    connection: Connection,
+    now: datetime,
+    pipeline: Startable,
+    how: Start,
+    waiting: Sequence[RowMapping] | None = None,
+) -> str:
+    """Have a pipeline run, for whoever has decided that it may; the run's id. CannotStart if too many runs wait: those
+    of the pipeline, if the caller knows them.
+    """
+    waiting = waiting_of(connection, pipeline.id) if waiting is None else waiting
+    check_room(waiting)
+    _hurry_outdated(connection, pipeline, [row["id"] for row in waiting if row["not_before"] is not None])
     run = _insert(connection, now, pipeline.id, pipeline, how, state="queued")
-    hold_outputs(connection, run, pipeline.id)
+    hold_outputs(connection, run, pipeline.id, pipeline.kind)
     return run
 
 
-def _hurry_outdated(connection: Connection, pipeline: Startable) -> None:
+def _hurry_outdated(connection: Connection, pipeline: Startable, tried_again: list[str]) -> None:
     """Have runs of another definition, or for another member, that wait for their next try be judged at once: it will
     not come, and must not hold up those that follow.
     """
-    waiting = (_runs.parent_id == pipeline.id, _runs.state == "queued", _runs.not_before.is_not(None))
-    rows = connection.execute(select(_runs.id, _runs.definition, _runs.acts_for_id).where(*waiting)).all()
+    if not tried_again:
+        return
+    query = select(_runs.id, _runs.definition, _runs.acts_for_id).where(_runs.id.in_(tried_again))
+    rows = connection.execute(query).all()
     outdated = [row.id for row in rows if (row.definition, row.acts_for_id) != (pipeline.definition, pipeline.acts_for)]
     if outdated:
         connection.execute(update(run_table).where(_runs.id.in_(outdated)).values(not_before=None))
@@ -162,7 +182,7 @@ def record_skipped(connection: Connection, now: datetime, pipeline_id: str, how:
 def _insert(
     connection: Connection, now: datetime, pipeline_id: str, pipeline: Startable | None, how: Start, **values: Any
 ) -> str:
-    run = new_id(KIND)
+    run = how.run or new_id(KIND)
     common = {"id": run, "kind": KIND, "namespace": KIND, "scope_id": pipeline_id, "name": run}
     times = {"created_at": now, "updated_at": now, "created_by_id": how.by}
     connection.execute(insert(resource_table).values(**common, name_key=name_key(run), **times))
@@ -184,5 +204,5 @@ def _insert(
             **values,
         )
     )
-    refresh(connection, [run])
+    file_new(connection, [run])
     return run

@@ -4,11 +4,12 @@ Whatever stops the transaction takes all of it back, and the trigger is due stil
 next time has moved on, and the row keeps this one from firing again.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import RowMapping
 
@@ -17,11 +18,19 @@ from headgate.audit.events import DENIED, Event, record
 from headgate.governance.facts import Facts
 from headgate.governance.people import who_can
 from headgate.governance.questions import Question, decide, decide_in_memory
-from headgate.kit.ids import kind_of
+from headgate.kit.ids import kind_of, new_id
 from headgate.notifications.service import Notice, tell
-from headgate.pipelines.models import pipeline_definition_table
 from headgate.runs.models import trigger_fire_table
-from headgate.runs.starting import MAX_DEPTH, CannotStart, Start, record_blocked, record_skipped, start, startable
+from headgate.runs.starting import (
+    MAX_DEPTH,
+    CannotStart,
+    Start,
+    record_blocked,
+    record_skipped,
+    start,
+    startable,
+    waiting_of,
+)
 from headgate.triggers import events, repository
 from headgate.triggers.repository import KIND
 from headgate.triggers.schemas import Cron, stored_when
@@ -35,13 +44,14 @@ MISSED = "Nothing ran when this was due, and its trigger does not catch up"
 WAITS = "A run that this trigger started before still waits"
 TAKE_OVER = "someone who may start the pipeline takes the trigger over by resuming or saving it"
 
-_definitions, _fires = pipeline_definition_table.c, trigger_fire_table.c
+_fires = trigger_fire_table.c
 
 
 @dataclass(frozen=True, slots=True)
 class _Due:
     """What a fire is to do."""
 
+    run: str
     trigger: RowMapping
     due_at: datetime
     next_at: datetime | None
@@ -60,22 +70,27 @@ class _Due:
             full_refresh=bool(spec.get("full_refresh")),
             parameters=spec.get("parameters") or {},
             depth=self.depth,
+            run=self.run,
         )
 
 
-def fire(connection: Connection, now: datetime, trigger: str) -> str | None:
-    """Fire a trigger if it is due, and have it wait for its next time; the run, if there is one."""
-    row = repository.row(connection, trigger)
-    if row is None or not row["enabled"] or row["spec"] is None or row["next_at"] is None or row["next_at"] > now:
-        return None
+def fire(connection: Connection, now: datetime, triggers: Sequence[str]) -> None:
+    """Fire those of some triggers that are due, and have each wait for its next time. They share what they are judged
+    by: no fire changes it.
+    """
+    known = Facts(connection, now)
+    for row in repository.to_fire(connection, triggers):
+        if row["enabled"] and row["spec"] is not None and row["next_at"] is not None and row["next_at"] <= now:
+            _fire(known, row)
+
+
+def _fire(known: Facts, row: RowMapping) -> None:
+    connection, now = known.connection, known.now
     due = _due(connection, now, row)
-    repository.save(connection, trigger, next_at=due.next_at if due else repository.next_at(row["spec"], now))
-    if due is None or not _is_active(connection, row["parent_id"]) or not _claim(connection, now, due):
-        return None
-    run = _run(connection, now, due)
-    mine = (_fires.trigger_id == trigger, _fires.due_at == due.due_at)
-    connection.execute(update(trigger_fire_table).where(*mine).values(run_id=run))
-    return run
+    repository.save(connection, row["id"], next_at=due.next_at if due else repository.next_at(row["spec"], now))
+    # The triggers of a pipeline that is off let their times pass.
+    if due is not None and row["active"] is not False and _claim(connection, now, due):
+        _run(known, due)
 
 
 def _due(connection: Connection, now: datetime, row: RowMapping) -> _Due | None:
@@ -85,7 +100,7 @@ def _due(connection: Connection, now: datetime, row: RowMapping) -> _Due | None:
         sources, depth = events.take(connection, row["id"])
         last = repository.last_fire(connection, row["id"])
         at = events.free_at(last["due_at"], now) if last else now
-        return _Due(row, at, None, depth + 1, tuple(sources)) if sources else None
+        return _Due(new_id("run"), row, at, None, depth + 1, tuple(sources)) if sources else None
     catches_all = when.catch_up == "all"
     found = when.schedule.between(row["next_at"], now, MOST_CAUGHT_UP if catches_all else 1)
     if not found:
@@ -93,35 +108,32 @@ def _due(connection: Connection, now: datetime, row: RowMapping) -> _Due | None:
     due = found[0]
     missed = when.catch_up == "skip" and now - due > LATE
     most = MOST_CAUGHT_UP if catches_all else 1
-    return _Due(row, due, when.schedule.after(due), missed=missed, may_wait=most)
-
-
-def _is_active(connection: Connection, pipeline: str) -> bool:
-    """Whether a pipeline is on; the triggers of one that is off let their times pass."""
-    query = select(_definitions.active).where(_definitions.pipeline_id == pipeline)
-    return connection.execute(query).scalar() is not False
+    return _Due(new_id("run"), row, due, when.schedule.after(due), missed=missed, may_wait=most)
 
 
 def _claim(connection: Connection, now: datetime, due: _Due) -> bool:
     """Write the fire down; False if it was already."""
     dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-    row = {"trigger_id": due.trigger["id"], "due_at": due.due_at, "at": now}
+    row = {"trigger_id": due.trigger["id"], "due_at": due.due_at, "at": now, "run_id": due.run}
     statement = dialect.insert(trigger_fire_table).values(row).on_conflict_do_nothing().returning(_fires.due_at)
     return connection.execute(statement).first() is not None
 
 
-def _run(connection: Connection, now: datetime, due: _Due) -> str:
+def _run(known: Facts, due: _Due) -> str:
     """The run of a fire: it waits, or it was left out, or it was blocked; then the trigger pauses."""
+    connection, now = known.connection, known.now
     trigger, pipeline = due.trigger["id"], due.trigger["parent_id"]
     if due.missed:
         return record_skipped(connection, now, pipeline, due.how, MISSED)
-    refusal = _refusal(connection, now, due)
+    refusal = _refusal(known, due)
     if refusal is not None:
         return _block(connection, now, due, refusal)
-    if repository.queued_runs(connection, trigger) >= due.may_wait:
+    waiting = waiting_of(connection, pipeline)
+    # One that began and is tried again may see less than a new one would: it goes on from what it read then.
+    if sum(one["trigger_id"] == trigger and one["fence"] == 0 for one in waiting) >= due.may_wait:
         return record_skipped(connection, now, pipeline, due.how, WAITS)
     try:
-        return start(connection, now, startable(connection, pipeline), due.how)
+        return start(connection, now, startable(connection, pipeline), due.how, waiting)
     except CannotStart as error:
         return record_skipped(connection, now, pipeline, due.how, str(error))
 
@@ -129,19 +141,18 @@ def _run(connection: Connection, now: datetime, due: _Due) -> str:
 # Judgment
 
 
-def _refusal(connection: Connection, now: datetime, due: _Due) -> str | None:
+def _refusal(known: Facts, due: _Due) -> str | None:
     """Why a fire may not start its pipeline; None if it may. It names nothing that some reader may not see."""
     if due.depth > MAX_DEPTH:
         return f"{MAX_DEPTH} pipelines have started one another in a row, which looks like a loop without an end"
-    facts = Facts(connection, now)
-    thing = facts.thing(due.trigger["id"])
-    if not decide_in_memory(facts, Question(None, "fire", KIND, due.trigger["id"])):
+    thing = known.thing(due.trigger["id"])
+    if not decide_in_memory(known, Question(None, "fire", KIND, due.trigger["id"])):
         return _why(thing)
     author = due.trigger["author_id"]
     for source in due.sources:
         kind = kind_of(source) or ""
         asked = (Question(author, action, kind, source) for action in events.TO_KNOW[kind])
-        if not any(decide(connection, one, now) for one in asked):
+        if not any(decide(known.connection, one, known.now) for one in asked):
             return f"The trigger's author may not see what it waits for any more; {TAKE_OVER}"
     return None
 

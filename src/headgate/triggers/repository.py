@@ -10,20 +10,29 @@ from sqlalchemy.engine import MappingResult, RowMapping
 from headgate.catalog.models import commit_table
 from headgate.kit.ids import kind_of
 from headgate.members.models import member_table
+from headgate.pipelines.models import pipeline_definition_table
 from headgate.resources.models import resource_table
-from headgate.runs.models import run_table, trigger_fire_table, trigger_table
+from headgate.runs.models import trigger_fire_table, trigger_table
 from headgate.triggers.models import trigger_source_table
 from headgate.triggers.schemas import Cron, stored_when
 
 KIND = "pipeline_trigger"
-QUEUED = "queued"
 _triggers, _sources, _fires = trigger_table.c, trigger_source_table.c, trigger_fire_table.c
-_resources, _members, _commits, _runs = resource_table.c, member_table.c, commit_table.c, run_table.c
+_resources, _members, _commits = resource_table.c, member_table.c, commit_table.c
+_definitions = pipeline_definition_table.c
 
 
 def row(connection: Connection, trigger: str) -> RowMapping | None:
     """A trigger with its name, times and author."""
     return _rows(connection, _triggers.id == trigger).one_or_none()
+
+
+def to_fire(connection: Connection, triggers: Sequence[str]) -> list[RowMapping]:
+    """Triggers as they are, each with whether its pipeline is on, in the order in which they are named."""
+    joined = trigger_table.outerjoin(pipeline_definition_table, _definitions.pipeline_id == _triggers.parent_id)
+    query = select(trigger_table, _definitions.active).select_from(joined).where(_triggers.id.in_(triggers))
+    found = {one["id"]: one for one in connection.execute(query).mappings()}
+    return [found[one] for one in triggers if one in found]
 
 
 def of_pipeline(connection: Connection, pipeline: str) -> Sequence[RowMapping]:
@@ -88,14 +97,6 @@ def last_fire(connection: Connection, trigger: str) -> RowMapping | None:
     """The last time at which a trigger fired."""
     query = select(trigger_fire_table).where(_fires.trigger_id == trigger).order_by(_fires.due_at.desc()).limit(1)
     return connection.execute(query).mappings().one_or_none()
-
-
-def queued_runs(connection: Connection, trigger: str) -> int:
-    """How many runs that a trigger started wait to begin. One that began and is tried again may see less than a new one
-    would: it goes on from what it read then.
-    """
-    mine = (_runs.trigger_id == trigger, _runs.state == QUEUED, _runs.fence == 0)
-    return int(connection.execute(select(func.count()).select_from(run_table).where(*mine)).scalar_one())
 
 
 def next_at(spec: dict[str, Any], now: datetime) -> datetime | None:

@@ -17,6 +17,7 @@ from headgate.triggers import events, repository
 from headgate.triggers.firing import fire
 
 INTERVAL = 0.25
+"""What is due is looked for at the quarters of each second of the clock: schedules name whole ones."""
 PAUSE_AFTER_TROUBLE = 2.0
 AT_ONCE = 200
 """How many due triggers one look finds; the newest first, so that what is caught up holds up nothing else."""
@@ -73,17 +74,20 @@ class Firer:
             self._thread.join(timeout=5)
 
     def _work(self) -> None:
-        pause = INTERVAL
+        pause = self._to_the_next_look()
         while not self._stopping.wait(pause):
-            pause = INTERVAL
             try:
-                if self._is_ours is not None and self.round() >= AT_ONCE:
-                    pause = 0.0
+                found = self.round() if self._is_ours is not None else 0
+                pause = 0.0 if found >= AT_ONCE else self._to_the_next_look()
             except NotOurs:
                 self.rest()
+                pause = INTERVAL
             except Exception as error:  # noqa: BLE001 - it must not end this thread; what is due stays due
                 pause = PAUSE_AFTER_TROUBLE
                 _log.warning("cannot fire right now; trying again", error=str(error).splitlines()[:1], seconds=pause)
+
+    def _to_the_next_look(self) -> float:
+        return INTERVAL - self._clock().timestamp() % INTERVAL
 
     def round(self) -> int:
         """Look once, and fire what is due; how many that were."""
@@ -107,8 +111,7 @@ class Firer:
 
         def work(connection: Connection) -> None:
             self._check(connection)
-            for trigger in triggers:
-                fire(connection, self._clock(), trigger)
+            fire(connection, self._clock(), triggers)
 
         try:
             self._database.write(work)
