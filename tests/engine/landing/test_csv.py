@@ -114,9 +114,13 @@ def test_a_wrong_encoding_is_said_and_never_guessed(files: Files) -> None:
     found = files.land("a.csv")
     assert (found.rows_out, found.rejected) == (1, 1)
     assert files.rejected()[0]["reason"] == "the row holds bytes that are not text in the file's encoding"
+    assert "a.csv: 1 rows are not UTF-8; if it is in another encoding, set the stream's encoding to the" in files.log
     files.put("b.csv", "id,größe\n1,x\n".encode("windows-1252"))
     with pytest.raises(StepFailed, match=r"b.csv: its first line is not UTF-8; set the stream's encoding"):
         files.land("b.csv")
+    files.put("e.csv", "id,name\n1,x,y\n")
+    assert files.land("e.csv").rejected == 1
+    assert "encoding" not in files.log
     files.put("c.csv", "id,name\n1,x\n".encode("utf-16"))
     with pytest.raises(StepFailed, match=r"c.csv is UTF-16, not UTF-8"):
         files.land("c.csv")

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from headgate.engine.landing import names
-from headgate.engine.landing.reading import FAULT, FILE, RECORD, Asked, File
+from headgate.engine.landing.reading import FAULT, FILE, RECORD, SPOILT, Asked, File
 from headgate.engine.landing.sniffing import first, header, in_utf_8
 from headgate.engine.stepping import Step
 from headgate.pipelines.streams import FileOptions
@@ -15,7 +15,7 @@ MISSING = "\ue000\ue001"
 """A text that no file holds: what Spark would take for a missing value, if it were asked to."""
 
 WRONG_COUNT = "the row has more or fewer values than the first line"
-WRONG_BYTES = "the row holds bytes that are not text in the file's encoding"
+WRONG_BYTES = f"the row holds {SPOILT}"
 
 
 def parts(asked: Asked, step: Step, files: list[File]) -> "list[DataFrame]":

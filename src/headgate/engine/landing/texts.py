@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from headgate.engine.landing.reading import FAULT, FILE, RECORD, Asked, File
+from headgate.engine.landing.reading import FAULT, FILE, RECORD, SPOILT, Asked, File
 from headgate.engine.landing.sniffing import first, in_utf_8
 from headgate.engine.landing.variants import columns_of
 from headgate.engine.stepping import Step
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 MAX_COLUMNS = 2000
 NOT_JSON = "the record is not JSON"
 NO_OBJECT = "the record is JSON, but no object with fields"
-WRONG_BYTES = "the record holds bytes that are not text in the file's encoding"
+WRONG_BYTES = f"the record holds {SPOILT}"
 _TEXT = "__headgate_text"
 _LONGEST = 2**31 - 1
 _SHAPE = "__headgate_shape"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from headgate.engine.errors import SqlFailed
 from headgate.engine.landing import state, tables
 from headgate.engine.landing.conforming import Plan, can_fail
-from headgate.engine.landing.reading import FAULT, FILE, RECORD, Since
+from headgate.engine.landing.reading import FAULT, FILE, RECORD, SPOILT, Since
 from headgate.engine.stepping import Step
 from headgate.pipelines.streams import Stream
 from headgate.pipelines.texts import quoted
@@ -20,6 +20,7 @@ NOT_THERE = "TABLE_OR_VIEW_NOT_FOUND"
 _SEEN, _BAD, _HIGHEST = "seen", "bad", "highest"
 _PLACE = "__headgate_place"
 _TEXT = "__headgate_text"
+_ADVISED = 20
 
 
 @dataclass(frozen=True)
@@ -250,7 +251,25 @@ class Writer:
                 writer.overwrite(f.lit(col=True))
             else:
                 writer.append()
+            self._advise()
         return bad
+
+    def _advise(self) -> None:
+        """Say of each file whose rows were rejected for their bytes what to do, as of one whose first line is such."""
+        from pyspark.sql import functions as f
+
+        found = self.step.spark.table(self.beside).filter(
+            (f.col("at") == f.lit(self.moment).cast("timestamp"))
+            & (f.col("stream") == self.stream.name)
+            & f.endswith(f.col("reason"), f.lit(SPOILT))
+            & f.col("file").isNotNull()
+        )
+        for file, count in found.groupBy("file").count().orderBy("file").limit(_ADVISED).collect():
+            told = (
+                f"{file}: {count:,} rows are not {self.stream.files.encoding}; if it is in another encoding, set the "
+            )
+            told += "stream's encoding to the file's, such as windows-1252, and run it with a full refresh"
+            self.step.log(told, "warning")
 
     def _rejected(self, rows: "DataFrame") -> "DataFrame":
         from pyspark.sql import functions as f
