@@ -9,6 +9,7 @@ from sqlalchemy import text
 from headgate.kit.clock import now
 from headgate.kit.ids import new_id
 from headgate.maintenance import passing
+from headgate.maintenance.cleaning import sweeper
 from tests.catalog.support import MORE, ROWS, SCHEMA, Lake, appending, error_of, table_path
 from tests.maintenance.support import count, make, services, whole_pass
 from tests.support.company import Api
@@ -52,6 +53,39 @@ def filled(lake: Lake) -> Lake:
     make(lake, "raw.other").append(ROWS)
     services(lake, compact_min_files=5, compact_minutes=10)
     return lake
+
+
+class Times:
+    """What the scheduler sees of the clock, which can be set, and of the ticks, which nobody sets."""
+
+    def __init__(self, lake: Lake) -> None:
+        self.lake, self.off, self.ticks = lake, timedelta(), 100.0
+        self._sweeper = sweeper(services(lake).settings, lake.company.database, lambda: self.ticks)
+        self.look()
+
+    def look(self) -> list[Any]:
+        """The scheduler looks once; the state of the pass."""
+        moment = now() + self.off
+        self._sweeper.sweep(moment)
+        passing.work(services(self.lake), moment)
+        return state_of(self.lake)
+
+    def after(self, **more: float) -> list[Any]:
+        """Time has passed, by both."""
+        self.off += timedelta(**more)
+        self.ticks += timedelta(**more).total_seconds()
+        return self.look()
+
+    def jumps(self, **by: float) -> list[Any]:
+        """The clock is set; nobody has waited."""
+        self.off += timedelta(**by)
+        return self.look()
+
+    def hear(self) -> None:
+        """The workers are heard of, by the clock as it is."""
+        seen = text("UPDATE workers SET seen_at = :at")
+        at = (now() + self.off).replace(tzinfo=None)
+        self.lake.company.database.write(lambda c: c.execute(seen, {"at": at}))
 
 
 def state_of(lake: Lake) -> list[Any]:
@@ -157,14 +191,12 @@ def test_a_worker_that_was_lost_or_takes_too_long_holds_up_nothing(events: Lake,
     hand = Hand(events)
     job = hand.claim()
     spark = Api(events.company.client, job["token"])
-    passing.work(services(events), now())
-    assert state_of(events) == [("compacting",)]
-    later = now() + timedelta(minutes=minutes)
+    times = Times(events)
+    assert times.look() == [("compacting",)]
+    times.off, times.ticks = timedelta(minutes=minutes), times.ticks + 60 * minutes
     if heard:
-        seen = text("UPDATE workers SET seen_at = :at")
-        events.company.database.write(lambda c: c.execute(seen, {"at": later.replace(tzinfo=None)}))
-    passing.work(services(events), later)
-    assert state_of(events) == [("succeeded",)]
+        times.hear()
+    assert times.look() == [("succeeded",)]
     assert spark.get(EVENTS).status_code == 401, "what it still does counts no more"
     assert hand.finish(job, files_before=5, files_after=1) == 409
     assert count(events) == 11
@@ -172,12 +204,57 @@ def test_a_worker_that_was_lost_or_takes_too_long_holds_up_nothing(events: Lake,
 
 def test_where_there_is_no_worker_nothing_waits_for_one(events: Lake) -> None:
     whole_pass(events, days=0)
-    passing.work(services(events), now() + timedelta(minutes=1))
-    assert state_of(events) == [("compacting",)]
-    passing.work(services(events), now() + timedelta(minutes=3))
-    assert state_of(events) == [("succeeded",)]
+    times = Times(events)
+    assert times.after(minutes=1) == [("compacting",)]
+    assert times.after(minutes=2) == [("succeeded",)]
     [(note,)] = events.rows("SELECT note FROM maintenance_tables WHERE compaction = 'failed'")
     assert "there is no worker" in note
+
+
+def test_a_clock_that_is_set_back_stretches_nothing(events: Lake) -> None:
+    whole_pass(events, days=0)
+    Hand(events).claim()
+    times = Times(events)
+    assert times.jumps(hours=-3) == [("compacting",)]
+    assert times.after(minutes=1) == [("compacting",)], "those that live have time to be heard of"
+    assert times.after(minutes=2) == [("succeeded",)], "it was heard of at a time that is still to come"
+
+
+@pytest.mark.parametrize("hours", [3, -3])
+def test_a_worker_that_lives_keeps_its_table_when_the_clock_is_set(events: Lake, hours: int) -> None:
+    whole_pass(events, days=0)
+    services(events, compact_min_files=5, compact_minutes=240)
+    hand = Hand(events)
+    job, times = hand.claim(), Times(events)
+    assert times.jumps(hours=hours) == [("compacting",)]
+    for _ in range(3):
+        times.hear()
+        assert times.after(minutes=1.5) == [("compacting",)]
+    assert hand.finish(job, files_before=5, files_after=1) == 200
+
+
+def test_one_that_was_claimed_by_a_clock_ahead_takes_no_longer_than_any(events: Lake) -> None:
+    whole_pass(events, days=0)
+    hand = Hand(events)
+    hand.claim()
+    times = Times(events)
+    times.jumps(hours=-3)
+    for _ in range(6):
+        times.hear()
+        times.after(minutes=1.5)
+    assert state_of(events) == [("compacting",)], "it has its twelve minutes from when that was seen"
+    for _ in range(5):
+        times.hear()
+        times.after(minutes=1.5)
+    assert state_of(events) == [("succeeded",)]
+
+
+def test_what_waits_since_a_time_to_come_waits_no_longer_than_any(events: Lake) -> None:
+    whole_pass(events, days=0)
+    times = Times(events)
+    times.jumps(hours=-3)
+    assert times.after(minutes=2.5) == [("compacting",)]
+    assert times.after(minutes=2.5) == [("succeeded",)]
 
 
 def test_another_pass_does_not_wait_for_spark_and_gives_nothing_out_twice(events: Lake) -> None:

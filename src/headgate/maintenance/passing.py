@@ -89,7 +89,6 @@ def _look_at_all(services: Services, row: RowMapping, now: datetime, is_stopping
 
 def _settle(connection: Connection, pass_id: str, now: datetime) -> None:
     """End a pass if no worker rewrites any of its tables any more, or is to."""
-    queue.sweep(connection, now, pass_id)
     if not repository.summary(connection, pass_id)["compactions_open"]:
         _end(connection, pass_id, now, "succeeded", None)
 

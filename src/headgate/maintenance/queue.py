@@ -12,6 +12,7 @@ from sqlalchemy.engine import RowMapping
 
 from headgate.config import Settings
 from headgate.errors import Conflict
+from headgate.kit.leases import CLOCKS_APART
 from headgate.kit.secrets import Sort, digest, new_secret
 from headgate.maintenance.models import maintenance_table_table
 from headgate.maintenance.roots import why_not
@@ -25,11 +26,13 @@ SILENT = timedelta(minutes=2)
 """After which a worker that was not heard of counts as lost."""
 LONGEST = timedelta(hours=12)
 """How long a table waits for a worker at most."""
+OPEN = ("queued", "running")
 NO_WORKER = "there is no worker to rewrite it; the next pass tries again"
 LOST = "the worker that rewrote it was lost; the next pass tries again"
 LATE = "no worker rewrote it in time; the next pass tries again"
 ENDED = "the pass ended before it was rewritten"
 _rows, _workers, _resources = maintenance_table_table.c, worker_table.c, resource_table.c
+_Rows = Select[tuple[object, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,7 @@ def _take(
     name: tuple[str, str],
 ) -> Claimed:
     secret, fence, limit = new_secret(Sort.work), row["fence"] + 1, timedelta(minutes=settings.compact_minutes)
-    values = {"worker_id": worker, "lease_until": now + limit + SPARE, "digest": digest(secret)}
+    values = {"worker_id": worker, "lease_until": now + lease(settings), "digest": digest(secret)}
     _change(connection, row, compaction="running", fence=fence, **values)
     return Claimed(
         row["pass_id"],
@@ -126,24 +129,65 @@ def finish(
         raise Conflict("This table is not this worker's to rewrite; drop it")
 
 
-def sweep(connection: Connection, now: datetime, pass_id: str) -> None:
-    """Give up what nobody rewrites: what silent workers have, what took too long, and what no worker is there for."""
-    heard = select(_workers.id).where(_workers.seen_at > now - SILENT)
-    of_pass = select(maintenance_table_table).where(_rows.pass_id == pass_id)
-    running, queued = of_pass.where(_rows.compaction == "running"), of_pass.where(_rows.compaction == "queued")
-    _give_up(connection, running.where(_rows.worker_id.not_in(heard)), LOST)
-    _give_up(connection, running.where(_rows.lease_until < now), LATE)
-    _give_up(connection, queued.where(_rows.queued_at < now - LONGEST), LATE)
+def lease(settings: MaintenanceSettings) -> timedelta:
+    """How long a worker may have a table."""
+    return timedelta(minutes=settings.compact_minutes) + SPARE
+
+
+def has_expired(connection: Connection, now: datetime, length: timedelta) -> bool:
+    """Whether there is anything to sweep."""
+    given = select(_rows.table_id).where(_rows.compaction.in_(OPEN)).limit(1)
+    if connection.execute(given).first() is None:
+        return False
+    over = [one for one, _ in _over(connection, now)]
+    return any(connection.execute(one.limit(1)).first() is not None for one in (*over, *_ahead(now, length)))
+
+
+def sweep(connection: Connection, now: datetime, length: timedelta) -> list[str]:
+    """Give up what nobody rewrites: what silent workers have, what took too long, and what no worker is there for.
+    Which of them lost their workers.
+
+    What lasts longer than it can, since the clock was set back, lasts no longer than if it began now.
+    """
+    waits, leases = _ahead(now, length)
+    for row in connection.execute(waits).mappings().all():
+        _change(connection, row, queued_at=now)
+    for row in connection.execute(leases).mappings().all():
+        _change(connection, row, lease_until=now + length)
+    gone = {why: _give_up(connection, query, why) for query, why in _over(connection, now)}
+    return gone[LOST]
+
+
+def _ahead(now: datetime, length: timedelta) -> tuple[_Rows, _Rows]:
+    """What waits, and what workers have, by a clock that was ahead of this one."""
+    rows = select(maintenance_table_table)
+    waits = rows.where(_rows.compaction == "queued", _rows.queued_at > now + CLOCKS_APART)
+    return waits, rows.where(_rows.compaction == "running", _rows.lease_until > now + length + CLOCKS_APART)
+
+
+def _over(connection: Connection, now: datetime) -> list[tuple[_Rows, str]]:
+    """What is to be given up, and why."""
+    heard = select(_workers.id).where(_workers.seen_at > now - SILENT, _workers.seen_at < now + CLOCKS_APART)
+    rows = select(maintenance_table_table)
+    running, queued = rows.where(_rows.compaction == "running"), rows.where(_rows.compaction == "queued")
+    found = [
+        (running.where(_rows.worker_id.not_in(heard)), LOST),
+        (running.where(_rows.lease_until < now), LATE),
+        (queued.where(_rows.queued_at < now - LONGEST), LATE),
+    ]
     if connection.execute(heard.limit(1)).first() is None:
-        _give_up(connection, queued.where(_rows.queued_at < now - SILENT), NO_WORKER)
+        found.append((queued.where(_rows.queued_at < now - SILENT), NO_WORKER))
+    return found
 
 
 def give_up(connection: Connection, pass_id: str) -> None:
     """Leave the rest of a pass that ends."""
-    rest = (_rows.pass_id == pass_id, _rows.compaction.in_(("queued", "running")))
+    rest = (_rows.pass_id == pass_id, _rows.compaction.in_(OPEN))
     _give_up(connection, select(maintenance_table_table).where(*rest), ENDED)
 
 
-def _give_up(connection: Connection, query: Select[tuple[object, ...]], why: str) -> None:
-    for row in connection.execute(query).mappings().all():
+def _give_up(connection: Connection, query: _Rows, why: str) -> list[str]:
+    rows = connection.execute(query).mappings().all()
+    for row in rows:
         _change(connection, row, compaction="failed", note=why, digest=None, lease_until=None)
+    return [row["table_id"] for row in rows]

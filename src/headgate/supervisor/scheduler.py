@@ -24,6 +24,7 @@ from headgate.kit.log import get_logger
 from headgate.lakehouse.files_sweeper import Sweeper
 from headgate.lakehouse.purging import Purger
 from headgate.mail.sending import Mailer
+from headgate.maintenance import cleaning as maintenance
 from headgate.maintenance.passing import Maintainer
 from headgate.notifications.telling import COMPOSERS, Teller
 from headgate.runs import cleaning as runs
@@ -64,6 +65,7 @@ class Scheduler:
             statements.sweeper(self._database),
             runs.Sweeper(settings, self._database),
             errands.sweeper(self._database),
+            maintenance.sweeper(settings, self._database),
         )
         self._sweeper = Sweeper(self._database, lambda: open_store(settings))
         self._catalog = CatalogSweeper(self._database, lambda: open_store(settings))
