@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from headgate.kit.db import Database
 from headgate.schema import METADATA
@@ -16,6 +17,9 @@ from tests.support.memory import waiting_for_no_disk, with_room
 from tests.support.order import FromBothEnds, arrange
 from tests.support.spark import SharedSpark
 from tests.support.steps import Workshop, workshop
+
+# The same examples each time, none of them judged by how long it takes; --hypothesis-profile=default tries others.
+settings.load_profile("ci")
 
 
 def pytest_configure() -> None:
@@ -71,12 +75,12 @@ def shared_shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workshop]:
     folder = tmp_path_factory.mktemp("workshop")
     for name in ("incoming", "out"):
         (folder / name).mkdir()
-    settings = {
+    wanted = {
         "outgoing": {"allow": ["127.0.0.1"]},
         "sources": {"folders": [str(folder / "incoming")]},
         "deliveries": {"folders": [str(folder / "out")]},
     }
-    with workshop(folder, **settings) as found:
+    with workshop(folder, **wanted) as found:
         yield found
 
 
