@@ -15,6 +15,7 @@ from typing import ClassVar
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from headgate.engine.rest import calls
 from headgate.engine.rest.asked import Limits, Proxy
 from headgate.engine.rest.calls import Pace, pause
 from headgate.engine.rest.source import shares, texts
@@ -129,13 +130,14 @@ def test_a_refusal_is_told_once_and_says_what_to_do(api: Api, status: int, code:
 
 
 @pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])
-def test_trouble_that_passes_is_waited_out(api: Api, status: int) -> None:
+def test_trouble_that_passes_is_waited_out(api: Api, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "pause", lambda tried, _: 0.3 if tried == 1 else 60.0)
     api.fails("/rows", Reply(None, status), Reply(None, status, {"Retry-After": "0"}))
     assert read(asked(api, "/rows")) == ALL
     assert len(api.seen) == 3
     first, second, third = (seen.at for seen in api.seen)
-    assert second - first >= 0.25
-    assert third - second < 0.2
+    assert second - first >= 0.3
+    assert third - second < 30
 
 
 def test_trouble_that_stays_is_told_as_passing(api: Api) -> None:
@@ -153,7 +155,7 @@ def test_a_time_to_wait_is_kept_to(api: Api) -> None:
     api.fails("/rows", Reply(None, 429, {"Retry-After": "1"}))
     read(asked(api, "/rows"))
     assert api.seen[1].at - api.seen[0].at >= 1
-    later = format_datetime(datetime.now(UTC) + timedelta(seconds=2), usegmt=True)
+    later = format_datetime(datetime.now(UTC) + timedelta(seconds=3), usegmt=True)
     api.fails("/rows", Reply(None, 503, {"Retry-After": later}))
     read(asked(api, "/rows"))
     assert api.seen[3].at - api.seen[2].at >= 0.8
@@ -161,8 +163,8 @@ def test_a_time_to_wait_is_kept_to(api: Api) -> None:
     found = failure(asked(api, "/rows"))
     assert (found.code, found.passing) == ("API_BUSY", True)
     assert "asks to wait 3,600 seconds" in found.message
-    api.fails("/rows", Reply(None, 429, {"Retry-After": "4"}))
-    found = failure(asked(api, "/rows", until=time.time() + 2))
+    api.fails("/rows", Reply(None, 429, {"Retry-After": "60"}))
+    found = failure(asked(api, "/rows", until=time.time() + 30, limits={"longest_wait": 90}))
     assert "no time is left" in found.message
 
 
@@ -175,11 +177,12 @@ def test_pauses_grow_and_differ() -> None:
 
 
 def test_calls_keep_their_pace(api: Api) -> None:
+    began = time.monotonic()
     read(asked(api, "/page", pages={"style": "page"}, rows="data.items", limits={"calls_per_second": 10}))
-    gaps = [after.at - before.at for before, after in zip(api.seen, api.seen[1:], strict=False)]
-    assert len(gaps) == 3
-    assert all(gap >= 0.09 for gap in gaps)
+    assert len(api.seen) == 4
+    assert time.monotonic() - began >= 0.3
     api.seen.clear()
+    began = time.monotonic()
     read(
         asked(
             api,
@@ -190,8 +193,9 @@ def test_calls_keep_their_pace(api: Api) -> None:
             limits={"calls_per_second": 20},
         )
     )
-    # Each of two tasks has half of the calls.
-    assert api.seen[1].at - api.seen[0].at >= 0.09
+    # Each of two tasks has half of the calls, and waits once, for twice as long.
+    assert len(api.seen) == 4
+    assert time.monotonic() - began >= 0.2
 
 
 def test_tasks_of_a_machine_keep_a_common_pace(api: Api, tmp_path: Path) -> None:
@@ -204,15 +208,20 @@ def test_tasks_of_a_machine_keep_a_common_pace(api: Api, tmp_path: Path) -> None
         limits={"calls_per_second": 20},
         pace_file=str(tmp_path / "pace"),
     )
+    began = time.monotonic()
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda share: list(texts(wanted, share)), shares(wanted)))
-    moments = sorted(seen.at for seen in api.seen)
-    assert len(moments) == 8
-    # Eight calls, a twentieth of a second apart: not faster, and as fast as that, however many ask.
-    assert 0.33 <= moments[-1] - moments[0] < 1.0
+    assert len(api.seen) == 8
+    assert time.monotonic() - began >= 0.35
     (tmp_path / "pace").write_text("garbled")
     assert Pace(1000, 1, str(tmp_path / "pace")).wait() is None
     assert Pace(1000, 1, str(tmp_path / "missing" / "pace")).wait() is None
+
+
+def test_a_common_pace_is_not_slower_however_many_ask(tmp_path: Path) -> None:
+    paces = [Pace(0.01, 4, str(tmp_path / "pace")) for _ in range(4)]
+    first, *turns = [pace._turn() for pace in paces * 2]
+    assert turns == pytest.approx([first + 100 * number for number in range(1, 8)])
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -230,8 +239,8 @@ def test_an_answer_that_is_too_large_is_not_taken(api: Api, packed: bool) -> Non
 def test_an_answer_that_takes_too_long_is_cut(api: Api) -> None:
     api.on("/slow", slow(60))
     began = time.monotonic()
-    found = failure(asked(api, "/slow", limits={"call_seconds": 0.5, "attempts": 2}))
-    assert time.monotonic() - began < 4
+    found = failure(asked(api, "/slow", limits={"call_seconds": 1, "attempts": 2}))
+    assert time.monotonic() - began < 40
     assert (found.code, found.passing, len(api.seen)) == ("API_UNREACHABLE", True, 2)
     assert "127.0.0.1 did not answer in time (tried 2 times)" in found.message
 
@@ -285,7 +294,7 @@ def test_a_connection_that_was_closed_meanwhile_is_opened_again(api: Api) -> Non
     api.closes = True
     began = time.monotonic()
     assert len(read(asked(api, "/closing", pages={"style": "page"}, limits={"attempts": 1}))) == 3
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 30
 
 
 def test_tls_is_verified(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from headgate.worker.delivering import http as sending
 from headgate.worker.steps import deliver
 from headgate.worker.steps.context import Stopped
 from tests.support.api import SECRET, USER, Api, Reply, Seen, basic, serving
+from tests.support.installation import eventually
 from tests.worker.delivering.support import ROWS, Plan, failure, http, killed
 
 PATH = "/v1/rows"
@@ -221,18 +222,20 @@ def test_hosts_that_are_not_called_and_those_that_do_not_answer(
 
 
 def test_a_pace_is_kept(api: Api, tmp_path: Path) -> None:
+    began = time.monotonic()
     plan(api, tmp_path, per_second=5).deliver()
-    assert api.seen[2].at - api.seen[0].at >= 0.35
+    assert len(api.seen) >= 3
+    assert time.monotonic() - began >= 0.4
 
 
 def test_a_run_that_is_to_end_sends_no_more(api: Api, tmp_path: Path) -> None:
     api.fails(PATH, Reply({}, 503, {"Retry-After": "60"}))
     step, context = plan(api, tmp_path).context()
-    threading.Timer(0.5, context.stop).start()
+    threading.Thread(target=lambda: (eventually(lambda: api.seen), context.stop()), daemon=True).start()
     began = time.monotonic()
     with pytest.raises(Stopped):
         deliver.run(step, context)
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 50
     assert len(api.seen) == 1
 
 
