@@ -40,10 +40,16 @@ def port_of(address: str) -> int:
 
 
 class StandIn:
-    """Knows four statements: `rows N`, `sleep SECONDS`, `fail CODE` and `die`. Counts what is open, and at most was."""
+    """Knows `rows N`, `sleep SECONDS`, `fail CODE`, `refuse`, `die`, `hang ROWS` and `meet N`. Counts what is open.
 
-    def __init__(self, *, is_down: bool = False) -> None:
-        self.is_down, self.lock = is_down, threading.Lock()
+    What hangs ends when `over` is set; who meets waits until as many have come as `meeting` is for.
+    """
+
+    def __init__(
+        self, *, is_down: bool = False, is_quick: bool = False, meeting: threading.Barrier | None = None
+    ) -> None:
+        self.is_down, self.is_quick, self.lock = is_down, is_quick, threading.Lock()
+        self.over, self.meeting = threading.Event(), meeting or threading.Barrier(1)
         self.open_now = self.open_most = self.closed = 0
         self.ran: list[str] = []
 
@@ -85,12 +91,15 @@ class Session:
         if word == "fail":
             raise SqlFailed(value, "because")
         if word == "hang":
-            time.sleep(float(value))
+            assert self.spark.over.wait(120)
+        if word == "meet":
+            self.spark.meeting.wait(60)
         if word == "sleep":
             on_progress(Progress([Stage(1, 1, 2, 5, done=False)], 1, 2, 5))
-            if self.stopped.wait(min(float(value), seconds)):
+            wanted = 0.0 if self.spark.is_quick else float(value)
+            if self.stopped.wait(min(wanted, seconds)):
                 raise SqlFailed(CANCELED, "stopped")
-            if seconds < float(value):
+            if seconds < wanted:
                 raise SqlFailed(TIME_LIMIT, "too long")
             return self._rows(1)
         return self._rows(min(int(re.sub(r"\D", "", value) or 0), max_rows))
@@ -124,11 +133,11 @@ def working(millrace: Company, address: str, spark: Any, *, slots: int = 4) -> I
         yield worker
     finally:
         worker.stop()
-        thread.join(timeout=15)
+        thread.join(timeout=60)
         assert not thread.is_alive()
 
 
-def done(millrace: Company, member: str, statement: str, seconds: float = 20) -> Any:
+def done(millrace: Company, member: str, statement: str, seconds: float = 60) -> Any:
     """A statement when it is over."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
