@@ -26,12 +26,12 @@ from headgate.kit.keys import KeyFile
 from headgate.secrets import rotation
 from tests.secrets import registered
 
-url, keys, pause = sys.argv[1:]
+url, keys, most = sys.argv[1:]
 rotation.BATCH = 5
 
 def report(done, total):
     print(done, flush=True)
-    time.sleep(float(pause))
+    time.sleep(600 if done >= int(most) else 0.01)
 
 with registered():
     print(rotation.rotate(Database(url), KeyFile(Path(keys)), report).resumed)
@@ -123,9 +123,9 @@ def test_a_rotation_may_end_at_every_step(vault: Vault, fuse: Fuse, again: Calla
 
 
 def kill_at(vault: Vault, url: str, rows: int) -> None:
-    """Start a rotation in a process of its own, and kill it when it says that so many rows are done."""
+    """Start a rotation in a process of its own, and kill it where so many rows are done, which it waits for there."""
     with subprocess.Popen(
-        [sys.executable, "-c", CHILD, url, str(vault.keys.path), "0.003"], stdout=subprocess.PIPE, text=True, cwd=ROOT
+        [sys.executable, "-c", CHILD, url, str(vault.keys.path), str(rows)], stdout=subprocess.PIPE, text=True, cwd=ROOT
     ) as child:
         assert child.stdout
         while int(child.stdout.readline()) < rows:
@@ -152,7 +152,7 @@ def test_a_rotation_that_is_killed_is_finished_by_the_next(vault: Vault, databas
 
 def test_rotations_in_several_processes_end_with_one_key(vault: Vault, database_url: str) -> None:
     texts = vault.fill(120)
-    arguments = [sys.executable, "-c", CHILD, database_url, str(vault.keys.path), "0.01"]
+    arguments = [sys.executable, "-c", CHILD, database_url, str(vault.keys.path), "1000"]
     children = [subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, cwd=ROOT) for _ in range(2)]
     told = [child.communicate(timeout=120)[0].split() for child in children]
     assert [child.returncode for child in children] == [0, 0]
