@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from headgate.catalog.config import ENDPOINTS
 from tests.catalog.support import MORE, ROWS, Lake, error_of, table_path
 from tests.edge.test_route_table import ROUTES
 from tests.support.company import Api, Company
+from tests.support.installation import eventually
 from tests.support.people import Browser, with_password
 
 EVENTS = table_path("events")
@@ -167,10 +167,8 @@ def test_a_load_and_a_refusal_are_audit_events(events: Lake) -> None:
     table = events.company.id("table", "raw.events")
     events.api("Tom").get(EVENTS)
     events.api("Ana").get(EVENTS)
-    deadline = time.monotonic() + 10
     query = "SELECT event, allowed, action FROM audit_events e JOIN members m ON m.id = e.actor_id WHERE resource_id = '{}' AND m.name = '{}'"
-    while not events.rows(query.format(table, "Tom")) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    eventually(lambda: events.rows(query.format(table, "Tom")))
     assert [tuple(row) for row in events.rows(query.format(table, "Tom"))] == [("resource.read", True, "execute")]
     assert [bool(row[1]) for row in events.rows(query.format(table, "Ana"))] == [False]
 

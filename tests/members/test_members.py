@@ -1,12 +1,12 @@
 """Members: the list, a member's page, removal, and handing over what they own."""
 
-import time
 from typing import Any
 
 import pytest
 from sqlalchemy import event
 
 from tests.support.company import Company
+from tests.support.installation import eventually
 from tests.support.people import Browser, with_password
 
 
@@ -44,7 +44,7 @@ def test_the_list_sorts_and_pages(millrace: Company, sort: str) -> None:
     Browser(millrace).sign_in("ben@example.com")
     if sort == "last_seen":
         millrace.as_("Adam").get("/api/access/me")
-        time.sleep(1.2)
+        eventually(lambda: len(millrace.rows("SELECT 1 FROM members WHERE last_seen_at IS NOT NULL")) == 2)
     up, down = walk(millrace, "Adam", sort=sort), walk(millrace, "Adam", sort=f"-{sort}")
     assert len({one["id"] for one in up}) == len(up) == 8
     assert [one["id"] for one in up] == [one["id"] for one in reversed(down)]

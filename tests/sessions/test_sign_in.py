@@ -1,6 +1,5 @@
 """Sign-in by password: what a browser gets, what strangers learn, and how guessing is slowed down."""
 
-import statistics
 import threading
 import time
 
@@ -9,6 +8,7 @@ import pytest
 from headgate.sections import SignInSettings
 from headgate.sessions.throttle import WINDOW, of_address
 from tests.support.company import Company
+from tests.support.installation import eventually
 from tests.support.people import PASSWORD, Browser, with_password
 
 
@@ -54,7 +54,8 @@ def test_an_unknown_account_takes_as_long(millrace_on_sqlite: Company) -> None:
             started = time.perf_counter()
             Browser(millrace_on_sqlite).sign_in(f"{'' if 'ana' in email else number}{email}", "wrong")
             found.append(time.perf_counter() - started)
-    known, unknown = (statistics.median(found) for found in times.values())
+    # The quickest of each: what else the machine does makes some slower, and none quicker.
+    known, unknown = (min(found) for found in times.values())
     assert 0.5 < known / unknown < 2
 
 
@@ -185,8 +186,8 @@ def test_a_stolen_cookie_of_another_sort_is_no_session(millrace: Company, ana: s
 
 def test_times_of_use_are_noted(millrace: Company, ana: str) -> None:
     millrace.as_("Tess").get("/api/access/me")
-    time.sleep(1.2)
-    assert millrace.rows("SELECT COUNT(*) FROM tokens WHERE last_used_at IS NOT NULL") == [(1,)]
+    eventually(lambda: millrace.rows("SELECT COUNT(*) FROM tokens WHERE last_used_at IS NOT NULL") == [(1,)])
+    eventually(lambda: millrace.rows("SELECT name FROM members WHERE last_seen_at IS NOT NULL"))
     assert millrace.rows("SELECT name FROM members WHERE last_seen_at IS NOT NULL") == [("Tess",)]
 
 
