@@ -400,6 +400,7 @@ def test_a_client_that_stalls_is_given_up(on_sqlite: Volume, monkeypatch: pytest
     trickled = on_sqlite.stream("Tom", "a", (time.sleep(0.05) or b"x" for _ in range(1000)))
     assert (trickled.status, trickled.taken < 20) == (408, True)
     assert (on_sqlite.paths(), on_sqlite.blobs()) == ([], set())
+    monkeypatch.undo()
     assert on_sqlite.put("Tom", "a").status_code == 200
 
 
@@ -424,7 +425,7 @@ def test_one_member_does_not_take_every_place(on_sqlite: Volume) -> None:
     def slowly() -> Any:
         yield b"x" * 300_000
         begun.release()
-        over.wait(30)
+        over.wait(60)
         yield b"x"
 
     def send(number: int) -> None:
@@ -433,7 +434,7 @@ def test_one_member_does_not_take_every_place(on_sqlite: Volume) -> None:
     threads = [threading.Thread(target=send, args=(number,)) for number in range(8)]
     for thread in threads:
         thread.start()
-    assert all(begun.acquire(timeout=20) for _ in threads)
+    assert all(begun.acquire(timeout=60) for _ in threads)
     refused = on_sqlite.put("Tom", "one more")
     other = on_sqlite.put("Tess", "hers")
     over.set()
