@@ -61,10 +61,11 @@ def server(*options: str, place: Path | None = None) -> Iterator[MariaDb]:
         if os.geteuid() == 0:
             user = pwd.getpwnam("mysql")
             os.chown(folder, user.pw_uid, user.pw_gid)
-        data, port = folder / "data", _free_port()
+        data = folder / "data"
         root = pwd.getpwuid(os.geteuid()).pw_name
         install = [_program("mariadb-install-db"), "--no-defaults", f"--datadir={data}", "--skip-test-db", *_user()]
         subprocess.run([*install, f"--auth-root-socket-user={root}"], check=True, capture_output=True)
+        port = _free_port()
         command = [_program("mariadbd"), "--no-defaults", f"--datadir={data}", f"--socket={folder}/s", *_user()]
         small = ["--innodb-buffer-pool-size=32M", "--innodb-flush-log-at-trx-commit=0", f"--pid-file={folder}/pid"]
         listen = [f"--port={port}", "--bind-address=127.0.0.1", "--skip-name-resolve"]
@@ -80,11 +81,11 @@ def server(*options: str, place: Path | None = None) -> Iterator[MariaDb]:
             yield found
         finally:
             process.terminate()
-            process.wait(timeout=30)
+            process.wait(timeout=60)
 
 
 def _wait(found: MariaDb, process: "subprocess.Popen[bytes]", log: Path) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline and process.poll() is None:
         with suppress(OSError), socket.socket(socket.AF_UNIX) as probe:
             probe.connect(found.socket)

@@ -45,10 +45,11 @@ def server(*, durable: bool = False, place: Path | None = None) -> Iterator[str]
         if prefix:
             user = pwd.getpwnam("postgres")
             os.chown(folder, user.pw_uid, user.pw_gid)
-        data, port = folder / "data", _free_port()
+        data = folder / "data"
         initdb = [binaries / "initdb", "-D", data, "-U", "headgate", "-A", "trust", "-E", "UTF8", "--no-sync"]
         subprocess.run([*prefix, *map(str, initdb), "--locale=C.UTF-8"], check=True, capture_output=True, cwd=folder)
         options = [] if durable else ["-c", "fsync=off", "-c", "full_page_writes=off", "-c", "synchronous_commit=off"]
+        port = _free_port()
         command = [binaries / "postgres", "-D", data, "-p", port, "-k", folder, "-h", "127.0.0.1"]
         memory = ["-c", "shared_buffers=512MB", "-c", "max_connections=60"]
         with (folder / "log").open("wb") as log:
@@ -60,11 +61,11 @@ def server(*, durable: bool = False, place: Path | None = None) -> Iterator[str]
             yield f"postgresql://headgate@127.0.0.1:{port}/postgres"
         finally:
             process.send_signal(signal.SIGINT)
-            process.wait(timeout=30)
+            process.wait(timeout=60)
 
 
 def _wait(port: int, process: "subprocess.Popen[bytes]", log: Path) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         if process.poll() is not None:
             break

@@ -115,7 +115,7 @@ def _quiet() -> dict[str, str]:
 
 def _await(process: "subprocess.Popen[bytes]", endpoint: str, log: Path) -> None:
     port = int(endpoint.rpartition(":")[2])
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         assert process.poll() is None, log.read_text()
         with socket.socket() as one:
