@@ -73,7 +73,7 @@ def serving(app: Any) -> Iterator[str]:
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not server.started:
             assert time.monotonic() < deadline
             time.sleep(0.01)

@@ -143,7 +143,7 @@ def test_only_processes_that_were_meant_are_ended(tmp_path: Path) -> None:
         assert meant.poll() is None, "the place is held"
         place.leave()
         left.end_left(tmp_path)
-        within(5, lambda: meant.poll() is not None)
+        within(60, lambda: meant.poll() is not None)
         assert stranger.poll() is None
         assert tmp_path.exists(), "a folder that is not one of ours is left alone"
         assert not record.exists()

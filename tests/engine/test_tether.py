@@ -159,12 +159,12 @@ from tests.engine.test_tether import launched
 launched(Path({str(tmp_path)!r}), "{mark} = 1; import time; time.sleep(60)")
 """
     with subprocess.Popen([sys.executable, "-c", code]) as asker:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while not (tmp_path / "processes.json").exists() and time.monotonic() < deadline:
             time.sleep(0.05)
         told = json.loads((tmp_path / "processes.json").read_text())["processes"]
         asker.kill()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while any(started(pid) == began for pid, began in told) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not any(started(pid) == began for pid, began in told)
@@ -185,7 +185,7 @@ def test_without_control_groups_the_watch_sees_the_same(tmp_path: Path) -> None:
         command = [sys.executable, "-S", "-c", ROOT_OF_A_TREE, source]
         with subprocess.Popen(command, start_new_session=True) as child:
             try:
-                told = _watched(child.pid, Limits(**limits(tmp_path)), 4.0 if found is None else 30.0)
+                told = _watched(child.pid, Limits(**limits(tmp_path)), 4.0 if found is None else 60.0)
                 assert (told.kind if told else None) == found
             finally:
                 for pid in (*below(child.pid), child.pid):
@@ -214,7 +214,7 @@ def test_processes_are_found_whichever_thread_started_them() -> None:
     code = "import subprocess, threading, time\nt = threading.Thread(target=lambda: subprocess.run(['sleep', '60']))\nt.start(); time.sleep(60)"
     with subprocess.Popen([sys.executable, "-S", "-c", code]) as child:
         try:
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + 60
             while len(below(child.pid)) < 1 and time.monotonic() < deadline:
                 time.sleep(0.05)
             found = below(child.pid)

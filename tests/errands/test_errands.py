@@ -214,7 +214,7 @@ def running(millrace: Company) -> Iterator[None]:
 
 
 def ended(millrace: Company, member: str, errand: str) -> Any:
-    eventually(lambda: state_of(millrace, member, errand)["state"] in {"succeeded", "failed"}, 20)
+    eventually(lambda: state_of(millrace, member, errand)["state"] in {"succeeded", "failed"})
     return state_of(millrace, member, errand)
 
 

@@ -21,5 +21,5 @@ def test_reads_of_an_engine_and_previews_are_counted(tmp_path: Path) -> None:
         table = found.company.id("table", "raw.events")
         assert Api(found.company.client, made["secret"]).get(f"/api/tables/{table}/preview").status_code == 200
         # What is read is written down a moment later.
-        eventually(lambda: [one["reads"] for one in adam.get(f"{PLACE}/{made['id']}").json()["uses"]] == [2], 10)
-        eventually(lambda: adam.get(f"{PLACE}/{made['id']}").json()["last_used_at"] is not None, 10)
+        eventually(lambda: [one["reads"] for one in adam.get(f"{PLACE}/{made['id']}").json()["uses"]] == [2])
+        eventually(lambda: adam.get(f"{PLACE}/{made['id']}").json()["last_used_at"] is not None)

@@ -123,7 +123,7 @@ def test_the_purger_works_by_itself_and_outlives_trouble(millrace: Company, tmp_
         purger = Purger(millrace.database, opened)
         purger.nudge(now() + LATER)
         assert purger._thread
-        purger._thread.join(timeout=10)
+        purger._thread.join(timeout=60)
         purger.close()
     assert paths(store) == set()
 

@@ -121,7 +121,7 @@ def test_a_pass_is_due_once_whoever_looks(served: Lake) -> None:
         first.nudge(due + timedelta(seconds=2))
         thread = first._thread
         assert thread
-        thread.join(timeout=20)
+        thread.join(timeout=60)
         assert events.rows("SELECT state FROM maintenance_passes") == [("succeeded",)]
     finally:
         first.close()

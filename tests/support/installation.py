@@ -76,7 +76,7 @@ class Installation:
         return self._wait(mark)
 
     def _wait(self, mark: int) -> str:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while time.monotonic() < deadline:
             assert self.process
             assert self.process.poll() is None, self.log.read_text()
@@ -100,7 +100,7 @@ class Installation:
         """Stop it as a service manager does."""
         assert self.process
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=30)
+        return self.process.wait(timeout=120)
 
     def kill(self) -> None:
         """Kill the supervisor alone, at once."""
@@ -129,7 +129,7 @@ def gone(pid: int) -> bool:
     return state == "Z"
 
 
-def eventually(check: Any, seconds: float = 10) -> None:
+def eventually(check: Any, seconds: float = 60) -> None:
     """Wait until something holds."""
     deadline = time.monotonic() + seconds
     while not check():

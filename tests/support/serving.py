@@ -18,11 +18,11 @@ def served(app: FastAPI) -> Iterator[int]:
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not server.started:
             assert time.monotonic() < deadline, "it did not start"
             time.sleep(0.01)
         yield int(listener.getsockname()[1])
         server.should_exit = True
-        thread.join(10)
+        thread.join(60)
         assert not thread.is_alive()

@@ -53,19 +53,19 @@ def terminal(millrace_on_sqlite: Company, tmp_path: Path) -> Iterator[Terminal]:
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_command_that_is_ended_cancels_its_statement(terminal: Terminal, number: int, status: int) -> None:
     process = terminal.start("sql", "sleep 60")
-    eventually(lambda: [one for one in terminal.statements(active=True) if one["state"] == "running"], 30)
+    eventually(lambda: [one for one in terminal.statements(active=True) if one["state"] == "running"])
     (statement,) = terminal.statements(active=True)
     os.kill(process.pid, number)
-    _, told = process.communicate(timeout=30)
+    _, told = process.communicate(timeout=60)
     assert (process.returncode, told) == (status, "Cancelled.\n")
     assert done(terminal.millrace, "Tess", statement["id"])["state"] == "cancelled"
 
 
 def test_timeout_cancels_the_statement_though_it_asks_twice(terminal: Terminal) -> None:
     process = terminal.start("sql", "sleep 60", before=("timeout", "5"))
-    eventually(terminal.statements, 30)
+    eventually(terminal.statements)
     (statement,) = terminal.statements()
-    _, told = process.communicate(timeout=30)
+    _, told = process.communicate(timeout=60)
     assert (process.returncode, told) == (124, "Cancelled.\n")
     assert done(terminal.millrace, "Tess", statement["id"])["state"] == "cancelled"
 

@@ -32,7 +32,7 @@ def test_a_run_is_told_that_the_disk_of_its_worker_is_full(
         runs = Runs(link, millrace.settings, folder, StandIn(), StandIn())
         runs.start()
         try:
-            eventually(lambda: show(millrace, run)["state"] == "failed", 20)
+            eventually(lambda: show(millrace, run)["state"] == "failed")
         finally:
             runs.stop()
             link.close()

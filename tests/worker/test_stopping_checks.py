@@ -57,13 +57,13 @@ def test_a_run_that_is_resumed_makes_it_again(
     run, tess = start(millrace, make(millrace, expectations=[CHECK])), millrace.as_("Tess")
     with worker(millrace, tmp_path / "runs"):
         for left in (2, 1):
-            eventually(lambda: show(millrace, run)["state"] == "failed", 20)
+            eventually(lambda: show(millrace, run)["state"] == "failed")
             found = show(millrace, run)
             assert (found["error_code"], len(findings)) == ("EXPECTATION_FAILED", left)
             assert [one["state"] for one in found["steps"]] == ["succeeded", "failed"]
             assert found["steps"][1]["check"]["message"] == "it has no rows"
             assert tess.post(f"/api/runs/{run}/resume", None).status_code == 200
-        eventually(lambda: show(millrace, run)["state"] == "succeeded", 20)
+        eventually(lambda: show(millrace, run)["state"] == "succeeded")
     assert findings == []
 
 
@@ -75,8 +75,8 @@ def test_a_worker_that_dies_before_it_tells_the_end_leaves_it_to_be_made_again(
     run = start(millrace, make(millrace, expectations=[CHECK]))
     monkeypatch.setattr("headgate.worker.execution.Execution._finish", lambda *_: None)
     with worker(millrace, tmp_path / "runs"):
-        eventually(lambda: not findings and len(show(millrace, run)["steps"]) == 2, 20)
-        eventually(lambda: show(millrace, run)["steps"][1]["check"] is not None, 20)
+        eventually(lambda: not findings and len(show(millrace, run)["steps"]) == 2)
+        eventually(lambda: show(millrace, run)["steps"][1]["check"] is not None)
     lose(millrace)
     (job,) = RunHand(millrace).claim()
     assert (job["id"], job["done"]) == (run, 1)

@@ -16,14 +16,14 @@ def test_it_is_stopped_and_told_what_to_do(
     millrace_on_sqlite: Company, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def execute(_: AnyStep, context: Context) -> Result:
-        assert context.stopping.wait(20)
+        assert context.stopping.wait(60)
         context.check_stopped()
         return Result()
 
     monkeypatch.setattr("headgate.worker.execution.execute", execute)
     run = start(millrace_on_sqlite, make(millrace_on_sqlite, timeout="1 second"))
     with worker(millrace_on_sqlite, tmp_path / "runs"):
-        eventually(lambda: show(millrace_on_sqlite, run)["state"] == "failed", 20)
+        eventually(lambda: show(millrace_on_sqlite, run)["state"] == "failed")
     found = show(millrace_on_sqlite, run)
     assert found["error_code"] == "STOPPED"
     assert "longer than its 1 seconds; give the pipeline a longer `timeout`" in found["error"]

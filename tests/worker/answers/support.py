@@ -26,17 +26,17 @@ def endpoint(kind: str, config: dict[str, Any], **secrets: str) -> Endpoint:
 
 def said(place: Endpoint, given: Settings = LOCAL, **question: Any) -> str:
     """What a test says."""
-    return str(answer("test", place, question, given, seconds=20)["detail"])
+    return str(answer("test", place, question, given, seconds=60)["detail"])
 
 
 def streams_of(place: Endpoint, given: Settings = LOCAL, **question: Any) -> dict[str, Any]:
     """What is there, by name."""
-    found = answer("discover", place, question, given, seconds=20)
+    found = answer("discover", place, question, given, seconds=60)
     return {one["name"]: one for one in found["streams"]}
 
 
 def failure_of(
-    place: Endpoint, given: Settings = LOCAL, *, errand: str = "test", seconds: float = 20, **question: Any
+    place: Endpoint, given: Settings = LOCAL, *, errand: str = "test", seconds: float = 60, **question: Any
 ) -> StepFailed:
     """How it fails; no secret is in what is said of it."""
     with pytest.raises(StepFailed) as found:

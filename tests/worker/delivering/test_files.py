@@ -189,7 +189,7 @@ def test_a_worker_that_slept_and_wakes_up_changes_nothing(
     def point(name: str) -> None:
         if name == where and threading.current_thread() is thread:
             sleeps.set()
-            wakes.wait(30)
+            wakes.wait(60)
 
     def work() -> None:
         step, context = slept.context()
@@ -209,11 +209,11 @@ def test_a_worker_that_slept_and_wakes_up_changes_nothing(
     monkeypatch.setattr(files, "crash_point", point)
     thread = threading.Thread(target=work)
     thread.start()
-    assert sleeps.wait(30)
+    assert sleeps.wait(60)
     slept.again().deliver()
     out.plan(tmp_path, "overwrite", [{"id": 7}]).deliver()
     wakes.set()
-    thread.join(30)
+    thread.join(60)
     assert (len(ended) == 1) == is_told
     assert (out.runs(), out.latest(), len(out.names())) == ([[7]], [7], 3)
 

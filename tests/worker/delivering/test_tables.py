@@ -132,15 +132,15 @@ def test_a_worker_that_slept_and_wakes_up_does_not_deliver_again(
     def point(name: str) -> None:
         if name == "delivery: before the transaction" and threading.current_thread() is thread:
             sleeps.set()
-            wakes.wait(30)
+            wakes.wait(60)
 
     monkeypatch.setattr(tables, "crash_point", point)
     thread = threading.Thread(target=lambda: done.append(slept.deliver()))
     thread.start()
-    assert sleeps.wait(30)
+    assert sleeps.wait(60)
     slept.again().deliver()
     wakes.set()
-    thread.join(30)
+    thread.join(60)
     assert sent(database) == NEW
     assert done[0].rows_out == 5
 
