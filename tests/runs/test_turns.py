@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from headgate.kit.clock import now
-from headgate.runs import queue, starting
+from headgate.runs import starting
+from headgate.runs.waiting import is_waiting
 from tests.runs.support import HISTORY, RunHand, lose, make, show, start
 from tests.runs.test_memory import destination
 from tests.support.company import Company
@@ -163,8 +164,8 @@ def test_looking_costs_little_while_a_newer_run_waits_behind(millrace: Company) 
     assert fail(hand, job) == "queued"
     start(millrace, pipeline)
     with millrace.database.read() as connection:
-        assert not queue.is_waiting(connection, now())
-        assert queue.is_waiting(connection, now() + timedelta(hours=2))
+        assert not is_waiting(connection, now())
+        assert is_waiting(connection, now() + timedelta(hours=2))
 
 
 # Resumed

@@ -28,8 +28,7 @@ from headgate.resources import showing, writing
 from headgate.resources.index import refresh
 from headgate.resources.models import resource_table
 from headgate.resources.schemas import Resource
-from headgate.runs.models import run_table, trigger_table
-from headgate.runs.queue import HELD, WAITING
+from headgate.runs.models import HELD, WAITING, run_table, trigger_table
 from headgate.runs.starting import UNRESOLVED, CannotStart, NotResolved, startable
 from headgate.spaces.models import project_table
 

@@ -14,7 +14,8 @@ from headgate.kit.leases import Patience
 from headgate.kit.log import get_logger
 from headgate.resources.models import resource_table
 from headgate.runs import artifacts, queue, staged_files
-from headgate.runs.models import run_table
+from headgate.runs.models import ENDED, run_table
+from headgate.runs.waiting import wait_no_longer
 from headgate.warehouse.store import Store
 
 AT_ONCE = 200
@@ -35,7 +36,7 @@ class Sweeper:
         """Look once. It costs one statement."""
         off = self._patience.look(now)
         if off is None or off < 0:
-            self._database.write(lambda connection: queue.wait_no_longer(connection, now))
+            self._database.write(lambda connection: wait_no_longer(connection, now))
         if not self._patience.is_over:
             return
         with self._database.read() as connection:
@@ -50,7 +51,7 @@ def purge(
 ) -> None:
     """Delete the record of runs that ended too long ago, with their files. What they wrote stays."""
     oldest = now - timedelta(days=settings.runs.history_days)
-    over = _runs.state.in_(queue.ENDED) & (_runs.ended_at < oldest)
+    over = _runs.state.in_(ENDED) & (_runs.ended_at < oldest)
     while not is_stopping():
         with database.read() as connection:
             old = list(connection.execute(select(_runs.id).where(over).limit(AT_ONCE)).scalars())

@@ -18,8 +18,8 @@ from headgate.kit.clock import now
 from headgate.kit.paging import DEFAULT_LIMIT, Cursor
 from headgate.pipelines.endpoints import PipelineId
 from headgate.resources.models import resource_table
-from headgate.runs import log, queue, service
-from headgate.runs.models import run_artifact_table
+from headgate.runs import log, service
+from headgate.runs.models import ENDED, WAITING, run_artifact_table
 from headgate.runs.schemas import LogPage, RunOut, RunPage
 from headgate.runs.worker_schemas import RunState
 from headgate.workbench.watching import LONGEST
@@ -157,7 +157,7 @@ def resume_run(stages: Stages, run_id: RunId) -> RunState:
     def work(call: Call) -> RunState:
         call.require("start", "pipeline", service.row_of(call, run_id)["parent_id"])
         service.resume(call, run_id)
-        return RunState(id=run_id, state=queue.WAITING)
+        return RunState(id=run_id, state=WAITING)
 
     found = stages.write(work)
     stages.services.watch.ring()
@@ -175,7 +175,7 @@ def resume_run(stages: Stages, run_id: RunId) -> RunState:
 def delete_run(call: Call, run_id: RunId) -> RunState:
     """Delete the record of a run that is over. What it wrote stays, and so does the ledger."""
     row = service.row_of(call, run_id)
-    if row["state"] not in queue.ENDED:
+    if row["state"] not in ENDED:
         raise Conflict("This run is not over; cancel it first")
     call.connection.execute(delete(resource_table).where(resource_table.c.id == run_id))
     call.record(call.event(service.DELETED, allowed=True, action="delete", kind="run", resource_id=run_id))

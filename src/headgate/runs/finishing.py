@@ -16,7 +16,7 @@ from headgate.pipelines import definitions
 from headgate.pipelines.models import pipeline_definition_table
 from headgate.pipelines.texts import duration
 from headgate.runs import queue
-from headgate.runs.models import run_step_table, run_table
+from headgate.runs.models import CANCELLING, WAITING, run_step_table, run_table
 from headgate.runs.steps import forget_steps
 from headgate.triggers.events import note_success
 
@@ -47,7 +47,7 @@ def finish(services: Services, connection: Connection, now: datetime, row: RowMa
     if outcome.state in {"lost", "returned"}:
         reason = outcome.error or "Spark or the worker was lost while it ran this; nothing was published"
         return queue.give_back(connection, now, row, reason, counts=outcome.state == "lost")
-    if row["state"] == queue.CANCELLING:
+    if row["state"] == CANCELLING:
         queue.end(connection, now, row["id"], "cancelled")
         return "cancelled"
     if outcome.state != "succeeded":
@@ -71,9 +71,9 @@ def _publish(services: Services, connection: Connection, now: datetime, row: Row
     work_id = connection.execute(work).scalar()
     publish(services, connection, now, row["id"], row["fence"], member=member, work_id=work_id, states=states)
     queue.end_works(connection, now, row["id"])
-    values = {"ended_at": now, "lease_until": None, **queue.totals(connection, row["id"])}
+    values = {"ended_at": now, "lease_until": None, **queue.totals(steps)}
     connection.execute(update(run_table).where(_runs.id == row["id"]).values(values))
-    queue.settle(connection, row["id"])
+    queue.free_outputs(connection, row["id"])
     had_failed = (_definitions.pipeline_id == row["parent_id"], _definitions.failures > 0)
     connection.execute(update(pipeline_definition_table).where(*had_failed).values(failures=0))
     note_success(connection, now, row["parent_id"], row["id"], row["depth"])
@@ -86,7 +86,7 @@ def begin_anew(connection: Connection, now: datetime, row: RowMapping, reason: s
     queue.end_works(connection, now, row["id"])
     forget_steps(connection, row["id"])
     queue.wait(connection, row["id"], None, losses=row["losses"] + 1, plan=None)
-    return queue.WAITING
+    return WAITING
 
 
 REFUSALS = (Denied, NotFound)
@@ -107,7 +107,7 @@ def fail(connection: Connection, now: datetime, row: RowMapping, code: str, reas
         queue.end_works(connection, now, row["id"])
         until = now + duration(retries.delay)
         queue.wait(connection, row["id"], until, attempt=row["attempt"] + 1, error_code=code, error=reason)
-        return queue.WAITING
+        return WAITING
     queue.end(connection, now, row["id"], "failed", code, reason)
     _tell(connection, now, row, FAILED, {"code": code, "reason": reason[:500]})
     _count_failure(connection, now, row)

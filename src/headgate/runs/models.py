@@ -15,7 +15,9 @@ from sqlalchemy import (
 
 from headgate.kit.models import METADATA, Id, UtcDateTime, Word, text_type
 
-STATES = ("queued", "running", "succeeded", "failed", "cancelling", "cancelled", "blocked", "skipped")
+WAITING, RUNNING, CANCELLING = "queued", "running", "cancelling"
+HELD = (RUNNING, CANCELLING)
+ENDED = ("succeeded", "failed", "cancelled", "blocked", "skipped")
 
 trigger_table = Table(
     "triggers",

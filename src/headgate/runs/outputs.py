@@ -1,6 +1,6 @@
 """What a run that has not ended writes: of runs with one in common, one is under way at a time."""
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, insert, literal, select
 
 from headgate.lakehouse.models import table_ref_table
 from headgate.runs.models import run_output_table
@@ -17,10 +17,8 @@ def hold_outputs(connection: Connection, run: str, pipeline: str, kind: str) -> 
     """Note what a run of a pipeline of this kind writes. A delivery writes nothing here, and stands for itself: what
     one run of it sends is not overtaken by the next.
     """
-    outputs = select(_refs.item_id).where(
-        _refs.resource_id == pipeline, _refs.mode == "write", _refs.enabled, _refs.item_id.is_not(None)
-    )
-    items = {*connection.execute(outputs).scalars(), *([pipeline] if kind == "delivery" else [])}
-    rows = [{"run_id": run, "item_id": item} for item in sorted(items)]
-    if rows:
-        connection.execute(insert(run_output_table), rows)
+    written = (_refs.resource_id == pipeline, _refs.mode == "write", _refs.enabled, _refs.item_id.is_not(None))
+    outputs = select(literal(run), _refs.item_id).where(*written).distinct()
+    connection.execute(insert(run_output_table).from_select(["run_id", "item_id"], outputs))
+    if kind == "delivery":
+        connection.execute(insert(run_output_table).values(run_id=run, item_id=pipeline))

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, select, update
 from sqlalchemy.engine import RowMapping
 
 from headgate.catalog.models import commit_table, run_pointer_table, work_token_table
 from headgate.catalog.pointers import pin_all
-from headgate.catalog.work import Reach, end_work, open_reading, open_work
+from headgate.catalog.work import Reach, open_reading, open_work
 from headgate.config import Settings
 from headgate.errors import Conflict
 from headgate.governance.facts import Facts
@@ -26,20 +26,24 @@ from headgate.pipelines import definitions
 from headgate.pipelines.planning import Items, NoPlan, item_of, plan
 from headgate.pipelines.steps import AnyStep, RunNotebook, to_json
 from headgate.pipelines.texts import duration
-from headgate.runs.models import run_output_table, run_step_table, run_table
+from headgate.runs.models import (
+    CANCELLING,
+    ENDED,
+    HELD,
+    RUNNING,
+    WAITING,
+    run_output_table,
+    run_step_table,
+    run_table,
+)
 from headgate.runs.starting import CannotStart, check_waited
 from headgate.runs.steps import begin_steps, memories
+from headgate.runs.waiting import waiting
 
 SPARE = timedelta(minutes=2)
 """How long a run's token outlives its time limit: the worker stops it before, by a clock that nobody sets."""
 LOSSES = 3
 """How often a run whose worker or Spark was lost is begun again."""
-LOOK_AT = 200
-"""How many waiting runs a claim looks at."""
-
-WAITING, RUNNING, CANCELLING = "queued", "running", "cancelling"
-ENDED = ("succeeded", "failed", "cancelled", "blocked", "skipped")
-HELD = (RUNNING, CANCELLING)
 
 _runs, _steps, _outputs, _own = run_table.c, run_step_table.c, run_output_table.c, run_pointer_table.c
 _works, _refs, _items, _commits = work_token_table.c, table_ref_table.c, lake_item_table.c, commit_table.c
@@ -76,33 +80,6 @@ class Over:
     id: str
     state: str
     reason: str
-
-
-def waiting(connection: Connection, now: datetime, most: int = LOOK_AT) -> Sequence[str]:
-    """Runs that wait and whose outputs no run under way has, the oldest first.
-
-    A run that was begun before and waits, for its next try or for another worker, keeps its place: no other of its
-    pipeline begins until it has ended, so that none of them brings an older state after a newer one.
-    """
-    busy = (
-        select(_outputs.item_id)
-        .join(run_table, _runs.id == _outputs.run_id)
-        .where(_runs.state.in_(HELD))
-        .scalar_subquery()
-    )
-    held = select(_outputs.run_id).where(_outputs.item_id.in_(busy)).scalar_subquery()
-    due = _runs.not_before.is_(None) | (_runs.not_before <= now)
-    begun = run_table.alias("begun").c
-    again = (begun.state == WAITING, begun.fence > 0)
-    first = _runs.id.in_(select(func.min(begun.id)).where(*again).group_by(begun.parent_id).scalar_subquery())
-    in_turn = first | _runs.parent_id.not_in(select(begun.parent_id).where(*again).scalar_subquery())
-    query = select(_runs.id).where(_runs.state == WAITING, due, _runs.id.not_in(held), in_turn)
-    return connection.execute(query.order_by(_runs.id).limit(most)).scalars().all()
-
-
-def is_waiting(connection: Connection, now: datetime) -> bool:
-    """Whether a run waits that could begin."""
-    return bool(waiting(connection, now, most=1))
 
 
 def claim(
@@ -202,7 +179,7 @@ def _take(connection: Connection, known: Facts, settings: Settings, worker: str,
         row["parameters"] or {},
         reading,
         _states(connection, pipeline, steps),
-        memories(connection, row["id"]),
+        memories(connection, row["id"]) if row["fence"] else {},
         places,
     )
 
@@ -341,9 +318,8 @@ def wait(connection: Connection, run: str, until: datetime | None, **values: Any
 
 def end_works(connection: Connection, now: datetime, run: str) -> None:
     """End the tokens of a run, so that nothing is committed for it from here on."""
-    alive = select(_works.id).where(_works.run_id == run, _works.ended_at.is_(None))
-    for work in connection.execute(alive).scalars().all():
-        end_work(connection, work, now)
+    alive = (_works.run_id == run, _works.ended_at.is_(None))
+    connection.execute(update(work_token_table).where(*alive).values(ended_at=now))
 
 
 def end(
@@ -352,26 +328,35 @@ def end(
     """End a run; what it committed and did not publish is forgotten, and its outputs are free for the next."""
     end_works(connection, now, run)
     values = {"state": state, "ended_at": now, "lease_until": None, "error_code": code and code[:120]}
+    counted = select(_steps.kind, *(_steps[name] for name in COUNTED)).where(_steps.run_id == run)
+    counts = totals(connection.execute(counted).mappings().all())
     text = reason and reason[:20_000]
-    connection.execute(update(run_table).where(_runs.id == run).values(**values, error=text, **totals(connection, run)))
+    connection.execute(update(run_table).where(_runs.id == run).values(**values, error=text, **counts))
     settle(connection, run)
 
 
 def settle(connection: Connection, run: str) -> None:
     """Free what an ended run held."""
     connection.execute(delete(run_pointer_table).where(_own.run_id == run))
-    connection.execute(delete(run_output_table).where(_outputs.run_id == run))
+    free_outputs(connection, run)
     connection.execute(
         update(run_step_table).where(_steps.run_id == run, _steps.state == "running").values(state="failed")
     )
 
 
-def totals(connection: Connection, run: str) -> dict[str, int | None]:
+def free_outputs(connection: Connection, run: str) -> None:
+    """Let others write what a run wrote."""
+    connection.execute(delete(run_output_table).where(_outputs.run_id == run))
+
+
+COUNTED = ("rows_in", "rows_out", "rejected", "bytes")
+
+
+def totals(steps: Sequence[RowMapping]) -> dict[str, int | None]:
     """What the steps of a run add up to."""
-    names = ("rows_in", "rows_out", "rejected", "bytes")
-    sums = [func.sum(_steps[name]) for name in names]
-    row = connection.execute(select(*sums).where(_steps.run_id == run, _steps.kind != "check")).one()
-    return {name: int(value) if value is not None else None for name, value in zip(names, row, strict=True)}
+    counts = {name: [one[name] for one in steps if one["kind"] != "check"] for name in COUNTED}
+    known = {name: [one for one in some if one is not None] for name, some in counts.items()}
+    return {name: sum(some) if some else None for name, some in known.items()}
 
 
 def _over(now: datetime, length: timedelta) -> ColumnElement[bool]:
@@ -391,23 +376,3 @@ def sweep(connection: Connection, now: datetime, length: timedelta) -> list[str]
             connection, now, row, "The workers that ran this were lost, one after the other; nothing was published"
         )
     return [row["id"] for row in rows]
-
-
-def wait_no_longer(connection: Connection, now: datetime) -> list[str]:
-    """Have runs that wait for another try wait no longer than their pipelines say, after the clock was set back."""
-    query = select(_runs.id, _runs.definition, _runs.not_before).where(_runs.state == WAITING, _runs.not_before > now)
-    found = []
-    for run, definition, until in connection.execute(query).all():
-        latest = now + _delay(definition)
-        if until > latest:
-            connection.execute(update(run_table).where(_runs.id == run).values(not_before=latest))
-            found.append(run)
-    return found
-
-
-def _delay(definition: Any) -> timedelta:
-    """How long a run waits for its next try; not at all if that cannot be read: the claim then ends it with words."""
-    try:
-        return duration(definitions.parse(definition).retries.delay)
-    except ValueError:
-        return timedelta()

@@ -13,7 +13,7 @@ from headgate.pipelines.models import pipeline_definition_table, pipeline_table
 from headgate.resources import showing
 from headgate.resources.models import resource_table
 from headgate.runs import log, queue
-from headgate.runs.models import run_artifact_table, run_line_table, run_step_table, run_table
+from headgate.runs.models import ENDED, run_artifact_table, run_line_table, run_step_table, run_table
 from headgate.runs.named import sees_all, whole_to
 from headgate.runs.outputs import hold_outputs
 from headgate.runs.schemas import (
@@ -192,7 +192,7 @@ def lines(call: Call, run_id: str, after: int, limit: int) -> LogPage:
         found = log.read(call.connection, run_id, after, limit)
     items = [LineOut(number=one["number"], at=one["at"], level=one["level"], text=one["text"]) for one in found]
     following = items[-1].number if items else after
-    ended = row["state"] in queue.ENDED and len(items) < limit
+    ended = row["state"] in ENDED and len(items) < limit
     return LogPage(items=items, next=following, ended=ended)
 
 
@@ -236,7 +236,7 @@ def _would_go_back(call: Call, row: RowMapping) -> bool:
 def has_ended(connection: Any, run_id: str) -> bool:
     """Whether a run is over; one that does not exist is."""
     state = connection.execute(select(_runs.state).where(_runs.id == run_id)).scalar()
-    return state is None or state in queue.ENDED
+    return state is None or state in ENDED
 
 
 def require_control(call: Call, run_id: str) -> None:

@@ -1,5 +1,6 @@
 """The steps of a run in the database: laid out, begun, finished; what each wrote, and what it told on the way."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -17,14 +18,14 @@ _steps, _own = run_step_table.c, run_pointer_table.c
 
 def begin_steps(connection: Connection, row: RowMapping, steps: list[AnyStep], fence: int) -> int:
     """Lay the steps out, or go on after the last finished one, with the pointers of then; how many are finished."""
-    mine = select(run_step_table).where(_steps.run_id == row["id"]).order_by(_steps.number)
-    known = connection.execute(mine).mappings().all()
+    known = _known(connection, row["id"]) if row["fence"] else []
     finished = [one for one in known if one["state"] == "succeeded"]
     is_same = row["plan"] is not None and from_json(row["plan"]) == steps
     # Maintenance forgets what steps left that ended long ago, and removes the files.
     is_kept = all(one["pointers"] is not None for one in finished)
     if not finished or not is_same or not is_kept:
-        forget_steps(connection, row["id"])
+        if row["fence"]:
+            forget_steps(connection, row["id"])
         # What went outside is not taken back: whoever does the same step again must know of it.
         kept = {(one["number"], one["kind"], one["item_id"]): one["memory"] for one in known}
         rows = [
@@ -45,6 +46,11 @@ def begin_steps(connection: Connection, row: RowMapping, steps: list[AnyStep], f
         values = [{**one, "run_id": row["id"], "fence": fence, "committed_at": _time(one)} for one in pointers]
         connection.execute(insert(run_pointer_table), values)
     return len(finished)
+
+
+def _known(connection: Connection, run: str) -> Sequence[RowMapping]:
+    mine = select(run_step_table).where(_steps.run_id == run).order_by(_steps.number)
+    return connection.execute(mine).mappings().all()
 
 
 def _time(pointer: dict[str, Any]) -> datetime:

@@ -18,6 +18,7 @@ from headgate.pipelines.steps import to_json
 from headgate.places.opening import open_endpoint
 from headgate.runs import finishing, log, queue, staged_files, steps, volumes
 from headgate.runs.models import run_artifact_table
+from headgate.runs.waiting import is_waiting
 from headgate.runs.worker_schemas import (
     EndpointOut,
     LinesIn,
@@ -47,7 +48,7 @@ _artifacts = run_artifact_table.c
 
 async def until_waiting(services: Services, request: Request, parameters: dict[str, Any]) -> None:
     """Wait for a run that could begin."""
-    await wait_for(lambda connection: queue.is_waiting(connection, now()), services, request, parameters)
+    await wait_for(lambda connection: is_waiting(connection, now()), services, request, parameters)
 
 
 async def until_cancelled(services: Services, request: Request, parameters: dict[str, Any]) -> None:
@@ -268,10 +269,13 @@ def finish_run(stages: Stages, run_id: RunPath, body: RunFinishIn) -> RunState:
     outcome = finishing.Outcome(body.state, body.error_code, body.error)
 
     def work(call: Call) -> str:
-        ended = queue.ended_by(call.connection, run_id, body.worker, body.fence)
-        if ended is not None:
+        try:
+            row = queue.owned(call.connection, run_id, body.worker, body.fence)
+        except Conflict:
+            ended = queue.ended_by(call.connection, run_id, body.worker, body.fence)
+            if ended is None:
+                raise
             return ended
-        row = queue.owned(call.connection, run_id, body.worker, body.fence)
         state = finishing.finish(call.services, call.connection, call.now, row, outcome)
         crash_point(f"server: finishing {state}")
         return state

@@ -21,7 +21,7 @@ INTERVAL = 0.25
 PAUSE_AFTER_TROUBLE = 2.0
 AT_ONCE = 200
 """How many due triggers one look finds; the newest first, so that what is caught up holds up nothing else."""
-TOGETHER = 10
+TOGETHER = 20
 """How many fires share a transaction; more would keep other writers waiting."""
 AIMED_AT_ONCE = 500
 SHARE = 0.02
