@@ -1,9 +1,15 @@
 """What is over is swept: staged tables that nobody committed, with their files, and tokens of work long over."""
 
+import threading
 from datetime import timedelta
+from typing import Any
 
-from headgate.catalog.sweeping import STAGED_FOR, WORK_KEPT, sweep
+import pytest
+from structlog.testing import capture_logs
+
+from headgate.catalog.sweeping import STAGED_FOR, WORK_KEPT, CatalogSweeper, sweep
 from headgate.kit.clock import now
+from headgate.warehouse.store import OutOfReach
 from tests.catalog.support import ROWS, Lake
 from tests.catalog.test_work import Worker
 
@@ -41,3 +47,31 @@ def test_tokens_of_work_long_over_are_forgotten(served: Lake) -> None:
     assert served.rows("SELECT COUNT(*) FROM work_tokens") == [(1,)]
     sweep(served.company.database, store, now() + WORK_KEPT + timedelta(minutes=1))
     assert not served.rows("SELECT 1 FROM work_tokens")
+
+
+def test_a_warehouse_that_is_away_ends_no_thread_and_keeps_nothing_for_ever(
+    served_on_sqlite: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake, failed = served_on_sqlite, []
+    monkeypatch.setattr(threading, "excepthook", failed.append)
+    lake.engine("Tess").create_table_transaction("raw.left", ROWS.schema).append(ROWS)
+    [(left,)] = lake.rows("SELECT id FROM staged_tables")
+    store = lake.company.client.app.state.services.store
+    sweeper = CatalogSweeper(lake.company.database, lambda: store)
+
+    def away(*_: Any) -> None:
+        raise OutOfReach("the bucket does not answer")
+
+    def swept() -> None:
+        sweeper.nudge(now() + STAGED_FOR + timedelta(minutes=1))
+        sweeper.close()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(store), "delete_folder", away)
+        with capture_logs() as told:
+            swept()
+    assert not failed
+    assert [(one["log_level"], "cannot sweep" in one["event"]) for one in told] == [("warning", True)]
+    assert (lake.warehouse / "tables" / left).exists()
+    swept()
+    assert not (lake.warehouse / "tables" / left).exists()

@@ -5,11 +5,10 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, delete, select
-from sqlalchemy.exc import DBAPIError
 
 from headgate.catalog.models import run_pointer_table, staged_table, work_token_table
 from headgate.catalog.pointers import was_used
-from headgate.kit.db import Busy, Database
+from headgate.kit.db import Database
 from headgate.kit.log import get_logger
 from headgate.warehouse.places import metadata_root, table_root
 from headgate.warehouse.store import Store
@@ -33,15 +32,22 @@ def take_staged(connection: Connection, before: datetime) -> list[str]:
     return [one for one in ids if one not in in_runs and not was_used(connection, one)]
 
 
-def sweep(database: Database, store: Store, now: datetime) -> int:
-    """Forget what is over, and remove its files; how many tables that were."""
+def sweep(database: Database, store: Store, now: datetime, left: list[str] | None = None) -> int:
+    """Forget what is over, and remove its files; how many tables that were.
+
+    `left` are tables of earlier rounds whose files could not be removed; those of this one that cannot are added.
+    """
+    left = [] if left is None else left
     database.write(lambda c: c.execute(delete(work_token_table).where(_work.expires_at < now - WORK_KEPT)))
-    gone = database.write(lambda connection: take_staged(connection, now - STAGED_FOR))
-    for table in gone:
+    left += database.write(lambda connection: take_staged(connection, now - STAGED_FOR))
+    count = 0
+    while left:
         # Nobody can commit it any more: its row is gone.
-        store.delete_folder(table_root(table))
-        store.delete_folder(metadata_root(table))
-    return len(gone)
+        store.delete_folder(table_root(left[0]))
+        store.delete_folder(metadata_root(left[0]))
+        del left[0]
+        count += 1
+    return count
 
 
 class CatalogSweeper:
@@ -49,6 +55,7 @@ class CatalogSweeper:
 
     def __init__(self, database: Database, store: Callable[[], Store]) -> None:
         self._database, self._store = database, store
+        self._left: list[str] = []
         self._thread: threading.Thread | None = None
 
     def nudge(self, now: datetime) -> None:
@@ -59,9 +66,9 @@ class CatalogSweeper:
 
     def _round(self, now: datetime) -> None:
         try:
-            sweep(self._database, self._store(), now)
-        except (Busy, DBAPIError, OSError) as error:
-            _log.warning("cannot sweep right now; trying again later", error=str(error).splitlines()[0])
+            sweep(self._database, self._store(), now, self._left)
+        except Exception as error:  # noqa: BLE001 - the next round tries again
+            _log.warning("cannot sweep right now; trying again later", error=(str(error).splitlines() or [""])[0])
 
     def close(self) -> None:
         """Wait for the round that is under way."""
