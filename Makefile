@@ -32,7 +32,7 @@ demo: jars ## Start a small company with its data, and questions to ask it
 	$(BIN)/headgate demo
 
 .PHONY: test
-test: jars postgres mariadb sandbox ## Run all tests, on SQLite and PostgreSQL, with Spark
+test: sandbox jars postgres mariadb ## Run all tests, on SQLite and PostgreSQL, with Spark
 	$(BIN)/python tools/trial.py -n $(WORKERS) --dist loadgroup -m "not spark and not cluster"
 	$(BIN)/python tools/trial.py -n $(WORKERS) --dist loadfile -m "spark and not alone"
 	$(BIN)/python tools/trial.py -m alone
@@ -50,7 +50,7 @@ docs: $(READY) ## Write the generated reference pages anew
 	$(BIN)/python tools/reference.py
 
 .PHONY: jars
-jars: $(READY) ## Fetch the jars that Spark needs, and build the guard, once
+jars: $(READY) ## Fetch the jars that Spark needs, build the guard and archive Spark's classes, once
 	@tools/need javac:openjdk-17-jdk-headless
 	@$(BIN)/python -m headgate.engine.jars
 
@@ -59,11 +59,11 @@ guard: jars ## Build the guard inside Spark, and put it into the package
 	@$(BIN)/python -m headgate.engine.jars --ship
 
 .PHONY: cluster-test
-cluster-test: jars postgres mariadb sandbox ## Try members' SQL and pipelines on a cluster: a master and two workers
+cluster-test: sandbox jars postgres mariadb ## Try members' SQL and pipelines on a cluster: a master and two workers
 	CLUSTER=1 $(BIN)/pytest -m cluster tests/engine tests/runs
 
 .PHONY: kill-test
-kill-test: jars sandbox ## Kill at random for MINUTES=5, and look that no row is lost or doubled
+kill-test: sandbox jars ## Kill at random for MINUTES=5, and look that no row is lost or doubled
 	$(BIN)/python -m tests.runs.kill_loop
 
 .PHONY: worlds
@@ -75,7 +75,7 @@ mutants: $(READY) ## Break each rule in turn; the tests must notice every one
 	$(BIN)/python tools/mutants.py
 
 .PHONY: bench
-bench: jars postgres sandbox ## Measure, side by side with peers
+bench: sandbox jars postgres ## Measure, side by side with peers
 	@tools/need wrk:wrk
 	@# Peers ask for other versions of what we use, so they get an environment of their own.
 	$(PYTHON) -m venv .venv-bench

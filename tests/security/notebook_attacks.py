@@ -160,7 +160,8 @@ attempt("write a file of a volume", lambda: (volume / "a.txt").write_text("chang
 attempt("delete a file of a volume", lambda: (volume / "a.txt").unlink())
 attempt("add a file to a volume", lambda: (volume / "new").touch())
 for path in ("/headgate/job.json", "/headgate/relay.py", "/headgate/lib/headgate/notebook/runner.py", "/usr/bin/x", "/etc/hosts",
-             "/headgate/site/pyspark/__init__.py", "/dev/x", "/headgate/secrets/key", "/headgate/out/x", "/x"):
+             "/headgate/site/pyspark/__init__.py", "/dev/x", "/headgate/secrets/key", "/headgate/out/x", "/x",
+             "/headgate/classes.jsa", "/headgate/spark/x.jar"):
     attempt(f"write {path}", lambda: open(path, "a").write("x"))
 attempt("fill /tmp", lambda: open("/tmp/fill", "wb").write(bytes(80 << 20)))
 attempt("fill /dev/shm", lambda: open("/dev/shm/fill", "wb").write(bytes(80 << 20)))

@@ -28,7 +28,7 @@ class Jars:
     """What to pass to Spark as `--jars`: all in one folder, so that a sandbox binds that folder alone."""
 
     iceberg: Path
-    guard: Path
+    guard: Path | None = None
     aws: Path | None = None
     platform: tuple[Path, ...] = ()
 
@@ -152,7 +152,7 @@ def _place(source: Path, target: Path) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Fetch the jars that Spark needs and build the guard: `make jars`, `make guard`."""
+    """Fetch the jars that Spark needs, build the guard and archive Spark's classes: `make jars`, `make guard`."""
     parser = argparse.ArgumentParser(prog="python -m headgate.engine.jars", description=main.__doc__)
     parser.add_argument("--folder", type=Path, default=default_folder(), help="where to keep them (%(default)s)")
     parser.add_argument("--offline", type=Path, help="take them from this folder instead of the network")
@@ -161,12 +161,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         jars = ensure(given.folder, s3=given.s3, platform=True, offline=given.offline, say=_say)
-        if given.ship:
+        if given.ship and jars.guard is not None:
             guard_jar.ship(jars.guard, say=_say)
     except (BadJar, guard_jar.BadBuild, java.NoJava) as problem:
         sys.stderr.write(f"{problem}\n")
         return 1
-    for path in jars.paths:
+    from headgate.engine import training  # noqa: PLC0415 - it needs this module, and much else
+
+    classes = training.ensure(jars, _say)
+    for path in (*jars.paths, *([classes] if classes else [])):
         _say(f"ready: {path}")
     return 0
 

@@ -63,14 +63,23 @@ logger.connect.level = off
 """
 
 
-def arguments(*, memory: str, classes: Sequence[str], conf: Conf, scratch: str, main: str = CONNECT) -> str:
+def arguments(
+    *,
+    memory: str,
+    classes: Sequence[str],
+    conf: Conf,
+    scratch: str,
+    main: str = CONNECT,
+    options: Sequence[str] = (),
+) -> str:
     """The content of a file for `java @FILE`. So nothing of it shows in a list of processes."""
-    options = [
+    given = [
         f"-Xmx{memory}",
         "-XX:+ExitOnOutOfMemoryError",
         "-XX:-UsePerfData",
         f"-XX:ErrorFile={scratch}/crash.log",
         f"-Xlog:gc:file={scratch}/gc.log::filecount=1,filesize=1m",
+        *options,
         *MODULES,
         "-Duser.timezone=UTC",
         "-Dfile.encoding=UTF-8",
@@ -83,7 +92,7 @@ def arguments(*, memory: str, classes: Sequence[str], conf: Conf, scratch: str, 
         ":".join(classes),
         main,
     ]
-    return "".join(f"{_quoted(option)}\n" for option in options)
+    return "".join(f"{_quoted(option)}\n" for option in given)
 
 
 FAIR = """\

@@ -27,7 +27,7 @@ from urllib.parse import unquote, urlsplit
 
 import headgate.notebook
 from headgate.config import Settings
-from headgate.engine import conf, java, jvm, left, network, reach, sandbox, seccomp, sizes
+from headgate.engine import archive, conf, java, jvm, left, network, reach, sandbox, seccomp, sizes
 from headgate.engine.jars import Jars
 from headgate.engine.watch import Offence
 from headgate.kit import hostile
@@ -174,7 +174,14 @@ class NotebookProcesses:
         handed = [*secrets.values(), *([calls] if calls else [])]
         handles = dict(zip(secrets, range(FIRST_HANDLE, FIRST_HANDLE + len(secrets)), strict=True))
         site, program = java.spark_jars().resolve().parents[1], Path(java.java()).resolve()
-        jars = {f"{home}/jars/{path.name}": str(path.resolve()) for path in self._jars.paths}
+        jars = {archive.seen(path): str(path.resolve()) for path in self._jars.paths}
+        write = {
+            sandbox.SCRATCH: str(self.scratch),
+            f"{home}/cells": str(folder / "cells"),
+            f"{home}/staging": str(self._notebook.staging),
+        }
+        kept = archive.found(self._jars.iceberg, write.values())
+        options = archive.USE if kept else ()
         hosts = reach.routes(self._notebook.hosts, keep=True)
         read = {
             **sandbox.files(self._place.folder, {r.name: r.inside for r in hosts if r.name}),
@@ -184,18 +191,15 @@ class NotebookProcesses:
             f"{home}/lib/headgate/__init__.py": self._file("init.py", ""),
             f"{home}/job.json": self._file("job.json", json.dumps(self._job(home))),
             f"{home}/java.args": self._file(
-                "java.args", self._java(sandbox.SCRATCH, [f"{home}/site/pyspark/jars/*", *jars], _INSIDE_URL)
+                "java.args", self._java(sandbox.SCRATCH, [f"{archive.SPARK}/*", *jars], _INSIDE_URL, options)
             ),
+            archive.SPARK: str(java.spark_jars().resolve()),
+            **({archive.INSIDE: str(kept)} if kept else {}),
             **jars,
             f"{home}/out": str(self._sockets),
             **{f"{home}/{name}": str(folder / name) for name in ("volumes", "wheels")},
             **self._tables(),
             **({name: name for name in _CERTIFICATES if Path(name).exists()} if hosts else {}),
-        }
-        write = {
-            sandbox.SCRATCH: str(self.scratch),
-            f"{home}/cells": str(folder / "cells"),
-            f"{home}/staging": str(self._notebook.staging),
         }
         places = [("127.0.0.1", CATALOG_PORT), *((route.inside, route.port) for route in hosts)]
         low = any(port < network.LOWEST_FREE or not host.startswith("127.") for host, port in places)
@@ -255,7 +259,7 @@ class NotebookProcesses:
             "output_bytes": self._settings.notebooks.output_bytes,
         }
 
-    def _java(self, scratch: str, classes: list[str], catalog_url: str) -> str:
+    def _java(self, scratch: str, classes: list[str], catalog_url: str, options: tuple[str, ...] = ()) -> str:
         heap = sizes.notebook_heap(self._memory)
         confs = {
             **conf.for_notebook(catalog_url),
@@ -268,7 +272,9 @@ class NotebookProcesses:
             "spark.local.dir": f"{scratch}/local",
             "spark.sql.warehouse.dir": f"{scratch}/none",
         }
-        return jvm.arguments(memory=heap, classes=classes, conf=confs, scratch=scratch, main=conf.GATEWAY)
+        return jvm.arguments(
+            memory=heap, classes=classes, conf=confs, scratch=scratch, main=conf.GATEWAY, options=options
+        )
 
     def _tables(self) -> dict[str, str]:
         """The folders of the tables that it reads, seen where they are."""

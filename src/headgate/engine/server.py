@@ -18,7 +18,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from headgate.config import Settings
-from headgate.engine import conf, java, jvm, left, network, outfit, reach, relay, sandbox, sizes
+from headgate.engine import archive, conf, java, jvm, left, network, outfit, reach, relay, sandbox, sizes
 from headgate.engine.errors import EngineDown
 from headgate.engine.jars import Jars
 from headgate.engine.processes import java_below, resident_bytes
@@ -64,9 +64,12 @@ class LocalServer:
         *,
         sandboxed: bool,
         beside: outfit.Outfit | None = None,
+        main: str = conf.CONNECT,
+        options: tuple[str, ...] = (),
     ) -> None:
         self.kind, self.settings, self.jars, self.sandboxed = kind, settings, jars, sandboxed
         self.confs, self._beside = confs, beside or outfit.Outfit()
+        self._main, self._options = main, options
         self.way_out: int | None = None
         """The port of loopback at which it finds the proxy, if it goes out by one."""
         self.memory, self.cores = sizes.memory(settings.spark), sizes.cores(settings.spark)
@@ -74,7 +77,7 @@ class LocalServer:
         self.ended = threading.Event()
         self.address = Address()
         self._process: subprocess.Popen[bytes] | None = None
-        self._stopping = False
+        self._stopping = self._finishing = False
         self._place = left.take(settings.data_dir.absolute() / "spark", kind)
         self._sockets = left.sockets_folder()
         self.scratch = self._place.folder / "scratch"
@@ -125,6 +128,16 @@ class LocalServer:
             _log.warning("a Spark server is ended: something in it did not stop", kind=self.kind, pid=pid)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+
+    def finish(self, seconds: float) -> bool:
+        """Ask Java to end by itself, with all that it does at its end; whether it did, in this time."""
+        pid, process = self.pid, self._process
+        self._finishing = True
+        if pid is None or process is None:
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+        return self.ended.wait(seconds) and process.returncode == 128 + signal.SIGTERM
 
     def why(self) -> str:
         """The end of what it wrote before it ended, for an operator."""
@@ -207,23 +220,26 @@ class LocalServer:
         for folder in (inner, outer):
             folder.mkdir(mode=0o700)
         self.address = Address(socket=str(inner / "connect"))
-        names = {f"{sandbox.HOME}/jars/{path.name}": str(path.resolve()) for path in self.jars.paths}
+        names = {archive.seen(path): str(path.resolve()) for path in self.jars.paths}
         confs = {**self.confs, _URI: reach.seen_inside(catalog), **self._inner_way_out(outer)}
-        self._arguments([f"{sandbox.HOME}/spark/*", *names], sandbox.SCRATCH, PORT_INSIDE, confs)
-        read = {
-            **sandbox.files(self._place.folder, {r.name: r.inside for r in routes if r.name}),
-            f"{sandbox.HOME}/relay.py": sandbox.relay_file(),
-            f"{sandbox.HOME}/spark": str(java.spark_jars().resolve()),
-            **names,
-            f"{sandbox.HOME}/out": str(outer),
-            **self._tables("metadata"),
-            **{str(folder): str(folder.resolve()) for folder in self._beside.read},
-        }
         write = {
             sandbox.SCRATCH: str(self.scratch),
             f"{sandbox.HOME}/in": str(inner),
             **self._tables("tables"),
             **{str(folder): str(folder.resolve()) for folder in self._beside.write},
+        }
+        kept = None if self._options else archive.found(self.jars.iceberg, write.values())
+        options = archive.USE if kept else self._options
+        self._arguments([f"{archive.SPARK}/*", *names], sandbox.SCRATCH, PORT_INSIDE, confs, options)
+        read = {
+            **sandbox.files(self._place.folder, {r.name: r.inside for r in routes if r.name}),
+            f"{sandbox.HOME}/relay.py": sandbox.relay_file(),
+            archive.SPARK: str(java.spark_jars().resolve()),
+            **({archive.INSIDE: str(kept)} if kept else {}),
+            **names,
+            f"{sandbox.HOME}/out": str(outer),
+            **self._tables("metadata"),
+            **{str(folder): str(folder.resolve()) for folder in self._beside.read},
         }
         if self.way_out is not None:
             routes = [reach.Route("127.0.0.1", self.way_out, "127.0.0.1")]
@@ -250,10 +266,19 @@ class LocalServer:
         folder.mkdir(parents=True, exist_ok=True)
         return {str(folder): str(folder.resolve())}
 
-    def _arguments(self, classes: list[str], scratch: str, port: int, confs: conf.Conf) -> Path:
+    def _arguments(
+        self, classes: list[str], scratch: str, port: int, confs: conf.Conf, options: tuple[str, ...] = ()
+    ) -> Path:
         heap = sizes.memory_bytes(self.memory)
         own = conf.local(name=f"headgate-{self.kind}", cores=self.cores, heap=heap, port=port, scratch=scratch)
-        text = jvm.arguments(memory=self.memory, classes=classes, conf={**confs, **own}, scratch=scratch)
+        text = jvm.arguments(
+            memory=self.memory,
+            classes=classes,
+            conf={**confs, **own},
+            scratch=scratch,
+            main=self._main,
+            options=options,
+        )
         file = self.scratch / "java.args"
         file.touch(mode=0o600)
         file.write_text(text, encoding="utf-8")
@@ -287,7 +312,7 @@ class LocalServer:
                 if jvm.says_that_a_task_does_not_stop(self.scratch):
                     self.kill()
         self.ended.set()
-        if not self._stopping:
+        if not self._stopping and not self._finishing:
             _log.warning("a Spark server ended", kind=self.kind, status=status)
         on_end()
 
