@@ -13,7 +13,7 @@ from headgate.governance.lookup import Lookup
 from headgate.governance.making import require_new
 from headgate.integrations.schemas import IntegrationChange, IntegrationIn, IntegrationItem, IntegrationOut, UseOut
 from headgate.kit.ids import kind_of
-from headgate.lakehouse.models import integration_table, table_ref_table
+from headgate.lakehouse.models import integration_table, integration_token_table, table_ref_table
 from headgate.resources import showing, writing
 from headgate.resources.index import refresh
 from headgate.resources.schemas import Resource
@@ -29,6 +29,7 @@ MADE, CHANGED, DELETED, RENEWED = (
 )
 SINCE = timedelta(days=30)
 _integrations, _refs, _tokens, _events = integration_table.c, table_ref_table.c, token_table.c, audit_event_table.c
+_own = integration_token_table.c
 
 
 def make(call: Call, body: IntegrationIn) -> tuple[str, str]:
@@ -81,6 +82,8 @@ def _token(call: Call, identifier: str, name: str, tables: list[str], expires: d
     )
     values = update(integration_table).where(_integrations.id == identifier).values(token_id=made.id)
     call.connection.execute(values)
+    kept = insert(integration_token_table).values(token_id=made.id, integration_id=identifier)
+    call.connection.execute(kept)
     _end(call, before)
     return made.secret
 
@@ -141,10 +144,11 @@ def _listed(call: Call, identifier: str) -> list[RowMapping]:
 
 def items(call: Call, page: list[Resource]) -> list[IntegrationItem]:
     """Integrations of a list, in one query more whatever their number."""
-    joined = integration_table.outerjoin(token_table, _tokens.id == _integrations.token_id)
-    query = select(_integrations.id, _tokens.last_used_at).select_from(joined)
-    rows = call.connection.execute(query.where(_integrations.id.in_([one.id for one in page])))
-    used = {row.id: row.last_used_at for row in rows}
+    joined = integration_token_table.join(token_table, _tokens.id == _own.token_id)
+    query = select(_own.integration_id, func.max(_tokens.last_used_at)).select_from(joined)
+    mine = _own.integration_id.in_([one.id for one in page])
+    rows = call.connection.execute(query.where(mine).group_by(_own.integration_id))
+    used = {row[0]: row[1] for row in rows}
     return [
         IntegrationItem(
             id=one.id,
@@ -173,17 +177,16 @@ def shown(call: Call, identifier: str) -> IntegrationOut:
         acts_for=token["member_id"] if token else None,
         token=token["id"] if token else None,
         token_expires_at=token["expires_at"] if token else None,
-        uses=_uses(call, row["token_id"], {one["item_id"]: one["ref"] for one in listed if one["item_id"] in seen}),
+        uses=_uses(call, identifier, {one["item_id"]: one["ref"] for one in listed if one["item_id"] in seen}),
     )
 
 
-def _uses(call: Call, token: str | None, names: dict[str, str]) -> list[UseOut]:
-    """What the audit log tells of reads by its token."""
-    if token is None:
-        return []
+def _uses(call: Call, identifier: str, names: dict[str, str]) -> list[UseOut]:
+    """What the audit log tells of reads by its tokens, those before included."""
+    mine = select(_own.token_id).where(_own.integration_id == identifier).scalar_subquery()
     query = (
         select(_events.resource_id, func.count(), func.max(_events.at))
-        .where(_events.token_id == token, _events.event == READ, _events.at > call.now - SINCE)
+        .where(_events.token_id.in_(mine), _events.event == READ, _events.at > call.now - SINCE)
         .where(_events.resource_id.in_(names))
         .group_by(_events.resource_id)
     )

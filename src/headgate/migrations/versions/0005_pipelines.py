@@ -15,6 +15,14 @@ def upgrade() -> None:
     op.add_column("commits", sa.Column("state", sa.JSON()))
     op.add_column("integrations", sa.Column("description", sa.Text()))
     op.add_column("integrations", column("token_id", text(32), nullable=True))
+    op.create_table(
+        "integration_tokens",
+        column("token_id", text(32)),
+        column("integration_id", text(32)),
+        key("integration_tokens", "integration_id", "integrations", ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("token_id", name="pk_integration_tokens"),
+    )
+    op.create_index("ix_integration_tokens_integration_id", "integration_tokens", ["integration_id"])
     op.create_index("ix_audit_events_token_id", "audit_events", ["token_id", "at"])
     _pipelines()
     _triggers()
