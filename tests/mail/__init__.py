@@ -93,7 +93,7 @@ def free_port() -> int:
 def relay(*, tls: ssl.SSLContext | None = None, wraps: bool = False, **more: Any) -> Iterator[Server]:
     """A mail server, with STARTTLS and sign-in if it has a certificate, or with TLS from the start."""
     server = Server(free_port(), **more)
-    options: dict[str, Any] = {"hostname": HERE, "port": server.port, "enable_SMTPUTF8": True}
+    options: dict[str, Any] = {"hostname": HERE, "port": server.port, "enable_SMTPUTF8": True, "ready_timeout": 60}
     if wraps:
         options["ssl_context"] = tls
     elif tls is not None:
@@ -124,7 +124,7 @@ def hangs_up() -> Iterator[int]:
         thread.start()
         yield int(listener.getsockname()[1])
         listener.shutdown(socket.SHUT_RDWR)
-    thread.join(5)
+    thread.join(60)
 
 
 def join(database: Database, name: str, address: str | None, role: str = "technical") -> str:
