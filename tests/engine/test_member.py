@@ -96,12 +96,18 @@ def test_two_members_see_what_each_of_them_may_see(lakehouse: Lakehouse) -> None
 def test_progress_is_told_while_a_statement_runs(lakehouse: Lakehouse) -> None:
     told: list[Progress] = []
     session = lakehouse.session("Tess")
+
+    def note(progress: Progress) -> None:
+        told.append(progress)
+        if len(told) == 3:
+            threading.Thread(target=session.interrupt, daemon=True).start()
+
     try:
         with pytest.raises(SqlFailed):
-            session.run(ENDLESS, told.append, seconds=4)
+            session.run(ENDLESS, note)
     finally:
         session.close()
-    assert told
+    assert len(told) >= 3
     assert all(one.tasks_total == sum(stage.tasks_total for stage in one.stages) > 0 for one in told)
     assert all(one.tasks_done <= one.tasks_total for one in told)
 
@@ -114,9 +120,9 @@ def test_a_statement_is_stopped_at_its_time_limit(lakehouse: Lakehouse) -> None:
             session.run(ENDLESS, seconds=2)
     finally:
         session.close()
-    assert (stopped.value.code, time.monotonic() - began < 10) == (TIME_LIMIT, True)
+    assert (stopped.value.code, time.monotonic() - began < 60) == (TIME_LIMIT, True)
     assert "2 seconds" in stopped.value.message
-    within(20, lambda: _is_idle(lakehouse))
+    within(60, lambda: _is_idle(lakehouse))
 
 
 def test_an_interrupted_statement_is_gone_from_spark(lakehouse: Lakehouse) -> None:
@@ -126,10 +132,8 @@ def test_an_interrupted_statement_is_gone_from_spark(lakehouse: Lakehouse) -> No
     try:
         with pytest.raises(SqlFailed) as stopped:
             session.run(ENDLESS, lambda _: started.set())
-        asked = time.monotonic()
         assert stopped.value.code == CANCELED
-        within(20, lambda: _is_idle(lakehouse))
-        assert time.monotonic() - asked < 20
+        within(60, lambda: _is_idle(lakehouse))
         with pytest.raises(SqlFailed):
             session.run("SELECT 1")
     finally:
@@ -159,7 +163,7 @@ def test_a_statement_stopped_in_its_first_moments_leaves_no_job_behind(lakehouse
         finally:
             stop.join()
             session.close()
-    within(20, lambda: _is_idle(lakehouse))
+    within(60, lambda: _is_idle(lakehouse))
 
 
 def test_closing_a_session_stops_what_it_runs(lakehouse: Lakehouse) -> None:
@@ -176,9 +180,9 @@ def test_closing_a_session_stops_what_it_runs(lakehouse: Lakehouse) -> None:
     thread.start()
     assert started.wait(60)
     session.close()
-    assert failed.wait(20)
-    within(20, lambda: _is_idle(lakehouse))
-    thread.join(10)
+    assert failed.wait(60)
+    within(60, lambda: _is_idle(lakehouse))
+    thread.join(60)
 
 
 def test_a_large_result_streams(lakehouse: Lakehouse) -> None:
@@ -204,7 +208,7 @@ def test_whoever_stops_reading_ends_the_statement(lakehouse: Lakehouse) -> None:
         answer = session.run("SELECT id FROM range(100000000)", max_rows=10_000_000)
         assert next(iter(answer.batches)).num_rows > 0
         answer.batches.close()  # type: ignore[attr-defined]
-        within(20, lambda: _is_idle(lakehouse))
+        within(60, lambda: _is_idle(lakehouse))
         assert rows_of(session, "SELECT 1 AS a") == [{"a": 1}]
     finally:
         session.close()

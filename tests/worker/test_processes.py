@@ -118,11 +118,11 @@ def test_ctrl_c_cancels_the_statement(up: Up) -> None:
     command = [sys.executable, "-m", "headgate.cli.main", "sql", ENDLESS]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     active = {"active": True}
-    eventually(lambda: up.http.get(STATEMENTS, params=active).json()["items"], 30)
+    eventually(lambda: up.http.get(STATEMENTS, params=active).json()["items"])
     statement = up.http.get(STATEMENTS, params=active).json()["items"][0]["id"]
     up.working(statement)
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=30)
+    _, told = process.communicate(timeout=60)
     assert (process.returncode, told.decode().strip()) == (130, "Cancelled.")
     assert up.done(statement)["state"] == "cancelled"
 

@@ -372,7 +372,7 @@ def test_a_step_that_is_killed_is_done_again_as_if_it_had_not_been(postgres: Pos
     child = next(iter(running.context.platform._children))
     os.kill(child.pid, signal.SIGKILL)
     with pytest.raises(StepFailed) as failed:
-        found.result(30)
+        found.result(60)
     assert failed.value.passing
     within(60, lambda: not active(postgres))
     postgres.run("CREATE OR REPLACE VIEW shop.slowly AS SELECT n AS id FROM generate_series(1, 3000) n")
@@ -389,7 +389,7 @@ def test_a_run_that_is_stopped_stops_in_the_database_too(postgres: Postgres) -> 
     within(60, lambda: active(postgres))
     running.context.stop()
     with pytest.raises(Stopped):
-        found.result(30)
+        found.result(60)
     within(60, lambda: not active(postgres))
 
 
