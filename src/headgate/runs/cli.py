@@ -80,7 +80,8 @@ class _RunBar(Bar):
         """Draw it as it is now: the step, and Spark's tasks of it."""
         steps = run["steps"]
         done = sum(one["state"] == "succeeded" for one in steps)
-        now = next((one["title"] for one in steps if one["state"] == "running"), run["state"])
+        waits = f"waits for {run['waits_for']}" if run["waits_for"] else run["state"]
+        now = next((one["title"] for one in steps if one["state"] == "running"), waits)
         far = run["progress"] or {"tasks_done": 0, "tasks_total": 0}
         tasks = f", {far['tasks_done']}/{far['tasks_total']} tasks" if far["tasks_total"] else ""
         self.draw(now[:60], done, len(steps), f"{done}/{len(steps)} steps{tasks}" if steps else "")
@@ -91,6 +92,8 @@ def _print(run: dict[str, Any], *, as_json: bool) -> None:
         print_json(run)
         return
     print(f"Run {run['id']}: {run['state']}.")
+    if run["waits_for"]:
+        print(printable(f"It waits for {run['waits_for']}."))
     if run["error"]:
         print(printable(f"[{run['error_code']}] {run['error']}"))
     if run["steps"]:

@@ -81,6 +81,9 @@ class RunItem(BaseModel):
 class RunOut(RunItem):
     """A run: its steps, how far it is, and what it has written."""
 
+    waits_for: str | None = Field(
+        examples=["its next try, at 2026-11-16 10:30:00 UTC"], description="What a queued run waits for, in words"
+    )
     progress: ProgressOut | None
     steps: list[RunStepOut]
     written: list[WrittenOut]

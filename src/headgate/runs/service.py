@@ -37,6 +37,7 @@ from headgate.runs.starting import (
     startable,
     waiting_of,
 )
+from headgate.runs.waiting import waits_for
 from headgate.workbench.schemas import ProgressOut
 
 KIND = "run"
@@ -128,6 +129,7 @@ def shown(call: Call, run_id: str) -> RunOut:
     artifacts = select(run_artifact_table).where(_artifacts.run_id == run_id).order_by(_artifacts.name)
     return RunOut(
         **_common(row, whole),
+        waits_for=waits_for(call.connection, call.now, row),
         progress=ProgressOut(**row["progress"]) if row["progress"] else None,
         steps=_steps_shown(call, run_id, whole),
         written=_written(call, run_id),
@@ -171,7 +173,8 @@ def _written(call: Call, run_id: str) -> list[WrittenOut]:
     layers = resource_table.alias()
     joined = joined.outerjoin(layers, layers.c.id == resource_table.c.scope_id)
     columns = (_commits.table_id, _commits.snapshot_id, _commits.version, resource_table.c.name, layers.c.name)
-    rows = call.connection.execute(select(*columns).select_from(joined).where(_commits.run_id == run_id)).all()
+    query = select(*columns).select_from(joined).where(_commits.run_id == run_id).order_by(_commits.id)
+    rows = call.connection.execute(query).all()
     seen = showing.allowed(call, (row[0] for row in rows))
     return [
         WrittenOut(

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Select, bindparam, func, select, update
+from sqlalchemy.engine import RowMapping
 
 from headgate.pipelines import definitions
 from headgate.pipelines.texts import duration
@@ -48,6 +49,34 @@ def waiting(connection: Connection, now: datetime, most: int = LOOK_AT) -> Seque
 def is_waiting(connection: Connection, now: datetime) -> bool:
     """Whether a run waits that could begin."""
     return bool(waiting(connection, now, most=1))
+
+
+def waits_for(connection: Connection, now: datetime, run: RowMapping) -> str | None:
+    """What a run waits for, as members are told; None for one that does not wait. No other pipeline is named."""
+    if run["state"] != WAITING:
+        return None
+    if run["not_before"] is not None and run["not_before"] > now:
+        return f"its next try, at {_told(run['not_before'])}"
+    again = (_runs.parent_id == run["parent_id"], _runs.state == WAITING, _runs.fence > 0)
+    first = connection.execute(select(_runs.id, _runs.not_before).where(*again).order_by(_runs.id).limit(1)).first()
+    if first is not None and first.id != run["id"]:
+        is_later = first.not_before is not None and first.not_before > now
+        when = f"is tried again at {_told(first.not_before)}" if is_later else "was begun before and goes on first"
+        return f"the run {first.id} of the same pipeline, which {when}"
+    mine = select(_outputs.item_id).where(_outputs.run_id == run["id"]).scalar_subquery()
+    busy = select(_runs.id, _runs.parent_id).join(run_output_table, _outputs.run_id == _runs.id)
+    under_way = connection.execute(busy.where(_runs.state.in_(HELD), _outputs.item_id.in_(mine)).order_by(_runs.id))
+    holder = under_way.first()
+    if holder is None:
+        return "a worker that is free"
+    is_own = holder.parent_id == run["parent_id"]
+    return (
+        f"the run {holder.id} of the same pipeline" if is_own else "a run that writes one of the same tables or volumes"
+    )
+
+
+def _told(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def wait_no_longer(connection: Connection, now: datetime) -> list[str]:
