@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from sqlalchemy import event
 
+from tests.organization.support import counted
 from tests.support.company import Company
 from tests.support.installation import eventually
 from tests.support.people import Browser, with_password
@@ -70,14 +70,8 @@ def test_the_list_takes_the_same_few_statements_at_any_size(millrace_on_sqlite: 
     millrace_on_sqlite.as_("Adam").get("/api/members")
     counts = []
     for limit in (2, 8):
-        seen: list[str] = []
-
-        def note(*arguments: Any, seen: list[str] = seen) -> None:
-            seen.append(arguments[2])
-
-        event.listen(millrace_on_sqlite.database.engine, "before_cursor_execute", note)
-        millrace_on_sqlite.as_("Adam").get("/api/members", limit=limit)
-        event.remove(millrace_on_sqlite.database.engine, "before_cursor_execute", note)
+        with counted(millrace_on_sqlite) as seen:
+            millrace_on_sqlite.as_("Adam").get("/api/members", limit=limit)
         counts.append(len(seen))
     assert counts[0] == counts[1] <= 8
 
