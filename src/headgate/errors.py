@@ -124,3 +124,13 @@ class Unavailable(Problem):
     """It cannot be done right now."""
 
     status, code, title = 503, "unavailable", "Not right now; try again in a moment"
+
+
+class DiskFull(Problem):
+    """Nothing was written, since a disk of this installation is full: the database's, or the warehouse's."""
+
+    status, code, title = (
+        507,
+        "disk_full",
+        "A disk of this installation is full; an operator makes room, then try again",
+    )

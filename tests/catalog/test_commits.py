@@ -7,12 +7,15 @@ import pytest
 from pyiceberg.exceptions import CommitFailedException
 
 from headgate.catalog import committing
+from headgate.errors import DiskFull
 from headgate.kit.db import Database
 from headgate.schema import METADATA
 from tests.catalog.support import MORE, ROWS, Lake, appending, error_of, lake, pending, table_path, together, update_of
 from tests.support.company import Api
 
 EVENTS = table_path("events")
+PARTS = {"the warehouse": "write", "the database": "enter"}
+"""What writes to each, of a commit."""
 
 
 @pytest.fixture
@@ -311,3 +314,24 @@ def test_a_schema_is_changed_by_who_looked_last(events: Lake) -> None:
     assert events.api("Tess").post(EVENTS, body).status_code == 200
     assert events.engine("Tess").load_table("raw.events").schema().schema_id == 5
     assert table.schema().schema_id == 0
+
+
+@pytest.mark.parametrize("part", ["the warehouse", "the database"])
+def test_a_full_disk_is_a_certain_no_and_leaves_nothing(
+    served_on_sqlite: Lake, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    """A 5xx would leave an engine in doubt, and what it wrote in place."""
+    lake, name = served_on_sqlite, "raw.events"
+    lake.engine("Tess").create_table(name, ROWS.schema).append(ROWS)
+    folder = lake.warehouse / "metadata" / lake.company.id("table", name)
+    body, before = appending(lake.engine("Tess").load_table(name), MORE), set(folder.iterdir())
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(committing.pointers if part == "the database" else committing.metadata, PARTS[part], full)
+        answer = lake.api("Tess").post(EVENTS, body)
+    assert (error_of(answer), answer.json()["error"]["message"]) == ((400, "BadRequestException"), DiskFull.title)
+    assert set(folder.iterdir()) == before
+    assert lake.api("Tess").post(EVENTS, body).status_code == 200

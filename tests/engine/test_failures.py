@@ -6,6 +6,7 @@ import pytest
 
 from headgate.engine.errors import EngineDown, Refused, SqlFailed
 from headgate.engine.failures import MOST_CHARACTERS, Cause, _full_disk, _told
+from headgate.errors import DiskFull
 from tests.engine.conftest import Lakehouse
 
 INSIDES = re.compile(
@@ -250,6 +251,13 @@ def test_a_full_disk_is_told_however_deep_it_was_met(cause: Cause, is_full: bool
     if is_full:
         assert isinstance(found, SqlFailed)
         assert (found.code, "an operator makes room" in found.message) == ("DISK_FULL", True)
+
+
+def test_a_full_disk_of_the_server_is_told_as_the_catalog_says_it() -> None:
+    said = f"Malformed request: {DiskFull.title}"
+    found = _told(Cause(("org.apache.iceberg.exceptions.BadRequestException",), said, None))
+    assert isinstance(found, SqlFailed)
+    assert (found.code, found.message) == ("DISK_FULL", f"{DiskFull.title}. Nothing was written")
 
 
 def test_a_refusal_is_the_guards_only_if_the_guard_said_it() -> None:

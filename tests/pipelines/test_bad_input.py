@@ -172,7 +172,7 @@ def test_a_full_disk_of_the_server_is_said_and_nothing_is_half_written(millrace_
     event.listen(engine, "checkout", bound)
     body = {"name": "Large", "definition": notebook((), ("raw.orders",), cells=[{"source": "x" * 900_000}])}
     answer = tess.post("/api/pipelines", body)
-    assert answer.status_code == 503, answer.text
+    assert (answer.status_code, answer.json()["code"]) == (507, "disk_full"), answer.text
     assert "disk of this installation is full; an operator makes room" in answer.json()["detail"]
     room[0] = 2**30
     assert tess.get("/api/pipelines").json() == before

@@ -28,7 +28,7 @@ from headgate.edge.call import Call
 from headgate.edge.routes import Stages
 from headgate.errors import Problem
 from headgate.kit.crash import crash_point
-from headgate.kit.db import Busy, is_out_of_reach
+from headgate.kit.db import Busy, is_full, is_out_of_reach
 from headgate.runs.outputs import is_held
 from headgate.warehouse.store import Store
 
@@ -87,6 +87,8 @@ def _make(stages: Stages, changes: Sequence[Change], found: Sequence[Found | Pla
     except Exception as error:
         if is_out_of_reach(error):
             raise CommitUnknown("The database was lost on the way; look whether the commit was made") from error
+        if is_full(error):
+            _discard(store, planned)
         raise
     crash_point("server: committed")
     return planned

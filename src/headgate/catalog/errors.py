@@ -10,6 +10,7 @@ from headgate.errors import (
     Conflict,
     CrossSite,
     Denied,
+    DiskFull,
     Invalid,
     NotFound,
     NotSignedIn,
@@ -137,6 +138,8 @@ _TYPES: dict[type[Problem], tuple[int, str]] = {
     BadRequest: (400, "BadRequestException"),
     TooMany: (429, "TooManyRequestsException"),
     Unavailable: (503, "ServiceUnavailableException"),
+    # No 5xx, after which Iceberg's clients leave what they wrote: the commit may have been made. Here it was not.
+    DiskFull: (400, "BadRequestException"),
 }
 
 

@@ -11,7 +11,17 @@ from starlette.exceptions import HTTPException
 
 from headgate.catalog import errors as iceberg
 from headgate.edge.slips import slips
-from headgate.errors import BadRequest, Invalid, NotFound, NotSignedIn, Problem, TooLarge, Unavailable, WrongMethod
+from headgate.errors import (
+    BadRequest,
+    DiskFull,
+    Invalid,
+    NotFound,
+    NotSignedIn,
+    Problem,
+    TooLarge,
+    Unavailable,
+    WrongMethod,
+)
 from headgate.kit.db import Busy, is_full, is_out_of_reach
 from headgate.kit.log import get_logger
 
@@ -82,7 +92,7 @@ def handle(request: Request, error: Exception) -> Response:
         error = Unavailable("The database cannot be reached; try again in a moment")
     if is_full(error):
         _log.error("a disk is full", error=str(error).splitlines()[0])
-        error = Unavailable("A disk of this installation is full; an operator makes room, then try again")
+        error = DiskFull()
     problem = _problem_of(error, request)
     headers: dict[str, str] = dict(getattr(error, "headers", None) or {})
     if isinstance(problem, NotSignedIn):

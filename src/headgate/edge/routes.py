@@ -26,7 +26,7 @@ from headgate.edge.call import Call, Caller, Recorded
 from headgate.edge.guards import ByWorker, Guard
 from headgate.edge.identity import NOBODY, caller, refuse_cross_site, worker
 from headgate.edge.services import SEEN_EVERY, Services, Use
-from headgate.errors import BadRequest, Denied, Invalid, NotFound, NotSignedIn, Problem, TooLarge, Unavailable
+from headgate.errors import BadRequest, Denied, DiskFull, Invalid, NotFound, NotSignedIn, Problem, TooLarge, Unavailable
 from headgate.kit.clock import now as clock
 
 Prepare = Callable[[Services, Request, dict[str, Any]], Any]
@@ -124,7 +124,7 @@ def _responses(
     guard: Guard, errors: Sequence[type[Problem]], parameters: Iterable[inspect.Parameter], takes: str | None
 ) -> dict[int | str, dict[str, Any]]:
     """The errors that a route declares: its own, and those that every route of its sort has."""
-    common: list[type[Problem]] = [Unavailable]
+    common: list[type[Problem]] = [Unavailable, DiskFull]
     taken = [parameter for parameter in parameters if parameter.name not in GIVEN]
     if taken:
         common.append(Invalid)

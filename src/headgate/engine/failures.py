@@ -12,6 +12,7 @@ from typing import Any
 
 from headgate.engine import sentences
 from headgate.engine.errors import CANCELED, EngineDown, Refused, SqlFailed
+from headgate.errors import DiskFull
 from headgate.kit.log import get_logger
 
 UNKNOWN = SqlFailed("SPARK_FAILED", "Spark could not run this statement; the operator's log says why")
@@ -65,6 +66,7 @@ _FULL = SqlFailed(
     "DISK_FULL", "The disk that Spark writes to is full, so nothing was written; an operator makes room on it"
 )
 _NO_SPACE = re.compile(r"java\.io\.\w*(?:Exception|Error): (?:No space left on device|Disk quota exceeded)")
+_SERVER_FULL = SqlFailed("DISK_FULL", f"{DiskFull.title}. Nothing was written")
 _DOUBT = ("CommitStateUnknownException", "ServiceFailureException", "ServiceUnavailableException", "RESTException")
 _UNSURE = SqlFailed(
     "CATALOG_FAILED", "The catalog did not answer in time; look whether the change was made before you try it again"
@@ -185,6 +187,8 @@ def _of_catalog(name: str, message: str) -> Exception | None:
         return None
     code, before = _SENTENCES[name]
     text = (message.splitlines() or [""])[0].removeprefix(before)
+    if text.startswith(DiskFull.title):
+        return _SERVER_FULL
     if code in _MISSING:
         code, text = sentences.of_missing(code, text)
     return SqlFailed(code, _clean(text))

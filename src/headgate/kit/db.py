@@ -32,6 +32,8 @@ PING_AFTER = 1.0
 _WRITE = "headgate_write"
 _IDLE_SINCE = "headgate_idle_since"
 _RETRYABLE = frozenset({"40001", "40P01"})
+_FULL = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE})
+"""What SQLite says of a full disk; the second if the index of its log finds no room."""
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_][a-z0-9_]*)")
 
 
@@ -213,9 +215,7 @@ def is_full(error: Exception) -> bool:
     cause = _cause(error)
     if isinstance(cause, OSError):
         return cause.errno in {errno.ENOSPC, errno.EDQUOT}
-    return (
-        getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL or getattr(cause, "sqlstate", None) == "53100"
-    )
+    return getattr(cause, "sqlite_errorcode", None) in _FULL or getattr(cause, "sqlstate", None) == "53100"
 
 
 @cache

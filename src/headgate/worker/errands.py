@@ -167,4 +167,4 @@ class Errands:
     def _tell(self, job: ErrandJob, state: str, **told: Any) -> None:
         body = {"worker": self._link.worker, "fence": job.fence, "state": state, **told}
         with suppress(Dropped, BadSecret):
-            self._link.surely("POST", f"/api/worker/errands/{job.id}/finish", json=body)
+            self._link.surely("POST", f"/api/worker/errands/{job.id}/finish", waits=True, json=body)

@@ -12,13 +12,14 @@ from typing import Any
 
 from headgate.config import Settings
 from headgate.engine.errors import EngineDown, Refused, SqlFailed
+from headgate.errors import DiskFull
 from headgate.kit.clock import now
 from headgate.kit.crash import crash_point
 from headgate.kit.db import is_full
 from headgate.kit.log import get_logger
 from headgate.pipelines.planning import title
 from headgate.pipelines.steps import AnyStep
-from headgate.worker.link import Dropped
+from headgate.worker.link import Dropped, ServerFull
 from headgate.worker.run_link import RunLink
 from headgate.worker.steps.context import Context, Result, RunJob, Session, StepFailed, Stopped
 from headgate.worker.steps.volumes import StoredVolumes
@@ -36,7 +37,9 @@ EXECUTORS = {
 
 EXPECTATION_FAILED = "EXPECTATION_FAILED"
 FAULT = "This is a fault of ours; the worker's log says more under the run's id"
+DISK_FULL = "DISK_FULL"
 FULL = "The worker's disk is full, so nothing was published; an operator makes room below `data_dir`"
+SERVER_FULL = f"{DiskFull.title}. Nothing was published"
 OURS = frozenset({"ENGINE_DOWN", "STEP_LOST", "SPARK_DID_NOT_START"})
 """What passes and is no fault of the pipeline's: the run goes on from its last finished step."""
 CATALOG_FAILED = "CATALOG_FAILED"
@@ -85,6 +88,8 @@ class Execution:
         """Have the server keep what a step tells; Stopped if it says that the run is not to go on."""
         try:
             self._link.remember(self.job, number, memory)
+        except ServerFull:
+            raise
         except Dropped:
             self.stop("The run was cancelled, or has another worker")
             raise Stopped from None
@@ -145,6 +150,8 @@ class Execution:
         try:
             self.context.folder.mkdir(parents=True, exist_ok=True)
             self._steps()
+        except ServerFull:
+            return self._failed(DISK_FULL, SERVER_FULL)
         except Dropped:
             raise
         except StepFailed as error:
@@ -161,11 +168,14 @@ class Execution:
         except Stopped:
             return self._failed("STOPPED", self._why or "The run was stopped")
         except Exception as error:  # noqa: BLE001 - whatever it is, whoever sees the run is told, and the worker goes on
-            if is_full(error):
-                return self._failed("DISK_FULL", FULL)
-            _log.exception("a run failed by a fault of ours", run=self.job.id)
-            return self._failed("INTERNAL", FAULT)
+            return self._at_fault(error)
         return "succeeded", None, None
+
+    def _at_fault(self, error: Exception) -> tuple[str, str | None, str | None]:
+        if is_full(error):
+            return self._failed(DISK_FULL, FULL)
+        _log.error("a run failed by a fault of ours", run=self.job.id, exc_info=error)
+        return self._failed("INTERNAL", FAULT)
 
     def _failed(self, code: str, message: str, *, is_ours: bool = False) -> tuple[str, str | None, str | None]:
         """How a failure is told: if the run was stopped meanwhile, that is what it was."""
@@ -186,6 +196,8 @@ class Execution:
             crash_point(f"in step {number}")
             try:
                 result = execute(step, self.context)
+            except ServerFull:
+                raise
             except BaseException:
                 with suppress(Dropped):
                     self._link.step(self.job, number, "failed")
@@ -237,6 +249,8 @@ class Execution:
         """Have all lines sent before the end is told: after it the run is no longer ours."""
         self._over.set()
         teller.join(30)
+        while self._link.is_full and teller.is_alive():
+            teller.join(1)
 
     def _finish(self, state: str, code: str | None = None, message: str | None = None) -> None:
         with self._lock:

@@ -10,7 +10,7 @@ from typing import Any
 import httpx2 as httpx
 
 from headgate import __version__
-from headgate.errors import Problem
+from headgate.errors import DiskFull, Problem
 from headgate.kit.log import get_logger
 from headgate.workbench.worker_schemas import LEAVING
 
@@ -24,6 +24,10 @@ _log = get_logger("headgate.worker")
 
 class Dropped(Exception):
     """The statement is no longer this worker's, or the server was away for too long."""
+
+
+class ServerFull(Dropped):
+    """The server cannot write anything down: a disk of its own is full."""
 
 
 class BadSecret(Problem):
@@ -60,6 +64,8 @@ class Link:
         limits = httpx.Limits(max_connections=64, max_keepalive_connections=16)
         self._http = httpx.Client(base_url=server, headers=headers, timeout=ANSWER_SECONDS, limits=limits)
         self.stopping = threading.Event()
+        self.is_full = False
+        """Whether the last answer was that a disk of the server is full."""
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -103,7 +109,7 @@ class Link:
         """Say what came of a statement; its state then. Dropped if it is not ours any more."""
         page = base64.b64encode(first_page).decode() if first_page is not None else None
         body = {"worker": self.worker, "fence": job.fence, "state": state, "first_page": page, **more}
-        return str(self.surely("POST", f"/api/worker/statements/{job.id}/finish", json=body)["state"])
+        return str(self.surely("POST", f"/api/worker/statements/{job.id}/finish", waits=True, json=body)["state"])
 
     def ask(self, method: str, path: str, **more: Any) -> Any:
         """Ask once."""
@@ -113,21 +119,29 @@ class Link:
         response.raise_for_status()
         return response.json()
 
-    def surely(self, method: str, path: str, **more: Any) -> Any:
-        """Ask until there is an answer. What the server refuses is not asked again."""
+    def surely(self, method: str, path: str, *, waits: bool = False, **more: Any) -> Any:
+        """Ask until there is an answer. What the server refuses is not asked again.
+
+        While a disk of the server is full, nobody can take the work over: what `waits` is asked until there is room.
+        """
         began, pause = time.monotonic(), 0.1
         while True:
             try:
-                return self.ask(method, path, **more)
+                answer = self.ask(method, path, **more)
+                self.is_full = False
+                return answer
             except httpx.HTTPStatusError as error:
+                self.is_full = error.response.status_code == DiskFull.status
                 if error.response.status_code < 500:
                     if error.response.status_code != 409:
                         _log.error("the server refused", path=path, answer=error.response.text[:1000])
                     raise Dropped from None
             except httpx.TransportError:
-                pass
+                self.is_full = False
+            if waits and self.is_full and not self.stopping.is_set():
+                began = time.monotonic()
             patience = 2.0 if self.stopping.is_set() else PATIENCE
             if time.monotonic() - began > patience:
-                raise Dropped
+                raise ServerFull if self.is_full else Dropped
             time.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)

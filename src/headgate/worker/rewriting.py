@@ -98,7 +98,8 @@ class Rewriting:
         _log.info("rewriting has ended", table=job.table_id, seconds=round(time.monotonic() - began, 1), **told)
         body = {"worker": self._link.worker, "fence": job.fence, **told}
         with suppress(Dropped, BadSecret):
-            self._link.surely("POST", f"/api/worker/maintenance/{job.pass_id}/{job.table_id}/finish", json=body)
+            path = f"/api/worker/maintenance/{job.pass_id}/{job.table_id}/finish"
+            self._link.surely("POST", path, waits=True, json=body)
 
     def _made(self, job: Rewrite) -> Context:
         return made_context(job, self._settings, self._folder, self._platform)

@@ -19,6 +19,11 @@ class RunLink:
         self._link = link
         self.catalog_url = f"{link.server}/iceberg"
 
+    @property
+    def is_full(self) -> bool:
+        """Whether the server's last answer was that a disk of its own is full."""
+        return self._link.is_full
+
     def claim(self, slots: int, state: dict[str, Any]) -> list[RunJob]:
         """Runs for so many free slots; waits for some."""
         body = {**self._link.about, "state": state, "slots": slots}
@@ -34,7 +39,7 @@ class RunLink:
     def lines(self, job: RunJob, lines: list[tuple[datetime, str, str]]) -> None:
         """Add to the run's log."""
         told = [{"at": at.isoformat(), "level": level, "text": text[:LONGEST_LINE]} for at, level, text in lines]
-        self._surely("POST", f"{job.id}/lines", json={**self._mine(job), "lines": told})
+        self._surely("POST", f"{job.id}/lines", waits=True, json={**self._mine(job), "lines": told})
 
     def step(self, job: RunJob, number: int, state: str, result: Result | None = None) -> None:
         """Tell that a step has begun, or what came of it."""
@@ -68,7 +73,8 @@ class RunLink:
     def finish(self, job: RunJob, state: str, code: str | None = None, message: str | None = None) -> str:
         """Say what came of a run; its state then."""
         body = {**self._mine(job), "state": state, "error_code": code and code[:120]}
-        told = self._surely("POST", f"{job.id}/finish", json={**body, "error": message and message[:20_000]})
+        body["error"] = message and message[:20_000]
+        told = self._surely("POST", f"{job.id}/finish", waits=True, json=body)
         return str(told["state"])
 
     def _mine(self, job: RunJob) -> dict[str, Any]:

@@ -9,10 +9,11 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from headgate.engine.errors import EngineDown, Refused, SqlFailed
+from headgate.errors import DiskFull
 from headgate.kit.log import get_logger
 from headgate.pipelines.sql import iceberg, types
 from headgate.workbench.results import columns
-from headgate.worker.link import Dropped, Job, Link
+from headgate.worker.link import Dropped, Job, Link, ServerFull
 from headgate.worker.paging import Limits, Pager, TooWide
 
 ENGINE_DOWN = "ENGINE_DOWN"
@@ -127,6 +128,8 @@ class Running:
         except TooWide:
             most = self.job.page_bytes
             self._failed("ROW_TOO_LARGE", f"A row of the result is larger than {most} bytes; select less of it")
+        except ServerFull:
+            self._failed("DISK_FULL", DiskFull.title)
         except EngineDown as error:
             _log.warning("Spark was lost", statement=self.job.id, detail=error.detail)
             self._finish("lost", error_code=ENGINE_DOWN, error=LOST_ENGINE)
