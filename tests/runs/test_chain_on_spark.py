@@ -76,3 +76,29 @@ def test_what_could_not_run_is_refused_at_the_save(harvest: Plant) -> None:
     window = {"write": "window", "time_column": "at", "window": "3 days"}
     sql = "SELECT id, :run_time AS at FROM raw.harvest WHERE :run_time BETWEEN :window_start AND :window_end"
     assert harvest.make("Tess", "Window", kind="query", sql=sql, output="trusted.window", **window)
+
+
+def test_a_check_of_ones_own_of_what_a_source_has_not_landed_yet_is_judged_by_its_runs(plant: Plant) -> None:
+    tess = plant.millrace.as_("Tess")
+    volume = tess.post("/api/volumes", {"layer": "raw", "name": "crates"}).json()["id"]
+
+    def landed(text: str) -> dict[str, Any]:
+        path = f"/api/volumes/{volume}/files/fruit.csv"
+        answer = tess.request("PUT", path, content=text.encode(), params={"overwrite": True})
+        assert answer.status_code == 200, answer.text
+        return plant.ran("Tess", pipeline, full_refresh=True)
+
+    check = {"table": "raw.fruit", "check": "sql", "sql": "SELECT kind FROM raw.fruit WHERE kilos < 0"}
+    streams = [{"name": "*.csv", "table": "fruit"}]
+    source = {"kind": "source", "volume": "raw.crates", "output_layer": "raw", "streams": streams}
+    pipeline = plant.make("Tess", "Fruit", **source, expectations=[check])
+    assert "judged by the first run" in shown(plant, pipeline)["notes"][0]
+    run = landed("kind,kilos\npear,-1\nplum,2\n")
+    assert (run["state"], run["error_code"], run["written"]) == ("failed", "EXPECTATION_FAILED", []), run
+    found = run["steps"][-1]["check"]
+    assert (found["passed"], found["failed_rows"], found["sample"]) == (False, 1, [{"kind": "pear"}])
+    assert plant.run("Tess", "SELECT * FROM raw.fruit")["state"] == "failed", "nothing was published"
+    run = landed("kind,kilos\npear,1\nplum,2\n")
+    assert (run["state"], run["steps"][-1]["check"]["passed"]) == ("succeeded", True), run
+    assert plant.rows("Tess", "SELECT kind, kilos FROM raw.fruit ORDER BY kind") == [["pear", 1], ["plum", 2]]
+    assert shown(plant, pipeline)["notes"] == []
