@@ -307,6 +307,12 @@ def test_outputs_are_kept_within_their_bytes_and_the_rest_is_left_out(tmp_path: 
     assert b"secret-value" not in found.artifacts()[0].content
 
 
+def test_a_short_secret_is_hidden_where_it_is_a_word_of_its_own(tmp_path: Path) -> None:
+    cell(tmp_path, 1, stdout="abc is in abcdef; key='abc', abcd")
+    found = Outputs(tmp_path, 2000, ["abc"])
+    assert found.cells[0]["stdout"] == "••• is in abcdef; key='•••', abcd"
+
+
 def test_strange_outputs_are_empty_ones(tmp_path: Path) -> None:
     for number, content in enumerate(
         ("[]", "{", "null", '{"outputs": {"a": 1}, "seconds": -1, "error": "x"}', '{"stdout": "\\ud800\\u0000"}'), 1

@@ -11,6 +11,7 @@ from headgate.engine.delivering.reading import as_json, is_nested, rows
 from headgate.engine.failures import Cause
 from headgate.engine.landing import mysql, postgresql
 from headgate.engine.platform_codes import SOURCE_DOWN
+from headgate.engine.rest.failures import hidden
 from headgate.engine.stepping import Step
 from headgate.pipelines.texts import quoted
 from headgate.worker.steps.context import StepFailed
@@ -88,7 +89,7 @@ def _teller(password: str) -> Callable[[Cause], StepFailed | None]:
         said = cause.message if is_driver else (found[1] if (found := _DRIVER.search(cause.message)) else "")
         if not said:
             return None
-        said = said.partition("\n")[0].replace(password or "\0", "…")[:300]
+        said = hidden(said.partition("\n")[0], [password], "…")[:300]
         for pattern, code, words, passing in _SAYINGS:
             if re.search(pattern, said, re.IGNORECASE):
                 return StepFailed(code, f"{words}. It said: {said}", passing=passing)

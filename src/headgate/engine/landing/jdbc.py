@@ -13,6 +13,7 @@ from headgate.engine.landing import mysql, parts, postgresql, state, types
 from headgate.engine.landing.columns import Column, Dialect
 from headgate.engine.landing.reading import FAULT, Asked, Read
 from headgate.engine.platform_codes import SOURCE_DOWN
+from headgate.engine.rest.failures import hidden
 from headgate.engine.stepping import Step
 from headgate.worker.steps.context import StepFailed
 
@@ -183,7 +184,7 @@ def _teller(dialect: Dialect, asked: Asked) -> Callable[[Cause], StepFailed | No
             said = found[1]
         else:
             return None
-        said = said.partition("\n")[0].replace(password or "\0", "…")[:300]
+        said = hidden(said.partition("\n")[0], [password], "…")[:300]
         for pattern, code, words, passing in _SAYINGS:
             if re.search(pattern, said, re.IGNORECASE):
                 return StepFailed(code, f"{words}. It said: {said}", passing=passing)

@@ -8,6 +8,7 @@ _BEGIN, _END = "<<api ", "<</api>>"
 _FOUND = re.compile(r"<<api code=([A-Z_]{1,40}) passing=([01])>>(.*?)<</api>>", re.DOTALL)
 _MARKS = re.compile(r"<</?api[^>]{0,80}>?>?")
 HIDDEN = "***"
+_SHORT = 3
 
 
 class ApiFailed(Exception):
@@ -25,8 +26,13 @@ def told(text: str) -> ApiFailed | None:
     return ApiFailed(found[1], found[3], passing=found[2] == "1") if found else None
 
 
-def hidden(text: str, secrets: Iterable[str]) -> str:
-    """A text without secrets."""
-    for secret in sorted((one for one in secrets if len(one) >= 4), key=len, reverse=True):
-        text = text.replace(secret, HIDDEN)
+def hidden(text: str, secrets: Iterable[str], mark: str = HIDDEN) -> str:
+    """A text without secrets. Those of up to three letters go where they are words of their own: inside others they
+    are there by chance, and a text without them could not be read.
+    """
+    for secret in sorted({one for one in secrets if one}, key=len, reverse=True):
+        if len(secret) > _SHORT:
+            text = text.replace(secret, mark)
+        else:
+            text = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", lambda _: mark, text)
     return text

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from headgate.engine.rest.failures import hidden
 from headgate.kit.hostile import Strange, content, entries
 
 MAX_CELLS = 1000
@@ -34,7 +35,7 @@ class Outputs:
 
     def __init__(self, folder: Path, most: int, secrets: Iterable[str]) -> None:
         self._folder, self._left = folder, most
-        self._hidden = sorted({one for one in secrets if len(one) >= 4}, key=len, reverse=True)
+        self._hidden = list(secrets)
         self._pictures: list[Artifact] = []
         self.cells = [self._cell(number) for number in self.numbers()]
 
@@ -130,6 +131,5 @@ class Outputs:
         text = told if isinstance(told, str) else ""
         # What cannot be stored is shown as such.
         text = text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
-        for one in self._hidden:
-            text = text.replace(one, HIDDEN)
+        text = hidden(text, self._hidden, HIDDEN)
         return text if len(text) <= most else text[:most] + "…"
