@@ -4,8 +4,11 @@ import threading
 import time
 
 import pytest
+from sqlalchemy import update
 
+from headgate.kit.clock import now
 from headgate.sections import SignInSettings
+from headgate.sessions.models import session_table
 from headgate.sessions.throttle import WINDOW, of_address
 from tests.support.company import Company
 from tests.support.installation import eventually
@@ -189,6 +192,16 @@ def test_times_of_use_are_noted(millrace: Company, ana: str) -> None:
     eventually(lambda: millrace.rows("SELECT COUNT(*) FROM tokens WHERE last_used_at IS NOT NULL") == [(1,)])
     eventually(lambda: millrace.rows("SELECT name FROM members WHERE last_seen_at IS NOT NULL"))
     assert millrace.rows("SELECT name FROM members WHERE last_seen_at IS NOT NULL") == [("Tess",)]
+
+
+def test_sessions_of_one_moment_are_listed_with_the_newest_first(millrace: Company, ana: str) -> None:
+    browsers = [Browser(millrace) for _ in range(3)]
+    for one in browsers:
+        one.sign_in("ana@example.com").raise_for_status()
+    same = update(session_table).values(last_seen_at=now())
+    millrace.database.write(lambda connection: connection.execute(same).rowcount)
+    shown = [one["id"] for one in browsers[0].get("/api/me/sessions").json()["items"]]
+    assert (len(shown), shown) == (3, sorted(shown, reverse=True))
 
 
 # Own password

@@ -105,6 +105,14 @@ def test_many_at_once_fire_each_due_time_once(yard: Yard) -> None:
     assert len(yard.fires()) == len(triggers)
 
 
+def test_those_of_one_moment_fire_in_the_order_they_were_made(yard: Yard) -> None:
+    triggers = [yard.trigger(yard.land, "* * * * *") for _ in range(3)]
+    same = update(trigger_table).where(trigger_table.c.id.in_(triggers)).values(next_at=now())
+    yard.database.write(lambda connection: connection.execute(same).rowcount)
+    yard.clock.set(now() + timedelta(minutes=1))
+    assert list(yard.firer._due()) == triggers
+
+
 def test_only_who_holds_the_lease_fires(yard: Yard) -> None:
     yard.trigger(yard.land, "* * * * *")
     yard.clock.set(now() + timedelta(minutes=1))

@@ -83,8 +83,9 @@ def alive(connection: Connection, member: str, now: datetime, settings: SignInSe
     """A member's sessions that could still be used, the one used last first."""
     idle = now - timedelta(hours=settings.idle_hours)
     where = (_sessions.member_id == member, _sessions.ended_at.is_(None), _sessions.expires_at > now)
-    found = select(session_table).where(*where, _sessions.last_seen_at > idle).order_by(_sessions.last_seen_at.desc())
-    return connection.execute(found).mappings().all()
+    found = select(session_table).where(*where, _sessions.last_seen_at > idle)
+    newest = (_sessions.last_seen_at.desc(), _sessions.id.desc())
+    return connection.execute(found.order_by(*newest)).mappings().all()
 
 
 def end(connection: Connection, member: str, now: datetime, *, only: str | None = None, but: str | None = None) -> int:

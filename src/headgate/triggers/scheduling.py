@@ -103,8 +103,9 @@ class Firer:
 
     def _due(self) -> Sequence[str]:
         query = select(_triggers.id).where(_triggers.next_at <= self._clock())
+        query = query.order_by(_triggers.next_at.desc(), _triggers.id).limit(AT_ONCE)
         with self._database.read() as connection:
-            return connection.execute(query.order_by(_triggers.next_at.desc()).limit(AT_ONCE)).scalars().all()
+            return connection.execute(query).scalars().all()
 
     def _fire(self, triggers: Sequence[str]) -> None:
         """Fire some in one transaction, which saves the disk work; one by one if any of them cannot."""
