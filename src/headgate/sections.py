@@ -68,6 +68,14 @@ class ServerSettings(Section):
     shutdown_seconds: Annotated[
         float, Field(ge=0, le=600, description="How long requests under way may take to end when the server stops.")
     ] = 20
+    restart_seconds: Annotated[
+        float,
+        Field(
+            ge=0.1,
+            le=600,
+            description="How long a process that died again and again waits at most before it is started anew.",
+        ),
+    ] = 30
     metrics: Annotated[
         Literal["open", "token", "off"],
         Field(

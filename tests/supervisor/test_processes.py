@@ -2,22 +2,25 @@
 
 import os
 import signal
+import socket
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from headgate.supervisor import processes
+from headgate.config import Settings
+from headgate.supervisor import processes, run
 from headgate.supervisor.processes import Child
 
 
 class Kept:
     """A process that sleeps, and the ticks by which it is kept."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, longest: float = 30) -> None:
         self.now = 1000.0
         monkeypatch.setattr(processes, "time", SimpleNamespace(monotonic=lambda: self.now))
         monkeypatch.setattr(processes, "fork", lambda _: os.posix_spawnp("sleep", ["sleep", "60"], os.environ))
-        self.child = Child("short", lambda: None)
+        self.child = Child("short", lambda: None, longest)
         self.child.start()
 
     def dies(self, after: float) -> float:
@@ -45,3 +48,16 @@ def test_one_that_dies_at_once_waits_longer_each_time(monkeypatch: pytest.Monkey
     assert kept.dies(1) == 0.8
     kept.end()
     kept.child.check()
+
+
+def test_it_waits_no_longer_than_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = Kept(monkeypatch, longest=1)
+    assert [kept.dies(0.1) for _ in range(4)] == [0.4, 0.8, 1, 1]
+    kept.end()
+    kept.child.check()
+
+
+def test_all_processes_wait_as_the_settings_say(tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path, server={"restart_seconds": 2.5, "processes": 2})
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        assert [child.longest for child in run._children(settings, listener)] == [2.5] * 4

@@ -192,6 +192,8 @@ def works(folder: Path, **settings: str) -> Iterator[Works]:
         "HEADGATE_CRASH_AT": f"@{folder}/points",
         "HEADGATE_LOG__FORMAT": "json",
         "HEADGATE_RUNS__LEASE_SECONDS": str(LEASE_SECONDS),
+        # What dies on purpose, and often, is not kept waiting for it.
+        "HEADGATE_SERVER__RESTART_SECONDS": "0.4",
         "HEADGATE_SPARK__MEMORY": "1g",
         "HEADGATE_SPARK__PREWARM": "true",
         "HEADGATE_NOTEBOOKS__MEMORY": "3g",

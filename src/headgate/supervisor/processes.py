@@ -63,6 +63,9 @@ class Child:
 
     name: str
     work: Callable[[], int | None]
+    longest: float = 30
+    """The seconds that it waits at most before it is started anew."""
+
     pid: int | None = None
     started: float = 0
     failures: int = 0
@@ -90,7 +93,7 @@ class Child:
         if status == CONFIGURATION_FAULT:
             return status
         self.failures += 1
-        self.delay = min(0.2 * 2**self.failures, 30)
+        self.delay = min(0.2 * 2**self.failures, self.longest)
         self.due = now + self.delay
         _log.warning("died", process=self.name, status=status, restart_in_seconds=round(self.delay, 1))
         return None

@@ -68,9 +68,10 @@ def _children(settings: Settings, listener: socket.socket) -> list[Child]:
     """The processes; what they need is loaded here, once, and not before the folder is known to be ours."""
     from headgate.supervisor.work import schedule, serve, work  # noqa: PLC0415
 
-    servers = [Child(f"server {n + 1}", partial(serve, settings, listener)) for n in range(settings.server.processes)]
-    worker = Child("worker", partial(work, settings, _address(listener)))
-    return [worker, *servers, Child("scheduler", partial(schedule, settings))]
+    kept = partial(Child, longest=settings.server.restart_seconds)
+    servers = [kept(f"server {n + 1}", partial(serve, settings, listener)) for n in range(settings.server.processes)]
+    worker = kept("worker", partial(work, settings, _address(listener)))
+    return [worker, *servers, kept("scheduler", partial(schedule, settings))]
 
 
 def _first_owner(settings: Settings, address: str) -> str | None:
