@@ -1,14 +1,18 @@
 """The proxy for programs that connect by themselves: declared hosts alone, each judged as all calls are."""
 
 import base64
+import errno
+import os
 import socket
 import struct
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
+from headgate.engine import relay
 from headgate.outgoing.errors import Refused, Unreachable
 from headgate.outgoing.proxy import Egress, Ticket, authorization
 
@@ -36,6 +40,8 @@ def echo() -> Iterator[int]:
         listener.shutdown(socket.SHUT_RDWR)
 
 
+HUNG_UP = {errno.ECONNRESET, errno.EPIPE, errno.ENOTCONN}
+"""What a client sees of a proxy that did not wait until all was said."""
 NAMES = {
     "db.example.com": ["93.184.216.34"],
     "inner.example.com": ["10.1.2.3"],
@@ -268,15 +274,15 @@ def test_much_data_passes_both_ways_and_ends_pass_too(proxied: Proxied) -> None:
     ],
 )
 def test_what_is_not_understood_ends(proxied: Proxied, sent: bytes) -> None:
-    with socket.create_connection(("127.0.0.1", proxied.port), 5) as near:
-        near.sendall(sent)
-        near.shutdown(socket.SHUT_WR)
-        while True:
-            try:
-                if not near.recv(1000):
-                    break
-            except ConnectionResetError:
-                break
+    with socket.create_connection(("127.0.0.1", proxied.port), 60) as near:
+        try:
+            near.sendall(sent)
+            near.shutdown(socket.SHUT_WR)
+            while near.recv(1000):
+                pass
+        except OSError as error:
+            if error.errno not in HUNG_UP:
+                raise
 
 
 def test_who_may_not_come_is_not_answered() -> None:
@@ -286,3 +292,61 @@ def test_who_may_not_come_is_not_answered() -> None:
     with socket.create_connection(listener.getsockname(), 5) as near:
         assert near.recv(1) == b""
     egress.close()
+
+
+# Connections that a program in a sandbox hands over
+
+
+@contextmanager
+def handed(proxied: Proxied, folder: Path) -> Iterator[tuple[int, str]]:
+    """The port of a relay that hands its connections to the proxy, and the socket by which it does."""
+    path = str(folder / "way")
+    proxied.egress.serve(relay.listen_unix(path), taken=relay.taken)
+    with relay.listen("127.0.0.1", 0) as listener:
+        relay.hand_over(listener, path)
+        yield int(listener.getsockname()[1]), path
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+def test_a_connection_that_is_handed_over_is_judged_as_any(proxied: Proxied, tmp_path: Path) -> None:
+    with echo() as port, handed(proxied, tmp_path) as (proxied.port, _), proxied.egress.admit([("127.0.0.1", port)]):
+        for _ in range(3):
+            code, near = proxied.socks("127.0.0.1", port)
+            assert code == 0
+            near.sendall(b"hello" * 50_000)
+            near.shutdown(socket.SHUT_WR)
+            found = b""
+            while data := near.recv(1 << 16):
+                found += data
+            assert found == b"HELLO" * 50_000
+        assert proxied.socks("127.0.0.1", port + 1)[0] != 0
+        assert proxied.socks("inner.example.com", port)[0] != 0
+
+
+@pytest.mark.parametrize("what", ["nothing", "a file", "a pipe", "a Unix socket", "a datagram socket"])
+def test_what_is_handed_over_and_is_no_connection_is_dropped(proxied: Proxied, tmp_path: Path, what: str) -> None:
+    ends = [*os.pipe(), os.open(__file__, os.O_RDONLY)]
+    one, other = socket.socketpair()
+    datagram = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        handles = {
+            "nothing": [],
+            "a file": [ends[2]],
+            "a pipe": [ends[1]],
+            "a Unix socket": [one.fileno()],
+            "a datagram socket": [datagram.fileno()],
+        }[what]
+        with echo() as port, handed(proxied, tmp_path) as (proxied.port, path), relay.unix(path)() as giver:
+            socket.send_fds(giver, [b"\0"], handles)
+            assert giver.recv(1) == b""
+            one.close()
+            os.close(ends.pop(1))
+            assert other.recv(1) == b""
+            assert os.read(ends[0], 1) == b""
+            with proxied.egress.admit([("127.0.0.1", port)]):
+                assert proxied.socks("127.0.0.1", port)[0] == 0
+    finally:
+        for end in ends:
+            os.close(end)
+        for one_of in (one, other, datagram):
+            one_of.close()

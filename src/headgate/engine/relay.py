@@ -4,6 +4,8 @@ There it is the first process, and Spark its child: `relay.py PLAN`, with a plan
 
     listen   [[host, port, socket], …]   what the sandbox may reach: connections to an address go out by a socket;
                                          without a host, the port is the handle of a socket that listens already
+    hand     [[host, port, socket], …]   the same, but the connections themselves go out, and nothing is copied here:
+                                         whoever listens at the socket takes them
     serve    [socket, host, port]        who may come in: the socket appears once something listens at the address;
                                          null if nobody
     command  the program to run; the relay ends with it
@@ -78,6 +80,37 @@ def _accept(listener: socket.socket, dial: Dial, room: threading.Semaphore) -> N
         threading.Thread(target=_pass_on, args=(near, dial, room), daemon=True).start()
 
 
+def hand_over(listener: socket.socket, path: str) -> None:
+    """Hand every connection, from now on, to whoever listens at a Unix socket."""
+    threading.Thread(target=_hand_over, args=(listener, unix(path)), daemon=True).start()
+
+
+def _hand_over(listener: socket.socket, dial: Dial) -> None:
+    while True:
+        try:
+            near, _ = listener.accept()
+        except OSError:
+            return
+        with near, suppress(OSError), dial() as taker:
+            socket.send_fds(taker, [b"\0"], [near.fileno()])
+
+
+def taken(giver: socket.socket) -> socket.socket:
+    """The connection that was handed over; OSError if it was none, or something else."""
+    handles = socket.recv_fds(giver, 1, 1, socket.MSG_CMSG_CLOEXEC)[1]
+    if not handles:
+        raise OSError("nothing was handed over")
+    try:
+        found = socket.socket(fileno=handles[0])
+    except OSError:
+        os.close(handles[0])
+        raise
+    if found.family != socket.AF_INET or found.type != socket.SOCK_STREAM:
+        found.close()
+        raise OSError("what was handed over is no connection")
+    return found
+
+
 def _pass_on(near: socket.socket, dial: Dial, room: threading.Semaphore) -> None:
     try:
         _connect(near, dial)
@@ -126,6 +159,8 @@ def main(plan: dict[str, Any]) -> int:
     """Run the plan; the exit status of its command."""
     for host, port, path in plan["listen"]:
         relay(listen(host, port) if host else socket.socket(fileno=port), unix(path))
+    for host, port, path in plan.get("hand", ()):
+        hand_over(listen(host, port), path)
     with subprocess.Popen(plan["command"]) as child:  # noqa: S603 - our own command
         signal.signal(signal.SIGTERM, lambda *_: child.kill())
         if plan["serve"]:

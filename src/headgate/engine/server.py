@@ -209,7 +209,7 @@ class LocalServer:
         """In a network of its own, the proxy is all that can be reached."""
         if self._beside.egress is None:
             return {}
-        self._beside.egress.serve(relay.listen_unix(str(folder / "0")))
+        self._beside.egress.serve(relay.listen_unix(str(folder / "0")), taken=relay.taken)
         self.way_out = outfit.PORT_INSIDE
         return outfit.through(self.way_out, "/etc/hosts")
 
@@ -248,7 +248,7 @@ class LocalServer:
         command = sandbox.command(
             program.parents[1],
             sandbox.Binds(read, write),
-            _relayed(program, routes, handed=bool(low)),
+            _relayed(program, routes, handed=bool(low), to_proxy=self.way_out is not None),
             network=not low,
             environment=self._beside.environment,
         )
@@ -327,11 +327,13 @@ class LocalServer:
         self.ended.set()
 
 
-def _relayed(program: Path, routes: list[reach.Route], *, handed: bool) -> list[str]:
+def _relayed(program: Path, routes: list[reach.Route], *, handed: bool, to_proxy: bool) -> list[str]:
     """What runs inside: the relay, and Java as its child."""
     places = [("", network.FIRST_HANDLE + n) if handed else (r.inside, r.port) for n, r in enumerate(routes)]
+    ways = [[host, port, f"{sandbox.HOME}/out/{n}"] for n, (host, port) in enumerate(places)]
     plan = {
-        "listen": [[host, port, f"{sandbox.HOME}/out/{n}"] for n, (host, port) in enumerate(places)],
+        "listen": [] if to_proxy else ways,
+        "hand": ways if to_proxy else [],
         "serve": [f"{sandbox.HOME}/in/connect", "127.0.0.1", PORT_INSIDE],
         "command": [str(program), f"@{sandbox.SCRATCH}/java.args"],
     }

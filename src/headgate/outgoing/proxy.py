@@ -65,10 +65,16 @@ class Egress:
         self._listeners: list[socket.socket] = []
         self._open: set[socket.socket] = set()
 
-    def serve(self, listener: socket.socket, may_come: Callable[[socket.socket], bool] = lambda _: True) -> None:
-        """Take connections from now on, in threads of its own."""
+    def serve(
+        self,
+        listener: socket.socket,
+        may_come: Callable[[socket.socket], bool] = lambda _: True,
+        taken: Callable[[socket.socket], socket.socket] = lambda near: near,
+    ) -> None:
+        """Take connections from now on, in threads of its own: those that come, or what each of them hands over."""
         self._listeners.append(listener)
-        threading.Thread(target=self._accept, args=(listener, may_come), daemon=True, name="egress").start()
+        arguments = (listener, may_come, taken)
+        threading.Thread(target=self._accept, args=arguments, daemon=True, name="egress").start()
 
     @contextmanager
     def admit(self, hosts: Iterable[Address]) -> Iterator[Ticket]:
@@ -98,7 +104,12 @@ class Egress:
 
     # Connections, each in a thread of its own
 
-    def _accept(self, listener: socket.socket, may_come: Callable[[socket.socket], bool]) -> None:
+    def _accept(
+        self,
+        listener: socket.socket,
+        may_come: Callable[[socket.socket], bool],
+        taken: Callable[[socket.socket], socket.socket],
+    ) -> None:
         while True:
             try:
                 near, _ = listener.accept()
@@ -107,7 +118,19 @@ class Egress:
             if len(self._open) >= MAX_CONNECTIONS or not may_come(near):
                 near.close()
                 continue
-            threading.Thread(target=self._take, args=(near,), daemon=True, name="egress").start()
+            threading.Thread(target=self._come, args=(near, taken), daemon=True, name="egress").start()
+
+    def _come(self, came: socket.socket, taken: Callable[[socket.socket], socket.socket]) -> None:
+        came.settimeout(GREETING_SECONDS)
+        try:
+            with self._counted(came):
+                near = taken(came)
+        except OSError:
+            came.close()
+            return
+        if near is not came:
+            came.close()
+        self._take(near)
 
     def _take(self, near: socket.socket) -> None:
         with near, self._counted(near):
