@@ -33,6 +33,10 @@ KIND = "pipeline"
 DATABASES = frozenset({"postgresql", "mysql"})
 """The kinds of connections that lead to a database."""
 SAVED, CHANGED, DELETED, CONFIRMED = "pipeline.saved", "pipeline.changed", "pipeline.deleted", "pipeline.confirmed"
+NO_TABLES = (
+    "Only an admin adds a pipeline that reads and writes nothing; name what it reads or writes: a notebook's `inputs`, "
+    "`volumes`, `outputs` or `output_volumes`"
+)
 _pipelines, _definitions = pipeline_table.c, pipeline_definition_table.c
 _refs, _uses = table_ref_table.c, pipeline_connection_table.c
 
@@ -112,7 +116,12 @@ def judge(call: Call, draft: Draft, found: list[Ref]) -> Decision:
     """The decision about a save, if it allows; else a refusal with the reasons."""
     wanted = state(draft, found)
     if draft.own is None:
-        return require_new(call, "create" if draft.project else "add", KIND, wanted)
+        try:
+            return require_new(call, "create" if draft.project else "add", KIND, wanted)
+        except Denied as error:
+            if draft.project or found or "ways" not in error.more:
+                raise
+            raise Denied(NO_TABLES, **error.more) from None
     limits = call.caller.narrowing
     action = "update" if _project(call, draft.own) else "edit"
     asker = Asker(call.caller.member, limits)
