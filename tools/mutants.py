@@ -67,9 +67,7 @@ EQUIVALENT = {
     r"data_mart / creator: .*(without «role owner|became «role:owner,admin,technical,business»).*": (
         "a storage can be used by technical members and admins only"
     ),
-    r"pipeline / admin, without outputs: without «there is no output layer»": (
-        "with one, the path creator lets admins pass"
-    ),
+    r"pipeline / admin delivers: without «there is no output layer»": "with one, the path creator lets admins pass",
     r"(report|pipeline|task) / start: with .*": "whoever may run, trigger or control has these already",
     r"task / admin reads data: with .*": "admins have these already",
     r"task / Can edit, with own levels: with .*": "Can edit, and admins, have these already",

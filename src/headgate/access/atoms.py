@@ -105,9 +105,6 @@ NO_OUTPUT_LAYER = _atom(
 IS_DELIVERY = _atom(
     "is delivery", "it is a delivery", RESOURCE, "{r}.pipeline_kind == 'delivery'", "{r}.pipeline_kind = 'delivery'"
 )
-IS_NOTEBOOK = _atom(
-    "is notebook", "it is a notebook", RESOURCE, "{r}.pipeline_kind == 'notebook'", "{r}.pipeline_kind = 'notebook'"
-)
 INVITES_BY_ROLE = _atom(
     "invites by role", "members may invite by role", RESOURCE, "{r}.invites == 'by-role'", "{r}.invites = 'by-role'"
 )

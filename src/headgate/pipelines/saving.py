@@ -33,9 +33,9 @@ KIND = "pipeline"
 DATABASES = frozenset({"postgresql", "mysql"})
 """The kinds of connections that lead to a database."""
 SAVED, CHANGED, DELETED, CONFIRMED = "pipeline.saved", "pipeline.changed", "pipeline.deleted", "pipeline.confirmed"
-NO_TABLES = (
-    "Only an admin adds a pipeline that reads and writes nothing; name what it reads or writes: a notebook's `inputs`, "
-    "`volumes`, `outputs` or `output_volumes`"
+NO_OUTPUT = (
+    "A notebook outside of data projects is added with what it writes; name a table in `outputs`, or a volume in "
+    "`output_volumes`: one for a few rows on what it found, if there is nothing else"
 )
 _pipelines, _definitions = pipeline_table.c, pipeline_definition_table.c
 _refs, _uses = table_ref_table.c, pipeline_connection_table.c
@@ -119,9 +119,9 @@ def judge(call: Call, draft: Draft, found: list[Ref]) -> Decision:
         try:
             return require_new(call, "create" if draft.project else "add", KIND, wanted)
         except Denied as error:
-            if draft.project or found or "ways" not in error.more:
+            if draft.project or draft.definition.kind != "notebook" or wanted["output_layer"] is not None:
                 raise
-            raise Denied(NO_TABLES, **error.more) from None
+            raise Denied(NO_OUTPUT, **error.more) from None
     limits = call.caller.narrowing
     action = "update" if _project(call, draft.own) else "edit"
     asker = Asker(call.caller.member, limits)

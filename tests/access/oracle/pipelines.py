@@ -14,6 +14,9 @@ LEVEL_OF_ACTION = {
     "delete": MANAGER,
 }
 
+# A delivery writes to a destination; all other kinds write tables.
+KINDS_WITHOUT_OUTPUT_LAYER = ("delivery",)
+
 # What can be saved without touching the definition (section 6.1).
 OUTSIDE_DEFINITION = frozenset({"name", "description", "active", "activation", "schedule"})
 
@@ -71,9 +74,7 @@ def _names_its_place(world: World, pipeline: Resource) -> bool:
     """Tell whether the output layer exists, or is rightly left out."""
     layer = pipeline.ref("output_layer")
     if layer is None:
-        kind = pipeline.fields.get("pipeline_kind")
-        # a delivery writes to a destination, and a notebook may write nothing; all other kinds write tables
-        return kind == "delivery" or (kind == "notebook" and not enabled_writes(pipeline))
+        return pipeline.fields.get("pipeline_kind") in KINDS_WITHOUT_OUTPUT_LAYER
     return world.find("layer", layer) is not None
 
 

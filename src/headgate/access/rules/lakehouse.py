@@ -7,7 +7,6 @@ from headgate.access.atoms import (
     GRANTED_INSIDE,
     GRANTS_COUNT,
     IS_DELIVERY,
-    IS_NOTEBOOK,
     NO_OUTPUT_LAYER,
     NOT_TO_SELF,
     STARTER,
@@ -68,7 +67,6 @@ GRANT_RULES = Rules(
 )
 
 
-_WRITES_NO_TABLE = any_of(IS_DELIVERY, all_of(IS_NOTEBOOK, NoneOf("enabled_writes")))
 _ALL_PIPELINE = ("see", "see_runs", "edit", "activate", "trigger", "delete", "see_access")
 
 PIPELINE = Rules(
@@ -95,15 +93,15 @@ PIPELINE = Rules(
                 Every("added", held(2)),
                 any_of(
                     On("output_layer", held(2)),
-                    all_of(_WRITES_NO_TABLE, NO_OUTPUT_LAYER, NotEmpty("counted"), NoneOf("new_outputs")),
+                    all_of(IS_DELIVERY, NO_OUTPUT_LAYER, NotEmpty("counted"), NoneOf("new_outputs")),
                 ),
                 PLACES,
             ),
             ("add",),
         ),
         Path(
-            "admin, without outputs",
-            all_of(ADMIN, _WRITES_NO_TABLE, NO_OUTPUT_LAYER, PLACES),
+            "admin delivers",
+            all_of(ADMIN, IS_DELIVERY, NO_OUTPUT_LAYER, PLACES),
             ("add",),
         ),
         Path(
