@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
 
 import httpx2 as httpx
@@ -19,10 +20,23 @@ def test_it_starts_serves_and_stops_cleanly(tmp_path: Path) -> None:
         assert httpx.get(f"{address}/healthz").json()["status"] == "ok"
         children = one.children()
         assert len(children) == 3
+        # The worker and the scheduler let go of it: they would keep callers waiting when the servers are gone.
+        eventually(lambda: sum(_listens(child, int(address.rpartition(":")[2])) for child in children) == 1)
         assert one.stop() == 0
         assert all(gone(child) for child in children)
         with pytest.raises(httpx.TransportError):
             httpx.get(f"{address}/healthz")
+
+
+def _listens(pid: int, port: int) -> bool:
+    """Whether a process holds the socket that listens on a port."""
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    [inode] = [fields[9] for fields in lines if fields[3] == "0A" and fields[1].endswith(f":{port:04X}")]
+    found = []
+    for handle in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):
+            found.append(str(handle.readlink()))
+    return f"socket:[{inode}]" in found
 
 
 def test_what_dies_is_started_again(tmp_path: Path) -> None:

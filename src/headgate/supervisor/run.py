@@ -70,8 +70,14 @@ def _children(settings: Settings, listener: socket.socket) -> list[Child]:
 
     kept = partial(Child, longest=settings.server.restart_seconds)
     servers = [kept(f"server {n + 1}", partial(serve, settings, listener)) for n in range(settings.server.processes)]
-    worker = kept("worker", partial(work, settings, _address(listener)))
-    return [worker, *servers, kept("scheduler", partial(schedule, settings))]
+    worker = kept("worker", partial(_apart, listener, partial(work, settings, _address(listener))))
+    return [worker, *servers, kept("scheduler", partial(_apart, listener, partial(schedule, settings)))]
+
+
+def _apart(listener: socket.socket, work: Callable[[], None]) -> None:
+    """Work in a process that answers no request. As long as one held the socket, callers would wait for an answer."""
+    listener.close()
+    work()
 
 
 def _first_owner(settings: Settings, address: str) -> str | None:
