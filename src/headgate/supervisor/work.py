@@ -49,6 +49,7 @@ def work(settings: Settings, server: str, secret: str | None = None) -> None:
     # Only this process loads what speaks with Spark.
     from headgate.engine.member import MemberSpark  # noqa: PLC0415
     from headgate.engine.platform import PlatformSpark  # noqa: PLC0415
+    from headgate.worker.archiving import Archiving  # noqa: PLC0415
     from headgate.worker.errands import Errands  # noqa: PLC0415
     from headgate.worker.process import Worker  # noqa: PLC0415
     from headgate.worker.rewriting import Rewriting  # noqa: PLC0415
@@ -62,6 +63,7 @@ def work(settings: Settings, server: str, secret: str | None = None) -> None:
     worker.parts.append(Rewriting(worker.link, settings, folder.with_name("rewriting"), platform))
     worker.parts.append(Runs(worker.link, settings, folder, spark, platform))
     worker.parts.append(Errands(worker.link, settings))
+    worker.parts.append(Archiving(settings, spark))
     # From a thread of its own: the main thread may hold the very lock that `stop` takes.
     signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=worker.stop, daemon=True).start())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
