@@ -59,7 +59,7 @@ def test_a_server_that_is_killed_loses_and_doubles_nothing(site: Works, point: s
     site.die_at(point)
     run = site.start(pipeline)
     found = site.ended(run)
-    eventually(lambda: site.points_left == "" and not any(map(started, before)))
+    eventually(lambda: site.points_left == "" and not any(map(started, before)), 60)
     assert found["state"] == "succeeded", (found, site.log(run))
     assert totals(site, table) == ONCE
     assert len(found["written"]) == 1
@@ -115,14 +115,13 @@ def test_a_sandbox_that_is_killed_ends_its_run_with_words_and_the_next_is_clean(
     pipeline = site.make("Noted", **definition, parameters={"seconds": 60})
     run = site.start(pipeline)
     # It has saved, and goes on.
-    eventually(lambda: any(site.one.folder.rglob("files/index.jsonl")), 90)
+    eventually(lambda: any(site.one.folder.glob(f"warehouse/staging/{run}/*/saved/files/index.jsonl")), 90)
     below = site.kill("sandbox")
     assert len(below) > 3
     found = site.ended(run)
     assert (found["state"], found["error_code"]) == ("failed", "NOTEBOOK_ENDED")
     assert "killed, or exited" in found["error"]
-    eventually(lambda: not any(map(started, below)))
-    assert site.pids("sandbox") == []
+    eventually(lambda: not any(map(started, below)) and site.pids("sandbox") == [], 60)
     site.die_at(*FILE_POINTS)
     body = {"parameters": {"seconds": 0}}
     again = site.send("POST", f"/api/pipelines/{pipeline}/runs", json=body)["id"]
@@ -142,4 +141,4 @@ def test_a_supervisor_that_is_killed_goes_on_when_it_is_started_again(site: Work
     assert found["state"] == "succeeded", (found, site.log(run))
     assert site.fence(run) == 2
     assert totals(site, "trusted.all_of_it") == ONCE
-    assert not any(map(started, left))
+    eventually(lambda: not any(map(started, left)), 60)
