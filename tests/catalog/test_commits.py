@@ -283,7 +283,7 @@ def test_commits_do_not_stop_loads(tmp_path: Any, monkeypatch: pytest.MonkeyPatc
         release, planned = threading.Event(), committing._plan
 
         def slow(*arguments: Any) -> Any:
-            release.wait(20)
+            release.wait(60)
             return planned(*arguments)
 
         monkeypatch.setattr(committing, "_plan", slow)
