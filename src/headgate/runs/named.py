@@ -6,7 +6,7 @@ A pipeline may be saved with others since: whoever may see those learns nothing 
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 from sqlalchemy.engine import RowMapping
 
 from headgate.edge.call import Call
@@ -15,12 +15,13 @@ from headgate.resources import showing
 from headgate.resources.models import resource_table
 
 _refs, _resources = table_ref_table.c, resource_table.c
+_NAMED = select(_refs.item_id, _refs.layer_id).where(_refs.resource_id == bindparam("pipeline")).distinct()
 
 
 def named_by(connection: Connection, pipeline: str) -> list[list[str | None]]:
     """All that a pipeline names now, each with its layer."""
-    query = select(_refs.item_id, _refs.layer_id).where(_refs.resource_id == pipeline).distinct()
-    return sorted(([item, layer] for item, layer in connection.execute(query)), key=repr)
+    rows = connection.execute(_NAMED, {"pipeline": pipeline})
+    return sorted(([item, layer] for item, layer in rows), key=repr)
 
 
 def whole_to(call: Call, runs: Sequence[RowMapping]) -> set[str]:

@@ -1,11 +1,23 @@
 """What a run that has not ended writes: of runs with one in common, one is under way at a time."""
 
-from sqlalchemy import Connection, insert, literal, select
+from sqlalchemy import Connection, bindparam, insert, select
 
+from headgate.kit.models import Id
 from headgate.lakehouse.models import table_ref_table
 from headgate.runs.models import run_output_table
 
 _refs, _outputs = table_ref_table.c, run_output_table.c
+
+
+_WRITTEN = (
+    _refs.resource_id == bindparam("pipeline"),
+    _refs.mode == "write",
+    _refs.enabled,
+    _refs.item_id.is_not(None),
+)
+_HOLD = insert(run_output_table).from_select(
+    ["run_id", "item_id"], select(bindparam("run", type_=Id), _refs.item_id).where(*_WRITTEN).distinct()
+)
 
 
 def is_held(connection: Connection, item: str) -> bool:
@@ -17,8 +29,6 @@ def hold_outputs(connection: Connection, run: str, pipeline: str, kind: str) -> 
     """Note what a run of a pipeline of this kind writes. A delivery writes nothing here, and stands for itself: what
     one run of it sends is not overtaken by the next.
     """
-    written = (_refs.resource_id == pipeline, _refs.mode == "write", _refs.enabled, _refs.item_id.is_not(None))
-    outputs = select(literal(run), _refs.item_id).where(*written).distinct()
-    connection.execute(insert(run_output_table).from_select(["run_id", "item_id"], outputs))
+    connection.execute(_HOLD, {"run": run, "pipeline": pipeline})
     if kind == "delivery":
         connection.execute(insert(run_output_table).values(run_id=run, item_id=pipeline))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, Select, bindparam, insert, select, update
 from sqlalchemy.engine import RowMapping
 
 from headgate.kit.ids import new_id
@@ -14,7 +14,7 @@ from headgate.pipelines.models import pipeline_definition_table, pipeline_table
 from headgate.places.repository import place_of
 from headgate.resources.index import file_new
 from headgate.resources.models import resource_table
-from headgate.runs.models import run_table
+from headgate.runs.models import WAITING, run_table
 from headgate.runs.named import named_by
 from headgate.runs.outputs import hold_outputs
 from headgate.spaces.models import project_table
@@ -73,7 +73,7 @@ class Startable:
 
 def startable(connection: Connection, pipeline_id: str) -> Startable:
     """The pipeline as it stands; CannotStart says what is missing."""
-    row = _row(connection, pipeline_id)
+    row = connection.execute(_STARTABLE, {"pipeline": pipeline_id}).mappings().one_or_none()
     if row is None:
         raise CannotStart("This pipeline has no definition; save one first")
     if row["unresolved"]:
@@ -103,7 +103,7 @@ def moved(connection: Connection, versions: dict[str, int]) -> list[str]:
     return [one for one, place in now.items() if place is None or place.version != versions[one]]
 
 
-def _row(connection: Connection, pipeline_id: str) -> RowMapping | None:
+def _startable() -> Select[Any]:
     joined = pipeline_table.join(pipeline_definition_table, _definitions.pipeline_id == _pipelines.id).outerjoin(
         project_table, project_table.c.id == _pipelines.project_id
     )
@@ -116,15 +116,20 @@ def _row(connection: Connection, pipeline_id: str) -> RowMapping | None:
         _definitions.unresolved,
         _definitions.place_versions,
     )
-    query = select(*columns).select_from(joined).where(_pipelines.id == pipeline_id)
-    return connection.execute(query).mappings().one_or_none()
+    return select(*columns).select_from(joined).where(_pipelines.id == bindparam("pipeline"))
+
+
+# Made once: a start is as quick as its statements.
+_STARTABLE = _startable()
+_WAITING_OF = select(_runs.id, _runs.trigger_id, _runs.fence, _runs.not_before).where(
+    _runs.parent_id == bindparam("pipeline"), _runs.state == WAITING
+)
+_ADD_RESOURCE, _ADD_RUN = insert(resource_table), insert(run_table)
 
 
 def waiting_of(connection: Connection, pipeline_id: str) -> Sequence[RowMapping]:
     """The runs of a pipeline that wait, each with what started it, its fence and when it is tried again."""
-    columns = (_runs.id, _runs.trigger_id, _runs.fence, _runs.not_before)
-    query = select(*columns).where(_runs.parent_id == pipeline_id, _runs.state == "queued")
-    return connection.execute(query).mappings().all()
+    return connection.execute(_WAITING_OF, {"pipeline": pipeline_id}).mappings().all()
 
 
 def check_room(waiting: Sequence[RowMapping]) -> None:
@@ -185,24 +190,22 @@ def _insert(
     run = how.run or new_id(KIND)
     common = {"id": run, "kind": KIND, "namespace": KIND, "scope_id": pipeline_id, "name": run}
     times = {"created_at": now, "updated_at": now, "created_by_id": how.by}
-    connection.execute(insert(resource_table).values(**common, name_key=name_key(run), **times))
-    connection.execute(
-        insert(run_table).values(
-            id=run,
-            parent_id=pipeline_id,
-            definition=pipeline.definition if pipeline else None,
-            named=named_by(connection, pipeline_id),
-            acts_for_id=pipeline.acts_for if pipeline else None,
-            started_by_id=how.by,
-            token_id=how.token,
-            trigger_id=how.trigger,
-            due_at=how.due_at or now,
-            full_refresh=how.full_refresh,
-            parameters=how.parameters,
-            depth=how.depth,
-            queued_at=now,
-            **values,
-        )
-    )
+    connection.execute(_ADD_RESOURCE, {**common, "name_key": name_key(run), **times})
+    own = {
+        "id": run,
+        "parent_id": pipeline_id,
+        "definition": pipeline.definition if pipeline else None,
+        "named": named_by(connection, pipeline_id),
+        "acts_for_id": pipeline.acts_for if pipeline else None,
+        "started_by_id": how.by,
+        "token_id": how.token,
+        "trigger_id": how.trigger,
+        "due_at": how.due_at or now,
+        "full_refresh": how.full_refresh,
+        "parameters": how.parameters,
+        "depth": how.depth,
+        "queued_at": now,
+    }
+    connection.execute(_ADD_RUN, own | values)
     file_new(connection, [run])
     return run

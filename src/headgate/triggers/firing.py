@@ -45,6 +45,10 @@ WAITS = "A run that this trigger started before still waits"
 TAKE_OVER = "someone who may start the pipeline takes the trigger over by resuming or saving it"
 
 _fires = trigger_fire_table.c
+_CLAIM = {
+    name: dialect.insert(trigger_fire_table).on_conflict_do_nothing().returning(_fires.due_at)
+    for name, dialect in (("sqlite", sqlite), ("postgresql", postgresql))
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +117,8 @@ def _due(connection: Connection, now: datetime, row: RowMapping) -> _Due | None:
 
 def _claim(connection: Connection, now: datetime, due: _Due) -> bool:
     """Write the fire down; False if it was already."""
-    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
     row = {"trigger_id": due.trigger["id"], "due_at": due.due_at, "at": now, "run_id": due.run}
-    statement = dialect.insert(trigger_fire_table).values(row).on_conflict_do_nothing().returning(_fires.due_at)
-    return connection.execute(statement).first() is not None
+    return connection.execute(_CLAIM[connection.dialect.name], row).first() is not None
 
 
 def _run(known: Facts, due: _Due) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 from sqlalchemy.engine import MappingResult, RowMapping
 
 from headgate.catalog.models import commit_table
@@ -55,9 +55,12 @@ def count(connection: Connection, pipeline: str) -> int:
     return int(connection.execute(query).scalar_one())
 
 
+_SAVE = update(trigger_table).where(_triggers.id == bindparam("trigger"))
+
+
 def save(connection: Connection, trigger: str, **values: Any) -> None:
     """Write fields of a trigger."""
-    connection.execute(update(trigger_table).where(_triggers.id == trigger).values(**values))
+    connection.execute(_SAVE, {"trigger": trigger, **values})
 
 
 # What it waits for
