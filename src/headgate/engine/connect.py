@@ -10,10 +10,12 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headgate.engine.errors import EngineDown
-from headgate.engine.server import Address
+
+if TYPE_CHECKING:
+    from headgate.engine.server import Address
 
 USER = "headgate"
 QUICK_SECONDS = 60
@@ -57,7 +59,7 @@ class Connection:
         """Whether the server did not answer a call; whoever owns the connection looks what is the matter."""
 
     @classmethod
-    def to(cls, address: Address) -> "Connection":
+    def to(cls, address: "Address") -> "Connection":
         """A connection to a server on this machine."""
         import grpc  # noqa: PLC0415 - heavy
 

@@ -25,6 +25,10 @@ from headgate.engine.stepping import Step, Where
 from headgate.worker.steps.context import StepFailed
 
 
+LOADED = ("pyspark.sql.connect.session", "pyspark.sql.functions", "headgate.engine.landing.work")
+"""What most steps need, and is therefore there before they come."""
+
+
 class Teller:
     """Writes lines to whoever asked, from any thread."""
 
@@ -76,8 +80,8 @@ def main() -> None:
     own = os.dup(1)
     os.dup2(2, 1)
     tell = Teller(os.fdopen(own, "wb"))
-    import pyspark.sql.connect.session
-    import pyspark.sql.functions  # noqa: F401 - so that they are loaded before they are needed
+    for module in LOADED:
+        importlib.import_module(module)
 
     tell({"ready": True})
     line = sys.stdin.buffer.readline()

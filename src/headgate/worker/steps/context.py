@@ -6,9 +6,10 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from headgate.config import Settings
+if TYPE_CHECKING:
+    from headgate.config import Settings
 
 
 class Stopped(Exception):
@@ -126,7 +127,7 @@ class Context:
     def __init__(
         self,
         job: RunJob,
-        settings: Settings,
+        settings: "Settings",
         folder: Path,
         *,
         open_member: Callable[[], Session],
