@@ -24,7 +24,6 @@ from headgate.engine.errors import EngineDown, Refused, SqlFailed
 from headgate.engine.stepping import Step, Where
 from headgate.worker.steps.context import StepFailed
 
-
 LOADED = ("pyspark.sql.connect.session", "pyspark.sql.functions", "headgate.engine.landing.work")
 """What most steps need, and is therefore there before they come."""
 
