@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +15,10 @@ from starlette.testclient import TestClient
 from headgate.engine.errors import CANCELED, TIME_LIMIT, EngineDown, Refused, SqlFailed
 from headgate.engine.member import Progress, Stage
 from headgate.kit.db import Database
+from headgate.kit.ids import new_id
+from headgate.worker.link import Link
 from headgate.worker.process import Worker
+from headgate.worker.runs import Runs
 from tests.support import serving
 from tests.support.apps import app_for
 from tests.support.company import Company
@@ -135,6 +139,21 @@ def working(millrace: Company, address: str, spark: Any, *, slots: int = 4) -> I
         worker.stop()
         thread.join(timeout=60)
         assert not thread.is_alive()
+
+
+@contextmanager
+def running(millrace: Company, folder: Path) -> Iterator[None]:
+    """The company's server, and a worker that has runs, whose steps need no Spark."""
+    secret = millrace.client.app.state.services.worker_secret  # type: ignore[attr-defined]
+    with served(millrace) as address:
+        link = Link(address, secret, new_id("worker"), "here")
+        runs = Runs(link, millrace.settings, folder, StandIn(), StandIn())
+        runs.start()
+        try:
+            yield
+        finally:
+            runs.stop()
+            link.close()
 
 
 def done(millrace: Company, member: str, statement: str, seconds: float = 60) -> Any:

@@ -3,7 +3,6 @@
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +10,14 @@ import pytest
 from sqlalchemy import Engine, event
 
 from headgate.errors import DiskFull
-from headgate.kit.ids import new_id
 from headgate.worker import execution, link
 from headgate.worker.link import Link, ServerFull
-from headgate.worker.runs import Runs
 from headgate.worker.steps.context import Context, Result
 from tests.runs.support import make, show, start
 from tests.support.company import Company
 from tests.support.installation import eventually
 from tests.workbench.support import STATEMENTS
-from tests.worker.support import StandIn, served, working
+from tests.worker.support import StandIn, running, served, working
 
 
 class Disk:
@@ -44,20 +41,6 @@ def disk() -> Iterator[Disk]:
     yield found
     found.is_full = False
     event.remove(Engine, "commit", found.check)
-
-
-@contextmanager
-def running(millrace: Company, folder: Path) -> Iterator[None]:
-    secret = millrace.client.app.state.services.worker_secret  # type: ignore[attr-defined]
-    with served(millrace) as address:
-        one = Link(address, secret, new_id("worker"), "here")
-        runs = Runs(one, millrace.settings, folder, StandIn(), StandIn())
-        runs.start()
-        try:
-            yield
-        finally:
-            runs.stop()
-            one.close()
 
 
 def test_a_run_says_that_the_servers_disk_is_full_and_ends_when_there_is_room(

@@ -1,38 +1,18 @@
 """A check that stops its run: however the run is gone on with, nothing is published until the check holds."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from headgate.kit.ids import new_id
 from headgate.pipelines.steps import AnyStep
-from headgate.worker.link import Link
-from headgate.worker.runs import Runs
 from headgate.worker.steps.context import CheckResult, Result
 from tests.runs.support import RunHand, lose, make, show, start
 from tests.support.company import Company
 from tests.support.installation import eventually
-from tests.worker.support import StandIn, served
+from tests.worker.support import running
 
 CHECK = {"table": "trusted.versions", "check": "rows", "least": 1}
-
-
-@contextmanager
-def worker(millrace: Company, folder: Path) -> Iterator[None]:
-    """A worker whose steps need no Spark."""
-    secret = millrace.client.app.state.services.worker_secret  # type: ignore[attr-defined]
-    with served(millrace) as address:
-        link = Link(address, secret, new_id("worker"), "here")
-        runs = Runs(link, millrace.settings, folder, StandIn(), StandIn())
-        runs.start()
-        try:
-            yield
-        finally:
-            runs.stop()
-            link.close()
 
 
 @pytest.fixture
@@ -55,7 +35,7 @@ def test_a_run_that_is_resumed_makes_it_again(
     millrace = millrace_on_sqlite
     findings += [False, False, True]
     run, tess = start(millrace, make(millrace, expectations=[CHECK])), millrace.as_("Tess")
-    with worker(millrace, tmp_path / "runs"):
+    with running(millrace, tmp_path / "runs"):
         for left in (2, 1):
             eventually(lambda: show(millrace, run)["state"] == "failed")
             found = show(millrace, run)
@@ -74,7 +54,7 @@ def test_a_worker_that_dies_before_it_tells_the_end_leaves_it_to_be_made_again(
     findings.append(False)
     run = start(millrace, make(millrace, expectations=[CHECK]))
     monkeypatch.setattr("headgate.worker.execution.Execution._finish", lambda *_: None)
-    with worker(millrace, tmp_path / "runs"):
+    with running(millrace, tmp_path / "runs"):
         eventually(lambda: not findings and len(show(millrace, run)["steps"]) == 2)
         eventually(lambda: show(millrace, run)["steps"][1]["check"] is not None)
     lose(millrace)
