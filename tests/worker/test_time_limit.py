@@ -9,7 +9,7 @@ from headgate.worker.steps.context import Context, Result
 from tests.runs.support import make, show, start
 from tests.support.company import Company
 from tests.support.installation import eventually
-from tests.worker.test_stopping_checks import worker
+from tests.worker.support import running
 
 
 def test_it_is_stopped_and_told_what_to_do(
@@ -22,7 +22,7 @@ def test_it_is_stopped_and_told_what_to_do(
 
     monkeypatch.setattr("headgate.worker.execution.execute", execute)
     run = start(millrace_on_sqlite, make(millrace_on_sqlite, timeout="1 second"))
-    with worker(millrace_on_sqlite, tmp_path / "runs"):
+    with running(millrace_on_sqlite, tmp_path / "runs"):
         eventually(lambda: show(millrace_on_sqlite, run)["state"] == "failed")
     found = show(millrace_on_sqlite, run)
     assert found["error_code"] == "STOPPED"

@@ -131,8 +131,9 @@ def test_what_is_wrong_with_mariadb_is_said_with_what_to_do(mariadb_server: Mari
 
 
 def test_a_name_is_looked_up_once_and_each_of_its_addresses_is_judged(
-    mariadb_server: MariaDb, monkeypatch: pytest.MonkeyPatch
+    mariadb_server: MariaDb, mariadb: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert mariadb.kind == "mysql"
     answers = iter([["93.184.215.14", "127.0.0.1"], ["127.0.0.1"]])
     asked: list[str] = []
 
