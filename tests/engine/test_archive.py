@@ -158,6 +158,26 @@ def test_without_a_sandbox_there_is_none(iceberg: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.usefixtures("with_sandbox")
+def test_a_new_one_ends_those_that_were_not_used_for_long(iceberg: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    long_ago = time.time() - (archive.KEPT_DAYS + 1) * 24 * 3600
+    old, recent = (iceberg.parent / f"spark-classes-{name}-1.jsa" for name in ("old", "recent"))
+    for one in (old, recent):
+        one.touch()
+    os.utime(old, (long_ago, long_ago))
+    os.utime(kept(iceberg), (long_ago, long_ago))
+    assert training.ensure(Jars(iceberg)) == kept(iceberg)
+    assert kept(iceberg).stat().st_mtime > long_ago + 24 * 3600
+    assert old.exists()
+    used = kept(iceberg)
+    iceberg.write_bytes(b"another jar")
+    monkeypatch.setattr(training, "_make", lambda given: kept(given.iceberg).touch())
+    training.ensure(Jars(iceberg))
+    assert not old.exists()
+    assert recent.exists()
+    assert used.exists()
+
+
+@pytest.mark.usefixtures("with_sandbox")
 def test_two_at_once_make_it_once(iceberg: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept(iceberg).unlink()
     made, got = [], []

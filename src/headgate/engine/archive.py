@@ -7,6 +7,7 @@ whoever could write it would run code in every server. training.py makes it.
 import hashlib
 import os
 import stat
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -23,6 +24,9 @@ USE = (
     *(f"-Xlog:{part}=off" for part in ("cds", "cds+dynamic", "class+path")),
 )
 """What lets Java use it. One that does not fit is left, without a word."""
+
+KEPT_DAYS = 30
+"""For how long one stays that nobody uses: each is large, and every new Java or Spark brings another."""
 
 
 def seen(jar: Path) -> str:
@@ -47,8 +51,19 @@ def found(iceberg: Path, writable: Iterable[str] = ()) -> Path | None:
         with suppress(OSError):
             about = path.lstat()
             if is_ours(about) and path.name.endswith(f"-{about.st_size}.jsa"):
+                with suppress(OSError):
+                    os.utime(path)
                 return path
     return None
+
+
+def remove_unused(folder: Path) -> None:
+    """Remove the archives that were last used long ago. Where one is mapped still, it stays until that ends."""
+    before = time.time() - KEPT_DAYS * 24 * 3600
+    for path in folder.glob("spark-classes-*.jsa"):
+        with suppress(OSError):
+            if path.lstat().st_mtime < before:
+                path.unlink()
 
 
 def is_ours(about: os.stat_result) -> bool:

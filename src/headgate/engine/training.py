@@ -58,6 +58,7 @@ def ensure(jars: Jars, say: Callable[[str], None] = lambda _: None) -> Path | No
                 for left in jars.iceberg.parent.glob(f"{_WORK}*"):
                     shutil.rmtree(left, ignore_errors=True)
                 _make(jars)
+                archive.remove_unused(jars.iceberg.parent)
         return archive.found(jars.iceberg)
     except (OSError, EngineDown, SqlFailed, NoJava) as error:
         say(f"Spark starts without an archive of its classes: {error}")
