@@ -239,19 +239,17 @@ def test_a_real_worker_answers_about_a_real_api(open_millrace: Company) -> None:
 
 
 @pytest.mark.postgres
-def test_a_real_worker_discovers_a_real_database(tmp_path: Path, postgres_url: str) -> None:
+def test_a_real_worker_discovers_a_real_database(tmp_path: Path, database_url_of_postgres: str) -> None:
     database = Database(f"sqlite:///{tmp_path}/headgate.db")
     METADATA.create_all(database.engine)
-    source = Database(postgres_url)
+    source = Database(database_url_of_postgres)
     with source.engine.begin() as connection:
-        connection.execute(
-            text("DROP SCHEMA public CASCADE; CREATE SCHEMA public; CREATE TABLE t (id int PRIMARY KEY)")
-        )
+        connection.execute(text("CREATE TABLE t (id int PRIMARY KEY)"))
     source.close()
-    port = urlsplit(postgres_url).port
-    place = {"kind": "postgresql", "host": "127.0.0.1", "port": port, "database": "postgres", "user": "headgate"}
+    where = urlsplit(database_url_of_postgres)
+    place = {"kind": "postgresql", "host": "127.0.0.1", "port": where.port, "database": where.path[1:]}
     with company(database, tmp_path, outgoing={"allow": ["127.0.0.1"]}) as millrace, running(millrace):
-        found = added(millrace, place={**place, "tls": "off"}, secrets={})["id"]
+        found = added(millrace, place={**place, "user": "headgate", "tls": "off"}, secrets={})["id"]
         answer = ended(millrace, "Tom", asked(millrace, "Tom", found, errand="discover"))
         assert answer["result"]["streams"] == [
             {
