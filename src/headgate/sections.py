@@ -325,6 +325,10 @@ class SparkSettings(Section):
             description="A folder with the jars, for machines that cannot fetch them. Left out, they are fetched once."
         ),
     ] = None
+    java_options: Annotated[
+        tuple[Annotated[str, Field(pattern=r"^-[\x20-\x7e]+$", max_length=1000)], ...],
+        Field(description="Options for the Java of each Spark that a worker starts, such as `-XX:+UseZGC`."),
+    ] = ()
 
 
 class NotebookSettings(Section):

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from headgate.config import Settings
 from headgate.engine import java, jvm, left, reach, relay, sizes, versions
@@ -51,6 +52,14 @@ def test_arguments_are_quoted_for_java(tmp_path: Path) -> None:
     text = jvm.arguments(memory="1g", classes=["/a b/*"], conf={"k": 'v "x" \\y'}, scratch=str(tmp_path))
     assert '"/a b/*"' in text.splitlines()
     assert '"-Dk=v \\"x\\" \\\\y"' in text.splitlines()
+
+
+def test_options_of_an_operator_are_one_line_each() -> None:
+    given = ("-XX:+UseSerialGC", "-Dname=a value")
+    assert SparkSettings(java_options=given).java_options == given
+    for wrong in ("", "UseSerialGC", "-", "-Dname=a\nb", "-Dname=\x00"):
+        with pytest.raises(ValidationError, match="java_options"):
+            SparkSettings(java_options=(wrong,))
 
 
 def test_the_heap_in_use_is_read_from_the_last_collection(tmp_path: Path) -> None:

@@ -273,7 +273,12 @@ class NotebookProcesses:
             "spark.sql.warehouse.dir": f"{scratch}/none",
         }
         return jvm.arguments(
-            memory=heap, classes=classes, conf=confs, scratch=scratch, main=conf.GATEWAY, options=options
+            memory=heap,
+            classes=classes,
+            conf=confs,
+            scratch=scratch,
+            main=conf.GATEWAY,
+            options=(*options, *self._settings.spark.java_options),
         )
 
     def _tables(self) -> dict[str, str]:

@@ -277,7 +277,7 @@ class LocalServer:
             conf={**confs, **own},
             scratch=scratch,
             main=self._main,
-            options=options,
+            options=(*options, *self.settings.spark.java_options),
         )
         file = self.scratch / "java.args"
         file.touch(mode=0o600)
