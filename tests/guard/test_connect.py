@@ -31,14 +31,20 @@ def narrow(jars: Jars, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ser
 def session(narrow: server.Server) -> Iterator[Any]:
     """A session on it."""
     made = SparkSession.builder.remote(narrow.url).config("spark.sql.shuffle.partitions", "2").create()
+    made.sql("CREATE NAMESPACE lake.raw").collect()
+    made.sql("CREATE TABLE raw.t (id BIGINT, s STRING)").collect()
     yield made
     made.stop()
 
 
+@pytest.fixture
+def rows(session: Any) -> None:
+    """Three rows in its table, and none besides."""
+    session.sql("INSERT OVERWRITE raw.t VALUES (1, 'a'), (2, 'b'), (3, 'c')").collect()
+
+
+@pytest.mark.usefixtures("rows")
 def test_sql_passes_with_all_that_a_client_needs(session: Any) -> None:
-    session.sql("CREATE NAMESPACE lake.raw").collect()
-    session.sql("CREATE TABLE raw.t (id BIGINT, s STRING)").collect()
-    session.sql("INSERT INTO raw.t VALUES (1, 'a'), (2, 'b'), (3, 'c')").collect()
     read = session.sql("SELECT * FROM raw.t ORDER BY id")
     assert read.schema.names == ["id", "s"]
     assert [row.id for row in read.collect()] == [1, 2, 3]
@@ -54,6 +60,7 @@ def test_sql_passes_with_all_that_a_client_needs(session: Any) -> None:
     read.explain()
 
 
+@pytest.mark.usefixtures("rows")
 def test_a_table_changes_its_own_files_through_its_file_io(session: Any, narrow: server.Server) -> None:
     for statement in (
         "UPDATE raw.t SET s = 'z' WHERE id = 3",

@@ -20,13 +20,19 @@ ROWS = "SELECT id, name FROM raw.many ORDER BY id"
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workshop]:
-    """A table of seven small files, each with a row."""
+def one_shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workshop]:
     with workshop(tmp_path_factory.mktemp("maintenance"), maintenance={"compact_min_files": 5}) as found:
         found.rows("CREATE TABLE raw.many (id bigint, name string)")
-        for number in range(7):
-            found.rows(f"INSERT INTO raw.many VALUES ({number}, 'row {number}')")
         yield found
+
+
+@pytest.fixture
+def shop(one_shop: Workshop) -> Workshop:
+    """A table of seven small files; the last has a row of its own, that of the highest id."""
+    files, [row] = files_of(one_shop), one_shop.rows("SELECT coalesce(max(id) + 1, 0) AS next FROM raw.many")
+    for number in range(row["next"], row["next"] + 7 - files):
+        one_shop.rows(f"INSERT INTO raw.many VALUES ({number}, 'row {number}')")
+    return one_shop
 
 
 def rewritten(shop: Workshop) -> dict[str, Any]:
@@ -51,23 +57,25 @@ def files_of(shop: Workshop) -> int:
 
 def test_a_commit_of_another_meanwhile_refuses_it_whole(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row is deleted while Spark rewrites: what it wrote would bring that row back."""
-    plan, begun = committing._plan, []
+    plan, begun, ids = committing._plan, [], [row["id"] for row in shop.rows(ROWS)]
 
     def and_before_it_a_deletion(*arguments: Any) -> Any:
         found = plan(*arguments)
         if not begun:
             begun.append(True)
-            shop.rows("DELETE FROM raw.many WHERE id = 6")
+            shop.rows(f"DELETE FROM raw.many WHERE id = {ids[-1]}")
         return found
 
     monkeypatch.setattr(committing, "_plan", and_before_it_a_deletion)
     told = rewritten(shop)
     assert begun
     assert "the next pass tries again" in told["error"]
-    assert [row["id"] for row in shop.rows(ROWS)] == [0, 1, 2, 3, 4, 5]
+    assert [row["id"] for row in shop.rows(ROWS)] == ids[:-1]
     assert files_of(shop) == 6
-    assert shop.company.rows("SELECT compaction FROM maintenance_tables") == [("failed",)]
-    assert shop.company.rows("SELECT state FROM maintenance_passes") == [("succeeded",)]
+    [(identifier, state)] = shop.company.rows("SELECT id, state FROM maintenance_passes ORDER BY id DESC LIMIT 1")
+    assert state == "succeeded"
+    told_of = f"SELECT compaction FROM maintenance_tables WHERE pass_id = '{identifier}'"
+    assert shop.company.rows(told_of) == [("failed",)]
 
 
 def test_the_same_rows_lie_in_fewer_files(shop: Workshop) -> None:

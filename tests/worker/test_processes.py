@@ -104,7 +104,7 @@ def test_the_command_line_prints_rows_and_writes_files(up: Up, tmp_path: Path) -
 
 
 def test_saved_queries_on_the_command_line(up: Up) -> None:
-    made = up.headgate("saved", "save", "Twice", "SELECT id * 2 AS twice FROM raw.kept")
+    made = up.headgate("saved", "save", "Twice", "SELECT id * 2 AS twice FROM raw.kept WHERE id < 0")
     assert "it reads raw.kept" in made.stdout, made.stderr
     assert "SELECT id * 2" in up.headgate("saved", "show", "twice").stdout
     assert up.headgate("saved", "run", "Twice").stdout.strip() == "No rows. Columns: twice"
