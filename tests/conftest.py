@@ -1,5 +1,6 @@
 """Fixtures: a fresh database on each of the two kinds."""
 
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ from hypothesis import settings
 
 from headgate.kit.db import Database
 from headgate.schema import METADATA
-from tests.support import mariadb, postgres, s3
+from tests.support import java, mariadb, postgres, s3
 from tests.support.company import Company, company
 from tests.support.databases import Databases, on_sqlite
 from tests.support.memory import waiting_for_no_disk, with_room
@@ -24,6 +25,7 @@ settings.load_profile("ci")
 
 def pytest_configure() -> None:
     """Hear interrupts, as the commands that tests start do: a shell's job in the background inherits that it does not."""
+    os.environ.setdefault(java.VARIABLE, java.QUICK)
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -52,7 +52,7 @@ def java_client(lakehouse: Lake, member: str, *commands: str) -> list[str]:
     """The answers of Iceberg's Java client to commands, with a member's token."""
     found = jars.ensure(s3=True)
     classes = os.pathsep.join([str(found.iceberg), str(found.aws), f"{java.spark_jars()}/*"])
-    command = [java.java(), "-Xmx512m", "-cp", classes, str(CLIENTS / "StockClient.java")]
+    command = [java.java(), "-Xmx512m", "-XX:TieredStopAtLevel=1", "-cp", classes, str(CLIENTS / "StockClient.java")]
     return _run([*command, f"{lakehouse.url}/iceberg", lakehouse.company.token(member), *commands])
 
 

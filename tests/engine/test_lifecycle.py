@@ -116,6 +116,14 @@ def test_a_statement_that_does_not_stop_is_ended_with_its_process(lakehouse: Lak
     assert lakehouse.rows("Tess", "SELECT 1 AS a") == [{"a": 1}]
 
 
+def test_java_gets_the_options_of_the_operator(lakehouse: Lakehouse) -> None:
+    lakehouse.spark.member.ensure()
+    server = lakehouse.spark.member._server
+    assert server
+    assert "-XX:+UseSerialGC" in server.settings.spark.java_options
+    assert "Using Serial" in (server.scratch / "gc.log").read_text()
+
+
 def test_no_member_can_say_that_a_task_does_not_stop(lakehouse: Lakehouse) -> None:
     member = lakehouse.spark.member
     words = "Killed task 1 could not be stopped within 1 ms; not killing JVM because we are running in local mode."
@@ -155,6 +163,7 @@ def test_an_idle_server_with_a_full_heap_is_started_anew(lakehouse: Lakehouse, m
     member.ensure()
     before = member.state()["pid"]
     monkeypatch.setattr("headgate.engine.member.HEAP_MARK", 0.0)
+    monkeypatch.setattr("headgate.engine.member.FRESH_SECONDS", 24 * 3600)
     member.ensure()
     assert member.state()["pid"] == before, "it is fresh"
     monkeypatch.setattr("headgate.engine.member.FRESH_SECONDS", 0)

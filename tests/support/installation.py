@@ -18,6 +18,7 @@ from headgate.governance.loading import load
 from headgate.kit.clock import now
 from headgate.kit.db import Database
 from headgate.migrations import upgrade
+from tests.support import java
 from tests.support.databases import WORLD
 
 
@@ -29,6 +30,7 @@ class Installation:
         own = {"HEADGATE_DATA_DIR": str(folder), "HEADGATE_SERVER__PORT": "0", **settings}
         # A JVM for each of many short lives would cost more than all else.
         own.setdefault("HEADGATE_SPARK__PREWARM", "false")
+        own.setdefault(java.VARIABLE, java.QUICK)
         if url:
             own["HEADGATE_DATABASE__URL"] = url
         kept = {name: value for name, value in os.environ.items() if not name.startswith("HEADGATE_")}

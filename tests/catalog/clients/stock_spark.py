@@ -10,6 +10,7 @@ builder = (
     SparkSession.builder.master("local[1]")
     .config("spark.jars", given["jars"])
     .config("spark.driver.memory", "1g")
+    .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1")
     .config("spark.driver.host", "127.0.0.1")
     .config("spark.driver.bindAddress", "127.0.0.1")
     .config("spark.ui.enabled", "false")
