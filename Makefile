@@ -35,8 +35,15 @@ demo: jars ## Start a small company with its data, and questions to ask it
 
 .PHONY: test
 test: sandbox jars postgres mariadb ## Run all tests, on SQLite and PostgreSQL, with Spark
+	@# All three, whatever fails: one run tells of everything that is wrong.
+	@$(MAKE) --no-print-directory --keep-going --jobs=1 test-without-spark test-on-spark test-alone
+
+.PHONY: test-without-spark test-on-spark test-alone
+test-without-spark:
 	$(BIN)/python tools/trial.py -n $(WORKERS) --dist loadgroup -m "not spark and not cluster"
+test-on-spark:
 	$(BIN)/python tools/trial.py -n $(SPARK_WORKERS) --dist loadfile -m "spark and not alone"
+test-alone:
 	$(BIN)/python tools/trial.py -m alone
 
 .PHONY: lint
