@@ -3,6 +3,8 @@
 import os
 import signal
 import socket
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -55,6 +57,31 @@ def test_it_waits_no_longer_than_it_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     assert [kept.dies(0.1) for _ in range(4)] == [0.4, 0.8, 1, 1]
     kept.end()
     kept.child.check()
+
+
+def test_one_that_dies_for_hours_is_started_still(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = Kept(monkeypatch)
+    kept.child.failures, kept.child.delay = 100_000, 30
+    assert kept.dies(0.1) == 30
+    kept.end()
+    kept.child.check()
+
+
+def test_a_child_ends_as_one_where_nothing_can_be_written() -> None:
+    code = (
+        "import os, sys; from headgate.supervisor.processes import fork\n"
+        "def work():\n    sys.stdout.write('x'); raise ValueError\n"
+        "try:\n    child = fork(work)\nexcept OSError:\n    os.write(9, b'escaped;'); raise\n"
+        "os.write(9, b'%d;' % os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+    )
+    read, write = os.pipe()
+    with Path("/dev/full").open("w") as full:
+        command = ["bash", "-c", f'exec 9>&{write}; exec "$@"', "bash", sys.executable, "-c", code]
+        own = {**os.environ, "PYTHONUNBUFFERED": ""}
+        subprocess.run(command, stdout=full, stderr=full, timeout=60, check=False, pass_fds=(write,), env=own)
+    os.close(write)
+    with os.fdopen(read, "rb") as told:
+        assert told.read() == b"1;", "the parent alone goes on"
 
 
 def test_all_processes_wait_as_the_settings_say(tmp_path: Path) -> None:

@@ -2,14 +2,37 @@
 
 import logging
 import sys
+from contextlib import suppress
+from typing import TextIO
 
 from headgate.kit.log import structlog
 from headgate.sections import LogSettings
 
 
+class Steady:
+    """A stream for logs: what it cannot take, since its disk is full or its reader gone, is left out.
+
+    Work must not end because it could not be told of.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write, if that can be done."""
+        with suppress(OSError, ValueError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Send what was written on its way, if that can be done."""
+        with suppress(OSError, ValueError):
+            self._stream.flush()
+
+
 def configure(settings: LogSettings) -> None:
     """Set logging up for this process."""
-    level = getattr(logging, settings.level.upper())
+    level, stream = getattr(logging, settings.level.upper()), Steady(sys.stderr)
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
@@ -26,10 +49,10 @@ def configure(settings: LogSettings) -> None:
     structlog.configure(
         processors=[*shared, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(stream),  # type: ignore[arg-type]
         cache_logger_on_first_use=True,
     )
-    handler = logging.StreamHandler(sys.stderr)
+    handler = logging.StreamHandler(stream)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],

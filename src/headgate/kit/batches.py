@@ -49,9 +49,9 @@ class Batches(Generic[T]):
             self._database.write(lambda connection: self._write(connection, pending))
         except Exception as error:  # noqa: BLE001 - it must not end this thread
             if _passes(error):
-                _log.exception("could not be written; kept and tried again", what=self._name, count=len(pending))
                 for thing in pending:
                     self._queue.put(thing)
+                _log.exception("could not be written; kept and tried again", what=self._name, count=len(pending))
             else:
                 self._one_by_one(pending)
 

@@ -12,6 +12,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from headgate.kit.log import get_logger
@@ -19,6 +20,7 @@ from headgate.kit.log import get_logger
 CONFIGURATION_FAULT = 78
 """The exit status by which a child says that starting it again is of no use (EX_CONFIG)."""
 
+MOST_DOUBLINGS = 20
 STEADY = 10
 """One that has lived so many times as long as it waited for its start does not fail again and again."""
 
@@ -50,10 +52,12 @@ def fork(work: Callable[[], int | None]) -> int:
     except SystemExit as error:
         status = error.code if isinstance(error.code, int) else 1
     except BaseException:  # noqa: BLE001 - whatever it is, it ends here and not in the supervisor's own code
-        traceback.print_exc()
+        with suppress(Exception):
+            traceback.print_exc()
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(Exception):
+                stream.flush()
         os._exit(status)
 
 
@@ -93,7 +97,7 @@ class Child:
         if status == CONFIGURATION_FAULT:
             return status
         self.failures += 1
-        self.delay = min(0.2 * 2**self.failures, self.longest)
+        self.delay = min(0.2 * 2 ** min(self.failures, MOST_DOUBLINGS), self.longest)
         self.due = now + self.delay
         _log.warning("died", process=self.name, status=status, restart_in_seconds=round(self.delay, 1))
         return None
