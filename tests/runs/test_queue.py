@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import update
 
 from headgate.pipelines.models import pipeline_definition_table
+from headgate.runs import queue
 from headgate.runs.models import run_table
 from tests.runs.support import RunHand, lose, make, show, start
 from tests.support.company import Company
@@ -251,3 +252,23 @@ def test_the_log_is_bounded(millrace: Company, monkeypatch: pytest.MonkeyPatch) 
     log = millrace.as_("Tess").get(f"/api/runs/{run}/log").json()["items"]
     assert len(log) == 100
     assert "runs.log_lines" in log[-1]["text"]
+
+
+def test_a_run_that_cannot_begin_for_a_fault_of_ours_keeps_none_of_the_others_waiting(
+    millrace: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = make(millrace), make(millrace, name="Others", output="trusted.others")
+    bad, next_of_it, good = start(millrace, one), start(millrace, one), start(millrace, other)
+    usual = queue._take
+
+    def take(connection: Any, known: Any, settings: Any, worker: str, row: Any) -> Any:
+        if row["id"] == bad:
+            raise KeyError("what nobody thought of")
+        return usual(connection, known, settings, worker, row)
+
+    monkeypatch.setattr(queue, "_take", take)
+    assert [job["id"] for job in RunHand(millrace).claim(slots=5)] == [next_of_it, good]
+    found = show(millrace, bad)
+    assert (found["state"], found["error_code"]) == ("failed", "FAULT")
+    assert "the server's log says more" in found["error"]
+    assert show(millrace, good)["state"] == "running"

@@ -83,14 +83,16 @@ class Over:
 
 
 def claim(
-    connection: Connection, now: datetime, settings: Settings, worker: str, slots: int
+    connection: Connection, now: datetime, settings: Settings, worker: str, slots: int, only: str | None = None
 ) -> tuple[list[Claimed], list[Over]]:
-    """Take waiting runs, up to a worker's free slots; those that may not begin any more end."""
+    """Take waiting runs, up to a worker's free slots, or one of them alone; those that may not begin any more end."""
     known, claimed, over = Facts(connection, now), list[Claimed](), list[Over]()
     taken: set[str] = set()
     for run in waiting(connection, now):
         if len(claimed) == slots:
             break
+        if only not in {None, run}:
+            continue
         outputs = set(connection.execute(select(_outputs.item_id).where(_outputs.run_id == run)).scalars())
         row = None if outputs & taken else _locked(connection, run)
         if row is None:

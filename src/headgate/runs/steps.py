@@ -9,6 +9,7 @@ from sqlalchemy.engine import RowMapping
 
 from headgate.catalog.models import run_pointer_table
 from headgate.errors import Conflict
+from headgate.lakehouse.models import layer_table
 from headgate.pipelines.planning import item_of, title
 from headgate.pipelines.steps import AnyStep, from_json
 from headgate.runs.models import run_step_table
@@ -23,6 +24,8 @@ def begin_steps(connection: Connection, row: RowMapping, steps: list[AnyStep], f
     is_same = row["plan"] is not None and from_json(row["plan"]) == steps
     # Maintenance forgets what steps left that ended long ago, and removes the files.
     is_kept = all(one["pointers"] is not None for one in finished)
+    pointers = (finished[-1]["pointers"] or []) if finished else []
+    is_kept = is_kept and _have_layers(connection, pointers)
     if not finished or not is_same or not is_kept:
         if row["fence"]:
             forget_steps(connection, row["id"])
@@ -41,11 +44,17 @@ def begin_steps(connection: Connection, row: RowMapping, steps: list[AnyStep], f
         .where(_steps.run_id == row["id"], _steps.state != "succeeded")
         .values(state="waiting", started_at=None, ended_at=None, result=None)
     )
-    pointers = finished[-1]["pointers"] or []
     if pointers:
         values = [{**one, "run_id": row["id"], "fence": fence, "committed_at": _time(one)} for one in pointers]
         connection.execute(insert(run_pointer_table), values)
     return len(finished)
+
+
+def _have_layers(connection: Connection, pointers: list[dict[str, Any]]) -> bool:
+    """Whether the layers of these tables are still there; between two tries of a run, nothing holds them."""
+    layers = {one["layer_id"] for one in pointers}
+    found = select(layer_table.c.id).where(layer_table.c.id.in_(layers))
+    return not layers or len(connection.execute(found).all()) == len(layers)
 
 
 def _known(connection: Connection, run: str) -> Sequence[RowMapping]:

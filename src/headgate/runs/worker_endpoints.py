@@ -1,6 +1,7 @@
 """What workers call about runs: claim, keep alive, log, report, finish. By the worker secret, never a token."""
 
 from contextlib import suppress
+from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import Path, Query, Request
@@ -11,14 +12,16 @@ from headgate.edge.call import Call
 from headgate.edge.guards import ByWorker
 from headgate.edge.routes import Audit, GovernedRouter, Stages
 from headgate.edge.services import Services
-from headgate.errors import Conflict, NotFound
+from headgate.errors import Conflict, NotFound, Problem
 from headgate.kit.clock import now
 from headgate.kit.crash import crash_point
+from headgate.kit.db import Busy, is_full, is_out_of_reach
+from headgate.kit.log import get_logger
 from headgate.pipelines.steps import to_json
 from headgate.places.opening import open_endpoint
 from headgate.runs import finishing, log, queue, staged_files, steps, volumes
 from headgate.runs.models import run_artifact_table
-from headgate.runs.waiting import is_waiting
+from headgate.runs.waiting import is_waiting, waiting
 from headgate.runs.worker_schemas import (
     EndpointOut,
     LinesIn,
@@ -43,6 +46,8 @@ router = GovernedRouter(prefix="/api/worker/runs", tags=["workers"])
 
 RunPath = Annotated[RunId, Path()]
 MAX_ARTIFACTS = 500
+FAULT = "A fault of ours kept this run from beginning; the server's log says more"
+_log = get_logger("headgate.runs")
 _artifacts = run_artifact_table.c
 
 
@@ -73,19 +78,52 @@ def claim_runs(stages: Stages, body: RunClaimIn, wait: Wait = 0) -> RunClaims:
     time. Whoever a run acts for is judged again now: one that may not begin any more ends as blocked.
     """
 
-    def work(call: Call) -> list[RunJobOut]:
-        if is_leaving(call.connection, body.worker):
-            return []
-        note_worker(call.connection, call.now, body.worker, body.name, body.version, body.state)
-        claimed, over = queue.claim(call.connection, call.now, call.settings, body.worker, body.slots)
-        for one in over:
-            log.add(call.connection, call.settings, one.id, [(call.now, "error", one.reason)])
-        return [job for one in claimed if (job := _job(call, one)) is not None]
-
-    found = stages.write(work, in_turn=True)
+    try:
+        found = stages.write(lambda call: _claim(call, body), in_turn=True)
+    except Exception as error:
+        if not _is_our_fault(error):
+            raise
+        _log.exception("runs cannot be claimed together; each by itself")
+        found = _one_by_one(stages, body)
     if found:
         crash_point("server: claimed")
     return RunClaims(jobs=found)
+
+
+def _claim(call: Call, body: RunClaimIn, only: str | None = None) -> list[RunJobOut]:
+    if is_leaving(call.connection, body.worker):
+        return []
+    note_worker(call.connection, call.now, body.worker, body.name, body.version, body.state)
+    claimed, over = queue.claim(call.connection, call.now, call.settings, body.worker, body.slots, only)
+    for one in over:
+        log.add(call.connection, call.settings, one.id, [(call.now, "error", one.reason)])
+    return [job for one in claimed if (job := _job(call, one)) is not None]
+
+
+def _is_our_fault(error: Exception) -> bool:
+    """Whether an error is nothing that passes, and nothing that the caller did."""
+    return not (isinstance(error, Problem | Busy) or is_out_of_reach(error) or is_full(error))
+
+
+def _one_by_one(stages: Stages, body: RunClaimIn) -> list[RunJobOut]:
+    """Claim runs in a transaction each: one that cannot begin ends, and keeps none of the others waiting."""
+    found: list[RunJobOut] = []
+    for run in stages.read(lambda call: waiting(call.connection, call.now)):
+        if len(found) == body.slots:
+            break
+        try:
+            found += stages.write(lambda call, run=run: _claim(call, body, run), in_turn=True)  # type: ignore[misc]
+        except Exception as error:
+            if not _is_our_fault(error):
+                raise
+            _log.exception("a run cannot begin; it fails", run=run)
+            stages.write(lambda call, run=run: _failed(call, run))  # type: ignore[misc]
+    return found
+
+
+def _failed(call: Call, run: str) -> None:
+    queue.end(call.connection, call.now, run, "failed", "FAULT", FAULT)
+    log.add(call.connection, call.settings, run, [(call.now, "error", FAULT)])
 
 
 def _job(call: Call, claimed: queue.Claimed) -> RunJobOut | None:
@@ -294,8 +332,17 @@ def finish_run(stages: Stages, run_id: RunPath, body: RunFinishIn) -> RunState:
         unmoved = staged_files.move_outputs(stages.services, run_id)
         lines = [(now(), "warning", f"A file was not put into its volume: {why}") for why in unmoved]
         if lines:
-            stages.write(lambda call: log.add(call.connection, call.settings, run_id, lines))
+            _add_if_there_is_room(stages, run_id, lines)
     return RunState(id=run_id, state=state)
+
+
+def _add_if_there_is_room(stages: Stages, run_id: str, lines: list[tuple[datetime, str, str]]) -> None:
+    """Tell of what became of a run that has ended: the worker need not come again for that."""
+    try:
+        stages.write(lambda call: log.add(call.connection, call.settings, run_id, lines))
+    except Exception as error:
+        if not is_full(error):
+            raise
 
 
 def _again(call: Call, run_id: str, body: RunFinishIn, reason: str) -> str:
