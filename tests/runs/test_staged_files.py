@@ -1,5 +1,6 @@
 """Files that a notebook saved are in their volumes once its run was published: whatever dies in between, and no sooner."""
 
+import errno
 import hashlib
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -159,3 +160,27 @@ def test_nothing_staged_is_nothing_to_do(on_sqlite: Staged) -> None:
     assert move_outputs(on_sqlite.services, on_sqlite.run) == []
     assert move_outputs(on_sqlite.services, new_id("run")) == []
     assert staged_files.unmoved(on_sqlite.company.database, on_sqlite.services.store) == []
+
+
+def test_a_full_disk_is_told_and_the_file_follows_once_there_is_room(
+    on_sqlite: Staged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_sqlite.stage(a=b"large", b=b"small")
+    on_sqlite.set("succeeded")
+    store = on_sqlite.services.store
+    usual = store.write
+
+    def full(path: str, pieces: Any) -> Any:
+        content = b"".join(pieces)
+        if content == b"large":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return usual(path, [content])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "write", full)
+        [told] = move_outputs(on_sqlite.services, on_sqlite.run)
+    assert told.startswith("out/a.txt: A disk of this installation is full")
+    assert on_sqlite.files() == {"out/b.txt": "small"}
+    assert unmoved(on_sqlite.company.database, store) == [on_sqlite.run]
+    assert move_outputs(on_sqlite.services, on_sqlite.run) == []
+    assert on_sqlite.files() == {"out/a.txt": "large", "out/b.txt": "small"}

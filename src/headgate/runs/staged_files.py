@@ -13,10 +13,10 @@ from sqlalchemy.engine import RowMapping
 
 from headgate.edge.call import Call, Caller
 from headgate.edge.services import Services
-from headgate.errors import Problem
+from headgate.errors import DiskFull, Problem
 from headgate.kit.clock import now
 from headgate.kit.crash import crash_point
-from headgate.kit.db import Database
+from headgate.kit.db import Database, is_full
 from headgate.kit.log import get_logger
 from headgate.lakehouse import files_repository
 from headgate.lakehouse.files_names import media_type
@@ -49,12 +49,19 @@ def move_outputs(services: Services, run_id: str) -> list[str]:
     for file in found[1].files if found else ():
         try:
             _move(services, run, f"{found[0]}/{file.file}" if found else "", file)
-        except Problem as problem:
-            _log.warning("a file of a run was not put into its volume", run=run_id, file=file.id, why=problem.detail)
-            told.append(f"{file.path}: {problem.detail}")
+        except (Problem, OSError) as problem:
+            why = problem.detail if isinstance(problem, Problem) else _in_words(problem)
+            _log.warning("a file of a run was not put into its volume", run=run_id, file=file.id, why=why)
+            told.append(f"{file.path}: {why}")
     if not told:
         store.delete_folder(staging_root(run_id))
     return told
+
+
+def _in_words(error: OSError) -> str:
+    if is_full(error):
+        return f"{DiskFull.title}. It is put there once there is room"
+    return f"{error.strerror or 'the store cannot take it'}; it is tried again"
 
 
 def unmoved(database: Database, store: Store, before: datetime | None = None) -> list[str]:
