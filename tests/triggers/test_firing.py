@@ -1,6 +1,8 @@
 """What a fire does: it starts a run, it is left out, or it is blocked; and what is missed is caught up as wanted."""
 
+import errno
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from sqlalchemy import update
@@ -11,6 +13,7 @@ from headgate.notifications.telling import tell_one
 from headgate.pipelines.models import pipeline_definition_table
 from headgate.runs.models import run_table, trigger_table
 from headgate.runs.starting import MAX_DEPTH
+from headgate.triggers import scheduling
 from headgate.triggers.firing import MOST_CAUGHT_UP
 from tests.triggers.support import Yard, iso
 
@@ -257,3 +260,18 @@ def test_a_fault_of_ours_pauses_one_and_holds_up_no_other(yard: Yard) -> None:
     yard.minute()
     assert [run["trigger_id"] for run in yard.runs()] == [sound]
     assert "save it again" in yard.row(broken)["paused_because"]
+
+
+def test_a_full_disk_pauses_no_trigger(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+    triggers = [yard.trigger(yard.land, "* * * * *") for _ in range(2)]
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(scheduling, "fire", full)
+        with pytest.raises(OSError, match="No space left"):
+            yard.minute()
+    assert [yard.row(one)["enabled"] for one in triggers] == [True, True]
+    yard.round()
+    assert len(yard.runs()) == 2
