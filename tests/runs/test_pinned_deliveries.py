@@ -5,8 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import Connection, select, update
 
 from headgate.kit.db import Database
+from headgate.kit.ids import new_id
+from headgate.runs.models import run_step_table
 from tests.catalog.support import MORE, ROWS, Lake, error_of, lake, table_path
 from tests.runs.support import RunHand, lose, show, start
 from tests.runs.test_memory import destination
@@ -113,3 +116,39 @@ def test_what_is_deleted_meanwhile_is_gone_for_the_delivery_too(events: Lake) ->
     assert api.get(listed).json()["identifiers"] == []
     events.engine("Tess").create_table("raw.events", ROWS.schema).append(MORE)
     assert error_of(api.get(EVENTS)) == (404, "NoSuchTableException"), "another table of that name was not declared"
+
+
+def test_one_that_goes_on_after_a_layer_was_deleted_begins_anew(events: Lake) -> None:
+    run = start(events.company, delivery(events))
+    first, second = RunHand(events.company), RunHand(events.company)
+    (job,) = first.claim()
+    first.step(job, 0, "running")
+    first.step(job, 0, "succeeded")
+    lose(events.company)
+
+    def elsewhere(connection: Connection) -> None:
+        mine = (run_step_table.c.run_id == run, run_step_table.c.number == 0)
+        kept = connection.execute(select(run_step_table.c.pointers).where(*mine)).scalar()
+        moved = [{**one, "layer_id": new_id("layer")} for one in kept]
+        assert moved
+        connection.execute(update(run_step_table).where(*mine).values(pointers=moved))
+
+    events.company.database.write(elsewhere)
+    newest = commit(events)
+    (again,) = second.claim()
+    assert (again["done"], snapshot(events, again)) == (0, newest)
+
+
+def test_a_table_that_took_the_name_of_another_is_seen_as_it_was_claimed(events: Lake) -> None:
+    tess = events.engine("Tess")
+    tess.create_table("raw.more", ROWS.schema).append(ROWS)
+    tables = [{"table": f"raw.{name}", "target": f"public.{name}"} for name in ("events", "more")]
+    definition = {"kind": "delivery", "destination": destination(events.company), "tables": tables}
+    answer = events.api("Tess").post("/api/pipelines", {"name": "Both", "definition": definition})
+    start(events.company, answer.json()["id"])
+    claimed = int(tess.load_table("raw.more").current_snapshot().snapshot_id)
+    (job,) = RunHand(events.company).claim()
+    tess.rename_table("raw.events", "raw.gone")
+    tess.rename_table("raw.more", "raw.events")
+    commit(events)
+    assert snapshot(events, job) == claimed

@@ -104,7 +104,8 @@ def _of_run(connection: Connection, ident: Ident, found: Found, run: tuple[str, 
     rows = fetch(connection, _FIND_OWN, asked)
     if not rows:
         return found
-    table, base, snapshot, *pointer = rows[0]
+    # Another table of the run may have had this name before.
+    table, base, snapshot, *pointer = min(rows, key=lambda row: row[0] != found.table_id)
     own = Pointer(*pointer)
     if table != found.table_id and base == own.version:
         # The run has only looked at it, and it was deleted or renamed since: for the run, too.
