@@ -1,10 +1,11 @@
 """Commits: exactly one of two wins, several tables move together, and history is its Manager's."""
 
+import sqlite3
 import threading
 from typing import Any
 
 import pytest
-from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.exceptions import BadRequestError, CommitFailedException
 
 from headgate.catalog import committing
 from headgate.errors import DiskFull
@@ -335,3 +336,40 @@ def test_a_full_disk_is_a_certain_no_and_leaves_nothing(
     assert (error_of(answer), answer.json()["error"]["message"]) == ((400, "BadRequestException"), DiskFull.title)
     assert set(folder.iterdir()) == before
     assert lake.api("Tess").post(EVENTS, body).status_code == 200
+
+
+def test_a_creation_for_which_there_is_no_room_leaves_nothing(
+    served_on_sqlite: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake, folder = served_on_sqlite, served_on_sqlite.warehouse / "metadata"
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    lake.engine("Tess").create_table("raw.first", ROWS.schema)
+    before = {path for path in folder.rglob("*") if path.is_file()}
+    with monkeypatch.context() as patch:
+        patch.setattr(committing.pointers, "enter", full)
+        with pytest.raises(BadRequestError, match="full"):
+            lake.engine("Tess").create_table("raw.second", ROWS.schema)
+    assert {path for path in folder.rglob("*") if path.is_file()} == before
+    lake.engine("Tess").create_table("raw.second", ROWS.schema)
+
+
+def test_a_log_without_room_for_its_index_leaves_a_commit_in_doubt(
+    served_on_sqlite: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite has written it by then: should all processes die now, it would come back, and need its files."""
+    lake, name = served_on_sqlite, "raw.events"
+    lake.engine("Tess").create_table(name, ROWS.schema).append(ROWS)
+    folder = lake.warehouse / "metadata" / lake.company.id("table", name)
+    body, before = appending(lake.engine("Tess").load_table(name), MORE), set(folder.iterdir())
+
+    def full(*_: Any, **__: Any) -> None:
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMSIZE
+        raise error
+
+    monkeypatch.setattr(committing.pointers, "enter", full)
+    assert error_of(lake.api("Tess").post(EVENTS, body))[1] == "CommitStateUnknownException"
+    assert set(folder.iterdir()) > before

@@ -28,7 +28,7 @@ from headgate.edge.call import Call
 from headgate.edge.routes import Stages
 from headgate.errors import Problem
 from headgate.kit.crash import crash_point
-from headgate.kit.db import Busy, is_full, is_out_of_reach
+from headgate.kit.db import Busy, is_full, is_out_of_reach, may_be_kept
 from headgate.runs.outputs import is_held
 from headgate.warehouse.store import Store
 
@@ -85,7 +85,7 @@ def _make(stages: Stages, changes: Sequence[Change], found: Sequence[Found | Pla
             raise CommitFailed("The database is busy; try again") from None
         raise
     except Exception as error:
-        if is_out_of_reach(error):
+        if is_out_of_reach(error) or may_be_kept(error):
             raise CommitUnknown("The database was lost on the way; look whether the commit was made") from error
         if is_full(error):
             _discard(store, planned)
@@ -291,8 +291,9 @@ def create(stages: Stages, body: dict[str, Any], levels: tuple[str, ...]) -> Res
     planned = Planned(Change(ident, (), ()), place.table_id, content, to, "create", move, place)
     try:
         stages.write(lambda call: _enter(call, planned))
-    except (Problem, Busy):
-        _discard(store, [planned])
+    except Exception as error:
+        if isinstance(error, Problem | Busy) or (is_full(error) and not may_be_kept(error)):
+            _discard(store, [planned])
         raise
     location = metadata.url(store, place.table_id, to.metadata_file)
     return _answer(stages, place.table_id, location, content)

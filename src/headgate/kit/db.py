@@ -218,6 +218,14 @@ def is_full(error: Exception) -> bool:
     return getattr(cause, "sqlite_errorcode", None) in _FULL or getattr(cause, "sqlstate", None) == "53100"
 
 
+def may_be_kept(error: Exception) -> bool:
+    """Whether a transaction may be there in spite of this error of a full disk.
+
+    SQLite writes the log first and its index then: without room for that, all is lost unless every process dies now.
+    """
+    return getattr(_cause(error), "sqlite_errorcode", None) == sqlite3.SQLITE_IOERR_SHMSIZE
+
+
 @cache
 def _for_psycopg(text: str) -> str:
     return _PARAMETER.sub(r"%(\1)s", text.replace("%", "%%"))
