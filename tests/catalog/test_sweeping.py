@@ -75,3 +75,25 @@ def test_a_warehouse_that_is_away_ends_no_thread_and_keeps_nothing_for_ever(
     assert (lake.warehouse / "tables" / left).exists()
     swept()
     assert not (lake.warehouse / "tables" / left).exists()
+
+
+def test_files_that_cannot_be_removed_hold_up_no_others(
+    served_on_sqlite: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake, tess = served_on_sqlite, served_on_sqlite.engine("Tess")
+    for name in ("first", "second"):
+        tess.create_table_transaction(f"raw.{name}", ROWS.schema).append(ROWS)
+    first, second = (one for (one,) in lake.rows("SELECT id FROM staged_tables ORDER BY created_at"))
+    store, left = lake.company.client.app.state.services.store, list[str]()
+    usual = store.delete_folder
+
+    def refused(path: str) -> None:
+        if first in path:
+            raise PermissionError(13, "Permission denied")
+        usual(path)
+
+    monkeypatch.setattr(store, "delete_folder", refused)
+    with pytest.raises(PermissionError):
+        sweep(lake.company.database, store, now() + STAGED_FOR + timedelta(minutes=1), left)
+    assert left == [first]
+    assert not (lake.warehouse / "tables" / second).exists()

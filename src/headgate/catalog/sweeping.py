@@ -40,13 +40,19 @@ def sweep(database: Database, store: Store, now: datetime, left: list[str] | Non
     left = [] if left is None else left
     database.write(lambda c: c.execute(delete(work_token_table).where(_work.expires_at < now - WORK_KEPT)))
     left += database.write(lambda connection: take_staged(connection, now - STAGED_FOR))
-    count = 0
-    while left:
+    count, failed = 0, None
+    for table in tuple(left):
         # Nobody can commit it any more: its row is gone.
-        store.delete_folder(table_root(left[0]))
-        store.delete_folder(metadata_root(left[0]))
-        del left[0]
+        try:
+            store.delete_folder(table_root(table))
+            store.delete_folder(metadata_root(table))
+        except Exception as error:  # noqa: BLE001 - of any store; the others do not wait for this one
+            failed = error
+            continue
+        left.remove(table)
         count += 1
+    if failed is not None:
+        raise failed
     return count
 
 
