@@ -157,6 +157,15 @@ def test_without_a_sandbox_there_is_none(iceberg: Path, monkeypatch: pytest.Monk
     assert "bubblewrap is not installed" in said[0]
 
 
+def test_it_is_made_apart_from_the_installation_that_is_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "headgate.toml").write_text("this is no [ toml")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HEADGATE_WAREHOUSE__URL", "file:///srv/warehouse")
+    found = training._Own(data_dir=tmp_path / "work", spark={"memory": "1g"})
+    assert found.warehouse_url == f"file://{tmp_path}/work/warehouse"
+    assert found.spark.java_options == ()
+
+
 @pytest.mark.usefixtures("with_sandbox")
 def test_a_new_one_ends_those_that_were_not_used_for_long(iceberg: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     long_ago = time.time() - (archive.KEPT_DAYS + 1) * 24 * 3600

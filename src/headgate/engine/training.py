@@ -7,6 +7,10 @@ import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from subprocess import SubprocessError
+from typing import Any
+
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 
 from headgate.config import Settings
 from headgate.engine import archive, conf, sandbox
@@ -39,6 +43,17 @@ _LEARNT = (
 )
 
 
+class _Own(Settings):
+    """Settings in which neither the environment has a part, nor the installation that happens to be here."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource, *_: Any, **__: Any
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """What it is made with, alone."""
+        return (init_settings,)
+
+
 def ensure(jars: Jars, say: Callable[[str], None] = lambda _: None) -> Path | None:
     """The archive, made if it is not there; None, with the reason said, where there can be none.
 
@@ -60,14 +75,14 @@ def ensure(jars: Jars, say: Callable[[str], None] = lambda _: None) -> Path | No
                 _make(jars)
                 archive.remove_unused(jars.iceberg.parent)
         return archive.found(jars.iceberg)
-    except (OSError, EngineDown, SqlFailed, NoJava) as error:
+    except (OSError, SubprocessError, EngineDown, SqlFailed, NoJava) as error:
         say(f"Spark starts without an archive of its classes: {error}")
         return None
 
 
 def _make(jars: Jars) -> None:
     with tempfile.TemporaryDirectory(prefix=_WORK, dir=jars.iceberg.parent) as work:
-        settings = Settings(data_dir=Path(work), spark={"memory": "1g", "cores": 2})
+        settings = _Own(data_dir=Path(work), spark={"memory": "1g", "cores": 2})
         made = f"{sandbox.SCRATCH}/classes.jsa"
         server = LocalServer(
             "training",
