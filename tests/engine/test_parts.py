@@ -1,5 +1,6 @@
 """The small parts of the engine, without Spark."""
 
+import errno
 import os
 import socket
 import subprocess
@@ -117,6 +118,22 @@ def test_a_relay_passes_both_ways_and_ends_with_either(tmp_path: Path) -> None:
             assert near.recv(10) == b"back"
             assert near.recv(10) == b""
     assert (Path(path).stat().st_mode & 0o777) == 0o600
+
+
+def test_a_want_of_handles_is_waited_out() -> None:
+    came = socket.socket()
+    answers = iter([OSError(errno.EMFILE, "Too many open files"), (came, None), OSError(errno.EBADF, "closed")])
+
+    class Listener:
+        def accept(self) -> object:
+            answer = next(answers)
+            if isinstance(answer, OSError):
+                raise answer
+            return answer
+
+    with came:
+        assert relay.accepted(Listener()) is came  # type: ignore[arg-type]
+    assert relay.accepted(Listener()) is None  # type: ignore[arg-type]
 
 
 def test_a_relay_to_nothing_closes(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ There it is the first process, and Spark its child: `relay.py PLAN`, with a plan
     command  the program to run; the relay ends with it
 """
 
+import errno
 import json
 import os
 import signal
@@ -27,6 +28,8 @@ CHUNK = 1 << 18
 DIAL_SECONDS = 10
 MOST_CONNECTIONS = 400
 Dial = Callable[[], socket.socket]
+_CLOSED = (errno.EBADF, errno.EINVAL)
+_PAUSE = 0.1
 
 
 def address(host: str, port: int) -> Dial:
@@ -70,12 +73,22 @@ def relay(listener: socket.socket, dial: Dial, most: int = MOST_CONNECTIONS) -> 
     threading.Thread(target=_accept, args=(listener, dial, threading.Semaphore(most)), daemon=True).start()
 
 
+def accepted(listener: socket.socket) -> socket.socket | None:
+    """The next connection; None once nobody listens any more. Want of handles or memory is waited out."""
+    while True:
+        try:
+            return listener.accept()[0]
+        except OSError as error:
+            if error.errno in _CLOSED:
+                return None
+            time.sleep(_PAUSE)
+
+
 def _accept(listener: socket.socket, dial: Dial, room: threading.Semaphore) -> None:
     while True:
         room.acquire()
-        try:
-            near, _ = listener.accept()
-        except OSError:
+        near = accepted(listener)
+        if near is None:
             return
         threading.Thread(target=_pass_on, args=(near, dial, room), daemon=True).start()
 
@@ -86,11 +99,7 @@ def hand_over(listener: socket.socket, path: str) -> None:
 
 
 def _hand_over(listener: socket.socket, dial: Dial) -> None:
-    while True:
-        try:
-            near, _ = listener.accept()
-        except OSError:
-            return
+    while (near := accepted(listener)) is not None:
         with near, suppress(OSError), dial() as taker:
             socket.send_fds(taker, [b"\0"], [near.fileno()])
 

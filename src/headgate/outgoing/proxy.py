@@ -7,6 +7,7 @@ and cannot show one, reaches those of all that are under way.
 """
 
 import base64
+import errno
 import hmac
 import secrets
 import socket
@@ -27,6 +28,7 @@ from headgate.outgoing.network import Guard, Resolver, left, system_resolver
 
 DIAL_SECONDS = 15.0
 GREETING_SECONDS = 30.0
+ACCEPT_AGAIN_SECONDS = 0.1
 MAX_CONNECTIONS = 1000
 _CHUNK = 1 << 18
 _KEPT = 20
@@ -113,8 +115,12 @@ class Egress:
         while True:
             try:
                 near, _ = listener.accept()
-            except OSError:
-                return
+            except OSError as error:
+                if error.errno in {errno.EBADF, errno.EINVAL}:
+                    # It was closed. All else, as a want of handles, passes.
+                    return
+                time.sleep(ACCEPT_AGAIN_SECONDS)
+                continue
             if len(self._open) >= MAX_CONNECTIONS or not may_come(near):
                 near.close()
                 continue

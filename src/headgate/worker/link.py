@@ -126,22 +126,25 @@ class Link:
         """
         began, pause = time.monotonic(), 0.1
         while True:
+            is_full = False
             try:
                 answer = self.ask(method, path, **more)
                 self.is_full = False
                 return answer
             except httpx.HTTPStatusError as error:
-                self.is_full = error.response.status_code == DiskFull.status
+                is_full = error.response.status_code == DiskFull.status
                 if error.response.status_code < 500:
                     if error.response.status_code != 409:
                         _log.error("the server refused", path=path, answer=error.response.text[:1000])
                     raise Dropped from None
-            except httpx.TransportError:
-                self.is_full = False
-            if waits and self.is_full and not self.stopping.is_set():
+            except httpx.TransportError as error:
+                _log.debug("the server does not answer", error=repr(error))
+            # What other threads hear meanwhile says nothing of this call.
+            self.is_full = is_full
+            if waits and is_full and not self.stopping.is_set():
                 began = time.monotonic()
             patience = 2.0 if self.stopping.is_set() else PATIENCE
             if time.monotonic() - began > patience:
-                raise ServerFull if self.is_full else Dropped
+                raise ServerFull if is_full else Dropped
             time.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
