@@ -157,10 +157,10 @@ def test_what_cannot_be_kept_is_said_with_a_sample(bench: Bench) -> None:
     assert "time_column" in refused(keys=["id"], time_column="at")
     bench.rows("ALTER TABLE raw.wrong ADD COLUMN _Is_Current INT")
     assert "has a column _Is_Current" in refused(keys=["id"])
-    for name in ("plain", "no_history"):
+    for name in ("ids", "no_history"):
         bench.rows(f"CREATE TABLE raw.{name} (id INT)")
     with pytest.raises(StepFailed, match=r"raw\.no_history is no history of this kind"):
-        bench.keep("raw.plain", "raw.no_history", keys=["id"])
+        bench.keep("raw.ids", "raw.no_history", keys=["id"])
     with pytest.raises(StepFailed, match=r"raw\.nowhere does not exist yet"):
         bench.keep("raw.nowhere", "raw.nowhere_history", keys=["id"])
 
