@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
+from headgate.kit.clock import now
 from headgate.pipelines.models import pipeline_definition_table
 from headgate.runs import queue
 from headgate.runs.models import run_table
@@ -271,4 +272,7 @@ def test_a_run_that_cannot_begin_for_a_fault_of_ours_keeps_none_of_the_others_wa
     found = show(millrace, bad)
     assert (found["state"], found["error_code"]) == ("failed", "FAULT")
     assert "the server's log says more" in found["error"]
+    assert show(millrace, good)["state"] == "running"
+    ended = millrace.database.write(lambda c: queue.fail_waiting(c, now(), good, "FAULT", "too late"))
+    assert not ended, "one that has begun by now goes on"
     assert show(millrace, good)["state"] == "running"

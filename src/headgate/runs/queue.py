@@ -117,6 +117,14 @@ def _locked(connection: Connection, run: str) -> RowMapping | None:
     return connection.execute(mine).mappings().one_or_none()
 
 
+def fail_waiting(connection: Connection, now: datetime, run: str, code: str, reason: str) -> bool:
+    """End a run that cannot begin, unless it has by now; whether it was ended."""
+    if _locked(connection, run) is None:
+        return False
+    end(connection, now, run, "failed", code, reason)
+    return True
+
+
 def _ended(connection: Connection, now: datetime, run: str, state: str, code: str, reason: str) -> Over:
     end(connection, now, run, state, code, reason)
     return Over(run, state, reason)

@@ -122,8 +122,8 @@ def _one_by_one(stages: Stages, body: RunClaimIn) -> list[RunJobOut]:
 
 
 def _failed(call: Call, run: str) -> None:
-    queue.end(call.connection, call.now, run, "failed", "FAULT", FAULT)
-    log.add(call.connection, call.settings, run, [(call.now, "error", FAULT)])
+    if queue.fail_waiting(call.connection, call.now, run, "FAULT", FAULT):
+        log.add(call.connection, call.settings, run, [(call.now, "error", FAULT)])
 
 
 def _job(call: Call, claimed: queue.Claimed) -> RunJobOut | None:
