@@ -326,9 +326,9 @@ class SparkSettings(Section):
         ),
     ] = None
     java_options: Annotated[
-        tuple[Annotated[str, Field(pattern=r"^-[\x20-\x7e]+$", max_length=1000)], ...],
-        Field(description="Options for the Java of each Spark that a worker starts, such as `-XX:+UseParallelGC`."),
-    ] = ()
+        list[Annotated[str, Field(pattern=r"^-[\x20-\x7e]+$", max_length=1000)]],
+        Field(description='Options for the Java of each Spark that a worker starts, such as `["-XX:+UseParallelGC"]`.'),
+    ] = []
 
 
 class NotebookSettings(Section):

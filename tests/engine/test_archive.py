@@ -163,7 +163,7 @@ def test_it_is_made_apart_from_the_installation_that_is_here(tmp_path: Path, mon
     monkeypatch.setenv("HEADGATE_WAREHOUSE__URL", "file:///srv/warehouse")
     found = training._Own(data_dir=tmp_path / "work", spark={"memory": "1g"})
     assert found.warehouse_url == f"file://{tmp_path}/work/warehouse"
-    assert found.spark.java_options == ()
+    assert found.spark.java_options == []
 
 
 @pytest.mark.usefixtures("with_sandbox")

@@ -56,11 +56,11 @@ def test_arguments_are_quoted_for_java(tmp_path: Path) -> None:
 
 
 def test_options_of_an_operator_are_one_line_each() -> None:
-    given = ("-XX:+UseSerialGC", "-Dname=a value")
+    given = ["-XX:+UseSerialGC", "-Dname=a value"]
     assert SparkSettings(java_options=given).java_options == given
     for wrong in ("", "UseSerialGC", "-", "-Dname=a\nb", "-Dname=\x00"):
         with pytest.raises(ValidationError, match="java_options"):
-            SparkSettings(java_options=(wrong,))
+            SparkSettings(java_options=[wrong])
 
 
 def test_the_heap_in_use_is_read_from_the_last_collection(tmp_path: Path) -> None:
