@@ -104,12 +104,12 @@ def _of_run(connection: Connection, ident: Ident, found: Found, run: tuple[str, 
     rows = fetch(connection, _FIND_OWN, asked)
     if not rows:
         return found
-    # Another table of the run may have had this name before.
-    table, base, snapshot, *pointer = min(rows, key=lambda row: row[0] != found.table_id)
+    # A name stands for the table that had it first, if the run has taken both that and the one that has it now.
+    table, base, snapshot, *pointer = max(rows, key=lambda row: row[0] != found.table_id)
     own = Pointer(*pointer)
     if table != found.table_id and base == own.version:
         # The run has only looked at it, and it was deleted or renamed since: for the run, too.
-        return found
+        return Found(found.layer_id)
     taken = Taken(snapshot) if base is None or snapshot is not None else None
     return Found(found.layer_id, table, own, is_own=True, is_new=found.table_id is None, taken=taken)
 
