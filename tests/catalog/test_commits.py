@@ -371,5 +371,7 @@ def test_a_log_without_room_for_its_index_leaves_a_commit_in_doubt(
         raise error
 
     monkeypatch.setattr(committing.pointers, "enter", full)
-    assert error_of(lake.api("Tess").post(EVENTS, body))[1] == "CommitStateUnknownException"
+    answer = lake.api("Tess").post(EVENTS, body)
+    assert error_of(answer) == (500, "CommitStateUnknownException")
+    assert "Retry-After" not in answer.headers, "the same commit must not be sent once more"
     assert set(folder.iterdir()) > before

@@ -81,9 +81,9 @@ class CommitFailed(IcebergError):
 
 
 class CommitUnknown(IcebergError):
-    """Whether the commit was made is not known."""
+    """Whether the commit was made is not known. Not 503: after that, clients send the same commit once more."""
 
-    status, code, title, type = 503, "unavailable", "The commit may have been made", "CommitStateUnknownException"
+    status, code, title, type = 500, "unavailable", "The commit may have been made", "CommitStateUnknownException"
 
 
 class Malformed(IcebergError):
