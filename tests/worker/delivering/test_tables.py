@@ -173,6 +173,28 @@ def test_a_run_that_is_cancelled_moves_nothing(database: Endpoint, tmp_path: Pat
         sent(database)
 
 
+def test_one_that_is_no_longer_to_deliver_once_it_has_its_turn_moves_nothing(
+    database: Endpoint, tmp_path: Path
+) -> None:
+    """It slept before it had the lock, and a later run has delivered since."""
+    Plan(database, tmp_path).deliver()
+    before = sent(database)
+    assert before
+    step, context = Plan(database, tmp_path).context()
+    asked: list[int] = []
+
+    def refuses(number: int, _: dict[str, Any]) -> None:
+        asked.append(number)
+        if len(asked) == 3:
+            raise Stopped
+
+    context.remembers = refuses
+    with pytest.raises(Stopped):
+        deliver.run(step, context)
+    assert len(asked) == 3
+    assert sent(database) == before
+
+
 # What does not go, and what is said of it
 
 

@@ -227,6 +227,8 @@ class _Delivery:
         crash_point("delivery: before the transaction")
         try:
             with self.database.transaction(self._target):
+                # Later runs wait for this one from here on: it must still be the one that is to deliver.
+                self.rows.remember()
                 self._write_down(count)
                 crash_point("delivery: written down")
                 if is_new and self.database.creates_inside:
