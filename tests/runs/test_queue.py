@@ -4,11 +4,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import Connection, update
 
 from headgate.kit.clock import now
 from headgate.pipelines.models import pipeline_definition_table
-from headgate.runs import queue
+from headgate.runs import finishing, queue
 from headgate.runs.models import run_table
 from tests.runs.support import RunHand, lose, make, show, start
 from tests.support.company import Company
@@ -276,3 +276,53 @@ def test_a_run_that_cannot_begin_for_a_fault_of_ours_keeps_none_of_the_others_wa
     ended = millrace.database.write(lambda c: queue.fail_waiting(c, now(), good, "FAULT", "too late"))
     assert not ended, "one that has begun by now goes on"
     assert show(millrace, good)["state"] == "running"
+
+
+def test_a_step_that_is_told_again_changes_nothing(millrace: Company) -> None:
+    check = {"table": "trusted.versions", "check": "rows", "least": 0}
+    run = start(millrace, make(millrace, expectations=[check]))
+    hand = RunHand(millrace)
+    (job,) = hand.claim()
+    hand.step(job, 0, "running")
+    assert hand.step(job, 0, "succeeded", rows_out=7).status_code == 200
+    hand.step(job, 1, "running")
+    assert hand.step(job, 0, "succeeded", rows_out=9).status_code == 200, "its first answer was lost"
+    assert hand.step(job, 0, "failed").status_code == 409
+    first = show(millrace, run)["steps"][0]
+    assert (first["state"], first["rows_out"]) == ("succeeded", 7)
+
+
+def test_one_that_is_cancelled_while_a_table_moves_under_it_ends(millrace: Company) -> None:
+    run = start(millrace, make(millrace))
+    hand = RunHand(millrace)
+    (job,) = hand.claim()
+    assert millrace.as_("Tess").post(f"/api/runs/{run}/cancel", None).json()["state"] == "cancelling"
+
+    def moved(connection: Connection) -> str:
+        row = queue.owned(connection, run, hand.id, job["fence"])
+        return finishing.begin_anew(connection, now(), row, "it has moved")
+
+    assert millrace.database.write(moved) == "cancelled"
+    assert show(millrace, run)["state"] == "cancelled"
+    assert hand.claim() == []
+
+
+def test_one_under_which_tables_move_too_often_is_tried_again_from_the_start(millrace: Company) -> None:
+    check = {"table": "trusted.versions", "check": "rows", "least": 0}
+    wanted = {"expectations": [check], "retries": {"times": 1, "delay": "0 seconds"}}
+    run = start(millrace, make(millrace, **wanted))
+    hand = RunHand(millrace)
+    (job,) = hand.claim()
+    hand.step(job, 0, "running")
+    hand.step(job, 0, "succeeded")
+
+    def moved(connection: Connection) -> str:
+        often = update(run_table).where(run_table.c.id == run).values(losses=finishing.MOVES)
+        connection.execute(often)
+        return finishing.begin_anew(
+            connection, now(), queue.owned(connection, run, hand.id, job["fence"]), "it has moved"
+        )
+
+    assert millrace.database.write(moved) == "queued"
+    (again,) = hand.claim()
+    assert (again["id"], again["done"]) == (run, 0)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import insert, select, update
 
 from headgate.audit.events import CHANGED
 from headgate.edge.services import Services
@@ -15,7 +15,7 @@ from headgate.kit.clock import now
 from headgate.kit.ids import new_id
 from headgate.pipelines.staged import Manifest, StagedFile
 from headgate.runs import staged_files
-from headgate.runs.models import run_table
+from headgate.runs.models import run_step_table, run_table
 from headgate.runs.staged_files import drop_staged, move_outputs, unmoved
 from headgate.warehouse.places import staging_root
 from tests.support.company import Company
@@ -36,7 +36,7 @@ class Staged:
     def set(self, state: str, ended: datetime | None = None) -> None:
         member = self.company.id("member", "Tess")
         mine = update(run_table).where(run_table.c.id == self.run)
-        values = {"state": state, "acts_for_id": member, "ended_at": ended or now()}
+        values = {"state": state, "acts_for_id": member, "ended_at": ended or now(), "fence": 9}
         self.company.database.write(lambda c: c.execute(mine.values(values)))
 
     def stage(self, fence: int = 1, **files: bytes) -> None:
@@ -147,12 +147,20 @@ def test_what_no_run_publishes_is_dropped(on_sqlite: Staged) -> None:
     on_sqlite.stage(a=b"new")
     on_sqlite.services.store.write("staging/run_gone/1/manifest.json", [b"{}"])
     database, store = on_sqlite.company.database, on_sqlite.services.store
-    assert drop_staged(database, store) == 1
+    later = now() + timedelta(days=1)
+    assert drop_staged(database, store, later) == 1
     assert len(on_sqlite.left()) == 2, "one that runs keeps it"
     on_sqlite.set("failed")
     assert unmoved(database, store) == []
-    assert drop_staged(database, store) == 1
+    assert drop_staged(database, store, now() - timedelta(days=1)) == 0
+    assert len(on_sqlite.left()) == 2, "it can be resumed"
+    step = {"run_id": on_sqlite.run, "number": 0, "kind": "notebook", "title": "x", "state": "succeeded"}
+    database.write(lambda c: c.execute(insert(run_step_table).values(**step, pointers=[])))
+    assert drop_staged(database, store, later) == 1
     assert on_sqlite.left() == []
+    with database.read() as connection:
+        mine = select(run_step_table.c.pointers).where(run_step_table.c.run_id == on_sqlite.run)
+        assert connection.execute(mine).scalars().all() == [None], "whoever resumes it has it begin anew"
 
 
 def test_nothing_staged_is_nothing_to_do(on_sqlite: Staged) -> None:

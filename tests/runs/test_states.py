@@ -4,7 +4,9 @@ from datetime import timedelta
 from typing import Any
 
 from headgate.kit.clock import now
+from headgate.runs import cleaning
 from headgate.runs.cleaning import purge
+from headgate.runs.models import run_table
 from tests.catalog.support import SCHEMA
 from tests.runs.support import RunHand, make, start
 from tests.support.company import Api, Company
@@ -51,6 +53,19 @@ def test_a_record_that_is_old_enough_to_go_does_not_either(millrace: Company) ->
     purge(millrace.database, services.store, millrace.settings, now() + timedelta(days=91))
     assert millrace.as_("Adam").get(f"/api/runs/{run}").status_code == 404
     assert goes_on(millrace, pipeline) == [CURSOR]
+
+
+def test_one_that_somebody_resumes_meanwhile_stays(millrace: Company) -> None:
+    pipeline, hand = make(millrace), RunHand(millrace)
+    ended, resumed = start(millrace, pipeline), start(millrace, pipeline)
+    for _ in range(2):
+        (job,) = hand.claim()
+        hand.finish(job, "failed", error_code="X", error="why")
+    millrace.as_("Tess").post(f"/api/runs/{resumed}/resume", None).raise_for_status()
+    over = run_table.c.state == "failed"
+    gone = millrace.database.write(lambda connection: cleaning._deleted(connection, [ended, resumed], over))
+    assert gone == [ended]
+    assert millrace.as_("Adam").get(f"/api/runs/{resumed}").status_code == 200
 
 
 def test_another_pipeline_that_writes_the_same_table_begins_at_the_beginning(millrace: Company) -> None:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from sqlalchemy import delete, select
+from sqlalchemy import ColumnElement, Connection, delete, select
 
 from headgate.config import Settings
 from headgate.edge.services import Services
@@ -57,10 +57,15 @@ def purge(
             old = list(connection.execute(select(_runs.id).where(over).limit(AT_ONCE)).scalars())
         if not old:
             return
-        for run in old:
+        for run in database.write(lambda connection, old=old: _deleted(connection, old, over)):  # type: ignore[misc]
             store.delete_folder(f"runs/{run}")
-        gone = delete(resource_table).where(resource_table.c.id.in_(old))
-        database.write(lambda connection, gone=gone: connection.execute(gone))  # type: ignore[misc]
+
+
+def _deleted(connection: Connection, runs: list[str], over: ColumnElement[bool]) -> list[str]:
+    """Delete those runs that are still over: somebody may have resumed one meanwhile."""
+    gone = list(connection.execute(select(_runs.id).where(_runs.id.in_(runs), over)).scalars())
+    connection.execute(delete(resource_table).where(resource_table.c.id.in_(gone)))
+    return gone
 
 
 class Cleaner:
@@ -98,7 +103,8 @@ class Cleaner:
 
     def _purge(self, now: datetime) -> None:
         database, store = self._services.database, self._services.store
-        staged_files.drop_staged(database, store)
+        resumable = timedelta(days=self._services.settings.maintenance.orphan_days)
+        staged_files.drop_staged(database, store, now - resumable)
         artifacts.drop_left(database, store)
         purge(database, store, self._services.settings, now, self._stopping.is_set)
 

@@ -17,7 +17,7 @@ from headgate.pipelines.models import pipeline_definition_table
 from headgate.pipelines.texts import duration
 from headgate.runs import queue
 from headgate.runs.models import CANCELLING, WAITING, run_step_table, run_table
-from headgate.runs.steps import forget_steps
+from headgate.runs.steps import forget_pointers, forget_steps
 from headgate.triggers.events import note_success
 
 MOVES = 5
@@ -48,8 +48,7 @@ def finish(services: Services, connection: Connection, now: datetime, row: RowMa
         reason = outcome.error or "Spark or the worker was lost while it ran this; nothing was published"
         return queue.give_back(connection, now, row, reason, counts=outcome.state == "lost")
     if row["state"] == CANCELLING:
-        queue.end(connection, now, row["id"], "cancelled")
-        return "cancelled"
+        return _cancelled(connection, now, row)
     if outcome.state != "succeeded":
         return fail(connection, now, row, outcome.error_code or "FAILED", outcome.error or "It failed")
     try:
@@ -59,6 +58,11 @@ def finish(services: Services, connection: Connection, now: datetime, row: RowMa
     except TableMoved as error:
         raise MovedAgain(str(error)) from None
     return "succeeded"
+
+
+def _cancelled(connection: Connection, now: datetime, row: RowMapping) -> str:
+    queue.end(connection, now, row["id"], "cancelled")
+    return "cancelled"
 
 
 def _publish(services: Services, connection: Connection, now: datetime, row: RowMapping) -> None:
@@ -81,7 +85,11 @@ def _publish(services: Services, connection: Connection, now: datetime, row: Row
 
 def begin_anew(connection: Connection, now: datetime, row: RowMapping, reason: str) -> str:
     """Have a run start from its first step, since a table that it writes was changed by another; its state."""
+    if row["state"] == CANCELLING:
+        return _cancelled(connection, now, row)
     if row["losses"] >= MOVES:
+        # What its steps have made starts from a state that is gone: whoever tries again begins anew.
+        forget_pointers(connection, row["id"])
         return fail(connection, now, row, "TABLE_MOVED", reason)
     queue.end_works(connection, now, row["id"])
     forget_steps(connection, row["id"])
@@ -95,6 +103,8 @@ REFUSALS = (Denied, NotFound)
 
 def block(connection: Connection, now: datetime, row: RowMapping, reason: str) -> str:
     """End a run that may not publish any more."""
+    if row["state"] == CANCELLING:
+        return _cancelled(connection, now, row)
     queue.end(connection, now, row["id"], "blocked", "BLOCKED", reason)
     _tell(connection, now, row, BLOCKED, {"reason": reason})
     return "blocked"

@@ -4,6 +4,7 @@ Every part can be done again after a death in between: a file has its id before 
 whole or not at all, one transaction lets a row name them, and only then are the staged bytes removed.
 """
 
+import math
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, BinaryIO
@@ -23,6 +24,7 @@ from headgate.lakehouse.files_names import media_type
 from headgate.lakehouse.files_service import NewFile, Replacing, discard, place
 from headgate.pipelines.staged import MANIFEST, Manifest, StagedFile
 from headgate.runs.models import run_table
+from headgate.runs.steps import forget_pointers
 from headgate.warehouse.places import staging_root, volume_file
 from headgate.warehouse.store import Missing, Store, Taken
 
@@ -74,13 +76,39 @@ def unmoved(database: Database, store: Store, before: datetime | None = None) ->
         return list(connection.execute(late).scalars())
 
 
-def drop_staged(database: Database, store: Store) -> int:
-    """Remove what was staged for runs that ended without a publish, or are gone; for how many."""
+def drop_staged(database: Database, store: Store, before: datetime) -> int:
+    """Remove what was staged for runs that ended unpublished before then, or are gone; for how many.
+
+    Until then they can be resumed; whoever resumes one later has it begin anew.
+    """
     with database.read() as connection:
         over = [run for run, state in _staged(connection, store).items() if state not in (*LIVE, SUCCEEDED)]
+    count = 0
     for run in over:
-        store.delete_folder(staging_root(run))
-    return len(over)
+        fence = database.write(lambda connection, run=run: _given_up(connection, run, before))  # type: ignore[misc]
+        # A later one is of a worker that has the run again by now.
+        if fence is not None and all(one <= fence for one in _fences(store, run)):
+            store.delete_folder(staging_root(run))
+            count += 1
+    return count
+
+
+def _given_up(connection: Connection, run: str, before: datetime) -> float | None:
+    """The fence up to which what was staged is of no more use; None if the run can go on with it."""
+    query = select(_runs.state, _runs.ended_at, _runs.fence).where(_runs.id == run)
+    found = connection.execute(query).one_or_none()
+    if found is None:
+        return math.inf
+    if found.state in (*LIVE, SUCCEEDED) or found.ended_at >= before:
+        return None
+    forget_pointers(connection, run)
+    return float(found.fence)
+
+
+def _fences(store: Store, run: str) -> set[int]:
+    root = staging_root(run)
+    found = {entry.path.removeprefix(f"{root}/").split("/")[0] for entry in store.files(root)}
+    return {int(one) for one in found if one.isdecimal()}
 
 
 def _staged(connection: Connection, store: Store) -> dict[str, str | None]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, insert, null, select, update
 from sqlalchemy.engine import RowMapping
 
 from headgate.catalog.models import run_pointer_table
@@ -72,6 +72,11 @@ def forget_steps(connection: Connection, run: str) -> None:
     connection.execute(delete(run_pointer_table).where(_own.run_id == run))
 
 
+def forget_pointers(connection: Connection, run: str) -> None:
+    """Have a run begin from the start if it is ever tried again; what its steps told stays."""
+    connection.execute(update(run_step_table).where(_steps.run_id == run).values(pointers=null()))
+
+
 def note_step(
     connection: Connection, now: datetime, row: RowMapping, number: int, state: str, result: dict[str, Any]
 ) -> None:
@@ -85,7 +90,11 @@ def note_step(
         values = {"state": state, "ended_at": now, "result": result, **counts}
         if state == "succeeded":
             values["pointers"] = _pointers(connection, row)
-        done = connection.execute(update(run_step_table).where(*place, _steps.fence == row["fence"]).values(values))
+        mine = (*place, _steps.fence == row["fence"])
+        done = connection.execute(update(run_step_table).where(*mine, _steps.state == "running").values(values))
+        if done.rowcount != 1 and connection.execute(select(_steps.state).where(*mine)).scalar() == state:
+            # Told again. What later steps have committed since is not this one's.
+            return
     if done.rowcount != 1:
         raise Conflict("This step is not this worker's to report")
 
