@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from sqlalchemy import Connection
 
-from headgate.kit.db import Busy, Database, is_full, is_out_of_reach
+from headgate.kit.db import Database, passes
 from headgate.kit.log import get_logger
 
 T = TypeVar("T")
@@ -48,7 +48,7 @@ class Batches(Generic[T]):
         try:
             self._database.write(lambda connection: self._write(connection, pending))
         except Exception as error:  # noqa: BLE001 - it must not end this thread
-            if _passes(error):
+            if passes(error):
                 for thing in pending:
                     self._queue.put(thing)
                 _log.exception("could not be written; kept and tried again", what=self._name, count=len(pending))
@@ -61,7 +61,7 @@ class Batches(Generic[T]):
             try:
                 self._database.write(lambda connection, thing=thing: self._write(connection, [thing]))  # type: ignore[misc]
             except Exception as error:  # noqa: BLE001 - it must not end this thread
-                if _passes(error):
+                if passes(error):
                     self._queue.put(thing)
                 else:
                     _log.exception("cannot be written", what=self._name, thing=ascii(thing)[:2000])
@@ -70,8 +70,3 @@ class Batches(Generic[T]):
         """Write what is left, and stop."""
         self._stop.set()
         self._thread.join(timeout=10)
-
-
-def _passes(error: Exception) -> bool:
-    """Whether what cannot be written now may be written later."""
-    return isinstance(error, Busy) or is_out_of_reach(error) or is_full(error)

@@ -218,6 +218,11 @@ def is_full(error: Exception) -> bool:
     return getattr(cause, "sqlite_errorcode", None) in _FULL or getattr(cause, "sqlstate", None) == "53100"
 
 
+def passes(error: Exception) -> bool:
+    """Whether what the database cannot do now may be done later, without anybody's fault being mended."""
+    return isinstance(error, Busy) or is_out_of_reach(error) or is_full(error)
+
+
 def may_be_kept(error: Exception) -> bool:
     """Whether a transaction may be there in spite of this error of a full disk.
 

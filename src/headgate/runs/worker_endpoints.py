@@ -15,7 +15,7 @@ from headgate.edge.services import Services
 from headgate.errors import Conflict, NotFound, Problem
 from headgate.kit.clock import now
 from headgate.kit.crash import crash_point
-from headgate.kit.db import Busy, is_full, is_out_of_reach
+from headgate.kit.db import is_full, passes
 from headgate.kit.log import get_logger
 from headgate.pipelines.steps import to_json
 from headgate.places.opening import open_endpoint
@@ -102,7 +102,7 @@ def _claim(call: Call, body: RunClaimIn, only: str | None = None) -> list[RunJob
 
 def _is_our_fault(error: Exception) -> bool:
     """Whether an error is nothing that passes, and nothing that the caller did."""
-    return not (isinstance(error, Problem | Busy) or is_out_of_reach(error) or is_full(error))
+    return not (isinstance(error, Problem) or passes(error))
 
 
 def _one_by_one(stages: Stages, body: RunClaimIn) -> list[RunJobOut]:

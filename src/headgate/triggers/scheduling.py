@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from sqlalchemy import Connection, delete, exists, or_, select, update
 
 from headgate.kit.clock import now
-from headgate.kit.db import Busy, Database, is_full, is_out_of_reach
+from headgate.kit.db import Database, passes
 from headgate.kit.log import get_logger
 from headgate.runs.models import trigger_fire_table, trigger_table
 from headgate.triggers import events, repository
@@ -117,7 +117,7 @@ class Firer:
         try:
             self._database.write(work)
         except Exception as error:
-            if isinstance(error, Busy | NotOurs) or is_out_of_reach(error) or is_full(error):
+            if isinstance(error, NotOurs) or passes(error):
                 raise
             if len(triggers) > 1:
                 for trigger in triggers:
