@@ -2,6 +2,7 @@
 
 import sqlite3
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -317,15 +318,19 @@ def test_a_schema_is_changed_by_who_looked_last(events: Lake) -> None:
     assert table.schema().schema_id == 0
 
 
+def _about_to_commit(lake: Lake) -> tuple[dict[str, Any], Path, set[Path]]:
+    """A commit of more rows to a new table, the folder of its metadata, and the files in that."""
+    lake.engine("Tess").create_table("raw.events", ROWS.schema).append(ROWS)
+    folder = lake.warehouse / "metadata" / lake.company.id("table", "raw.events")
+    return appending(lake.engine("Tess").load_table("raw.events"), MORE), folder, set(folder.iterdir())
+
+
 @pytest.mark.parametrize("part", ["the warehouse", "the database"])
 def test_a_full_disk_is_a_certain_no_and_leaves_nothing(
     served_on_sqlite: Lake, monkeypatch: pytest.MonkeyPatch, part: str
 ) -> None:
     """A 5xx would leave an engine in doubt, and what it wrote in place."""
-    lake, name = served_on_sqlite, "raw.events"
-    lake.engine("Tess").create_table(name, ROWS.schema).append(ROWS)
-    folder = lake.warehouse / "metadata" / lake.company.id("table", name)
-    body, before = appending(lake.engine("Tess").load_table(name), MORE), set(folder.iterdir())
+    lake, (body, folder, before) = served_on_sqlite, _about_to_commit(served_on_sqlite)
 
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
@@ -360,10 +365,7 @@ def test_a_log_without_room_for_its_index_leaves_a_commit_in_doubt(
     served_on_sqlite: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SQLite has written it by then: should all processes die now, it would come back, and need its files."""
-    lake, name = served_on_sqlite, "raw.events"
-    lake.engine("Tess").create_table(name, ROWS.schema).append(ROWS)
-    folder = lake.warehouse / "metadata" / lake.company.id("table", name)
-    body, before = appending(lake.engine("Tess").load_table(name), MORE), set(folder.iterdir())
+    lake, (body, folder, before) = served_on_sqlite, _about_to_commit(served_on_sqlite)
 
     def full(*_: Any, **__: Any) -> None:
         error = sqlite3.OperationalError("disk I/O error")
