@@ -25,6 +25,8 @@ from headgate.lakehouse import service as lakehouse
 
 LOADS = CapacityLimiter(16)
 """Threads for what is quick. Spark calls the catalog while others wait for Spark: neither may take all threads."""
+LISTS = CapacityLimiter(4)
+"""Threads for lists, which may be long: others wait for them without a thread, and loads go on."""
 COMMITS = CapacityLimiter(8)
 """Threads for commits, which read and write files."""
 
@@ -63,7 +65,7 @@ def catalog_configuration(stages: Stages) -> Response:
     audit=Audit.nothing,
     summary="List the tables of a namespace",
     staged=True,
-    limiter=LOADS,
+    limiter=LISTS,
 )
 def list_tables(
     stages: Stages,

@@ -1,4 +1,7 @@
-"""Lists of layers and tables: only what the caller may see, all at once or by page."""
+"""Lists of layers and tables: only what the caller may see, all at once or by page.
+
+The number of statements is the same for any number of names.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +12,7 @@ from headgate.catalog.names import Ident
 from headgate.edge.call import Call
 from headgate.kit.db import among, fetch, many
 from headgate.kit.paging import BadCursor, Cursor
-from headgate.resources.repository import Query, page
+from headgate.resources.repository import Query, names
 
 MAX_PAGE = 1_000
 MOST = 100_000
@@ -26,22 +29,35 @@ class Listed:
 
 def namespaces(call: Call, token: str | None, size: int | None) -> Listed:
     """The layers that the caller may see."""
-    rows, following = _page(call, "layer", "", token, size)
-    return Listed([[row.name] for row in rows], following)
+    ids, following = _page(call, "layer", "", token, size)
+    found = _names(call, "SELECT id, name FROM resources WHERE {chosen}", ids)
+    return Listed([[found[one]] for one in ids if one in found], following)
 
 
 def tables(call: Call, ident: Ident, token: str | None, size: int | None) -> Listed:
     """The tables of a layer that the caller may see and that have content; for a run, also its own."""
     layer = access.require_layer(call, "see", ident)
-    rows, following = _page(call, "table", f"{ident.layer_key}.", token, size)
-    names = {row.id: row.name.partition(".")[2] for row in rows}
-    shown = [names[one] for one in names if one in _with_content(call, list(names))]
+    ids, following = _page(call, "table", f"{ident.layer_key}.", token, size)
+    found = _names(call, _WRITTEN, ids)
+    shown = [found[one] for one in ids if one in found]
     if not token:
         shown = sorted({*shown, *_own(call, layer)})
     return Listed([{"namespace": [ident.layer_key], "name": name} for name in shown], following)
 
 
-def _page(call: Call, kind: str, prefix: str, token: str | None, size: int | None) -> tuple[list[Any], str | None]:
+_WRITTEN = "SELECT id, name FROM resources JOIN table_pointers ON table_id = id WHERE {chosen}"
+"""Tables that have content."""
+
+
+def _names(call: Call, statement: str, ids: list[str]) -> dict[str, str]:
+    """The names of those of these resources that a statement finds, by id."""
+    if not ids:
+        return {}
+    text = statement.format(chosen=among(call.connection, "id", "ids"))
+    return dict(fetch(call.connection, text, {"ids": many(call.connection, ids)}))
+
+
+def _page(call: Call, kind: str, prefix: str, token: str | None, size: int | None) -> tuple[list[str], str | None]:
     purpose = f"iceberg {kind} {prefix}"
     limit = MOST if token is None else min(size or MAX_PAGE, MAX_PAGE)
     try:
@@ -52,16 +68,8 @@ def _page(call: Call, kind: str, prefix: str, token: str | None, size: int | Non
     if not narrowing.permits_action("see", call.now):
         return [], None
     query = Query(call.caller.member, kind, call.now, prefix=prefix, limit=limit, after=after, narrowing=narrowing)
-    rows, following = page(call.connection, query)
-    return rows, following.encode(purpose) if following else None
-
-
-def _with_content(call: Call, ids: list[str]) -> set[str]:
-    """Of these tables, those that have a pointer."""
-    if not ids:
-        return set()
-    text = f"SELECT table_id FROM table_pointers WHERE {among(call.connection, 'table_id', 'ids')}"
-    return {row[0] for row in fetch(call.connection, text, {"ids": many(call.connection, ids)})}
+    rows, following = names(call.connection, query)
+    return [row[0] for row in rows], following.encode(purpose) if following else None
 
 
 def _own(call: Call, layer_id: str) -> set[str]:

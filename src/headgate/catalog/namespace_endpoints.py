@@ -5,7 +5,7 @@ from typing import Annotated, NoReturn
 from fastapi import Query, Request, Response
 
 from headgate.catalog import access, listing, namespaces
-from headgate.catalog.endpoints import LOADS, body_of, read_body
+from headgate.catalog.endpoints import LISTS, LOADS, body_of, read_body
 from headgate.catalog.errors import NoSuchView, NotSupported
 from headgate.catalog.names import from_json, namespace, table
 from headgate.catalog.responses import empty, json_response
@@ -24,7 +24,7 @@ _NO_VIEWS = SignedIn("is told that there are no views")
     audit=Audit.nothing,
     summary="List namespaces",
     staged=True,
-    limiter=LOADS,
+    limiter=LISTS,
 )
 def list_namespaces(
     stages: Stages,

@@ -93,17 +93,24 @@ def _keys(kind: str) -> tuple[str, str | None]:
 
 def page(connection: Connection, query: Query) -> tuple[list[Resource], Cursor | None]:
     """One page, and where the next begins."""
-    found = _from_index(connection, query) if query.uses_index else _from_rules(connection, query)
-    more = len(found) > query.limit
-    ids = [row[0] for row in found[: query.limit]]
-    last = found[query.limit - 1] if more else None
-    next_page = Cursor(_text(last[1]), last[0]) if last else None
-    rows = details(connection, query.member, ids, query.now, query.narrowing)
+    entries, next_page = names(connection, query)
+    rows = details(connection, query.member, [row[0] for row in entries], query.now, query.narrowing)
     if query.uses_index:
         # Statements may see different states; what this one says is the newest.
         listed_by = {BOOK.tables[kind].listed_by for kind in query.kinds}
         rows = [row for row in rows if not listed_by.isdisjoint(row.allowed)]
     return rows, next_page
+
+
+def names(connection: Connection, query: Query) -> tuple[Sequence[Any], Cursor | None]:
+    """One page of (id, sort value) without details, for long lists, and where the next begins. Ask it of one snapshot:
+    nothing is decided again for each row.
+    """
+    found = _from_index(connection, query) if query.uses_index else _from_rules(connection, query)
+    if len(found) <= query.limit:
+        return found, None
+    last = found[query.limit - 1]
+    return found[: query.limit], Cursor(_text(last[1]), last[0])
 
 
 def total(connection: Connection, query: Query) -> int:
