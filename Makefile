@@ -9,6 +9,8 @@ UV = $(shell command -v uv || echo $(BIN)/uv)
 # Spark uses more than one core in each of its tests; the others wait now and then.
 WORKERS ?= 3
 SPARK_WORKERS ?= 2
+# Sets and the like have another order each time; a failure tells the seed, with which they have the same one again.
+export PYTHONHASHSEED ?= $(shell echo $$RANDOM)
 
 .PHONY: help
 help: ## List the targets
@@ -40,11 +42,11 @@ test: sandbox jars postgres mariadb ## Run all tests, on SQLite and PostgreSQL, 
 
 .PHONY: test-without-spark test-on-spark test-alone
 test-without-spark:
-	$(BIN)/python tools/trial.py -n $(WORKERS) --dist loadgroup -m "not spark and not cluster"
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not spark and not cluster"
 test-on-spark:
-	$(BIN)/python tools/trial.py -n $(SPARK_WORKERS) --dist loadfile -m "spark and not alone"
+	$(BIN)/python -m pytest -n $(SPARK_WORKERS) --dist loadfile -m "spark and not alone"
 test-alone:
-	$(BIN)/python tools/trial.py -m alone
+	$(BIN)/python -m pytest -m alone
 
 .PHONY: lint
 lint: $(READY) ## Check format, lint, types, and that generated pages are fresh

@@ -14,6 +14,7 @@ from headgate.schema import METADATA
 from tests.support import java, mariadb, postgres, s3
 from tests.support.company import Company, company
 from tests.support.databases import Databases, on_sqlite
+from tests.support.failures import pytest_report_header, pytest_runtest_makereport  # noqa: F401 - hooks of pytest
 from tests.support.memory import waiting_for_no_disk, with_room
 from tests.support.order import FromBothEnds, arrange
 from tests.support.spark import SharedSpark
