@@ -2,6 +2,9 @@
 
 from typing import Any
 
+from pyspark.sql.connect.client.core import SparkConnectClient
+
+from headgate.engine.landing.work import land
 from headgate.engine.stepping import Step
 
 
@@ -13,3 +16,9 @@ def write_avro(arguments: dict[str, Any], step: Step) -> dict[str, Any]:
     more = step.spark.range(10, 12).selectExpr("id", "string(id) AS name", "named_struct('a', 1) AS extra")
     more.write.format("avro").save(f"{folder}/two")
     return {}
+
+
+def land_without_observed_metrics(arguments: dict[str, Any], step: Step) -> dict[str, Any]:
+    """Land as usual, but with the answers of a busy Connect server: they leave out observed metrics."""
+    SparkConnectClient._build_observed_metrics = lambda *_: iter(())  # type: ignore[method-assign]
+    return land(arguments, step)

@@ -186,6 +186,18 @@ def fill(source: Any, count: int, begin: int = 1) -> None:
     source.run(*zone, f"INSERT INTO shop.orders VALUES {rows}")
 
 
+def test_the_cursor_is_that_of_the_rows_read_and_not_of_older_rows_of_the_table(source: Any) -> None:
+    stream = {"read": "incremental", "write": "append", "cursor": "id"}
+    fill(source, 100)
+    assert source.land("shop.orders", **stream).state == {"cursor": "100", "type": "bigint"}
+    source.run("DELETE FROM shop.orders WHERE id > 60")
+    source.states = {}
+    found = source.land("shop.orders", **stream)
+    assert (found.rows_in, found.rows_out, found.state) == (60, 60, {"cursor": "60", "type": "bigint"})
+    found = source.land("shop.orders", full_refresh=True, **stream)
+    assert (found.rows_in, found.rows_out, found.state) == (60, 60, {"cursor": "60", "type": "bigint"})
+
+
 @pytest.mark.parametrize("column", ["id", "at", "day"])
 def test_it_is_read_in_parts(source: Any, column: str) -> None:
     fill(source, 1000)

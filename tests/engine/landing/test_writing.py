@@ -136,6 +136,22 @@ def test_a_cursor_keeps_what_was_read_before_apart(files: Files) -> None:
     assert found.state == {"cursor": "2026-01-03T00:00:00.000000Z", "type": "timestamp"}
 
 
+def test_rows_are_counted_when_spark_does_not_report_its_observation(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(land, "FUNCTION", "tests.engine.landing.functions:land_without_observed_metrics")
+    stream: dict[str, Any] = {"read": "incremental", "write": "append", "cursor": "id"}
+    files.put("a.csv", "id,at\n1,2026-01-01\n7,2026-01-02\n")
+    files.land("*.csv", **stream)
+    files.put("b.csv", "id,at\n8,2026-01-03\n9,never\n")
+    found = files.land("*.csv", full_refresh=True, **stream)
+    assert "did not report the row counts" in files.log
+    assert (found.rows_in, found.rows_out, found.rejected) == (4, 3, 1)
+    assert found.state == {"cursor": "9", "type": "bigint"}
+    assert files.values("id") == [(1,), (7,), (8,)]
+    assert files.rejected()[0]["reason"] == "at: never is no date"
+
+
 def test_files_are_landed_once_each_without_a_cursor(files: Files) -> None:
     stream: dict[str, Any] = {"read": "incremental", "write": "append"}
     files.put("a.csv", "id\n1\n")

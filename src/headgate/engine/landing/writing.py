@@ -71,7 +71,7 @@ class Writer:
         """Write conformed rows: in place of the table's, or by the stream's own way."""
         self._prepare()
         merges = self.stream.write == "merge" and not replaces
-        if self.plan.keys or since is not None or (can_fail(rows) and not self.plan.read.again):
+        if self.plan.keys or since is not None or not self._counts_afterwards(rows, replaces=replaces):
             self.step.log("Reading all rows, and keeping them aside")
             rows = rows.localCheckpoint()
             told = rows.agg(*self._metrics()).collect()[0].asDict()
@@ -132,17 +132,40 @@ class Writer:
         found = rows.filter(f.col(FAULT).isNull()) if can_fail(rows) else rows
         return found.select(*[quoted(one.name) for one in self.plan.cells])
 
+    def _counts_afterwards(self, rows: "DataFrame", *, replaces: bool) -> bool:
+        """Whether rows can be counted after they were written: read again, or told by the commit and the table."""
+        if can_fail(rows):
+            return self.plan.read.again
+        return self.plan.cursor is None or replaces or not self.target.has_rows
+
     def _in_one_go(self, rows: "DataFrame", *, replaces: bool) -> dict[str, Any]:
-        """Write rows as they come, and count them on the way; where nothing else is asked, the commit tells."""
+        """Write rows as they come, and count them: on the way if some may be rejected, else from what was written."""
+        self.step.log(f"{'Replacing the rows of' if replaces else 'Appending to'} {self.table}")
+        if can_fail(rows):
+            return self._observed(rows, replaces=replaces)
+        self._put(self._good(rows), replaces=replaces)
+        return {_SEEN: self._added()[0], _BAD: 0, _HIGHEST: self._highest_written()}
+
+    def _observed(self, rows: "DataFrame", *, replaces: bool) -> dict[str, Any]:
         from pyspark.sql import Observation
 
-        self.step.log(f"{'Replacing the rows of' if replaces else 'Appending to'} {self.table}")
-        if not can_fail(rows) and self.plan.cursor is None:
-            self._put(self._good(rows), replaces=replaces)
-            return {_SEEN: self._added()[0], _BAD: 0}
-        seen = Observation("rows")
-        self._put(self._good(rows.observe(seen, *self._metrics())), replaces=replaces)
-        return {_HIGHEST: None, **seen.get}
+        observation = Observation("rows")
+        self._put(self._good(rows.observe(observation, *self._metrics())), replaces=replaces)
+        counted = observation.get
+        if not {_SEEN, _BAD} <= counted.keys():
+            # A Connect server waits 100 ms for an observation after the write; then it answers without the metrics.
+            self.step.log("Spark did not report the row counts in time; reading the source again to count")
+            counted = rows.agg(*self._metrics()).collect()[0].asDict()
+        return {_HIGHEST: None, **counted}
+
+    def _highest_written(self) -> Any:
+        """The highest value of the cursor in the table, which has the rows of this write alone."""
+        from pyspark.sql import functions as f
+
+        if self.plan.cursor is None or self.plan.cursor_kind is None:
+            return None
+        highest = state.highest(f.col(quoted(self.plan.cursor)), self.plan.cursor_kind)
+        return self.step.spark.table(self.table).agg(highest).collect()[0][0]
 
     def _put(self, rows: "DataFrame", *, replaces: bool) -> None:
         from pyspark.sql import functions as f
