@@ -12,7 +12,7 @@ from headgate.catalog import committing
 from headgate.errors import DiskFull
 from headgate.kit.db import Database
 from headgate.schema import METADATA
-from tests.catalog.support import MORE, ROWS, Lake, appending, error_of, lake, pending, table_path, together, update_of
+from tests.catalog.support import MORE, ROWS, Lake, appending, error_of, lake, pending, table_path, together
 from tests.support.company import Api
 
 EVENTS = table_path("events")
@@ -300,22 +300,6 @@ def test_commits_do_not_stop_loads(tmp_path: Any, monkeypatch: pytest.MonkeyPatc
             release.set()
             for thread in threads:
                 thread.join()
-
-
-def test_a_schema_is_changed_by_who_looked_last(events: Lake) -> None:
-    """A schema made from an old look, under an id that is taken by now, is a conflict and not an error."""
-    table = events.engine("Tess").load_table("raw.events")
-    schema = {
-        "type": "struct",
-        "schema-id": 0,
-        "fields": [{"id": 1, "name": "renamed", "required": False, "type": "long"}],
-    }
-    body = {"updates": [{"action": "add-schema", "schema": schema}, {"action": "set-current-schema", "schema-id": -1}]}
-    assert error_of(events.api("Tess").post(EVENTS, body)) == (409, "CommitFailedException")
-    update_of(body, "add-schema")["schema"]["schema-id"] = 5
-    assert events.api("Tess").post(EVENTS, body).status_code == 200
-    assert events.engine("Tess").load_table("raw.events").schema().schema_id == 5
-    assert table.schema().schema_id == 0
 
 
 def _about_to_commit(lake: Lake) -> tuple[dict[str, Any], Path, set[Path]]:

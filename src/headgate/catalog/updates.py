@@ -27,6 +27,8 @@ CLOCK_SLACK_MS = 10 * 60 * 1000
 MAIN = "main"
 _REF = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _LAST = -1
+_PART_FIELDS = {"schema": ("schema_", "schema_id"), "order": ("sort_order", "order_id")}
+"""The field of an update that holds the part, and the field of the part that holds its id."""
 
 
 class Editor:
@@ -44,6 +46,8 @@ class Editor:
         self.snapshots = {one.snapshot_id for one in base.snapshots}
         self.sequence = base.last_sequence_number
         self.last: dict[str, int | None] = {"schema": None, "spec": None, "order": None}
+        self.ids: dict[str, dict[int, int]] = {"schema": {}, "spec": {}, "order": {}}
+        """The ids that this commit gives to the parts that it adds, and those that they get."""
         self.added: list[Any] = []
 
     def checked(self, updates: tuple[Any, ...]) -> list[Any]:
@@ -106,18 +110,29 @@ class Editor:
         return self._part("order", self.orders, order.order_id, order, same, update)
 
     def _part(self, what: str, known: dict[int, Any], number: int, part: Any, same: int | None, update: Any) -> Any:
-        """A part that is there is not added again; one under an id that another has was made from an old look."""
+        """Add a part once. If another commit took its id, it gets the next one, as in Iceberg's own catalogs.
+
+        A spec does not: the manifests that its client wrote name it by its id.
+        """
+        taken = number in known
+        if same is None and taken and what == "spec":
+            raise CommitFailed(f"The partition spec id {number} was taken by another commit; load the table again")
+        final = max(known) + 1 if taken else number
+        chosen = final if same is None else same
+        self.last[what] = self.ids[what][number] = chosen
         if same is not None:
-            self.last[what] = same
             return None
-        if number in known:
-            raise CommitFailed(f"Another {what} has the id {number} by now; load the table again")
-        known[number] = part
-        self.last[what] = number
+        if chosen > MAX_ID:
+            raise NotValid(f"The table has no {what} id left: {MAX_ID} is in use")
+        if chosen != number:
+            field, name = _PART_FIELDS[what]
+            part = part.model_copy(update={name: chosen})
+            update = update.model_copy(update={field: part})
+        known[chosen] = part
         return update
 
     def _chosen(self, what: str, known: dict[int, Any], number: int) -> int:
-        chosen = self.last[what] if number == _LAST else number
+        chosen = self.last[what] if number == _LAST else self.ids[what].get(number, number)
         if chosen is None or chosen not in known:
             raise NotValid(f"There is no {what} {number}" if number != _LAST else f"No {what} was added")
         return chosen
@@ -146,25 +161,29 @@ class Editor:
             raise NotValid("Row lineage belongs to format version 3, which is not supported")
         if snapshot.snapshot_id in self.snapshots:
             raise NotValid(f"There is a snapshot {snapshot.snapshot_id} already")
-        if snapshot.schema_id is not None and snapshot.schema_id not in self.schemas:
-            raise NotValid(f"There is no schema {snapshot.schema_id}")
+        if snapshot.schema_id is not None:
+            schema = self._chosen("schema", self.schemas, snapshot.schema_id)
+            snapshot = snapshot.model_copy(update={"schema_id": schema})
         parent = snapshot.parent_snapshot_id
         if parent is not None and parent not in self.snapshots:
             raise CommitFailed(f"The parent snapshot {parent} is not there any more; load the table again")
         self._check_order(snapshot)
         self.snapshots.add(snapshot.snapshot_id)
         self.added.append(snapshot)
-        return update
+        return update.model_copy(update={"snapshot": snapshot})
 
     def _check_order(self, snapshot: Any) -> None:
+        """Check the sequence number. Without a parent it may be an old one: a CREATE OR REPLACE that met another commit
+        takes no part in the history before it.
+        """
         number = snapshot.sequence_number or 0
-        if number <= self.sequence:
+        if number <= self.sequence and snapshot.parent_snapshot_id is not None:
             raise CommitFailed(
                 f"Cannot add snapshot with sequence number {number} older than last sequence number {self.sequence}"
             )
-        if number != self.sequence + 1:
+        if not 0 < number <= self.sequence + 1:
             raise NotValid(f"The next sequence number is {self.sequence + 1}, not {number}")
-        self.sequence = number
+        self.sequence = max(self.sequence, number)
         if snapshot.timestamp_ms > self.now_ms + CLOCK_SLACK_MS:
             raise NotValid("Invalid snapshot timestamp: it lies in the future; set this machine's clock")
         if self.base.snapshots and snapshot.timestamp_ms < self.base.last_updated_ms - CLOCK_SLACK_MS:
@@ -296,7 +315,10 @@ def apply(base: Any, updates: list[Any], previous: str | None) -> Any:
     from pyiceberg.table.update import update_table_metadata
 
     try:
-        return update_table_metadata(base, tuple(updates), enforce_validation=True, metadata_location=previous)
+        after = update_table_metadata(base, tuple(updates), enforce_validation=True, metadata_location=previous)
+        # A snapshot without a parent may have an old number; the table's never goes back.
+        numbers = (base.last_sequence_number, *(one.sequence_number or 0 for one in after.snapshots))
+        return after.model_copy(update={"last_sequence_number": max(numbers)})
     except StopIteration:
         raise Malformed("A new table needs a schema, a partition spec and a sort order, each of them chosen") from None
     except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError, ValidationError) as error:

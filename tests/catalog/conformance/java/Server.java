@@ -1,0 +1,50 @@
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.iceberg.catalog.Namespace;
+import org.apache.iceberg.catalog.TableIdentifier;
+import org.apache.iceberg.rest.RESTCatalog;
+
+/** The Headgate server that the properties headgate.uri and headgate.token name, and the catalogs that tests open on it. */
+final class Server implements AutoCloseable {
+
+  private final List<RESTCatalog> open = new ArrayList<>();
+  private RESTCatalog catalog;
+
+  RESTCatalog catalog() {
+    if (catalog == null) {
+      catalog = connect("headgate", Map.of());
+    }
+    return catalog;
+  }
+
+  RESTCatalog connect(String name, Map<String, String> properties) {
+    Map<String, String> all = new HashMap<>();
+    all.put("uri", System.getProperty("headgate.uri"));
+    all.put("token", System.getProperty("headgate.token"));
+    all.put("io-impl", LocalFiles.class.getName());
+    all.putAll(properties);
+    RESTCatalog made = new RESTCatalog();
+    made.initialize(name, all);
+    open.add(made);
+    return made;
+  }
+
+  /** Drop everything that an earlier test left. */
+  void empty() {
+    for (Namespace namespace : catalog().listNamespaces()) {
+      for (TableIdentifier table : catalog().listTables(namespace)) {
+        catalog().dropTable(table);
+      }
+      catalog().dropNamespace(namespace);
+    }
+  }
+
+  @Override
+  public void close() throws Exception {
+    for (RESTCatalog one : open) {
+      one.close();
+    }
+  }
+}
