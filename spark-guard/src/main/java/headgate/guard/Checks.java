@@ -182,6 +182,7 @@ final class Checks {
         inside(() -> {
           if (one.isInternal()) throw new Refused("a function of Spark's own workings", "use built-in functions");
           names.function(one.nameParts());
+          Schemas.check(one);
         }));
     on(UnresolvedGenerator.class, one -> {
       names.function(one.name().nameParts());

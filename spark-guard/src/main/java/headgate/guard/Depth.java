@@ -1,93 +1,144 @@
 package headgate.guard;
 
-import java.util.Locale;
 import java.util.Set;
+import org.antlr.v4.runtime.CharStream;
+import org.antlr.v4.runtime.CharStreams;
+import org.antlr.v4.runtime.Lexer;
+import org.antlr.v4.runtime.Token;
+import org.apache.spark.sql.catalyst.parser.SqlBaseLexer;
+import org.apache.spark.sql.catalyst.parser.UpperCaseCharStream;
 
 /**
- * How deep a statement is nested, by its text alone. Spark's parser takes minutes for a few thousand brackets, cannot be
- * interrupted meanwhile, and what it gives may take all memory; so what is that deep is refused before.
+ * How deep a statement is nested, counted over the tokens of Spark's own lexer. Spark's parser takes minutes for a few
+ * thousand brackets, cannot be interrupted meanwhile, and what it gives may take all memory; so a deep statement is
+ * refused before it is parsed. A lexer of our own would disagree with Spark's on what a comment, a string or a hint is.
  */
-final class Depth {
+public final class Depth {
 
   private static final int MOST = 200;
   private static final int MOST_COMMENTS = 10;
-  private static final Set<String> TYPES = Set.of("ARRAY", "MAP", "STRUCT");
-  private static final Set<String> PREFIXES = Set.of("NOT", "EXPLAIN", "-", "+", "~", "!");
+  private static final int MOST_CHARACTERS = 1_000_000;
 
-  private final String text;
-  private int at;
+  private static final Set<Integer> TYPES = Set.of(SqlBaseLexer.ARRAY, SqlBaseLexer.MAP, SqlBaseLexer.STRUCT);
+
+  /** Operators that stand before what they apply to. Each one in a row is a level. */
+  private static final Set<Integer> PREFIXES =
+      Set.of(
+          SqlBaseLexer.NOT, SqlBaseLexer.BANG, SqlBaseLexer.MINUS, SqlBaseLexer.PLUS, SqlBaseLexer.TILDE, SqlBaseLexer.EXPLAIN);
+
+  /** After these an END is a column's name, since an expression must follow: `CASE end WHEN 1 THEN end END`. */
+  private static final Set<Integer> BEFORE_EXPRESSION =
+      Set.of(
+          SqlBaseLexer.CASE, SqlBaseLexer.WHEN, SqlBaseLexer.THEN, SqlBaseLexer.ELSE, SqlBaseLexer.AND, SqlBaseLexer.OR,
+          SqlBaseLexer.NOT, SqlBaseLexer.BANG, SqlBaseLexer.EQ, SqlBaseLexer.NSEQ, SqlBaseLexer.NEQ, SqlBaseLexer.NEQJ,
+          SqlBaseLexer.LT, SqlBaseLexer.LTE, SqlBaseLexer.GT, SqlBaseLexer.GTE, SqlBaseLexer.SHIFT_LEFT,
+          SqlBaseLexer.SHIFT_RIGHT, SqlBaseLexer.SHIFT_RIGHT_UNSIGNED, SqlBaseLexer.PLUS, SqlBaseLexer.MINUS,
+          SqlBaseLexer.ASTERISK, SqlBaseLexer.SLASH, SqlBaseLexer.PERCENT, SqlBaseLexer.TILDE, SqlBaseLexer.AMPERSAND,
+          SqlBaseLexer.PIPE, SqlBaseLexer.CONCAT_PIPE, SqlBaseLexer.HAT, SqlBaseLexer.COLON, SqlBaseLexer.DOUBLE_COLON,
+          SqlBaseLexer.DOT, SqlBaseLexer.ARROW, SqlBaseLexer.DIV, SqlBaseLexer.BETWEEN, SqlBaseLexer.LIKE,
+          SqlBaseLexer.ILIKE, SqlBaseLexer.RLIKE, SqlBaseLexer.FROM, SqlBaseLexer.COLLATE, SqlBaseLexer.INTERVAL,
+          SqlBaseLexer.COMMA, SqlBaseLexer.OVER);
+
+  private final CharStream text;
+  private final Lexer lexer;
+
+  /** What is open between the brackets of each level: CASE, and the arrows of lambdas. Closing a bracket closes it too. */
+  private final int[] cases = new int[MOST + 2];
+
+  private final int[] arrows = new int[MOST + 2];
   private int brackets;
-  private int cases;
+  private int inBrackets;
   private int types;
   private int prefixes;
-  private String last = "";
+  private int most;
+  private int last = Token.INVALID_TYPE;
 
-  private Depth(String text) {
-    this.text = text;
+  private Depth(String sql) {
+    if (sql.length() > MOST_CHARACTERS) {
+      throw new Refused("a statement of more than " + MOST_CHARACTERS + " characters", "write it in parts");
+    }
+    text = new UpperCaseCharStream(CharStreams.fromString(sql));
+    lexer = new SqlBaseLexer(text);
+    lexer.removeErrorListeners();
   }
 
-  static void check(String text) {
-    Depth depth = new Depth(text);
-    while (depth.at < text.length()) depth.step();
+  /** Refuses a statement that Spark's parser must not see. */
+  static void statement(String sql) {
+    Depth depth = new Depth(sql);
+    depth.step();
+    // Scripts nest without a bracket, and are refused whatever is in them.
+    if (depth.last == SqlBaseLexer.BEGIN) throw Refused.because(Lists.SCRIPT);
+    depth.finish();
   }
 
+  /** How deep a text is nested; {@link Refused} if that is too deep. */
+  public static int of(String sql) {
+    return new Depth(sql).finish();
+  }
+
+  private int finish() {
+    while (last != Token.EOF) step();
+    return most;
+  }
+
+  /** To the next token that is neither a comment nor a space. */
   private void step() {
-    char here = text.charAt(at);
-    if (Character.isWhitespace(here)) at++;
-    else if (text.startsWith("--", at)) at = after("\n", at + 2);
-    else if (text.startsWith("/*", at)) comment();
-    else if (here == '\'' || here == '"' || here == '`') quoted(here);
-    else if (Character.isLetterOrDigit(here) || here == '_') word();
-    else symbol(here);
-  }
-
-  private void symbol(char here) {
-    at++;
-    if (here == '(' || here == '[' || here == '{') brackets++;
-    else if (here == ')' || here == ']' || here == '}') brackets--;
-    else if (here == '<' && TYPES.contains(last)) types++;
-    else if (here == '>' && types > 0) types--;
-    token(String.valueOf(here));
-  }
-
-  private void word() {
-    int start = at;
-    while (at < text.length() && (Character.isLetterOrDigit(text.charAt(at)) || text.charAt(at) == '_')) at++;
-    String word = text.substring(start, at).toUpperCase(Locale.ROOT);
-    if (word.equals("CASE")) cases++;
-    else if (word.equals("END") && cases > 0) cases--;
-    token(word);
-  }
-
-  private void quoted(char quote) {
-    at++;
-    while (at < text.length() && text.charAt(at) != quote) at += text.charAt(at) == '\\' && quote != '`' ? 2 : 1;
-    at++;
-    token("");
-  }
-
-  /** Comments hold comments; one that does not end ends with the text. */
-  private void comment() {
-    int open = 0;
+    Token token;
     do {
-      if (text.startsWith("/*", at)) open++;
-      else if (text.startsWith("*/", at)) open--;
-      else at--;
-      at += 2;
-      if (open > MOST_COMMENTS) throw new Refused("comments inside comments", "close them one by one");
-    } while (open > 0 && at < text.length());
+      if (opens(1)) comment();
+      token = lexer.nextToken();
+    } while (token.getChannel() != Token.DEFAULT_CHANNEL);
+    boolean isName = last == SqlBaseLexer.DOT && Character.isLetter(token.getText().charAt(0));
+    int type = isName ? SqlBaseLexer.IDENTIFIER : token.getType();
+    count(type);
+    last = type;
+    prefixes = PREFIXES.contains(last) ? prefixes + 1 : 0;
+    int depth = brackets + inBrackets + types + prefixes;
+    if (depth > MOST) throw new Refused("a statement that is nested more than " + MOST + " deep", "write it in parts");
+    most = Math.max(most, depth);
   }
 
-  private void token(String token) {
-    last = token;
-    prefixes = PREFIXES.contains(token) ? prefixes + 1 : 0;
-    if (brackets > MOST || cases > MOST || types > MOST || prefixes > MOST) {
-      throw new Refused("a statement that is nested more than " + MOST + " deep", "write it in parts");
+  private void count(int type) {
+    switch (type) {
+      case SqlBaseLexer.LEFT_PAREN, SqlBaseLexer.LEFT_BRACKET -> brackets++;
+      case SqlBaseLexer.RIGHT_PAREN, SqlBaseLexer.RIGHT_BRACKET -> close();
+      case SqlBaseLexer.CASE -> add(cases, 1);
+      case SqlBaseLexer.END -> add(cases, cases[brackets] == 0 || BEFORE_EXPRESSION.contains(last) ? 0 : -1);
+      case SqlBaseLexer.ARROW -> add(arrows, 1);
+      case SqlBaseLexer.COMMA -> add(arrows, -arrows[brackets]);
+      case SqlBaseLexer.LT -> types += TYPES.contains(last) ? 1 : 0;
+      case SqlBaseLexer.GT -> types -= types > 0 ? 1 : 0;
+      default -> {}
     }
   }
 
-  private int after(String end, int from) {
-    int found = text.indexOf(end, from);
-    return found < 0 ? text.length() : found + end.length();
+  private void add(int[] open, int more) {
+    open[brackets] += more;
+    inBrackets += more;
+  }
+
+  private void close() {
+    if (brackets == 0) return;
+    add(cases, -cases[brackets]);
+    add(arrows, -arrows[brackets]);
+    brackets--;
+  }
+
+  /** The lexer itself takes long for comments in comments: whether one is too deep is seen before it gets there. */
+  private void comment() {
+    int open = 0;
+    int at = 1;
+    do {
+      if (opens(at)) open++;
+      else if (text.LA(at) == '*' && text.LA(at + 1) == '/') open--;
+      else at--;
+      at += 2;
+      if (open > MOST_COMMENTS) throw new Refused("comments inside comments", "close them one by one");
+    } while (open > 0 && text.LA(at) != CharStream.EOF);
+  }
+
+  /** A hint is no comment: what it holds is SQL. */
+  private boolean opens(int at) {
+    return text.LA(at) == '/' && text.LA(at + 1) == '*' && text.LA(at + 2) != '+';
   }
 }

@@ -26,25 +26,25 @@ final class GuardParser implements ParserInterface {
 
   @Override
   public LogicalPlan parsePlan(String text) throws ParseException {
-    Depth.check(text);
+    Depth.statement(text);
     return checked(delegate.parsePlan(text));
   }
 
   @Override
   public LogicalPlan parsePlanWithParameters(String text, ParameterContext parameters) throws ParseException {
-    Depth.check(text);
+    Depth.statement(text);
     return checked(delegate.parsePlanWithParameters(text, parameters));
   }
 
   @Override
   public LogicalPlan parseQuery(String text) throws ParseException {
-    Depth.check(text);
+    Depth.statement(text);
     return checked(delegate.parseQuery(text));
   }
 
   @Override
   public Expression parseExpression(String text) throws ParseException {
-    Depth.check(text);
+    Depth.of(text);
     Expression found = delegate.parseExpression(text);
     check(found);
     return found;
@@ -52,31 +52,37 @@ final class GuardParser implements ParserInterface {
 
   @Override
   public TableIdentifier parseTableIdentifier(String text) throws ParseException {
+    Depth.of(text);
     return delegate.parseTableIdentifier(text);
   }
 
   @Override
   public FunctionIdentifier parseFunctionIdentifier(String text) throws ParseException {
+    Depth.of(text);
     return delegate.parseFunctionIdentifier(text);
   }
 
   @Override
   public Seq<String> parseMultipartIdentifier(String text) throws ParseException {
+    Depth.of(text);
     return delegate.parseMultipartIdentifier(text);
   }
 
   @Override
   public StructType parseTableSchema(String text) throws ParseException {
+    Depth.of(text);
     return delegate.parseTableSchema(text);
   }
 
   @Override
   public StructType parseRoutineParam(String text) throws ParseException {
+    Depth.of(text);
     return delegate.parseRoutineParam(text);
   }
 
   @Override
   public DataType parseDataType(String text) throws ParseException {
+    Depth.of(text);
     return delegate.parseDataType(text);
   }
 

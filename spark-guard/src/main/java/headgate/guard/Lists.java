@@ -54,6 +54,9 @@ final class Lists {
     }
   }
 
+  /** Words for a script, which is refused before it is parsed. */
+  static final String SCRIPT = WORDS.get(full("catalyst.plans.logical.CompoundBody"));
+
   /** Every class that a list names, allowed or refused. */
   static final Set<String> REVIEWED = reviewed();
 
