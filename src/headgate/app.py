@@ -8,6 +8,7 @@ from fastapi import FastAPI
 from headgate import __version__
 from headgate.audit import endpoints as audit
 from headgate.audit.events import record
+from headgate.audit.marks import sign_events
 from headgate.catalog import endpoints as catalog
 from headgate.catalog import namespace_endpoints as namespaces
 from headgate.catalog import oauth
@@ -112,6 +113,7 @@ ROUTERS = (
 def create_app(settings: Settings, database: Database | None = None) -> FastAPI:
     """The application for these settings."""
     found = database or Database(settings.database_url, pool_size=settings.database.pool_size)
+    sign_events(found, lambda: key_file(settings).key("audit"))
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

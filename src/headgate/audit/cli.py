@@ -1,12 +1,19 @@
 """`headgate audit`: read the audit log, and verify that nothing in it was changed, removed or cut."""
 
-from dataclasses import replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from headgate.cli.output import FAILED, Json, print_json, told
 from headgate.cli.pages import Cursor, print_page
+
+if TYPE_CHECKING:
+    from headgate.audit.heads import Head, HeadFile
+    from headgate.audit.verifying import Verdict
+    from headgate.config import Settings
+    from headgate.kit.db import Database
+
+_LONGEST = 500
 
 app = typer.Typer(help="The audit log.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -31,40 +38,92 @@ def list_events(
     print_page(found, columns, ([row[column] for column in columns] for row in rows), as_json=as_json)
 
 
+Anchors = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--anchor", help="An anchor that an earlier verification printed, and you kept elsewhere; repeatable."
+    ),
+]
+
+
 @app.command()
 @told
-def verify(as_json: Json = False) -> None:
-    """Walk the whole chain of seals; exit 1 if anything was changed, removed or cut.
+def verify(anchors: Anchors = None, as_json: Json = False) -> None:
+    """Walk the whole chain of seals; exit 1 if anything was changed, removed, cut, or added by somebody else.
 
     It reads this machine's own installation, whatever server other commands talk to.
     """
-    from headgate.audit.sealing import HeadFile
-    from headgate.audit.sealing import verify as walk
+    from headgate.audit.verifying import anchor
     from headgate.cli.local import installation
-    from headgate.supervisor.preflight import key_file
-    from headgate.supervisor.scheduler import HEAD_FILE
+    from headgate.errors import Invalid
 
+    try:
+        known = tuple(anchor(one) for one in anchors or ())
+    except ValueError as error:
+        raise Invalid(f"--anchor: {error}") from None
     with installation() as (settings, database):
-        key = key_file(settings).known("audit")
-        head_file = settings.data_dir / HEAD_FILE
-        faults: list[str] = []
-        try:
-            head = HeadFile(head_file, key).read()
-        except ValueError as error:
-            faults.append(str(error))
-            head = None
-        with database.read() as connection:
-            verdict = walk(connection, key, head)
-    if faults:
-        verdict = replace(verdict, faults=tuple(one for one in verdict.faults if "is missing; a cut" not in one))
-    faults += verdict.faults
+        verdict = _verdict(settings, database, known)
     if as_json:
-        print_json({"sealed": verdict.sealed, "unsealed": verdict.unsealed, "faults": faults})
+        told_anchor = verdict.end.anchor if verdict.sealed else None
+        numbers = {"sealed": verdict.sealed, "unsealed": verdict.unsealed, "anchor": told_anchor}
+        print_json({**numbers, "faults": verdict.faults})
     else:
-        for fault in faults:
+        for fault in verdict.faults:
             print(f"FAULT: {fault}")
-        state = "NOT intact" if faults else "intact"
+        state = "NOT intact" if verdict.faults else "intact"
         events = "1 event" if verdict.sealed == 1 else f"{verdict.sealed} events"
         print(f"{events} sealed, {verdict.unsealed} waiting to be: the log is {state}.")
-    if faults:
+        if verdict.sealed and not verdict.faults:
+            print(f"Anchor, to be kept on another machine: {verdict.end.anchor}")
+    if verdict.faults:
         raise typer.Exit(FAILED)
+
+
+@app.command()
+@told
+def acknowledge(reason: Annotated[str, typer.Option(prompt="The reason", help="Why, for the log.")]) -> None:
+    """Record that you know why the log is broken, such as a backup that was restored; verify then reports new faults.
+
+    What is changed or missing inside the chain stays a fault. It works on this machine's own installation.
+    """
+    from headgate.audit.sealing import acknowledge as note
+    from headgate.cli.local import installation
+    from headgate.errors import Invalid
+
+    if not reason.strip() or len(reason) > _LONGEST:
+        raise Invalid(f"--reason: write why, in 1 to {_LONGEST} characters")
+    with installation() as (settings, database):
+        verdict = _verdict(settings, database)
+        if not verdict.faults:
+            print("The log is intact; there is nothing to acknowledge.")
+            return
+        note(database, _head_file(settings), reason.strip(), verdict.faults)
+        verdict = _verdict(settings, database)
+    for fault in verdict.faults:
+        print(f"FAULT: {fault}")
+    print("Acknowledged; the log records it." if not verdict.faults else "These faults remain.")
+    if verdict.faults:
+        raise typer.Exit(FAILED)
+
+
+def _head_file(settings: "Settings") -> "HeadFile":
+    from headgate.audit.heads import HEAD_FILE, HeadFile
+    from headgate.supervisor.preflight import key_file
+
+    return HeadFile(settings.data_dir / HEAD_FILE, key_file(settings).known("audit"))
+
+
+def _verdict(settings: "Settings", database: "Database", anchors: "tuple[Head, ...]" = ()) -> "Verdict":
+    from headgate.audit.heads import SEALED
+    from headgate.audit.verifying import Outside
+    from headgate.audit.verifying import verify as walk
+    from headgate.supervisor.preflight import key_file
+
+    keys, kept, fault = key_file(settings), None, None
+    try:
+        # Before the database: what is sealed meanwhile is no fault.
+        kept = _head_file(settings).read()
+    except ValueError as error:
+        fault = str(error)
+    with database.read() as connection:
+        return walk(connection, keys.known("audit"), Outside(kept, fault, keys.has(SEALED), anchors))

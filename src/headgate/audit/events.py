@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, String, insert
 
+from headgate.audit.marks import mark
 from headgate.audit.models import audit_event_table
 
 CHANGED = "access.changed"
@@ -54,5 +55,7 @@ def _stored(event: Event) -> dict[str, Any]:
 def record(connection: Connection, events: Iterable[Event]) -> None:
     """Add events to the log, in this transaction."""
     rows = [_stored(event) for event in events]
+    for row in rows:
+        row["mark"] = mark(connection, row)
     if rows:
         connection.execute(insert(audit_event_table), rows)

@@ -20,6 +20,7 @@ audit_event_table = Table(
     Column("via", JSON, nullable=False),
     Column("before", JSON),
     Column("after", JSON),
+    Column("mark", text_type(80)),
     Column("seal_number", BigInteger),
     Column("seal", text_type(64)),
     Index("uq_audit_events_seal_number", "seal_number", unique=True),
@@ -29,4 +30,4 @@ audit_event_table = Table(
     Index("ix_audit_events_token_id", "token_id", "at"),
     sqlite_autoincrement=True,
 )
-"""Something that was decided or changed. `seal` chains it to the row sealed before it."""
+"""Something decided or changed. `mark` shows that we wrote it; `seal` chains it to the row sealed before it."""

@@ -1,55 +1,44 @@
 """Seals: each event is chained to the one before by an HMAC under a key that the database does not hold.
 
 One sealer at a time numbers the events that are not sealed yet and seals them; then it writes the head of the chain to
-a file outside the database. Whoever changes, removes or cuts rows would need the key and that file as well.
+a file outside the database. Whoever changes, removes or cuts rows would need the key and that file as well. An event
+without the mark of this installation is not sealed: it is put in quarantine, and stays there for whoever investigates.
 """
 
 import hashlib
 import hmac
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection, select, update
+from sqlalchemy.engine import RowMapping
 
+from headgate.audit.events import Event, record
+from headgate.audit.heads import EMPTY, SEALED, Break, Head, HeadFile, Kept, broken
+from headgate.audit.marks import FIELDS, is_marked, mark_key
 from headgate.audit.models import audit_event_table
-from headgate.kit.clock import iso
-from headgate.kit.keys import write_atomically
+from headgate.kit.clock import iso, now
+from headgate.kit.db import Database
+from headgate.kit.keys import KeyFile
+from headgate.kit.log import get_logger
 
-GENESIS = "0" * 64
 BATCH = 1000
+QUARANTINED = "quarantined"
+"""In place of a seal, for an event that this installation did not write."""
+FORGED, BROKEN, ACKNOWLEDGED = "audit.quarantined", "audit.broken", "audit.acknowledged"
 
 _events = audit_event_table
-_SEALED_FIELDS = (
-    "id",
-    "at",
-    "event",
-    "actor_id",
-    "token_id",
-    "request_id",
-    "action",
-    "kind",
-    "resource_id",
-    "allowed",
-    "via",
-    "before",
-    "after",
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """The end of the chain: the number of the last seal, and the seal."""
-
-    number: int
-    seal: str
+_PENDING = (_events.c.seal_number.is_(None), _events.c.seal.is_(None))
+_log = get_logger("headgate.audit")
 
 
 def seal_of(key: bytes, number: int, before: str, row: Any) -> str:
     """The seal of one event, after the seal before it."""
-    values = [iso(row[name]) if name == "at" else row[name] for name in _SEALED_FIELDS]
+    values = [iso(row[name]) if name == "at" else row[name] for name in ("id", *FIELDS)]
+    if row["mark"] is not None:
+        values.append(row["mark"])
     text = json.dumps([number, before, *values], sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
 
@@ -62,24 +51,35 @@ def last_seal(connection: Connection) -> Head:
         .order_by(_events.c.seal_number.desc())
         .limit(1)
     ).one_or_none()
-    return Head(row.seal_number, row.seal) if row else Head(0, GENESIS)
+    return Head(row.seal_number, row.seal) if row else EMPTY
+
+
+def continues(connection: Connection, head: Head) -> bool:
+    """Whether the database has the event that was kept as the last one."""
+    if head == EMPTY:
+        return True
+    found = connection.execute(select(_events.c.seal).where(_events.c.seal_number == head.number)).scalar_one_or_none()
+    return found is not None and hmac.compare_digest(found, head.seal)
 
 
 def is_pending(connection: Connection) -> bool:
     """Whether there are events that are not sealed yet."""
-    found = connection.execute(select(_events.c.id).where(_events.c.seal_number.is_(None)).limit(1))
-    return found.one_or_none() is not None
+    return connection.execute(select(_events.c.id).where(*_PENDING).limit(1)).one_or_none() is not None
 
 
-def seal_pending(connection: Connection, key: bytes) -> tuple[Head, int]:
-    """Seal events that are not sealed yet, oldest first; the new end of the chain, and how many were sealed."""
+def seal_pending(connection: Connection, key: bytes, *, adopts: bool = False) -> tuple[Head, int]:
+    """Seal events that are not sealed yet, oldest first; the new end of the chain, and how many were looked at.
+
+    With `adopts`, events without any mark are sealed too: those that an earlier version wrote.
+    """
     head = last_seal(connection)
-    pending = (
-        connection.execute(select(_events).where(_events.c.seal_number.is_(None)).order_by(_events.c.id).limit(BATCH))
-        .mappings()
-        .all()
-    )
+    pending = connection.execute(select(_events).where(*_PENDING).order_by(_events.c.id).limit(BATCH)).mappings().all()
+    derived, first = mark_key(key), _first_with_mark(connection, pending)
     for row in pending:
+        is_ours = adopts if row["mark"] is None else is_marked(derived, row) and first[row["mark"]] == row["id"]
+        if not is_ours:
+            _quarantine(connection, row)
+            continue
         seal = seal_of(key, head.number + 1, head.seal, row)
         head = Head(head.number + 1, seal)
         connection.execute(
@@ -88,77 +88,111 @@ def seal_pending(connection: Connection, key: bytes) -> tuple[Head, int]:
     return head, len(pending)
 
 
-class HeadFile:
-    """The end of the chain, kept outside the database and signed."""
+def _first_with_mark(connection: Connection, rows: Sequence[RowMapping]) -> dict[str, int]:
+    """By mark, the event that has it by right: the one that is sealed, else the oldest. The others are copies."""
+    times = {row["at"] for row in rows if row["mark"] is not None}
+    found = connection.execute(
+        select(_events.c.id, _events.c.mark)
+        .where(_events.c.at.in_(times), _events.c.mark.is_not(None))
+        .order_by(_events.c.seal_number.is_(None), _events.c.id)
+    )
+    first: dict[str, int] = {}
+    for row in found:
+        first.setdefault(row.mark, row.id)
+    return first
 
-    def __init__(self, path: Path, key: bytes) -> None:
-        self.path, self.key = path, key
 
-    def write(self, head: Head) -> None:
-        """Keep a new end of the chain."""
-        write_atomically(self.path, json.dumps({"number": head.number, "seal": head.seal, "mac": self._mac(head)}))
+def _quarantine(connection: Connection, row: RowMapping) -> None:
+    connection.execute(update(audit_event_table).where(_events.c.id == row["id"]).values(seal=QUARANTINED))
+    record(connection, [Event(now(), FORGED, allowed=False, after={"id": row["id"]})])
+    _log.error("an event was not written by this installation; it is not sealed", id=row["id"])
 
-    def read(self) -> Head | None:
-        """The end of the chain, or None if none was ever written; ValueError if the file was tampered with."""
+
+class Sealer:
+    """Seals what is pending, and keeps the end of the chain in a file."""
+
+    def __init__(self, database: Database, keys: KeyFile, file: HeadFile) -> None:
+        self._database, self._keys, self._file = database, keys, file
+        self._key = keys.key("audit")
+        self._last: Head | None = None
+
+    def seal(self, may: Callable[[Connection], bool]) -> bool:
+        """Seal a batch if there is one, and if this process still may; whether there may be more."""
+        kept, faults = self._read()
+        if self._last is not None and kept.marked and not faults:
+            with self._database.read() as connection:
+                if not is_pending(connection):
+                    return False
+        moment = now()
+
+        def work(connection: Connection) -> tuple[Head, int, tuple[Break, ...]] | None:
+            if not may(connection):
+                return None
+            breaks = faults
+            if not faults and not continues(connection, kept.head):
+                breaks = (broken(moment, kept.head, last_seal(connection)),)
+            if breaks:
+                after = {"breaks": [str(one) for one in breaks]}
+                record(connection, [Event(moment, BROKEN, allowed=False, after=after)])
+            return *seal_pending(connection, self._key, adopts=not kept.marked), breaks
+
+        done = self._database.write(work)
+        if done is None:
+            return False
+        head, count, breaks = done
+        for one in breaks:
+            _log.error("the audit log is broken; run `headgate audit verify`", fault=str(one))
+        self._file.change(lambda before: _after(before, head, breaks, marked=kept.marked or count < BATCH))
+        if self._last is None:
+            self._keys.key(SEALED)
+        self._last = head
+        return count > 0
+
+    def _read(self) -> tuple[Kept, tuple[Break, ...]]:
+        """What was kept, and what is wrong with the file."""
         try:
-            found = json.loads(self.path.read_text())
-        except FileNotFoundError:
-            return None
+            found = self._file.read()
         except ValueError:
-            raise ValueError(f"{self.path} is damaged") from None
-        head = Head(int(found["number"]), str(found["seal"]))
-        if not hmac.compare_digest(self._mac(head), str(found.get("mac"))):
-            raise ValueError(f"{self.path} was not written with this installation's key")
-        return head
+            found = None
+        else:
+            if found is None and not self._has_sealed():
+                return Kept(EMPTY, marked=False), ()
+        if found is None or (self._last is not None and found.head.number < self._last.number):
+            with self._database.read() as connection:
+                ended = last_seal(connection)
+            lost = self._last or (found.head if found else EMPTY)
+            breaks = (broken(now(), None, ended),)
+            return Kept(lost, found.breaks if found else (), found.accepted if found else ()), breaks
+        return found, ()
 
-    def _mac(self, head: Head) -> str:
-        return hmac.new(self.key, f"head {head.number} {head.seal}".encode(), hashlib.sha256).hexdigest()
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What verifying found: how many events are sealed and in order, how many wait, and what is wrong."""
-
-    sealed: int
-    unsealed: int
-    faults: tuple[str, ...]
-
-
-def verify(connection: Connection, key: bytes, head: Head | None) -> Verdict:
-    """Walk the whole chain; every change, gap or cut is a fault."""
-    faults: list[str] = []
-    number, before, head_seal = 0, GENESIS, GENESIS if head and head.number == 0 else None
-    for row in _chain(connection):
-        if row["seal_number"] != number + 1:
-            faults.append(f"events {number + 1} to {row['seal_number'] - 1} are missing")
-            before = None  # type: ignore[assignment]
-        number = row["seal_number"]
-        if before is not None and not hmac.compare_digest(seal_of(key, number, before, row), row["seal"]):
-            faults.append(f"event {number} (id {row['id']}) was changed")
-        before = row["seal"]
-        if head and number == head.number:
-            head_seal = row["seal"]
-    if head and number < head.number:
-        faults.append(f"events {number + 1} to {head.number} were cut off the end")
-    elif head and head_seal != head.seal:
-        faults.append(f"the seal of event {head.number} is not the one that was kept outside the database")
-    elif head is None and number:
-        faults.append("the file with the end of the chain is missing; a cut could not be noticed")
-    unsealed = connection.execute(select(func.count()).where(_events.c.seal_number.is_(None))).scalar_one()
-    return Verdict(number, unsealed, tuple(faults))
+    def _has_sealed(self) -> bool:
+        """Whether there must be a file: earlier versions, whose events have no marks, may have lost theirs."""
+        if self._keys.has(SEALED):
+            return True
+        with self._database.read() as connection:
+            marked = select(_events.c.id).where(_events.c.seal_number.is_not(None), _events.c.mark.is_not(None))
+            return connection.execute(marked.limit(1)).one_or_none() is not None
 
 
-def _chain(connection: Connection) -> Iterator[Any]:
-    last = 0
-    while True:
-        rows = (
-            connection.execute(
-                select(_events).where(_events.c.seal_number > last).order_by(_events.c.seal_number).limit(BATCH)
-            )
-            .mappings()
-            .all()
-        )
-        yield from rows
-        if len(rows) < BATCH:
-            return
-        last = rows[-1]["seal_number"]
+def _after(kept: Kept | None, head: Head, breaks: Sequence[Break], *, marked: bool) -> Kept:
+    if kept is None:
+        return Kept(head, tuple(breaks), marked=marked)
+    if kept.head.number > head.number and not breaks:
+        # Another sealer took over meanwhile, and is further.
+        return kept
+    return replace(kept, head=head, breaks=(*kept.breaks, *breaks), marked=marked)
+
+
+def acknowledge(database: Database, file: HeadFile, reason: str, faults: Sequence[str]) -> None:
+    """Record that the operator knows of breaks and quarantined events, and why they are there; they count no more."""
+    event = Event(now(), ACKNOWLEDGED, allowed=True, after={"reason": reason, "faults": [*faults]})
+
+    def accepted(kept: Kept | None) -> Kept:
+        quarantined = select(_events.c.id).where(_events.c.seal_number.is_(None), _events.c.seal.is_not(None))
+        with database.read() as connection:
+            ids = tuple(connection.execute(quarantined).scalars())
+            end = kept.head if kept and continues(connection, kept.head) else last_seal(connection)
+        return Kept(end, (), ids, marked=kept is None or kept.marked)
+
+    database.write(lambda connection: record(connection, [event]))
+    file.change(accepted)

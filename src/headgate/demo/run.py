@@ -20,8 +20,7 @@ from headgate.errors import Conflict
 from headgate.governance.loading import Names
 from headgate.governance.loading import load as load_world
 from headgate.kit.clock import now
-from headgate.kit.db import Database
-from headgate.supervisor.preflight import check
+from headgate.supervisor.preflight import check, opened
 from headgate.supervisor.run import hold, main_or_exit
 from headgate.tokens.service import create
 
@@ -106,7 +105,7 @@ def _is_taken(port: int) -> bool:
 def _make(settings: Settings) -> dict[str, str]:
     """Fill the database; a token for each member that is shown."""
     check(settings)
-    database = Database(settings.database_url, pool_size=2)
+    database = opened(settings)
     moment = now()
     world = read_world(WORLD.read_text(encoding="utf-8"), "company.yaml")
     try:

@@ -116,6 +116,11 @@ class Database:
         finally:
             self._turn.release()
 
+    def keep_option(self, name: str, value: Any) -> None:
+        """Have every connection carry an option, which `get_execution_options` gives."""
+        for engine in (self._engine, self._reader, self._writer, self._peeker):
+            engine.update_execution_options(**{name: value})
+
     @property
     def engine(self) -> Engine:
         """The engine itself, for migrations."""

@@ -95,6 +95,10 @@ class KeyFile:
             raise BadKeyFile(f"{self.path} is missing, or lacks the key for {purpose}; restore it from a backup")
         return base64.b64decode(keys[purpose])
 
+    def has(self, purpose: str) -> bool:
+        """Whether there is a key for a purpose."""
+        return purpose in self._load().keys
+
     def ring(self, purpose: str) -> Ring:
         """The ring of a purpose as the file has it now; empty if it has none."""
         return self._load().rings.get(purpose, Ring())

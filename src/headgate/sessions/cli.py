@@ -22,12 +22,11 @@ def init(
     from headgate.config import load
     from headgate.errors import Invalid
     from headgate.kit.clock import now
-    from headgate.kit.db import Database
     from headgate.kit.names import BadName, check_name
     from headgate.members.emails import usable
     from headgate.members.first import make_owner
     from headgate.sessions import passwords
-    from headgate.supervisor.preflight import check
+    from headgate.supervisor.preflight import check, opened
 
     settings = load()
     name = name or typer.prompt("Your name")
@@ -41,7 +40,7 @@ def init(
         raise Invalid(str(error)) from None
     passwords.check_strength(password, [name, address])
     check(settings)
-    database, stored = Database(settings.database_url, pool_size=2), passwords.hashed(password)
+    database, stored = opened(settings), passwords.hashed(password)
     try:
         member = database.write(lambda c: make_owner(c, name, address, stored, now(), organization))
     finally:

@@ -5,6 +5,7 @@ from pathlib import Path
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
+from headgate.audit.marks import sign_events
 from headgate.config import Settings
 from headgate.kit import version
 from headgate.kit.db import Database
@@ -22,10 +23,17 @@ def key_file(settings: Settings) -> KeyFile:
     return KeyFile(settings.data_dir / KEY_FILE)
 
 
+def opened(settings: Settings, pool_size: int = 2) -> Database:
+    """The database of this installation; events recorded in it are marked with the installation's key."""
+    database = Database(settings.database_url, pool_size=pool_size)
+    sign_events(database, lambda: key_file(settings).key("audit"))
+    return database
+
+
 def check(settings: Settings) -> None:
     """Prepare a new installation, and refuse one that this version cannot serve."""
     settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    database = Database(settings.database_url, pool_size=2)
+    database = opened(settings)
     try:
         found = version.current(database)
         _keys(settings, database if found == version.NEEDED else None)
@@ -72,7 +80,7 @@ def existing(settings: Settings) -> Database:
             f"There is no installation in {settings.data_dir}; `headgate up` makes one. "
             "If yours is elsewhere, set HEADGATE_DATA_DIR or HEADGATE_CONFIG"
         )
-    database = Database(settings.database_url, pool_size=2)
+    database = opened(settings)
     try:
         found = version.current(database)
         if found is None:

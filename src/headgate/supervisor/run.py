@@ -14,7 +14,7 @@ from pathlib import Path
 from headgate.config import Settings
 from headgate.edge.logs import configure
 from headgate.kit.log import get_logger
-from headgate.supervisor.preflight import NotReady, check
+from headgate.supervisor.preflight import NotReady, check, opened
 from headgate.supervisor.processes import Child, fork, stop
 
 WORKER_SECONDS = 20.0
@@ -83,14 +83,13 @@ def _apart(listener: socket.socket, work: Callable[[], None]) -> None:
 def _first_owner(settings: Settings, address: str) -> str | None:
     """A one-time link for whoever is to own a new installation; None if somebody does."""
     from headgate.kit.clock import now  # noqa: PLC0415
-    from headgate.kit.db import Database  # noqa: PLC0415
     from headgate.members.first import invite_owner  # noqa: PLC0415
     from headgate.members.invitations import has_owner  # noqa: PLC0415
 
     if settings.server.public_url is None:
         server = settings.server.model_copy(update={"public_url": address})
         settings = settings.model_copy(update={"server": server})
-    database = Database(settings.database_url, pool_size=2)
+    database = opened(settings)
     try:
         with database.read() as connection:
             if has_owner(connection):

@@ -11,14 +11,15 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from headgate.audit.events import record
-from headgate.audit.sealing import Head, HeadFile, is_pending, seal_pending
+from headgate.audit.heads import HEAD_FILE, HeadFile
+from headgate.audit.sealing import Sealer
 from headgate.catalog.sweeping import CatalogSweeper
 from headgate.config import Settings
 from headgate.edge.services import Services, note_uses
 from headgate.errands import cleaning as errands
 from headgate.kit.batches import Batches
 from headgate.kit.clock import now
-from headgate.kit.db import Busy, Database
+from headgate.kit.db import Busy
 from headgate.kit.leases import acquire, is_held, release
 from headgate.kit.log import get_logger
 from headgate.lakehouse.files_sweeper import Sweeper
@@ -29,7 +30,7 @@ from headgate.maintenance.passing import Maintainer
 from headgate.notifications.telling import COMPOSERS, Teller
 from headgate.runs import cleaning as runs
 from headgate.sessions.service import purge
-from headgate.supervisor.preflight import key_file
+from headgate.supervisor.preflight import key_file, opened
 from headgate.triggers.scheduling import Firer, forget
 from headgate.warehouse.places import open_store
 from headgate.workbench import cleaning as statements
@@ -38,7 +39,6 @@ LEASE = "scheduler"
 LENGTH = timedelta(seconds=15)
 INTERVAL = 0.5
 LONGEST_PAUSE = 10.0
-HEAD_FILE = "audit.head"
 CLEAN_EVERY = timedelta(hours=1)
 MOVE_EVERY = timedelta(seconds=20)
 KEPT = timedelta(days=30)
@@ -50,9 +50,10 @@ class Scheduler:
     """Fires triggers, seals the audit log, tells what is to be told, and sends mail."""
 
     def __init__(self, settings: Settings) -> None:
-        self._database = Database(settings.database_url, pool_size=8)
+        self._database = opened(settings, pool_size=8)
         self._key = key_file(settings).key("audit")
         self._head = HeadFile(settings.data_dir / HEAD_FILE, self._key)
+        self._sealer = Sealer(self._database, key_file(settings), self._head)
         self._teller = Teller(settings, self._database)
         self._mailer = Mailer(settings, self._database, key_file(settings), COMPOSERS)
         self._purger = Purger(self._database, lambda: open_store(settings))
@@ -153,17 +154,12 @@ class Scheduler:
     def seal(self, fence: int) -> None:
         """Seal what is pending, in batches, and keep the end of the chain outside the database."""
 
-        def work(connection: Connection) -> Head | None:
-            if not is_held(connection, LEASE, self._holder, fence):
-                self._fence = None
-                return None
-            return seal_pending(connection, self._key)[0]
+        def may(connection: Connection) -> bool:
+            if is_held(connection, LEASE, self._holder, fence):
+                return True
+            self._fence = None
+            return False
 
         while not self._stopping.is_set():
-            with self._database.read() as connection:
-                if not is_pending(connection):
-                    return
-            head = self._database.write(work)
-            if head is None:
+            if not self._sealer.seal(may):
                 return
-            self._head.write(head)
