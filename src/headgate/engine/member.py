@@ -144,8 +144,6 @@ class MemberSpark:
     def _see_that_it_is_guarded(self, connection: Connection) -> None:
         session = SqlSession(connection, 1)
         try:
-            # The guard asks for the current catalog first; with Spark's own, this needs no other server.
-            session.configure({"spark.sql.defaultCatalog": "spark_catalog"})
             see_that_it_refuses(session)
         except SqlFailed as error:
             raise EngineDown(f"Spark answers, but does not say that it is guarded: {error.message}") from None

@@ -9,6 +9,8 @@ import org.apache.spark.connect.proto.ConfigRequest;
 import org.apache.spark.connect.proto.ConfigRequest.Operation.OpTypeCase;
 import org.apache.spark.connect.proto.ExecutePlanRequest;
 import org.apache.spark.connect.proto.Expression;
+import org.apache.spark.connect.proto.Expression.Literal.LiteralTypeCase;
+import org.apache.spark.connect.proto.KeyValue;
 import org.apache.spark.connect.proto.Plan;
 import org.apache.spark.connect.proto.Relation;
 import org.apache.spark.connect.proto.SQL;
@@ -18,8 +20,12 @@ import org.apache.spark.connect.proto.UserContext;
 /** The messages of Spark Connect that carry SQL text with literal arguments, and nothing else. */
 final class Messages {
 
-  private static final Set<OpTypeCase> SETTINGS =
-      EnumSet.of(OpTypeCase.SET, OpTypeCase.GET, OpTypeCase.GET_OPTION, OpTypeCase.GET_WITH_DEFAULT, OpTypeCase.IS_MODIFIABLE);
+  /** Values of one kind and no depth: Spark writes an argument into the text of its statement, and parses it again. */
+  private static final Set<LiteralTypeCase> PLAIN =
+      EnumSet.of(
+          LiteralTypeCase.NULL, LiteralTypeCase.BOOLEAN, LiteralTypeCase.INTEGER, LiteralTypeCase.LONG,
+          LiteralTypeCase.DOUBLE, LiteralTypeCase.DECIMAL, LiteralTypeCase.STRING, LiteralTypeCase.DATE,
+          LiteralTypeCase.TIMESTAMP, LiteralTypeCase.TIMESTAMP_NTZ);
 
   static void check(Object message) {
     if (message instanceof ExecutePlanRequest request) execute(request);
@@ -33,11 +39,13 @@ final class Messages {
     for (ExecutePlanRequest.RequestOption option : request.getRequestOptionsList()) {
       if (option.hasExtension()) throw refused("an extension");
     }
+    SessionSettings.start(request.getSessionId());
     plan(request.getPlan());
   }
 
   private static void analyze(AnalyzePlanRequest request) {
     user(request.getUserContext());
+    SessionSettings.start(request.getSessionId());
     AnalyzeCase asked = request.getAnalyzeCase();
     if (asked == AnalyzeCase.SCHEMA) plan(request.getSchema().getPlan());
     else if (asked == AnalyzeCase.EXPLAIN) plan(request.getExplain().getPlan());
@@ -46,7 +54,10 @@ final class Messages {
 
   private static void config(ConfigRequest request) {
     user(request.getUserContext());
-    if (!SETTINGS.contains(request.getOperation().getOpTypeCase())) throw refused("this use of settings");
+    if (request.getOperation().getOpTypeCase() != OpTypeCase.SET) throw refused("this use of settings");
+    ConfigRequest.Set set = request.getOperation().getSet();
+    if (set.getSilent()) throw refused("this use of settings");
+    for (KeyValue pair : set.getPairsList()) SessionSettings.set(request.getSessionId(), pair.getKey(), pair.getValue());
   }
 
   private static void user(UserContext context) {
@@ -66,6 +77,9 @@ final class Messages {
   }
 
   private static void command(SqlCommand command) {
+    // The first two are what older clients send.
+    plain(command.getArgsMap().values());
+    plain(command.getPosArgsList());
     literals(command.getNamedArgumentsMap().values());
     literals(command.getPosArgumentsList());
     if (command.hasInput()) relation(command.getInput());
@@ -81,6 +95,8 @@ final class Messages {
           return;
         }
         case LOCAL_RELATION -> {
+          // Spark parses it by itself.
+          Depth.of(relation.getLocalRelation().getSchema());
           return;
         }
         case LIMIT -> relation = relation.getLimit().getInput();
@@ -92,12 +108,19 @@ final class Messages {
   }
 
   private static void sql(SQL sql) {
+    plain(sql.getArgsMap().values());
+    plain(sql.getPosArgsList());
     literals(sql.getNamedArgumentsMap().values());
     literals(sql.getPosArgumentsList());
   }
 
   private static void literals(Collection<Expression> arguments) {
     if (!arguments.stream().allMatch(Expression::hasLiteral)) throw refused("a computed argument");
+    plain(arguments.stream().map(Expression::getLiteral).toList());
+  }
+
+  private static void plain(Collection<Expression.Literal> arguments) {
+    if (!arguments.stream().allMatch(one -> PLAIN.contains(one.getLiteralTypeCase()))) throw refused("an argument of this type");
   }
 
   private static Refused refused(String what) {

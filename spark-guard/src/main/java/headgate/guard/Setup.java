@@ -32,11 +32,14 @@ final class Setup {
     this.session = session;
   }
 
-  /** Refuse when the session's settings were changed since the start. Asks no catalog, so that it works before there is one. */
+  /**
+   * Refuse when the session has other settings than its server, its own apart. Asks no catalog, so that it works before
+   * there is one.
+   */
   void checkSettings() {
     boolean held = NEEDED.entrySet().stream().allMatch(entry -> entry.getValue().equals(conf(entry.getKey())));
     boolean unset = IF_SET.entrySet().stream().allMatch(entry -> entry.getValue().equals(conf(entry.getKey(), OFF)));
-    if (!held || !unset) throw changed();
+    if (!held || !unset || !SessionSettings.hold(session.sparkContext().getConf(), state().conf().getAllConfs())) throw changed();
   }
 
   /** Refuse when the session has left our catalog. */
