@@ -13,7 +13,6 @@ from headgate.edge.call import Call
 from headgate.edge.guards import OnOrganization
 from headgate.edge.routes import Audit, GovernedRouter
 from headgate.errors import Invalid
-from headgate.governance.lookup import Ambiguous, Lookup
 from headgate.kit.ids import kind_of
 from headgate.kit.paging import DEFAULT_LIMIT, MAX_LIMIT, BadCursor, Cursor
 from headgate.members.models import member_table
@@ -92,7 +91,7 @@ def _actor(call: Call, text: str | None) -> str | None:
     """The id of who is meant; one that nobody has now may be that of a removed member."""
     if text is None or kind_of(text):
         return text
-    found = Lookup(call.connection).of("member", text)
+    found = call.lookup.of("member", text)
     if found is None:
         raise Invalid(f"actor: there is no member called {text!r}; a removed one goes by id")
     return found
@@ -103,10 +102,7 @@ def _resource(call: Call, text: str | None) -> str | None:
     if text is None or kind_of(text):
         return text
     kind, _, name = text.partition(":")
-    try:
-        found = Lookup(call.connection).of(kind, name) if stored_kind(kind) in KINDS and name else None
-    except Ambiguous as error:
-        raise Invalid(f"resource: {error}") from None
+    found = call.lookup.of(kind, name) if stored_kind(kind) in KINDS and name else None
     if found is None:
         raise Invalid(f"resource: there is no {text!r}; write kind:name, or an id")
     return found

@@ -21,7 +21,7 @@ SEES_PLACE = frozenset({"connect", "edit"})
 
 def add(call: Call, given: NewConnection) -> str:
     """Add a connection to a space; its id. Whoever adds it owns it."""
-    space = showing.named(call, "space", given.space, "space")
+    space = showing.named(call, "space", given.space)
     decision = require_new(call, "add", KIND, {"space": space})
     _refuse_same_name(call, space, given.name)
     identifier = writing.add(call.connection, KIND, given.name, call.now, call.caller.member)

@@ -3,12 +3,11 @@
 from typing import Any
 
 from sqlalchemy import insert
-from sqlalchemy.exc import IntegrityError
 
 from headgate.destinations import repository
 from headgate.destinations.schemas import DestinationDeleted, DestinationOut, DestinationPatch, NewDestination
 from headgate.edge.call import Call
-from headgate.errors import Conflict, Invalid
+from headgate.errors import Invalid
 from headgate.governance import service as governance
 from headgate.governance.changes.schemas import DeleteDestination, RestoreDestination
 from headgate.governance.making import require_new
@@ -19,17 +18,14 @@ from headgate.resources.index import refresh
 from headgate.resources.models import owner_table
 
 KIND = "destination"
-_TAKEN = "You have made a destination called {!r} already, which may be a deleted one; names that look alike are one"
 
 
 def create(call: Call, given: NewDestination) -> str:
     """Make a destination that the caller owns and nobody else sees; its id."""
     decision = require_new(call, "create", KIND, {})
     member = call.caller.member
-    try:
-        identifier = writing.add(call.connection, KIND, given.name, call.now, member, scope=member)
-    except IntegrityError:
-        raise Conflict(_TAKEN.format(given.name)) from None
+    showing.refuse_twin(call, KIND, given.name)
+    identifier = writing.add(call.connection, KIND, given.name, call.now, member)
     call.connection.execute(insert(destination_table).values(id=identifier))
     call.connection.execute(insert(owner_table).values(resource_id=identifier, member_id=member, ownership="owner"))
     secrets = given.secrets.given()
@@ -48,10 +44,9 @@ def change(call: Call, identifier: str, given: DestinationPatch) -> None:
     if given.name is None and given.place is None and not secrets:
         raise Invalid("give a name, a place, secrets, or several of them")
     before = showing.one(call, identifier).name
-    try:
-        writing.touch(call.connection, identifier, call.now, given.name)
-    except IntegrityError:
-        raise Conflict("Whoever made this has made another destination of that name; give another name") from None
+    if given.name is not None:
+        showing.refuse_twin(call, KIND, given.name, identifier)
+    writing.touch(call.connection, identifier, call.now, given.name)
     told: dict[str, Any] = {"name": given.name} if given.name is not None else {}
     if given.place is not None or secrets:
         told |= places.change(call, identifier, given.place, secrets, writes=True)

@@ -21,10 +21,12 @@ from headgate.config import Settings
 from headgate.edge.services import Services
 from headgate.errors import Denied, NotFound
 from headgate.governance.facts import Facts
+from headgate.governance.lookup import Lookup, VisibleLookup
 from headgate.governance.questions import Question, decide
 from headgate.governance.reasons import explain
 from headgate.governance.refusals import asked, listed, refusal
 from headgate.kit.ids import kind_of
+from headgate.resources.naming import Viewer
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,13 @@ class Call:
     def facts(self) -> Facts:
         """Facts as of this transaction."""
         return Facts(self.connection, self.now)
+
+    @cached_property
+    def lookup(self) -> Lookup:
+        """Resolves names among what the caller sees."""
+        if self.caller.operator:
+            return Lookup(self.connection)
+        return VisibleLookup(self.connection, Viewer(self.caller.member, self.now, self.caller.narrowing))
 
     @cached_property
     def subject(self) -> Subject:

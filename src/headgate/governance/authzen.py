@@ -32,9 +32,10 @@ from headgate.governance.authzen_schemas import (
     SubjectIn,
     SubjectsOut,
 )
-from headgate.governance.lookup import Ambiguous, Lookup
+from headgate.governance.drafts import Asker
+from headgate.governance.lookup import Ambiguous
 from headgate.governance.people import who_can
-from headgate.governance.questions import Asker, Question, decide
+from headgate.governance.questions import Question, decide
 from headgate.governance.reasons import explain
 from headgate.governance.states import parse_state
 from headgate.kit.paging import MAX_LIMIT, BadCursor, Cursor
@@ -52,7 +53,7 @@ def _member(call: Call, subject: SubjectIn) -> str | None:
     """The member that is meant, if the caller may ask about them; None if there is none."""
     if subject.type not in SUBJECT_TYPES:
         return None
-    found = Lookup(call.connection).of("member", subject.id)
+    found = call.lookup.of("member", subject.id)
     if found != call.caller.member:
         call.require("ask_about_members", "organization", "organization")
     return found
@@ -61,14 +62,7 @@ def _member(call: Call, subject: SubjectIn) -> str | None:
 def _resource(call: Call, resource: ResourceIn) -> tuple[str, str | None]:
     """The kind and id that are meant; no id for what is missing or hidden from the caller."""
     kind = stored_kind(resource.type)
-    try:
-        found = (
-            Lookup(call.connection).of(kind, resource.id)
-            if kind in {*Kind.__members__, "organization", "member"}
-            else None
-        )
-    except Ambiguous:
-        found = None
+    found = call.lookup.of(kind, resource.id) if kind in {*Kind.__members__, "organization", "member"} else None
     if found is None or kind in {"organization", "member"} or call.caller.operator:
         return kind, found
     return kind, found if call.may_see(found) else None
@@ -161,7 +155,7 @@ def _one_of_many(call: Call, body: Evaluations, part: PartialEvaluation, number:
     whole = _whole(body, part, f"evaluations.{number}")
     try:
         return _answer(call, whole)
-    except Denied as problem:
+    except (Ambiguous, Denied) as problem:
         error = {"status": problem.status, "message": problem.detail}
         return DecisionOut(decision=False, context={"error": error})
 

@@ -1,16 +1,37 @@
 """Drafts: something that does not exist yet, or the state of something after a save, as facts."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from headgate.access import facts
 from headgate.access.actions import LEVELS
+from headgate.access.book import BOOK
 from headgate.access.facts import Item, Stream, Subject, Thing
+from headgate.access.narrowing import UNLIMITED, Narrowing
 from headgate.access.world_fields import GRANT_STATE, STATE, Field
 from headgate.access.world_specs import Unknown
 from headgate.governance.facts import Facts
-from headgate.governance.lookup import Ambiguous, Lookup
+from headgate.governance.lookup import Lookup, VisibleLookup
+from headgate.resources.naming import Viewer
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Someone who asks a question, by a token of these limits."""
+
+    member: str
+    narrowing: Narrowing = UNLIMITED
+
+    def knows(self, facts: Facts, thing: Any) -> bool:
+        """Whether they may know that something exists."""
+        subject = facts.subject(self.member)
+        listed_by = BOOK.tables[thing.kind].listed_by
+        return bool(BOOK.decide(subject, listed_by, thing)) and self.narrowing.reaches(listed_by, thing)
+
+    def lookup(self, facts: Facts) -> VisibleLookup:
+        """Resolves names among what they see."""
+        return VisibleLookup(facts.connection, Viewer(self.member, facts.now, self.narrowing))
 
 
 class NotThere(LookupError):
@@ -20,9 +41,10 @@ class NotThere(LookupError):
 class Drafts:
     """Makes drafts from the fields that a caller gives, by name or id."""
 
-    def __init__(self, facts_: Facts, known: Callable[[Thing], bool] | None = None) -> None:
-        """`known` tells what whoever asks may know of; a draft that names anything else is denied."""
-        self.facts, self.lookup, self.known = facts_, Lookup(facts_.connection), known
+    def __init__(self, facts_: Facts, asker: Asker | None = None) -> None:
+        """Names are resolved among what the asker sees; a draft that names anything else is denied."""
+        self.facts, self.asker = facts_, asker
+        self.lookup = asker.lookup(facts_) if asker else Lookup(facts_.connection)
 
     # Values
 
@@ -45,10 +67,7 @@ class Drafts:
         return reader() if reader else value
 
     def _found(self, kind: str, name: Any) -> str:
-        try:
-            found = None if isinstance(name, Unknown) else self.lookup.of(kind, name)
-        except Ambiguous:
-            found = None
+        found = None if isinstance(name, Unknown) else self.lookup.of(kind, name)
         if found is None:
             raise NotThere(str(name))
         return found
@@ -61,7 +80,7 @@ class Drafts:
 
     def _thing(self, kind: str, name: Any) -> Any:
         found = self.facts.thing(self._found(kind, name))
-        if self.known is not None and not self.known(found):
+        if self.asker is not None and not self.asker.knows(self.facts, found):
             raise NotThere(str(name))
         return found
 

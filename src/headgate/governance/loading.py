@@ -164,16 +164,13 @@ class _Loader:
 
     def _resource(self, spec: ResourceSpec) -> None:
         identifier = self.names.of(spec.kind, spec.name)
-        own_name, scope = spec.name, ""
-        if spec.kind in {"table", "volume"}:
-            layer, _, own_name = spec.name.partition(".")
-            scope = self.names.of("layer", layer) or ""
+        own_name = spec.name.partition(".")[2] if spec.kind in {"table", "volume"} else spec.name
         self.add(
             resource_table,
             id=identifier,
             kind=spec.kind,
             namespace="table" if spec.kind == "volume" else spec.kind,
-            scope_id=scope,
+            scope_id=self._scope(spec),
             name=own_name,
             name_key=name_key(own_name),
             created_at=self.now,
@@ -181,6 +178,15 @@ class _Loader:
             created_by_id=self._creator(spec),
         )
         getattr(self, f"_{spec.kind}")(identifier, spec.fields)
+
+    def _scope(self, spec: ResourceSpec) -> str:
+        """Within what its name is unique, as where the product creates one."""
+        if spec.kind in {"table", "volume"}:
+            return self.names.of("layer", spec.name.partition(".")[0]) or ""
+        parents = {"pipeline_trigger": ("pipeline", "pipeline"), "saved_query": ("member", "author")}
+        kind, attribute = parents.get(spec.kind, (spec.kind, ""))
+        own = "" if spec.kind == "layer" else self.names.of(spec.kind, spec.name) or ""
+        return self.names.of(kind, spec.fields.get(attribute)) or own
 
     def _creator(self, spec: ResourceSpec) -> str | None:
         """A world does not say who created what; its first owner, author or saver is the best guess."""

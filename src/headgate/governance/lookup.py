@@ -4,15 +4,23 @@ import re
 
 from sqlalchemy import Connection
 
-from headgate.access.kinds import stored_kind
+from headgate.access.book import BOOK
+from headgate.access.kinds import rule_kinds, stored_kind
 from headgate.access.world_specs import GROUP
+from headgate.errors import Conflict
 from headgate.kit.db import fetch
 from headgate.kit.ids import kind_of
-from headgate.kit.names import is_text, name_key
+from headgate.kit.names import is_text, name_key, several
+from headgate.resources.naming import Viewer, restorable, visible
+
+_PEOPLE = frozenset({"member", "group", "context"})
 
 
-class Ambiguous(LookupError):
-    """A name that several resources of a kind have; the id tells them apart."""
+class Ambiguous(Conflict):
+    """A name that several resources have of those that the caller sees; the id tells them apart."""
+
+    def __init__(self, kind: str, name: str, ids: list[str]) -> None:
+        super().__init__(several(kind, name, ids), kind=kind, ids=ids)
 
 
 def likely(text: str) -> str:
@@ -21,7 +29,10 @@ def likely(text: str) -> str:
 
 
 class Lookup:
-    """Finds ids in one transaction. It does not decide what its caller may know of."""
+    """Finds ids in one transaction among everything: for the operator, for worlds, and for what loads them.
+
+    What a member names is resolved by `VisibleLookup`.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -35,24 +46,23 @@ class Lookup:
             return None
         if kind_of(name) == kind:
             return name if self._exists(kind, name) else None
+        found = self._people(kind, name) if kind in _PEOPLE else self._named(kind, name)
+        if len(found) > 1:
+            raise Ambiguous(kind, name, found)
+        return found[0] if found else None
+
+    def _people(self, kind: str, name: str) -> list[str]:
+        """Names of members, groups and contexts are unique, and known to every member."""
+        alive = " AND removed_at IS NULL" if kind == "member" else ""
+        text = f"SELECT id FROM {kind}s WHERE name_key = :key{alive}"
+        return [row[0] for row in fetch(self.connection, text, {"key": name_key(name)})]
+
+    def _named(self, kind: str, name: str) -> list[str]:
+        """The ids of the resources that have this name."""
         if kind in {"table", "volume"}:
             return self._in_layer(kind, name)
-        if kind in {"member", "group", "context"}:
-            alive = " AND removed_at IS NULL" if kind == "member" else ""
-            rows = fetch(
-                self.connection,
-                f"SELECT id FROM {kind}s WHERE name_key = :key{alive}",
-                {"key": name_key(name)},
-            )
-        else:
-            rows = fetch(
-                self.connection,
-                "SELECT id FROM resources WHERE namespace = :kind AND name_key = :key LIMIT 2",
-                {"kind": kind, "key": name_key(name)},
-            )
-        if len(rows) > 1:
-            raise Ambiguous(f"several of kind {kind} are called {name!r}; give the id")
-        return rows[0][0] if rows else None
+        text = "SELECT id FROM resources WHERE namespace = :kind AND name_key = :key ORDER BY id LIMIT 10"
+        return [row[0] for row in fetch(self.connection, text, {"kind": kind, "key": name_key(name)})]
 
     def _exists(self, kind: str, identifier: str) -> bool:
         tables = {"member": "members", "group": "groups", "context": "contexts"}
@@ -60,7 +70,7 @@ class Lookup:
         alive = " AND removed_at IS NULL" if kind == "member" else ""
         return bool(fetch(self.connection, f"SELECT 1 FROM {table} WHERE id = :id{alive}", {"id": identifier}))
 
-    def _in_layer(self, kind: str, name: str) -> str | None:
+    def _in_layer(self, kind: str, name: str) -> list[str]:
         layer, _, own = name.partition(".")
         rows = fetch(
             self.connection,
@@ -68,7 +78,7 @@ class Lookup:
             "AND rs.scope_id = :layer AND rs.name_key = :key AND li.kind = :kind",
             {"layer": self.of("layer", layer) or "", "key": name_key(own), "kind": kind},
         )
-        return rows[0][0] if rows else None
+        return [row[0] for row in rows]
 
     def principal(self, name: str) -> str | None:
         """The id of a member, or of a group written group:NAME."""
@@ -82,3 +92,33 @@ class Lookup:
         if "." not in ref or layer is None:
             return None, layer
         return self.of("table", ref) or self.of("volume", ref), layer
+
+
+class VisibleLookup(Lookup):
+    """Resolves names among the resources that a member sees: hidden namesakes change nothing.
+
+    An id is returned if it exists; whoever asked for it must still be allowed to know that.
+    """
+
+    def __init__(self, connection: Connection, viewer: Viewer) -> None:
+        super().__init__(connection)
+        self.viewer = viewer
+
+    def _named(self, kind: str, name: str) -> list[str]:
+        # Both are always asked, so that the answer takes as long whatever exists.
+        seen = visible(self.connection, self.viewer, kind, name)
+        deleted = restorable(self.connection, self.viewer, kind, name) if self._can_be_restored(kind) else []
+        return seen or deleted
+
+    @staticmethod
+    def _can_be_restored(kind: str) -> bool:
+        return any("restore" in BOOK.actions(one) for one in rule_kinds(kind))
+
+    def restorable(self, kind: str, name: str) -> str | None:
+        """The id of a deleted resource of this name or id that the member may restore."""
+        if kind_of(name) == kind or not is_text(name):
+            return self.of(kind, name)
+        found = restorable(self.connection, self.viewer, kind, name)
+        if len(found) > 1:
+            raise Ambiguous(kind, name, found)
+        return found[0] if found else self.of(kind, name)

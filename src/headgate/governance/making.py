@@ -6,7 +6,8 @@ from headgate.access.actions import words
 from headgate.access.decision import Decision
 from headgate.edge.call import Call
 from headgate.errors import Denied
-from headgate.governance.questions import Asker, Question, decide
+from headgate.governance.drafts import Asker
+from headgate.governance.questions import Question, decide
 from headgate.governance.reasons import explain_draft
 
 

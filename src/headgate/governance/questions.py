@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 from sqlalchemy import Connection
@@ -15,7 +15,7 @@ from headgate.access.kinds import KINDS, rule_kinds
 from headgate.access.narrowing import UNLIMITED, Narrowing
 from headgate.access.saving import SAVES, decide_save
 from headgate.access.sql import decider
-from headgate.governance.drafts import Drafts, NotThere
+from headgate.governance.drafts import Asker, Drafts, NotThere
 from headgate.governance.facts import Facts
 from headgate.kit.db import bound, fetch
 from headgate.kit.ids import KINDS as KIND_OF_PREFIX
@@ -31,22 +31,8 @@ class Question:
     resource: str | None = None
     state: dict[str, Any] | None = None
     narrowing: Narrowing = UNLIMITED
-    asker: "Asker | None" = None
+    asker: Asker | None = None
     """Who asks, where that is somebody who may not know of everything that the state could name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Asker:
-    """Someone who asks a question, by a token of these limits."""
-
-    member: str
-    narrowing: Narrowing = UNLIMITED
-
-    def knows(self, facts: Facts, thing: Any) -> bool:
-        """Whether they may know that something exists."""
-        subject = facts.subject(self.member)
-        listed_by = BOOK.tables[thing.kind].listed_by
-        return bool(BOOK.decide(subject, listed_by, thing)) and self.narrowing.reaches(listed_by, thing)
 
 
 def decide(connection: Connection, question: Question, now: datetime) -> Decision:
@@ -119,7 +105,7 @@ def decide_in_memory(facts: Facts, question: Question) -> Decision:
 def _decide_thing(facts: Facts, question: Question, subject: Any, thing: Any) -> tuple[Thing | None, Decision]:
     """What the question is about, for the limits of a token, and what the rule tables say."""
     action, asker = question.action, question.asker
-    drafts = Drafts(facts, None if asker is None else partial(asker.knows, facts))
+    drafts = Drafts(facts, asker)
     if action in DRAFT_ACTIONS:
         if thing is not None:
             return thing, DENIED

@@ -1,7 +1,6 @@
 """Explanations about the stored organization, written for a reader who may not see all of it."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from headgate.access.book import BOOK
@@ -72,10 +71,9 @@ def explain(facts: Facts, question: Question, reader: Subject | None) -> Explana
 def explain_draft(facts: Facts, question: Question, reader: Subject | None) -> Explanation:
     """Why something may or may not be created or added in a place, for this reader."""
     decision = decide_in_memory(facts, question)
-    subject, asker = facts.subject(question.member), question.asker
-    known = None if asker is None else partial(asker.knows, facts)
+    subject = facts.subject(question.member)
     try:
-        draft = Drafts(facts, known).new(question.kind, question.state or {}, subject) if subject else None
+        draft = Drafts(facts, question.asker).new(question.kind, question.state or {}, subject) if subject else None
     except NotThere:
         return _bare(decision, "what `with` names: it does not exist, or you may not see it")
     if draft is None:

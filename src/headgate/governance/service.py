@@ -13,9 +13,10 @@ from headgate.governance.changes.plans import Plan, plan
 from headgate.governance.changes.reach import stale
 from headgate.governance.changes.schemas import RemoveMember, SetRole
 from headgate.governance.changes.targets import Hidden, Targets
-from headgate.governance.lookup import Ambiguous, Lookup, likely
+from headgate.governance.drafts import Asker
+from headgate.governance.lookup import likely
 from headgate.governance.people import Person, who_can
-from headgate.governance.questions import Asker, Question, decide
+from headgate.governance.questions import Question, decide
 from headgate.governance.reasons import MAX_NAMED, Explanation, explain, explain_draft
 from headgate.governance.refusals import either
 from headgate.governance.states import parse_state
@@ -36,7 +37,7 @@ def member_asked(call: Call, name: str | None) -> str:
         if call.caller.operator:
             raise Invalid("say which member the question is about")
         return call.caller.member
-    found = Lookup(call.connection).of("member", name)
+    found = call.lookup.of("member", name)
     if found != call.caller.member:
         call.require("ask_about_members", "organization", "organization")
     if found is None:
@@ -53,10 +54,7 @@ def target_asked(call: Call, text: str) -> tuple[str, str]:
         kind, name = kind_of(text) or "", text
     if stored_kind(kind) not in KINDS or not name:
         raise Invalid(f"{text!r} is not a resource; write kind:name{likely(text).rstrip(',')}, organization, or an id")
-    try:
-        found = Lookup(call.connection).of(kind, name.strip())
-    except Ambiguous as error:
-        raise Invalid(str(error)) from None
+    found = call.lookup.of(kind, name.strip())
     stored = stored_kind(kind)
     if stored == "member" and found is None:
         raise NotFound(f"There is no member called {name!r}")

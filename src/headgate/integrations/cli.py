@@ -20,17 +20,12 @@ Expires = Annotated[str | None, typer.Option(help="When its token ends, as 2027-
 
 
 def _named(client: "Client", text: str) -> str:
-    from headgate.errors import NotFound
+    from headgate.cli.naming import only
     from headgate.kit.ids import kind_of
-    from headgate.kit.names import name_key
 
     if kind_of(text) == "integration":
         return text
-    found = client.get(PLACE, prefix=text, limit=20)["items"]
-    for one in found:
-        if name_key(one["name"]) == name_key(text):
-            return str(one["id"])
-    raise NotFound(f"There is no integration called {text!r} that you may see")
+    return only(client.get(PLACE, prefix=text, limit=20)["items"], "integration", text)
 
 
 def _print(found: dict[str, Any], *, as_json: bool) -> None:

@@ -9,7 +9,6 @@ from headgate.audit.events import READ
 from headgate.audit.models import audit_event_table
 from headgate.edge.call import Call
 from headgate.errors import Invalid, NotFound
-from headgate.governance.lookup import Lookup
 from headgate.governance.making import require_new
 from headgate.integrations.schemas import IntegrationChange, IntegrationIn, IntegrationItem, IntegrationOut, UseOut
 from headgate.kit.ids import kind_of
@@ -46,9 +45,9 @@ def make(call: Call, body: IntegrationIn) -> tuple[str, str]:
 
 def _tables(call: Call, names: list[str]) -> list[tuple[str, str, str]]:
     """Each table by name, its id and its layer's, of those that the caller may see."""
-    lookup, found = Lookup(call.connection), []
+    found = []
     for name in dict.fromkeys(names):
-        item, layer = lookup.table(name)
+        item, layer = call.lookup.table(name)
         if item is None or layer is None or kind_of(item) != "table" or not call.may_see(item):
             raise Invalid(f"body.tables: there is no table {name} that you may see")
         found.append((name, item, layer))

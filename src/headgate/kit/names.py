@@ -22,6 +22,12 @@ def name_key(name: str) -> str:
     return folded.strip()
 
 
+def several(kind: str, name: str, ids: list[str]) -> str:
+    """What somebody is told whose name stands for more than one resource."""
+    noun = kind.replace("_", " ")
+    return f"Several resources of kind {noun} are named {name!r}: {', '.join(ids)}. Give the id of one of them"
+
+
 def is_text(text: str) -> bool:
     """Whether a text holds no control characters and no half characters."""
     return not any(unicodedata.category(c) in {"Cc", "Cs"} for c in text)

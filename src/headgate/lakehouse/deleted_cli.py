@@ -49,7 +49,7 @@ def restore(
 
 def _id_of(client: Any, text: str) -> str:
     """The id of something deleted, by its id or name."""
-    from headgate.errors import Invalid, NotFound
+    from headgate.errors import Conflict, NotFound
     from headgate.kit.ids import kind_of
     from headgate.kit.names import name_key
 
@@ -63,7 +63,7 @@ def _id_of(client: Any, text: str) -> str:
         if cursor is None:
             break
     if len(found) > 1:
-        raise Invalid(f"several that were deleted were called {text}; give the id: {', '.join(found)}")
+        raise Conflict(f"Several deleted resources are named {text!r}: {', '.join(found)}. Give the id of one of them")
     if not found:
         raise NotFound(f"There is nothing called {text!r} that you may restore; `headgate deleted list` shows it all")
     return str(found[0])

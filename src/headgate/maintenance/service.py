@@ -6,7 +6,6 @@ from sqlalchemy.engine import RowMapping
 
 from headgate.edge.call import Call
 from headgate.errors import Conflict, NotFound
-from headgate.governance.lookup import Lookup
 from headgate.maintenance import repository
 from headgate.maintenance.schemas import PassDetail, PassIn, PassOut, SummaryOut, TableOut
 
@@ -19,7 +18,7 @@ _SHOWN_OF_TABLES = ("outcome", "note", "snapshots", "files", "bytes", "small_fil
 
 def ask(call: Call, given: PassIn) -> str:
     """Have a pass done; its id."""
-    table = Lookup(call.connection).of("table", given.table) if given.table is not None else None
+    table = call.lookup.of("table", given.table) if given.table is not None else None
     if given.table is not None and (table is None or not call.may_see(table)):
         raise NotFound("There is no such table that you may see; name it as layer.table")
     if sum(row["state"] == "queued" for row in repository.newest(call.connection, MOST_OPEN)) == MOST_OPEN:

@@ -9,7 +9,6 @@ from headgate.edge.guards import OnOrganization, SignedIn
 from headgate.edge.pages import begins_after
 from headgate.edge.routes import Audit, GovernedRouter
 from headgate.errors import Denied, Invalid
-from headgate.governance.lookup import Lookup
 from headgate.kit.ids import kind_of
 from headgate.kit.paging import DEFAULT_LIMIT, MAX_LIMIT, Cursor
 from headgate.notifications import repository
@@ -222,9 +221,8 @@ def _receivers(call: Call, channel: str, limit: int, cursor: str | None) -> Rece
 )
 def put_receivers(call: Call, channel: Channel, body: ReceiversIn) -> ReceiverPage:
     """Have members receive a channel, or receive it no more; the answer is the first page of those who do."""
-    lookup = Lookup(call.connection)
     for place, one in enumerate(body.receivers):
-        member = lookup.of("member", one.member)
+        member = call.lookup.of("member", one.member)
         if member is None:
             raise Invalid(f"receivers.{place}.member: there is no member called {one.member!r}")
         _set(call, member, channel.value, receives=one.receives, by_mail=one.by_mail)

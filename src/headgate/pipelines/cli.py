@@ -28,19 +28,12 @@ SqlFile = Annotated[Path | None, typer.Option("--sql", help="The SQL of a query,
 
 def named(client: "Client", text: str) -> str:
     """The id of a pipeline that is meant by a name or an id."""
-    from headgate.errors import Invalid, NotFound
+    from headgate.cli.naming import only
     from headgate.kit.ids import kind_of
-    from headgate.kit.names import name_key
 
     if kind_of(text) == "pipeline":
         return text
-    found = client.get("/api/pipelines", prefix=text, limit=20)["items"]
-    same = [one["id"] for one in found if name_key(one["name"]) == name_key(text)]
-    if not same:
-        raise NotFound(f"There is no pipeline called {text!r} that you may see")
-    if len(same) > 1:
-        raise Invalid(f"several pipelines are called {text!r}; give the id: {', '.join(same)}")
-    return str(same[0])
+    return only(client.get("/api/pipelines", prefix=text, limit=20)["items"], "pipeline", text)
 
 
 def definition_of(file: Path | None, notebook: Path | None, sql: Path | None) -> dict[str, Any]:

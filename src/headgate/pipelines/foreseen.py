@@ -12,7 +12,6 @@ from headgate.catalog.errors import Damaged
 from headgate.catalog.models import table_pointer_table
 from headgate.edge.call import Call
 from headgate.edge.routes import Stages
-from headgate.governance.lookup import Lookup
 from headgate.lakehouse.table_documents import current_schema, document
 from headgate.pipelines import definitions
 from headgate.pipelines.models import probed_schema_table
@@ -36,7 +35,7 @@ def of_history(stages: Stages, definition: AnyDefinition) -> Fields | None:
     table = definition.table
 
     def look(call: Call) -> Any:
-        found = Lookup(call.connection).of("table", table)
+        found = call.lookup.of("table", table)
         if found is None or not call.decide("execute", "table", found):
             return None
         pointer = select(table_pointer_table).where(_pointers.table_id == found)

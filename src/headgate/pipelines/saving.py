@@ -14,9 +14,9 @@ from sqlalchemy.engine import RowMapping
 from headgate.access.decision import Decision
 from headgate.edge.call import Call
 from headgate.errors import Denied, Invalid
-from headgate.governance.lookup import Lookup
+from headgate.governance.drafts import Asker
 from headgate.governance.making import require_new
-from headgate.governance.questions import Asker, Question, decide
+from headgate.governance.questions import Question, decide
 from headgate.kit.ids import kind_of
 from headgate.kit.names import BadName, check_name
 from headgate.lakehouse.models import table_ref_table
@@ -68,7 +68,6 @@ class Ref:
 
 def refs(call: Call, definition: AnyDefinition, probed: list[str]) -> list[Ref]:
     """All that a definition reads and writes, by name and id; `probed` are the reads that Spark told."""
-    lookup = Lookup(call.connection)
     writes = definitions.outputs(definition)
     if isinstance(definition, definitions.Source):
         writes |= {name + definitions.REJECTED: on for name, on in writes.items()}
@@ -78,7 +77,7 @@ def refs(call: Call, definition: AnyDefinition, probed: list[str]) -> list[Ref]:
         for name, enabled in names.items():
             # What a run writes it may also read: that is no read of its own.
             if mode == "write" or name not in writes:
-                found.append(Ref(name, mode, enabled, *lookup.table(name)))
+                found.append(Ref(name, mode, enabled, *call.lookup.table(name)))
     return found
 
 
@@ -169,7 +168,7 @@ def save(
     missing = [one.name for one in found if one.item_id is None]
     if missing:
         unresolved = unresolved or f"{', '.join(missing)} does not exist"
-    layer = Lookup(call.connection).of("layer", output_layer(draft.definition))
+    layer = call.lookup.of("layer", output_layer(draft.definition))
     destination = draft.definition.destination if isinstance(draft.definition, definitions.Delivery) else None
     values = {"pipeline_kind": draft.definition.kind, "output_layer_id": layer, "destination_id": destination}
     identifier = _write(call, draft, values)

@@ -38,20 +38,14 @@ ApiPath = Annotated[str, typer.Option("--path", help="Of an API: ask for this pa
 
 def path(client: Any, kind: str, text: str, **query: Any) -> str:
     """The place in the API of a connection or destination that a person names; several of one name need the id."""
-    from headgate.errors import Invalid, NotFound
+    from headgate.cli.naming import only
     from headgate.kit.ids import kind_of
-    from headgate.kit.names import name_key
 
     where = f"/api/{kind}s"
     if kind_of(text) == kind:
         return f"{where}/{text}"
     items = client.get(where, prefix=text, limit=10, **query)["items"]
-    same = [one["id"] for one in items if name_key(one["name"]) == name_key(text)]
-    if not same:
-        raise NotFound(f"There is no {kind} called {text!r} that you may see; `headgate {kind} list` shows them")
-    if len(same) > 1:
-        raise Invalid(f"several are called {text!r}; give the id: {', '.join(same)}")
-    return f"{where}/{same[0]}"
+    return f"{where}/{only(items, kind, text)}"
 
 
 def place_given(

@@ -43,15 +43,11 @@ def _creator(item: dict[str, Any]) -> str | None:
 
 def _id_of(client: Any, text: str) -> str:
     """The id of a resource that is named by its kind and name."""
-    from headgate.errors import NotFound
-    from headgate.kit.names import name_key
+    from headgate.cli.naming import only
 
     kind, _, name = text.partition(":")
-    found = client.get("/api/resources", kind=kind, prefix=name, limit=200)["items"]
-    for item in found:
-        if name_key(item["name"]) == name_key(name):
-            return str(item["id"])
-    raise NotFound(f"There is no {kind.replace('_', ' ')} {name} that you may see")
+    found = client.get("/api/resources", kind=kind, prefix=name, limit=20)["items"]
+    return only(found, kind, name, f"headgate resource list {kind}")
 
 
 @app.command()

@@ -17,9 +17,14 @@ resource_table = Table(
     Column("updated_at", UtcDateTime, nullable=False),
     Column("created_by_id", Id, ForeignKey("members.id")),
     Index("uq_resources_name", "namespace", "scope_id", "name_key", unique=True),
+    Index("ix_resources_name", "namespace", "name_key"),
     Index("ix_resources_created_by_id", "created_by_id"),
 )
-"""What resources of all kinds share. `namespace` and `scope_id` say within what a name is unique."""
+"""What resources of all kinds share. `namespace` and `scope_id` say within what a name is unique.
+
+Where a member could not see every resource in a scope, the scope is the resource itself: a conflict would confirm the
+name of a hidden one.
+"""
 
 owner_table = Table(
     "owners",

@@ -214,27 +214,37 @@ def _rule_rows(connection: Connection, query: Query, kind: str) -> str:
     column = columns.get(query.sort.column, f"rs.{query.sort.column}")
     after, order = _order(query, column, "rs.id")
     wanted = query.action or BOOK.tables[kind].listed_by
-    narrowed = query.narrowing.condition(wanted, kind)
-    for name in ("only", "layers", "writes"):
-        for row in ("r.id", "r.layer_id"):
-            narrowed = narrowed.replace(f"{{{name}:{row}}}", among(connection, row, name))
     return (
         f"SELECT rs.id, {column} AS v FROM {rows(kind)} JOIN resources rs ON rs.id = r.id "
         f"LEFT JOIN members cr ON cr.id = rs.created_by_id AND cr.removed_at IS NULL WHERE m.id = :member "
-        f"AND {where(kind)} AND {narrowed} AND {_prefixed(query, sort_name(kind))} AND {after} "
+        f"AND {where(kind)} AND {narrowed(connection, query.narrowing, wanted, kind)} "
+        f"AND {_prefixed(query, sort_name(kind))} AND {after} "
         f"AND {condition(wanted, kind)} ORDER BY {order} LIMIT :limit"
     )
 
 
+def narrowed(connection: Connection, narrowing: Narrowing, action: str, kind: str) -> str:
+    """SQL over `r` for the resources within the limits of a token; it needs the parameters of `limits`."""
+    text = narrowing.condition(action, kind)
+    for name in ("only", "layers", "writes"):
+        for row in ("r.id", "r.layer_id"):
+            text = text.replace(f"{{{name}:{row}}}", among(connection, row, name))
+    return text
+
+
+def limits(connection: Connection, narrowing: Narrowing) -> dict[str, Any]:
+    """The parameters of `narrowed`."""
+    if narrowing.only is None:
+        return {}
+    return {
+        "only": many(connection, sorted(narrowing.only)),
+        "layers": many(connection, sorted(narrowing.layers)),
+        "writes": many(connection, sorted(narrowing.writes or ())),
+    }
+
+
 def _rule_parameters(connection: Connection, query: Query) -> dict[str, Any]:
-    parameters = {**_common(connection, query), "member": query.member}
-    if query.narrowing.only is not None:
-        parameters |= {
-            "only": many(connection, sorted(query.narrowing.only)),
-            "layers": many(connection, sorted(query.narrowing.layers)),
-            "writes": many(connection, sorted(query.narrowing.writes or ())),
-        }
-    return parameters
+    return {**_common(connection, query), "member": query.member, **limits(connection, query.narrowing)}
 
 
 def _from_rules(connection: Connection, query: Query) -> list[Any]:

@@ -2,19 +2,20 @@
 
 from collections.abc import Iterable
 
+from sqlalchemy import select
+
 from headgate.access.book import BOOK
 from headgate.access.kinds import KINDS, rule_kinds
 from headgate.edge.call import Call
 from headgate.edge.pages import begins_after
-from headgate.errors import Invalid, NotFound
+from headgate.errors import Conflict, Invalid, NotFound
 from headgate.kit.ids import kind_of
-from headgate.kit.names import is_text, name_key
+from headgate.kit.names import is_text
 from headgate.kit.paging import BadCursor
+from headgate.resources.models import resource_table
+from headgate.resources.naming import Viewer, restorable, visible
 from headgate.resources.repository import Query, ResourceSort, details, page
 from headgate.resources.schemas import Resource
-
-SAME = 5
-"""How many of one name are looked at: names sort before all that begin with them."""
 
 
 def one(call: Call, identifier: str) -> Resource:
@@ -60,22 +61,31 @@ def listed(
     return found, following.encode(purpose) if following else None
 
 
-def named(call: Call, kind: str, text: str, place: str) -> str:
-    """The id of a resource that the caller names by its name or id, among those that they may see.
-
-    What they may not see is not found, and makes no name ambiguous.
-    """
+def named(call: Call, kind: str, text: str) -> str:
+    """The id of a resource that the caller names by its name or id, among those that they may see."""
     if kind_of(text) == kind:
         call.require(BOOK.tables[kind].listed_by, kind, text)
         return text
-    found, _ = listed(call, kind, ResourceSort.name, text, SAME, None)
-    same = [one.id for one in found if name_key(one.name) == name_key(text)]
-    if not same:
+    found = call.lookup.of(kind, text)
+    if found is None:
         call.note_denial(BOOK.tables[kind].listed_by, kind, None)
         raise NotFound(f"There is no {kind.replace('_', ' ')} {text} that you may see")
-    if len(same) > 1:
-        raise Invalid(f"{place}: several of kind {kind} are called {text!r}; give the id")
-    return same[0]
+    return found
+
+
+def refuse_twin(call: Call, kind: str, name: str, own: str | None = None) -> None:
+    """Refuse a name that another resource has, if the caller created that one and still sees it, deleted or not.
+
+    Resources that the caller does not see never conflict: a conflict would confirm their names.
+    """
+    viewer = Viewer(call.caller.member, call.now, call.caller.narrowing)
+    known = {*visible(call.connection, viewer, kind, name), *restorable(call.connection, viewer, kind, name)}
+    created_here = resource_table.c.created_by_id == call.caller.member
+    query = select(resource_table.c.id).where(resource_table.c.id.in_(known - {own}), created_here)
+    twin = call.connection.execute(query.order_by(resource_table.c.id).limit(1)).scalar()
+    if twin is not None:
+        deleted = "" if call.decide(BOOK.tables[kind].listed_by, kind, twin) else ", which was deleted"
+        raise Conflict(f"You have already created a {kind} named {name!r} ({twin}{deleted}). Choose another name")
 
 
 def allowed(call: Call, ids: Iterable[str | None]) -> dict[str, frozenset[str]]:

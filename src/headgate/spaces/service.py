@@ -1,11 +1,9 @@
 """Makes data spaces."""
 
 from sqlalchemy import insert
-from sqlalchemy.exc import IntegrityError
 
 from headgate.edge.call import Call
-from headgate.errors import Conflict
-from headgate.resources import writing
+from headgate.resources import showing, writing
 from headgate.resources.index import refresh
 from headgate.spaces.models import space_table
 
@@ -14,10 +12,8 @@ def create(call: Call, name: str) -> str:
     """Make a space that the caller owns; its id. Who may not make spaces learns nothing of the names of others."""
     decision = call.require("create_space", "organization", "organization")
     member = call.caller.member
-    try:
-        space = writing.add(call.connection, "space", name, call.now, member, scope=member)
-    except IntegrityError:
-        raise Conflict(f"You have made a space called {name!r} already; names that look alike are the same") from None
+    showing.refuse_twin(call, "space", name)
+    space = writing.add(call.connection, "space", name, call.now, member)
     call.connection.execute(insert(space_table).values(id=space, owner_id=member, personal=False))
     refresh(call.connection, [space])
     after = {"change": "create_space", "name": name, "owner": member}

@@ -172,8 +172,7 @@ def _detach_context(change: s.DetachContext, t: Targets) -> Plan:
     return found
 
 
-def _destination_state(t: Targets, name: str, action: str, deleted_at: Any) -> Plan:
-    thing = t.named("destination", name)
+def _destination_state(t: Targets, thing: facts.Destination, action: str, deleted_at: Any) -> Plan:
     found = _new(t, action, thing)
     found.delta.change(t.facts.connection, destination_table, {"id": thing.id}, deleted_at=deleted_at)
     found.before, found.after = {"deleted": thing.deleted}, {"deleted": deleted_at is not None}
@@ -181,11 +180,11 @@ def _destination_state(t: Targets, name: str, action: str, deleted_at: Any) -> P
 
 
 def _delete_destination(change: s.DeleteDestination, t: Targets) -> Plan:
-    return _destination_state(t, change.destination, "delete", t.facts.now)
+    return _destination_state(t, t.named("destination", change.destination), "delete", t.facts.now)
 
 
 def _restore_destination(change: s.RestoreDestination, t: Targets) -> Plan:
-    return _destination_state(t, change.destination, "restore", None)
+    return _destination_state(t, t.restorable("destination", change.destination), "restore", None)
 
 
 # Members

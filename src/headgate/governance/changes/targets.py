@@ -1,5 +1,6 @@
 """Finds what a change is about, and answers alike for what does not exist and what its maker may not see."""
 
+from collections.abc import Callable
 from typing import Any
 
 from headgate.access.actions import LEVELS
@@ -10,8 +11,9 @@ from headgate.access.kinds import KINDS
 from headgate.access.narrowing import UNLIMITED, Narrowing
 from headgate.errors import Invalid, NotFound
 from headgate.governance.facts import Facts
-from headgate.governance.lookup import Ambiguous, Lookup, likely
+from headgate.governance.lookup import Lookup, VisibleLookup, likely
 from headgate.kit.ids import kind_of
+from headgate.resources.naming import Viewer
 
 
 class Hidden(NotFound):
@@ -27,7 +29,8 @@ class Targets:
 
     def __init__(self, facts: Facts, actor: Subject, narrowing: Narrowing = UNLIMITED) -> None:
         self.facts, self.actor, self.narrowing = facts, actor, narrowing
-        self.lookup = Lookup(facts.connection)
+        viewer = Viewer(actor.id, facts.now, narrowing)
+        self.lookup = Lookup(facts.connection) if actor.operator else VisibleLookup(facts.connection, viewer)
 
     def decide(self, action: str, thing: Any, *, on: Any = None, as_: str | None = None) -> Decision:
         """Whether the actor may; a draft counts, for the limits of a token, as the action `as_` on a resource."""
@@ -38,15 +41,20 @@ class Targets:
 
     def resource(self, text: str, *kinds: str) -> Any:
         """A resource that the actor may see, or may restore, of one of these kinds."""
+        return self._resource(text, self.lookup.of, *kinds)
+
+    def restorable(self, kind: str, text: str) -> Any:
+        """The same, of one kind, by name or id; a deleted one is preferred where a name has both."""
+        restorable = getattr(self.lookup, "restorable", self.lookup.of)
+        return self._resource(text if kind_of(text) == kind else f"{kind}:{text}", restorable, kind)
+
+    def _resource(self, text: str, find: Callable[[str, str], str | None], *kinds: str) -> Any:
         kind, _, name = text.partition(":")
         identifier: str | None = text if kind_of(text) else None
-        try:
-            if identifier is None and kind in KINDS and name:
-                identifier = self.lookup.of(kind, name.strip())
-            elif identifier is None:
-                raise Invalid(f"{text!r} is not a resource; write kind:name{likely(text)} or an id")
-        except Ambiguous as error:
-            raise Invalid(str(error)) from None
+        if identifier is None and kind in KINDS and name:
+            identifier = find(kind, name.strip())
+        elif identifier is None:
+            raise Invalid(f"{text!r} is not a resource; write kind:name{likely(text)} or an id")
         thing = self.facts.thing(identifier)
         if thing is None or not self.may_know(thing):
             raise Hidden(kind_of(text) or kind, identifier, text if kind_of(text) else name.strip())
@@ -66,10 +74,7 @@ class Targets:
         return any(self.decide(action, thing) for action in (listed_by, "restore"))
 
     def _found(self, kind: str, name: str) -> str:
-        try:
-            found = self.lookup.of(kind, name)
-        except Ambiguous as error:
-            raise Invalid(str(error)) from None
+        found = self.lookup.of(kind, name)
         if found is None:
             raise NotFound(f"There is no {kind} called {name!r}")
         return found
