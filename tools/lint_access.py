@@ -48,7 +48,7 @@ MAY_READ_TABLES = {
     "governance/exporting.py": "writes all facts out as a world",
     "governance/changes/reach.py": "finds whom a change may concern; decides nothing",
     "governance/changes/removal.py": "ends what a removed member holds",
-    "members/handover.py": "lists what a removal leaves without an owner; decides nothing",
+    "members/holdings.py": "lists what a removal leaves without an owner; decides nothing",
     "members/repository.py": "shows members with their contexts, groups and security roles",
     "resources/index.py": "fills the index from statements that access/ writes",
     "resources/repository.py": "reads the index by keys that access/ gives",

@@ -101,6 +101,7 @@ TABLE: dict[tuple[str, str], tuple[Any, str]] = {
     ("DELETE", "/api/me/sessions"): (None, OWN),
     ("DELETE", "/api/me/sessions/{session_id}"): (None, "401 401 404 404 404 404 404 403 403 401"),
     ("GET", "/api/members"): (None, "401 401 ok ok ok ok ok ok 403 401"),
+    ("GET", "/api/members/removed"): (None, ADMINS),
     ("GET", "/api/members/{member_id}"): (None, "401 401 ok ok ok ok ok ok 403 401"),
     ("POST", "/api/members/{member_id}/magic-link"): (None, ADMINS),
     ("POST", "/api/members/{member_id}/password-reset"): (None, ADMINS),

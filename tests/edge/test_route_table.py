@@ -29,6 +29,7 @@ ROUTES = {
     ("DELETE", "/api/me/sessions/{session_id}"): (CREDENTIALS, "changes"),
     ("GET", "/link"): (PUBLIC, "nothing"),
     ("GET", "/api/members"): (MEMBER, "nothing"),
+    ("GET", "/api/members/removed"): ("ask_about_members", "nothing"),
     ("GET", "/api/members/{member_id}"): (MEMBER, "nothing"),
     ("POST", "/api/members/{member_id}/magic-link"): ("make_magic_link on {member_id}", "changes"),
     ("POST", "/api/members/{member_id}/password-reset"): ("reset_password on {member_id}", "changes"),

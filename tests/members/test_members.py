@@ -118,6 +118,53 @@ def test_what_they_own_is_handed_over_in_one_step(millrace: Company) -> None:
     assert {one["id"] for one in before} <= {one["id"] for one in held}
 
 
+def test_what_a_removed_member_solely_owned_stays_listed_until_it_is_reassigned(millrace: Company) -> None:
+    adam, tess = millrace.as_("Adam"), millrace.id("member", "Tess")
+    before = adam.get(f"/api/members/{tess}/holdings").json()
+    assert adam.get("/api/members/removed").json()["items"] == []
+    adam.change(change="remove_member", member="Tess").raise_for_status()
+    assert adam.get(f"/api/members/{tess}/holdings").json() == before
+    [removed] = adam.get("/api/members/removed").json()["items"]
+    assert (removed["id"], removed["solely_owned"]) == (tess, 5)
+    assert "Tess" not in adam.get("/api/members/removed").text
+    for who in ("Tom", "Dora"):
+        assert millrace.as_(who).get(f"/api/members/{tess}/holdings").status_code == 403
+        assert millrace.as_(who).get("/api/members/removed").status_code == 403
+        assert millrace.as_(who).post(f"/api/members/{tess}/reassign", {"to": who}).status_code == 403
+    # An ordinary change of an owner counts as well.
+    mart = millrace.id("data_mart", "Revenue")
+    adam.change(change="add_owner", resource=mart, member="Tom", ownership="technical").raise_for_status()
+    adam.change(change="change_owner", resource="project:Shop", owner="Tom").raise_for_status()
+    left = adam.get(f"/api/members/{tess}/holdings").json()["solely_owned"]
+    assert {one["name"] for one in left} == {"Warehouse", "Sales data", "Shop database"}
+    done = adam.post(f"/api/members/{tess}/reassign", {"to": "Tom"}).json()["items"]
+    assert done == left
+    assert adam.get(f"/api/members/{tess}/holdings").json()["solely_owned"] == []
+    assert adam.get("/api/members/removed").json()["items"] == []
+    assert millrace.as_("Tom").may("manage_members", "space:Sales data")
+    # It stays listed with whoever had it last.
+    adam.change(change="remove_member", member="Tom").raise_for_status()
+    assert adam.get(f"/api/members/{tess}/holdings").json()["solely_owned"] == []
+    tom = adam.get("/api/members/removed").json()["items"]
+    assert [one["solely_owned"] for one in tom] == [8]
+    assert adam.get("/api/members/mbr_00000000000000000000/holdings").status_code == 404
+
+
+def test_removed_members_are_listed_by_page(millrace: Company) -> None:
+    adam = millrace.as_("Adam")
+    for who in ("Tess", "Tom", "Ben"):
+        adam.change(change="remove_member", member=who).raise_for_status()
+    found, cursor = [], None
+    while True:
+        page = adam.get("/api/members/removed", limit=1, **({"cursor": cursor} if cursor else {})).json()
+        found += page["items"]
+        cursor = page["next_cursor"]
+        if cursor is None:
+            break
+    assert len({one["id"] for one in found}) == len(found) == 3
+    assert adam.get("/api/members/removed", cursor="nonsense").status_code == 422
+
+
 def test_a_handover_is_all_or_nothing_and_by_right(millrace: Company) -> None:
     tess, mart = millrace.id("member", "Tess"), millrace.id("data_mart", "Revenue")
     api = millrace.as_("Adam")

@@ -98,14 +98,38 @@ def set_scope(
     _change("set_scope", as_json, member=member, scope=scope, contexts=context or [])
 
 
-@app.command()
+@app.command("removed")
 @told
-def holdings(member: Who, as_json: Json = False) -> None:
-    """Show what a removal would leave behind: what they solely own, and what runs with their rights."""
+def list_removed(limit: Limit = 50, cursor: Cursor = None, as_json: Json = False) -> None:
+    """List removed members who left something without an owner; `holdings` and `reassign` take their ids."""
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get(f"/api/members/{_id(client, member)}/holdings")
+        found = client.get("/api/members/removed", limit=limit, cursor=cursor)
+    rows = ((one["id"], one["removed_at"][:19], one["solely_owned"]) for one in found["items"])
+    empty = "No removed member left anything without an owner."
+    print_page(found, ("id", "removed", "without an owner"), rows, empty, as_json=as_json)
+
+
+def _id_of_any(client: Any, text: str) -> str:
+    """The id of a member who is named, or of a removed one, who goes by id."""
+    from headgate.errors import NotFound
+
+    try:
+        return _id(client, text)
+    except NotFound as error:
+        hint = "a removed member goes by id, which `headgate member removed` shows"
+        raise NotFound(f"{error.detail}; {hint}") from None
+
+
+@app.command()
+@told
+def holdings(member: Who, as_json: Json = False) -> None:
+    """Show what a removal would leave behind, or has left: what they solely own, and what runs with their rights."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.get(f"/api/members/{_id_of_any(client, member)}/holdings")
     if as_json:
         print_json(found)
         return
@@ -122,11 +146,11 @@ def reassign(
     resource: Annotated[list[str] | None, typer.Option(help="Only this id; may be repeated.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Hand over what a member solely owns."""
+    """Hand over what a member solely owns, or owned until their removal."""
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.post(f"/api/members/{_id(client, member)}/reassign", {"to": to, "resources": resource})
+        found = client.post(f"/api/members/{_id_of_any(client, member)}/reassign", {"to": to, "resources": resource})
     if as_json:
         print_json(found)
         return

@@ -13,10 +13,11 @@ from headgate.edge.routes import Audit, GovernedRouter
 from headgate.errors import Conflict, Invalid, NotFound
 from headgate.governance.changes.targets import Targets
 from headgate.kit.names import name_key
-from headgate.kit.paging import DEFAULT_LIMIT, BadCursor
+from headgate.kit.paging import DEFAULT_LIMIT, BadCursor, Cursor
 from headgate.mail import texts
 from headgate.mail.service import enqueue
 from headgate.members import handover, repository
+from headgate.members import holdings as held_by
 from headgate.members.schemas import (
     Holding,
     Holdings,
@@ -29,6 +30,8 @@ from headgate.members.schemas import (
     Named,
     Reassigned,
     Reassignment,
+    RemovedMember,
+    RemovedPage,
 )
 from headgate.organization.naming import require_names
 from headgate.sessions import service as sessions
@@ -103,6 +106,22 @@ def list_members(
 
 @router.governed(
     "GET",
+    "/removed",
+    guard=OnOrganization("ask_about_members"),
+    audit=Audit.nothing,
+    summary="Removed members who left something without an owner",
+)
+def list_removed(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: After = None) -> RemovedPage:
+    """Removed members by id, who solely owned something that nobody has owned since. Their names are forgotten."""
+    after = begins_after(cursor, "removed members")
+    rows = held_by.removed(call.connection, limit + 1, after.id if after else None)
+    items = [RemovedMember(id=one.id, removed_at=one.removed_at, solely_owned=one.count) for one in rows[:limit]]
+    following = Cursor("", items[-1].id).encode("removed members") if len(rows) > limit else None
+    return RemovedPage(items=items, next_cursor=following)
+
+
+@router.governed(
+    "GET",
     "/{member_id}",
     guard=SignedIn("sees themselves and names; all of others with ask_about_members"),
     audit=Audit.nothing,
@@ -167,7 +186,7 @@ def reset_password(call: Call, member_id: MemberId) -> LinkMade:
     return _link(call, member_id, "password")
 
 
-def _held(found: list[handover.Held]) -> list[Holding]:
+def _held(found: list[held_by.Held]) -> list[Holding]:
     return [Holding(id=one.id, kind=one.kind, name=one.name, holds=one.holds) for one in found]
 
 
@@ -176,16 +195,22 @@ def _held(found: list[handover.Held]) -> list[Holding]:
     "/{member_id}/holdings",
     guard=OnOrganization("ask_about_members"),
     audit=Audit.nothing,
-    summary="What a removal would leave behind",
+    summary="What a removal would leave behind, or has left behind",
 )
 def holdings(call: Call, member_id: MemberId) -> Holdings:
-    """What the member solely owns, what runs with their rights, and the schedules that they saved last."""
-    if repository.one(call.connection, member_id) is None:
-        raise NotFound
+    """What the member solely owns, what runs with their rights, and the schedules that they saved last. Of a removed
+    member: what they solely owned, and nobody has owned since.
+    """
+    _require_known(call, member_id)
     return Holdings(
-        solely_owned=_held(handover.solely_owned(call.connection, member_id)),
-        acts_for=_held(handover.acting_for(call.connection, member_id)),
+        solely_owned=_held(held_by.solely_owned(call.connection, member_id)),
+        acts_for=_held(held_by.acting_for(call.connection, member_id)),
     )
+
+
+def _require_known(call: Call, member_id: str) -> None:
+    if not repository.was_member(call.connection, member_id):
+        raise NotFound(f"There is no member {member_id}, and there was none")
 
 
 @router.governed(
@@ -197,9 +222,8 @@ def holdings(call: Call, member_id: MemberId) -> Holdings:
     errors=[Conflict],
 )
 def reassign(call: Call, member_id: MemberId, body: Reassignment) -> Reassigned:
-    """Make somebody else an owner of what the member solely owns: all of it, or what is named."""
-    if repository.one(call.connection, member_id) is None:
-        raise NotFound
+    """Make somebody else an owner of what the member solely owns, or owned until their removal: of all, or of some."""
+    _require_known(call, member_id)
     to = Targets(call.facts, call.subject, call.caller.narrowing).member(body.to)
     if to == member_id:
         raise Conflict("This is the member who owns it already; name somebody else")

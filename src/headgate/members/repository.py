@@ -66,6 +66,11 @@ def one(connection: Connection, member: str) -> Any:
     return connection.execute(select(member_table).where(*where)).mappings().one_or_none()
 
 
+def was_member(connection: Connection, member: str) -> bool:
+    """Whether this is a member, or was one until they were removed."""
+    return connection.execute(select(_members.id).where(_members.id == member)).first() is not None
+
+
 def contexts_of(connection: Connection, ids: Sequence[str]) -> dict[str, list[dict[str, str]]]:
     """The contexts of each of these members."""
     inner = member_context_table.c

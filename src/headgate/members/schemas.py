@@ -132,10 +132,25 @@ class Holding(BaseModel):
 
 
 class Holdings(BaseModel):
-    """What a removal would leave behind."""
+    """What a removal would leave behind, or has left behind."""
 
     solely_owned: list[Holding]
     acts_for: list[Holding] = Field(description="What runs with their rights, and schedules that they saved last")
+
+
+class RemovedMember(BaseModel):
+    """A removed member of whom something has no owner since."""
+
+    id: str = Field(examples=["mbr_01k6x3v9c2m4n8p0q7rs"])
+    removed_at: datetime
+    solely_owned: int = Field(description="How many resources they solely owned that nobody owns now")
+
+
+class RemovedPage(BaseModel):
+    """A page of removed members."""
+
+    items: list[RemovedMember]
+    next_cursor: str | None
 
 
 class Reassignment(Input):

@@ -37,6 +37,16 @@ owner_table = Table(
 )
 """An owner of a storage, destination or report, or a technical or business owner of a data mart."""
 
+former_owner_table = Table(
+    "former_owners",
+    METADATA,
+    Column("resource_id", Id, ForeignKey("resources.id", ondelete="CASCADE"), primary_key=True),
+    Column("ownership", Word, primary_key=True),
+    Column("member_id", Id, ForeignKey("members.id"), nullable=False),
+    Index("ix_former_owners_member_id", "member_id"),
+)
+"""Who solely owned a resource when they were removed. It counts until somebody owns the resource again."""
+
 audience_table = Table(
     "audience",
     METADATA,

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Table, and_, delete, insert, select, update
 from headgate.kit.db import stored
 
 Row = Mapping[str, Any]
-UNREAD = frozenset({"tokens", "sessions", "links", "mails", "notification_receivers"})
+UNREAD = frozenset({"tokens", "sessions", "links", "mails", "notification_receivers", "former_owners"})
 """Tables that no rule reads: what changes in them foretells nothing."""
 
 

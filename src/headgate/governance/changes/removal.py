@@ -1,4 +1,5 @@
-"""What ends when a member is removed: everything they hold, at once. What they made stays."""
+"""What ends when a member is removed: everything they hold, at once. What they made stays, and what they solely owned
+stays listed."""
 
 from typing import Any
 
@@ -10,10 +11,11 @@ from headgate.governance.facts import Facts
 from headgate.groups.models import group_member_table
 from headgate.lakehouse.models import grant_table
 from headgate.mail.models import mail_table
+from headgate.members.holdings import solely_owned
 from headgate.members.models import member_security_role_table, member_table
 from headgate.notifications.models import receiver_table
 from headgate.pipelines.models import pipeline_table
-from headgate.resources.models import owner_table
+from headgate.resources.models import former_owner_table, owner_table
 from headgate.sessions.models import link_table, session_table
 from headgate.spaces.models import connection_table, project_table, space_member_table, space_table
 from headgate.tokens.models import token_table
@@ -63,6 +65,8 @@ def remove_member(facts: Facts, member: str, delta: Delta) -> tuple[dict[str, An
     """Lay down what a removal changes; what there was, and what there will be, for the audit log."""
     connection = facts.connection
     delta.change(connection, member_table, {"id": member}, removed_at=facts.now, name_key=member, **_FORGOTTEN)
+    for held in solely_owned(connection, member):
+        delta.put(former_owner_table, {"resource_id": held.id, "ownership": held.holds, "member_id": member})
     counts: dict[str, int] = {}
     for table, column in _HOLDINGS.items():
         before = len(delta.drops)
