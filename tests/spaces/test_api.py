@@ -41,7 +41,7 @@ def test_a_hidden_space_makes_no_name_ambiguous(millrace: Company) -> None:
         millrace.as_(who).post("/api/spaces", {"name": "Mill data"}).raise_for_status()
     both = add(millrace.as_("Dora"), space="Mill data")
     assert both.status_code == 409
-    assert "give the id" in both.json()["detail"]
+    assert "Give the id" in both.json()["detail"]
     own = next(
         one["id"] for one in millrace.as_("Dora").get("/api/spaces").json()["items"] if one["owner"]["name"] == "Dora"
     )

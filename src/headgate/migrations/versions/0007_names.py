@@ -5,8 +5,8 @@ from alembic import op
 
 from headgate.migrations.columns import column, key, text
 
-revision = "0006"
-down_revision = "0005"
+revision = "0007"
+down_revision = "0006"
 
 
 def upgrade() -> None:
