@@ -92,7 +92,7 @@ def test_slips_are_told_of_options_and_arguments(run: Commands, arguments: tuple
         (("access", "explain", "edit", "data_mart:Nope"), "no data mart Nope "),
         (("request", "make", "edit", "table:raw.nope", "--reason", "x"), "no table raw.nope "),
         (("request", "show", f"req_{ZEROS}"), f"no request req_{ZEROS} "),
-        (("resource", "get", "data_mart:Nope"), "no data mart Nope "),
+        (("resource", "get", "data_mart:Nope"), "no data mart called 'Nope' "),
         (("resource", "get", f"tbl_{ZEROS}"), f"no table tbl_{ZEROS} "),
         (("statement", "show", f"stm_{ZEROS}"), f"no statement stm_{ZEROS} "),
         (("statement", "results", f"stm_{ZEROS}"), f"no statement stm_{ZEROS} "),

@@ -70,7 +70,7 @@ def test_a_name_that_several_had_asks_for_the_id(run: Commands, millrace: Compan
         assert run("Tess", "volume", "create", "raw.twice").exit_code == 0
         assert run("Tess", "volume", "delete", "raw.twice").exit_code == 0
     done = run("Tess", "deleted", "restore", "raw.twice")
-    assert (done.exit_code, "give the id" in done.output) == (2, True)
+    assert (done.exit_code, "Give the id" in done.output) == (1, True)
     assert run("Tess", "volume", "create", "twice").exit_code == 2
 
 
