@@ -35,7 +35,7 @@ def for_platform(settings: Settings, catalog_url: str) -> Outfit:
     runs = settings.data_dir.absolute() / RUNS
     runs.mkdir(parents=True, exist_ok=True, mode=0o700)
     package = Path(headgate.__file__).resolve().parents[1]
-    read = [Path(sys.prefix), package, *_warehouse(settings), *settings.sources.folders]
+    read = [Path(sys.prefix), package, *_warehouse(settings)]
     environment = {"PYSPARK_PYTHON": sys.executable}
     return Outfit(egress(settings, catalog_url), tuple(_seen(read)), (runs,), environment)
 

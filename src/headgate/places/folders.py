@@ -1,35 +1,136 @@
-"""Folders on this machine: below those that the settings allow, whatever links lie on the way."""
+"""Folders on this machine: below those that the settings allow, whatever symbolic links lie on the way.
 
-from collections.abc import Sequence
+A path is resolved when it is saved and again when it is used. Then everything is opened from a handle of the allowed
+folder, component by component, and no link is followed: one that is put there after the check leads nowhere.
+"""
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class OutOfBounds(ValueError):
     """A folder that the settings do not allow, or that leads out of what they allow; says what to do."""
 
 
-def check_written(path: str, allowed: Sequence[Path], setting: str) -> None:
-    """Judge a folder by its name alone, as at a save: OutOfBounds if no setting allows it."""
+def check_saved(path: str, allowed: Sequence[Path], setting: str) -> None:
+    """Judge a folder as at a save, with the links that there are on this machine; OutOfBounds if it is not allowed."""
+    _check_written(path, allowed, setting)
+    _resolved(path, allowed, setting)
+
+
+def _check_written(path: str, allowed: Sequence[Path], setting: str) -> None:
     if not any(PurePosixPath(path).is_relative_to(folder) for folder in allowed):
         known = ", ".join(str(folder) for folder in allowed)
         there = f"this installation allows {known}" if known else "this installation allows none"
         raise OutOfBounds(f"{path} is not below a folder that `{setting}` lists; {there}. An operator can add one")
 
 
-def opened(path: str, allowed: Sequence[Path], setting: str) -> Path:
-    """A folder as it really is, all links followed, if it lies below an allowed one; OutOfBounds otherwise.
+def _resolved(path: str, allowed: Sequence[Path], setting: str) -> tuple[Path, tuple[str, ...]]:
+    """An allowed folder, and the names from there to where a path leads, all links followed."""
+    try:
+        found = Path(path).resolve()
+        for folder in allowed:
+            root = folder.resolve()
+            if found.is_relative_to(root):
+                return root, found.relative_to(root).parts
+    except (OSError, RuntimeError) as error:
+        raise OutOfBounds(f"{path} cannot be resolved: {error}; choose another folder") from None
+    raise OutOfBounds(f"{path} leads out of the folders that `{setting}` lists, by a symbolic link; choose another")
 
-    Whoever goes further down must ask `inside` of each file: links can lie anywhere.
-    """
-    check_written(path, allowed, setting)
-    found = Path(path).resolve()
-    if not any(found.is_relative_to(folder.resolve()) for folder in allowed):
-        raise OutOfBounds(f"{path} leads out of the folders that `{setting}` lists")
-    if not found.is_dir():
-        raise OutOfBounds(f"{path} is not a folder on the worker's machine")
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A regular file below a folder: its path from there, and its facts."""
+
+    name: str
+    facts: os.stat_result
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """An allowed folder, opened. `path` is where it really is; what is done goes by `handle`."""
+
+    path: Path
+    handle: int
+
+    def files(self) -> Iterator[Found]:
+        """The regular files below, in order. Links to files below count as files, other links are left out."""
+        for folder, inner, names, handle in os.fwalk(".", dir_fd=self.handle, onerror=None):
+            inner.sort()
+            for name in sorted(names):
+                path = str(PurePosixPath(folder, name))
+                facts = self._facts(path, name, handle)
+                if facts is not None and stat.S_ISREG(facts.st_mode):
+                    yield Found(path, facts)
+
+    def _facts(self, path: str, name: str, handle: int) -> os.stat_result | None:
+        try:
+            facts = os.stat(name, dir_fd=handle, follow_symlinks=False)
+            if not stat.S_ISLNK(facts.st_mode):
+                return facts
+            opened_file = self.open(path)
+        except (OSError, OutOfBounds):
+            return None
+        try:
+            return os.fstat(opened_file)
+        finally:
+            os.close(opened_file)
+
+    def open(self, name: str) -> int:
+        """A regular file below, as a handle to read; OutOfBounds for what leads out, or is no regular file."""
+        target = (self.path / name).resolve()
+        if not target.is_relative_to(self.path) or target == self.path:
+            raise OutOfBounds(f"{name} leads out of its folder by a symbolic link")
+        *folders, last = target.relative_to(self.path).parts
+        try:
+            folder = walked(self.handle, folders)
+            try:
+                found = os.open(last, _FILE, dir_fd=folder)
+            finally:
+                os.close(folder)
+        except OSError as error:
+            raise OutOfBounds(f"{name} cannot be opened: {error.strerror}") from None
+        if not stat.S_ISREG(os.fstat(found).st_mode):
+            os.close(found)
+            raise OutOfBounds(f"{name} is not a regular file")
+        return found
+
+
+@contextmanager
+def opened(path: str, allowed: Sequence[Path], setting: str) -> Iterator[Root]:
+    """A folder as it really is, all links followed, if it lies below an allowed one; OutOfBounds otherwise."""
+    _check_written(path, allowed, setting)
+    root, parts = _resolved(path, allowed, setting)
+    try:
+        base = os.open(root, _FOLDER)
+        try:
+            handle = walked(base, parts)
+        finally:
+            os.close(base)
+    except OSError as error:
+        raise OutOfBounds(
+            f"{path} is not a folder on the worker's machine, or became a link while it was opened: {error.strerror}"
+        ) from None
+    try:
+        yield Root(root.joinpath(*parts), handle)
+    finally:
+        os.close(handle)
+
+
+def walked(handle: int, parts: Sequence[str]) -> int:
+    """A handle of a folder below another, component by component; a link on the way is an OSError."""
+    found = os.dup(handle)
+    for part in parts:
+        try:
+            inner = os.open(part, _FOLDER, dir_fd=found)
+        finally:
+            os.close(found)
+        found = inner
     return found
-
-
-def inside(file: Path, root: Path) -> bool:
-    """Whether a file, all links followed, lies below this root, which was opened before."""
-    return file.resolve().is_relative_to(root)

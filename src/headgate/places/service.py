@@ -8,7 +8,7 @@ from headgate.outgoing.client import check_url
 from headgate.outgoing.errors import Refused
 from headgate.outgoing.sockets import check_host
 from headgate.places import repository, sealing
-from headgate.places.folders import OutOfBounds, check_written
+from headgate.places.folders import OutOfBounds, check_saved
 from headgate.places.kinds import AnyPlace, Folder, parse
 from headgate.places.schemas import PlaceOut, SecretOut
 
@@ -27,12 +27,13 @@ def check(call: Call, place: AnyPlace, *, writes: bool) -> None:
                 check_host(one, settings.outgoing)
         if isinstance(place, Folder):
             allowed = settings.deliveries.folders if writes else settings.sources.folders
-            check_written(place.path, allowed, "deliveries.folders" if writes else "sources.folders")
+            check_saved(place.path, allowed, "deliveries.folders" if writes else "sources.folders")
     except (Refused, OutOfBounds) as error:
         raise Invalid(f"place: {error}") from None
 
 
-def _check_secrets(place: AnyPlace, given: dict[str, str | None]) -> None:
+def check_secrets(place: AnyPlace, given: dict[str, str | None]) -> None:
+    """Refuse secrets that a place does not take."""
     takes = place.takes()
     for name, value in given.items():
         if name not in takes and value is not None:
@@ -40,10 +41,18 @@ def _check_secrets(place: AnyPlace, given: dict[str, str | None]) -> None:
             raise Invalid(f"secrets.{name}: this place takes no such secret; {known}")
 
 
+def stored_place(call: Call, identifier: str) -> AnyPlace:
+    """Where something points; Conflict for what points nowhere."""
+    row = repository.row(call.connection, identifier)
+    if row is None:
+        raise Conflict("This points nowhere yet; give it a place first")
+    return parse(row["place_kind"], row["config"])
+
+
 def add(call: Call, identifier: str, place: AnyPlace, given: dict[str, str | None], *, writes: bool) -> None:
     """Point something that is new somewhere, with its secrets."""
     check(call, place, writes=writes)
-    _check_secrets(place, given)
+    check_secrets(place, given)
     repository.add(call.connection, identifier, place, call.now)
     sealing.put(call.connection, call.services.sealer, identifier, given, call.now)
 
@@ -74,7 +83,7 @@ def change(
         if place.where() != before.where():
             repository.move(call.connection, identifier, call.now)
             told["moved"] = True
-    _check_secrets(after, given)
+    check_secrets(after, given)
     stale = set(repository.secrets_set(call.connection, identifier)) - set(after.takes())
     sealing.put(call.connection, call.services.sealer, identifier, {**dict.fromkeys(stale), **given}, call.now)
     return {**told, **({"secrets": sorted(given)} if given else {})}

@@ -8,7 +8,6 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 
 from headgate.kit.crash import crash_point
@@ -31,19 +30,19 @@ def opened(context: Context, endpoint: Endpoint, parts: Sequence[str], own: str,
     path = str(endpoint.config["path"])
     with _told(path):
         try:
-            root = folders.opened(path, context.settings.deliveries.folders, "deliveries.folders")
+            with folders.opened(path, context.settings.deliveries.folders, "deliveries.folders") as root:
+                handle = _below(root.handle, parts)
         except OutOfBounds as error:
             raise StepFailed("FOLDER_REFUSED", str(error)) from None
-        handle = _below(root, parts)
         try:
             yield FolderShelf(context, handle, own, fence)
         finally:
             os.close(handle)
 
 
-def _below(root: Path, parts: Sequence[str]) -> int:
-    """A folder below another, as a handle that no link can turn elsewhere any more."""
-    handle = os.open(root, _FOLDER)
+def _below(root: int, parts: Sequence[str]) -> int:
+    """A folder below another, made if it is not there, as a handle that no link can turn elsewhere any more."""
+    handle = os.dup(root)
     for part in parts:
         try:
             with suppress(FileExistsError):

@@ -17,7 +17,7 @@ from typing import Any
 
 from headgate.kit.clock import now
 from headgate.pipelines.steps import Land
-from headgate.places.folders import OutOfBounds, inside, opened
+from headgate.places.folders import Found, OutOfBounds, Root, opened
 from headgate.worker.steps.context import Context, StepFailed, VolumeFile
 
 MAX_FILES = 100_000
@@ -59,12 +59,13 @@ def from_volume(step: Land, context: Context, state: dict[str, Any] | None) -> G
 
 def from_folder(step: Land, path: str, context: Context, state: dict[str, Any] | None) -> Got:
     """The files of a folder on this machine, below one that the settings allow."""
+    copies = empty_folder(step, context, "copies")
     try:
-        root = opened(path, context.settings.sources.folders, "sources.folders")
+        with opened(path, context.settings.sources.folders, "sources.folders") as root:
+            found = [one for one in map(_known, root.files()) if matches(step.stream.name, one.path)]
+            return gathered(step, context, found, state, lambda one: _taken(root, one, copies))
     except OutOfBounds as error:
         raise StepFailed("FOLDER_REFUSED", str(error)) from None
-    found = [one for one in _below(root) if matches(step.stream.name, one.path)]
-    return gathered(step, context, found, state, lambda one: root / one.path)
 
 
 def gathered(
@@ -135,21 +136,21 @@ def _seen(found: Sequence[VolumeFile]) -> dict[str, Any] | None:
     return {"cursor": begin.isoformat(), "type": FILES, "seen": recent}
 
 
-def _below(root: Path) -> list[VolumeFile]:
-    """Every file below a folder; links that lead out of it are left aside."""
-    found = []
-    for folder, _, names in os.walk(root):
-        for name in names:
-            file = Path(folder, name)
-            if not file.is_file() or not inside(file, root):
-                continue
-            facts = file.stat()
-            created = datetime.fromtimestamp(max(facts.st_mtime, facts.st_ctime), UTC)
-            path = str(file.relative_to(root))
-            told = f"{path}\n{facts.st_mtime_ns}\n{facts.st_size}"
-            identifier = hashlib.sha256(told.encode(errors="surrogateescape")).hexdigest()[:24]
-            found.append(VolumeFile(identifier, path, facts.st_size, created))
-    return found
+def _known(file: Found) -> VolumeFile:
+    """A file of a folder, as it is told from others, and from what it was before it changed."""
+    facts = file.facts
+    created = datetime.fromtimestamp(max(facts.st_mtime, facts.st_ctime), UTC)
+    told = f"{file.name}\n{facts.st_mtime_ns}\n{facts.st_size}"
+    identifier = hashlib.sha256(told.encode(errors="surrogateescape")).hexdigest()[:24]
+    return VolumeFile(identifier, file.name, facts.st_size, created)
+
+
+def _taken(root: Root, one: VolumeFile, copies: Path) -> Path:
+    """A copy in the run's own folder: Spark opens it by path, later, when a link could lie in the file's place."""
+    handle, copy = root.open(one.path), copies / one.id
+    with os.fdopen(handle, "rb") as source, copy.open("xb") as target:
+        shutil.copyfileobj(source, target, 1 << 20)
+    return copy
 
 
 def _ending(path: str) -> str:
