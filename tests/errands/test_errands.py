@@ -86,12 +86,67 @@ def test_asking_needs_consume_edit_or_manage_in_the_space(millrace: Company) -> 
     assert ask(millrace.as_("Tess", read_only=True), found).status_code == 403
 
 
-def test_a_destination_is_tested_by_who_may_use_it(millrace: Company) -> None:
+def test_a_destination_is_tested_by_who_may_edit_it(millrace: Company) -> None:
     found = millrace.as_("Ben").post("/api/destinations", {"name": "Out", "place": PLACE}).json()["id"]
     assert ask(millrace.as_("Tess"), found).status_code == 404
+    share = {"change": "share", "resource": found, "for_use": True}
+    millrace.as_("Ben").change(**share).raise_for_status()
+    for question in ({"errand": "test"}, {"errand": "discover"}):
+        assert ask(millrace.as_("Tess"), found, **question).status_code == 403
     asked(millrace, "Ben", found)
     [job] = claimed(millrace)
     assert job["writes"]
+
+
+ELSEWHERE = {**PLACE, "host": "elsewhere.example.com"}
+
+
+def test_a_stored_secret_goes_to_the_stored_place_alone(millrace: Company) -> None:
+    found = added(millrace)["id"]
+    for place, secrets, expected in (
+        (None, {}, {"password": SECRET}),
+        ({**PLACE, "user": "writer"}, {}, {"password": SECRET}),
+        (ELSEWHERE, {}, {}),
+        (ELSEWHERE, {"password": "own"}, {"password": "own"}),
+        ({**PLACE, "tls": "off"}, {}, {}),
+        (None, {"password": "own"}, {"password": "own"}),
+    ):
+        asked(millrace, "Tess", found, place=place, secrets=secrets)
+        [job] = claimed(millrace)
+        wanted = place or PLACE
+        assert job["endpoint"]["secrets"] == expected, (place, secrets)
+        assert {name: job["endpoint"]["config"][name] for name in ("host", "user")} == {
+            name: wanted[name] for name in ("host", "user")
+        }
+        finish(millrace, job, result={"detail": "fine", "milliseconds": 1})
+    assert millrace.as_("Tess").get(f"/api/connections/{found}").json()["place"]["version"] == 1
+
+
+def test_a_changed_place_is_tested_by_who_could_save_it(millrace: Company) -> None:
+    found = added(millrace)["id"]
+    assert ask(millrace.as_("Tom"), found).status_code == 200
+    for more in ({"place": ELSEWHERE}, {"secrets": {"password": "guess"}}):
+        assert ask(millrace.as_("Tom"), found, **more).status_code == 403
+    tess = millrace.as_("Tess")
+    assert ask(tess, found, place={**PLACE, "host": "169.254.169.254"}).status_code == 422
+    assert ask(tess, found, place={"kind": "folder", "path": "/etc"}).status_code == 409
+    assert ask(tess, found, secrets={"token": "x"}).status_code == 422
+    errand = asked(millrace, "Tess", found, place=ELSEWHERE, secrets={"password": "own"})
+    millrace.as_("Olga").change(change="change_owner", resource=found, owner="Tom").raise_for_status()
+    [toms] = claimed(millrace)
+    assert toms["id"] != errand
+    assert state_of(millrace, "Tess", errand)["error"]["code"] == "DENIED"
+
+
+def test_secrets_given_with_an_errand_are_sealed_and_forgotten_at_its_end(millrace: Company) -> None:
+    asked(millrace, "Tess", added(millrace)["id"], secrets={"password": "slow tame otter"})
+    [(sealed,)] = millrace.rows("SELECT sealed FROM errands")
+    assert sealed.startswith("v1.")
+    assert "otter" not in str(millrace.rows("SELECT * FROM errands"))
+    assert "otter" not in str(millrace.rows("SELECT * FROM audit_events"))
+    [job] = claimed(millrace)
+    finish(millrace, job, result={"detail": "fine", "milliseconds": 1})
+    assert millrace.rows("SELECT sealed FROM errands") == [(None,)]
 
 
 def test_an_errand_is_its_askers_own(millrace: Company) -> None:

@@ -13,7 +13,7 @@ from headgate.edge.routes import Audit, GovernedRouter, Stages
 from headgate.edge.services import Services
 from headgate.edge.waiting import until
 from headgate.errands import service
-from headgate.errands.schemas import ErrandIn, ErrandOut
+from headgate.errands.schemas import ConnectionErrand, DestinationErrand, ErrandIn, ErrandOut
 from headgate.errors import Conflict, TooMany
 from headgate.workbench.watching import LONGEST
 
@@ -47,15 +47,17 @@ def _ask(stages: Stages, place: str, body: ErrandIn) -> ErrandOut:
 @router.governed(
     "POST",
     "/connections/{connection_id}/errands",
-    guard=MemberOn("connect", "connection_id"),
+    guard=MemberOn("test", "connection_id"),
     audit=Audit.changes,
     summary="Test a connection, or discover what is there",
     errors=[Conflict, TooMany],
     staged=True,
 )
-def ask_connection(stages: Stages, connection_id: ConnectionId, body: ErrandIn) -> ErrandOut:
+def ask_connection(stages: Stages, connection_id: ConnectionId, body: ConnectionErrand) -> ErrandOut:
     """Have a worker reach what a connection points at: whether it answers, or which tables or files there are.
-    `GET /api/errands/{errand_id}` with `wait` follows it.
+    `GET /api/errands/{errand_id}` with `wait` follows it. With `place`, it is about that place, which is not saved: for
+    who may also edit the connection, and with secrets from the same call, since stored ones go to the stored place
+    alone.
     """
     return _ask(stages, connection_id, body)
 
@@ -63,14 +65,16 @@ def ask_connection(stages: Stages, connection_id: ConnectionId, body: ErrandIn) 
 @router.governed(
     "POST",
     "/destinations/{destination_id}/errands",
-    guard=MemberOn("use", "destination_id"),
+    guard=MemberOn("test", "destination_id"),
     audit=Audit.changes,
     summary="Test a destination, or discover what is there",
     errors=[Conflict, TooMany],
     staged=True,
 )
-def ask_destination(stages: Stages, destination_id: DestinationId, body: ErrandIn) -> ErrandOut:
-    """Have a worker reach what a destination points at; nothing is written there."""
+def ask_destination(stages: Stages, destination_id: DestinationId, body: DestinationErrand) -> ErrandOut:
+    """Have a worker reach what a destination points at, or the `place` given; nothing is written there. Testing needs
+    `edit`.
+    """
     return _ask(stages, destination_id, body)
 
 

@@ -3,6 +3,7 @@
 from sqlalchemy import JSON, CheckConstraint, Column, ForeignKey, Index, Integer, Table, Text
 
 from headgate.kit.models import METADATA, Id, UtcDateTime, Word, text_type
+from headgate.secrets.rotation import register
 
 STATES = ("queued", "running", "succeeded", "failed")
 
@@ -21,6 +22,8 @@ errand_table = Table(
     Column("lease_until", UtcDateTime),
     Column("asked_at", UtcDateTime, nullable=False),
     Column("finished_at", UtcDateTime),
+    Column("place", JSON(none_as_null=True)),
+    Column("sealed", Text),
     Column("result", JSON),
     Column("error_code", text_type(120)),
     Column("error", Text),
@@ -32,4 +35,8 @@ errand_table = Table(
     Index("ix_errands_state", "state", "id"),
     Index("ix_errands_expires_at", "expires_at"),
 )
-"""A question of a member about a place, of the version that it had when they asked; it is forgotten when it expires."""
+"""A question of a member about a place, of the version that it had when they asked; it is forgotten when it expires.
+`place` is another place to try in its stead, with its kind; `sealed` the secrets that were given for this errand alone,
+until it ends."""
+
+register(errand_table, "sealed")

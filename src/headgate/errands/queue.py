@@ -13,12 +13,12 @@ from sqlalchemy import ColumnElement, Connection, delete, select, update
 from sqlalchemy.engine import RowMapping
 
 from headgate.edge.services import Services
+from headgate.errands import trials
 from headgate.errands.models import errand_table
 from headgate.errors import Conflict, Problem
 from headgate.governance.questions import Question, decide
 from headgate.kit.ids import kind_of
 from headgate.kit.leases import is_over
-from headgate.places.opening import open_endpoint
 from headgate.places.repository import place_of
 from headgate.worker.steps.context import Endpoint
 
@@ -30,8 +30,8 @@ BEGUN = 2
 """How often an errand whose worker was lost is begun at most."""
 RETURNED = 10
 """How often one is begun at most that workers gave back because they were stopped."""
-REACHING = {"connection": "connect", "destination": "use"}
-"""What an errand needs of who asks for it, by the kind that it is about."""
+TEST = "test"
+"""What an errand needs of who asks for it, whatever it is about."""
 LOST = "The worker that ran this errand was lost; ask again"
 
 _rows = errand_table.c
@@ -49,10 +49,12 @@ class Claimed:
     endpoint: Endpoint
 
 
-def may_ask(connection: Connection, now: datetime, member: str, place: str) -> bool:
-    """Whether a member may reach what a connection or destination points at."""
-    kind = kind_of(place) or ""
-    return bool(decide(connection, Question(member, REACHING.get(kind, ""), kind, place), now))
+def may_ask(connection: Connection, now: datetime, row: RowMapping) -> bool:
+    """Whether who asked may still do so: with a place or secrets that are not stored, only if they could store them."""
+    place = row["place_id"]
+    actions = (TEST, "edit") if row["place"] or row["sealed"] else (TEST,)
+    asked = (Question(row["member_id"], action, kind_of(place) or "", place) for action in actions)
+    return all(decide(connection, one, now) for one in asked)
 
 
 def is_waiting(connection: Connection) -> bool:
@@ -72,11 +74,11 @@ def _take(connection: Connection, now: datetime, services: Services, worker: str
     place, found = row["place_id"], None
     pointing = place_of(connection, place)
     code, told = "DENIED", "You may not use this any more"
-    if may_ask(connection, now, row["member_id"], place):
+    if may_ask(connection, now, row):
         code, told = "MOVED", "It was pointed somewhere else after you asked; ask again"
         if pointing is not None and pointing.version == row["place_version"]:
             try:
-                found = open_endpoint(connection, services, place)
+                found = trials.endpoint(connection, services, row)
             except Problem as problem:
                 code, told = "CANNOT_OPEN", problem.detail
     if found is None:
@@ -112,7 +114,7 @@ def _give_back(connection: Connection, now: datetime, errand: str, fence: int, m
 
 def end(connection: Connection, now: datetime, errand: str, state: str, **told: Any) -> None:
     """End an errand; what came of it is kept for a while."""
-    values = {"state": state, "finished_at": now, "expires_at": now + KEPT, "lease_until": None, **told}
+    values = {"state": state, "finished_at": now, "expires_at": now + KEPT, "lease_until": None, "sealed": None, **told}
     connection.execute(update(errand_table).where(_rows.id == errand).values(values))
 
 

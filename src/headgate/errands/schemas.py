@@ -7,12 +7,14 @@ from pydantic import BaseModel, Field, model_validator
 
 from headgate.kit.inputs import Input, LooseInput
 from headgate.kit.names import is_text
+from headgate.places.kinds import Source, Target
+from headgate.places.schemas import SecretsIn
 from headgate.workbench.worker_schemas import Fence, WorkerId
 
 MOST_STREAMS = 2000
 
 
-class ErrandIn(Input):
+class Question(Input):
     """A question to a worker about a connection or destination."""
 
     errand: Literal["test", "discover"] = Field(description="Whether it can be reached; or what is there")
@@ -41,6 +43,27 @@ class ErrandIn(Input):
         if not is_text(self.pattern + self.path):
             raise ValueError("a pattern or path cannot hold control characters")
         return self
+
+
+_PLACE = "Ask about this place in place of the stored one, without saving it; stored secrets are not used for it"
+_SECRETS = "For this question alone: they go before stored ones, and are not kept"
+
+
+class ConnectionErrand(Question):
+    """A question about a connection, or about a place that it could point at."""
+
+    place: Annotated[Source | None, Field(description=_PLACE)] = None
+    secrets: Annotated[SecretsIn, Field(default_factory=SecretsIn, description=_SECRETS)]
+
+
+class DestinationErrand(Question):
+    """A question about a destination, or about a place that it could point at."""
+
+    place: Annotated[Target | None, Field(description=_PLACE)] = None
+    secrets: Annotated[SecretsIn, Field(default_factory=SecretsIn, description=_SECRETS)]
+
+
+ErrandIn = ConnectionErrand | DestinationErrand
 
 
 class FoundColumn(BaseModel):

@@ -6,7 +6,7 @@ from sqlalchemy import Connection, func, insert, select
 from sqlalchemy.engine import RowMapping
 
 from headgate.edge.call import Call
-from headgate.errands import queue
+from headgate.errands import queue, trials
 from headgate.errands.models import errand_table
 from headgate.errands.schemas import ErrandError, ErrandIn, ErrandOut, Findings
 from headgate.errors import Conflict, NotFound, TooMany
@@ -25,6 +25,7 @@ def ask(call: Call, place: str, given: ErrandIn) -> str:
     pointing = place_of(call.connection, place)
     if pointing is None:
         raise Conflict("This points nowhere yet; give it a place first")
+    trials.check(call, place, given)
     own = select(func.count()).where(_rows.member_id == call.caller.member, _rows.state.in_(("queued", "running")))
     if call.connection.execute(own).scalar_one() >= AT_A_TIME:
         raise TooMany(f"You have {AT_A_TIME} errands waiting or running; wait until one has ended", seconds=5)
@@ -35,7 +36,9 @@ def ask(call: Call, place: str, given: ErrandIn) -> str:
         "place_id": place,
         "place_version": pointing.version,
         "errand": given.errand,
-        "question": given.model_dump(exclude={"errand"}),
+        "question": given.model_dump(exclude={"errand", "place", "secrets"}),
+        "place": given.place.model_dump(mode="json") if given.place else None,
+        "sealed": trials.sealed(call.services.sealer, identifier, given.secrets.given()),
         "state": "queued",
         "fence": 0,
         "asked_at": call.now,
@@ -45,9 +48,13 @@ def ask(call: Call, place: str, given: ErrandIn) -> str:
     about: dict[str, Any] = {
         "kind": kind_of(place),
         "resource_id": place,
-        "action": queue.REACHING[kind_of(place) or ""],
+        "action": queue.TEST,
     }
-    call.record(call.event(ASKED, allowed=True, **about, after={"errand": given.errand, "pattern": given.pattern}))
+    after: dict[str, Any] = {"errand": given.errand, "pattern": given.pattern}
+    if given.place is not None or given.secrets.model_fields_set:
+        where = given.place.where() if given.place else None
+        after |= {"place": where, "secrets": sorted(given.secrets.model_fields_set)}
+    call.record(call.event(ASKED, allowed=True, **about, after=after))
     return identifier
 
 
@@ -58,8 +65,8 @@ def own(call: Call, errand: str) -> RowMapping:
     if row is None:
         raise NotFound
     kind = kind_of(row["place_id"]) or ""
-    if not call.decide(queue.REACHING[kind], kind, row["place_id"]):
-        call.note_denial(queue.REACHING[kind], kind, row["place_id"])
+    if not call.decide(queue.TEST, kind, row["place_id"]):
+        call.note_denial(queue.TEST, kind, row["place_id"])
         raise NotFound
     return row
 
