@@ -259,7 +259,7 @@ TABLE: dict[tuple[str, str], tuple[Any, str]] = {
     ("POST", "/api/destinations/{destination_id}/restore"): (None, "401 401 403 403 403 403 403 403 404 401"),
     ("POST", "/api/destinations/{destination_id}/errands"): (
         {"errand": "test"},
-        "401 401 409 409 409 409 409 403 404 401",
+        "401 401 409 409 403 409 403 403 404 401",
     ),
     ("GET", "/api/errands/{errand_id}"): (None, "404"),
     ("GET", "/api/pipelines"): (None, "ok"),
@@ -269,7 +269,7 @@ TABLE: dict[tuple[str, str], tuple[Any, str]] = {
     ("PATCH", "/api/pipelines/{pipeline_id}"): ({"name": "Land them"}, MANAGES_RAW),
     ("DELETE", "/api/pipelines/{pipeline_id}"): (None, "401 401 ok 404 404 404 404 404 404 401"),
     ("GET", "/api/pipelines/{pipeline_id}/plan"): (None, SEES_RAW),
-    ("POST", "/api/pipelines/{pipeline_id}/confirm"): (None, MANAGES_RAW.replace("ok", "409")),
+    ("POST", "/api/pipelines/{pipeline_id}/confirm"): ({"versions": {}}, MANAGES_RAW.replace("ok", "409")),
     ("POST", "/api/pipelines/{pipeline_id}/runs"): ({}, MANAGES_RAW.replace("ok", "409")),
     ("GET", "/api/pipelines/{pipeline_id}/runs"): (None, SEES_RAW),
     ("GET", "/api/pipelines/{pipeline_id}/triggers"): (None, SEES_RAW),

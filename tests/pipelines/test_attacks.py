@@ -51,7 +51,7 @@ OF_PIPELINES: tuple[tuple[str, str, Any], ...] = (
     ("PATCH", "/api/pipelines/{}", {"definition": history()}),
     ("DELETE", "/api/pipelines/{}", None),
     ("GET", "/api/pipelines/{}/plan", None),
-    ("POST", "/api/pipelines/{}/confirm", None),
+    ("POST", "/api/pipelines/{}/confirm", {"versions": {}}),
     ("POST", "/api/pipelines/{}/runs", {}),
     ("GET", "/api/pipelines/{}/runs", None),
     ("GET", "/api/pipelines/{}/triggers", None),

@@ -12,9 +12,17 @@ from sqlalchemy import event
 
 from headgate.pipelines.readings import check_stream
 from headgate.pipelines.streams import Stream
+from tests.pipelines.test_code_secrets import allow, secret_of
 from tests.pipelines.works import Works, history, notebook, source
 from tests.support.company import Company
 from tests.workbench.support import STATEMENTS, Hand
+
+
+def allowed_secret(works: Works) -> dict[str, str]:
+    """The password of a connection whose owner lets code read it."""
+    allow(works, works.database, on=True)
+    return secret_of(works.database)
+
 
 PLAN = "/api/pipelines/plan"
 HTTP = {"kind": "http", "base_url": "https://api.example.com", "auth": {"style": "bearer"}}
@@ -62,9 +70,7 @@ CASES: dict[str, tuple[Any, str]] = {
         "a port is a number from 1 to 65535",
     ),
     "a secret that the connection has not": (
-        lambda works: notebook(
-            (), ("mill.bread",), secrets=[{"name": "key", "connection": works.database, "field": "token"}]
-        ),
+        lambda works: notebook((), ("mill.bread",), secrets=[{**allowed_secret(works), "field": "token"}]),
         "definition.secrets.0.field: the connection has no secret 'token'; it has password",
     ),
     "a time zone that there is not": (lambda works: history(time_zone="Mars/Base"), "write one as Europe/Berlin"),

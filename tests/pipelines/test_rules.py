@@ -276,7 +276,7 @@ def states(works: Works) -> None:
     assert [works.as_(who).request("DELETE", path).status_code for who in ("Bea", "Ben", "Adam")] == [404, 403, 409]
 
 
-@rule("5: changing where a connection … points … holds every … task … until someone who may start it confirms")
+@rule("5: changing where a connection … points … holds every … task … until someone … confirms the new place")
 def moved_connections(works: Works) -> None:
     found = works.made("Adam", source(connection=works.database, grain=True))
     works.grant("Ben", "viewer", "layer:land")
@@ -285,8 +285,9 @@ def moved_connections(works: Works) -> None:
         changed = {"place": {**place, "host": host}}
         works.ok(works.as_("Olga").request("PATCH", f"/api/connections/{works.database}", json=changed))
         assert works.start("Adam", found) == status, host
-    assert works.as_("Ben").post(f"/api/pipelines/{found}/confirm", None).status_code == 403
-    assert works.as_("Adam").post(f"/api/pipelines/{found}/confirm", None).status_code == 200
+    shown = {"versions": {works.database: 3}}
+    assert works.as_("Ben").post(f"/api/pipelines/{found}/confirm", shown).status_code == 403
+    assert works.as_("Adam").post(f"/api/pipelines/{found}/confirm", shown).status_code == 200
     assert works.start("Adam", found) == 200
 
 
@@ -495,6 +496,28 @@ def fires_of_others(works: Works) -> None:
     assert state == "queued"
     works.take("Ben", "can_consume_data")
     assert works.fired("Adam", found, trigger) == (trigger, "blocked")
+
+
+@rule("6.5: who last saved or resumed the trigger; activating a pipeline or resuming a run is neither")
+def authors(works: Works) -> None:
+    works.grant("Ben", "editor", GRAIN, "layer:mill")
+    found = works.made("Adam", history())
+    trigger, _ = works.fired("Ben", found)
+    adam = works.as_("Adam")
+
+    def author() -> str:
+        return str(works.ok(adam.get(f"/api/triggers/{trigger}"))["author"]["name"])
+
+    assert works.patch("Adam", found, active=False) == works.patch("Adam", found, active=True) == 200
+    run = works.started("Adam", found)
+    works.ok(adam.post(f"/api/runs/{run}/cancel", None))
+    works.ok(adam.post(f"/api/runs/{run}/resume", None))
+    works.ok(adam.post(f"/api/triggers/{trigger}/pause", None))
+    assert author() == "Ben"
+    works.ok(adam.post(f"/api/triggers/{trigger}/resume", None))
+    assert author() == "Adam"
+    works.ok(works.as_("Ben").request("PATCH", f"/api/triggers/{trigger}", json={"name": "Saved by Ben"}))
+    assert author() == "Ben"
 
 
 @rule("6.5: … task, update, with 6.2's levels")

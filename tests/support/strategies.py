@@ -121,7 +121,15 @@ class WorldMaker:
             self.add("gateway", f"gw{n}", space=rng.choice(spaces))
         for n in range(rng.randint(0, 2)):
             gateway = maybe(rng, self.names("gateway"), 0.4)
-            self.add("connection", f"c{n}", space=rng.choice(spaces), owner=maybe(rng, self.people), gateway=gateway)
+            owner, allows_code = maybe(rng, self.people), self.flag()
+            self.add(
+                "connection",
+                f"c{n}",
+                space=rng.choice(spaces),
+                owner=owner,
+                gateway=gateway,
+                allows_code=allows_code,
+            )
         for n in range(rng.randint(0, 2)):
             target = maybe(rng, self.names("connection"), 0.5)
             self.add("project", f"p{n}", space=rng.choice(spaces), owner=maybe(rng, self.people, 0.9), target=target)

@@ -94,6 +94,13 @@ PUBLISHED = _atom("published", "is published", RESOURCE, "{r}.published", "{r}.p
 NOT_PERSONAL = _atom("not personal", "is not a personal one", RESOURCE, "not {r}.personal", "NOT {r}.personal")
 LIVE = _atom("live", "is not deleted", RESOURCE, "not {r}.deleted", "{r}.deleted_at IS NULL")
 DELETED = _atom("deleted", "is deleted", RESOURCE, "{r}.deleted", "{r}.deleted_at IS NOT NULL")
+ALLOWS_CODE = _atom(
+    "allows code",
+    "its owner allows code",
+    RESOURCE,
+    "{r}.allows_code",
+    "({r}.code_allowed_by_id IS NOT NULL AND {r}.code_allowed_by_id = {r}.owner_id)",
+)
 OWNERLESS = _atom("ownerless", "is without an owner", RESOURCE, "{r}.owner is None", "{r}.owner_id IS NULL")
 NO_OUTPUT_LAYER = _atom(
     "no output layer",

@@ -198,6 +198,7 @@ class Connection(Thing):
     space: Space | None = None
     owner: str | None = None
     gateway: Gateway | None = None
+    allows_code: bool = False
     new_space: tuple[Space | None, ...] = ()
 
     @property
@@ -226,6 +227,7 @@ class Stream(NamedTuple):
 class Flow(Thing):
     """What a pipeline and a data task share: a definition of what is read, written and connected."""
 
+    pipeline_kind: str | None = None
     streams: tuple[Stream, ...] = ()
     output_layer: Layer | None = None
     destination: Destination | None = None
@@ -267,6 +269,10 @@ class Flow(Thing):
         return self.connections
 
     @property
+    def gateways(self) -> tuple[Gateway, ...]:
+        return tuple(c.gateway for c in self.connections if c.gateway)
+
+    @property
     def used_gateways(self) -> tuple[Gateway, ...]:
         return tuple(c.gateway for c in self.used_connections if c.gateway)
 
@@ -276,7 +282,6 @@ class Pipeline(Flow):
     """A pipeline without a data project."""
 
     kind: ClassVar[str] = "pipeline"
-    pipeline_kind: str | None = None
 
     @property
     def new_outputs(self) -> tuple[Item, ...]:

@@ -146,6 +146,19 @@ def _flow_collections(kind: str, connections: str) -> dict[tuple[str, str], Coll
             "destinations {x} WHERE {x}.id = {t}.destination_id",
             "destination",
         ),
+        "connections": Collection(
+            "connection",
+            "connections",
+            f"connections {{x}} WHERE {{x}}.id IN ({_PIPELINE_CONNECTIONS})",
+            "connection of its own",
+        ),
+        "gateways": Collection(
+            "gateway",
+            "gateways",
+            "gateways {x} WHERE {x}.id IN "
+            f"(SELECT cg.gateway_id FROM connections cg WHERE cg.id IN ({_PIPELINE_CONNECTIONS}))",
+            "gateway of its own connections",
+        ),
         "used_connections": Collection(
             "connection",
             "used_connections",

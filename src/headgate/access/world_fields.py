@@ -74,7 +74,12 @@ FIELDS: dict[str, dict[str, Field]] = {
     "saved_query": {"author": MEMBER, "reads": TABLES},
     "space": {"owner": MEMBER, "personal": FLAG, "members": Field("roles")},
     "gateway": {"space": ref("space", required=True)},
-    "connection": {"space": ref("space", required=True), "owner": MEMBER, "gateway": ref("gateway")},
+    "connection": {
+        "space": ref("space", required=True),
+        "owner": MEMBER,
+        "gateway": ref("gateway"),
+        "allows_code": FLAG,
+    },
     "project": {"space": ref("space", required=True), "owner": MEMBER, "target": ref("connection")},
 }
 

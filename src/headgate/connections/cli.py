@@ -13,6 +13,7 @@ app = typer.Typer(
     help="Connections to databases, APIs, files and catalogs.", no_args_is_help=True, rich_markup_mode=None
 )
 
+ALLOW = "Let the code of notebooks read its secrets; off by default."
 Named = Annotated[str, typer.Argument(metavar="CONNECTION", help="The connection, by name or id.")]
 
 
@@ -48,6 +49,7 @@ def add(
     fields: Set = None,
     place: Place = None,
     secret: Secret = None,
+    allow_code: Annotated[bool, typer.Option("--allow-code", help=ALLOW)] = False,
     as_json: Json = False,
 ) -> None:
     """Add a connection to a space that you manage, and own it.
@@ -55,7 +57,8 @@ def add(
     For example: headgate connection add Shop --space "Sales data" --kind postgresql --set host=db.example.com
     --set database=shop --set user=reader --secret password
     """
-    body = {"name": name, "space": space, "place": commands.place_given(kind, place, fields) or {}}
+    wanted = commands.place_given(kind, place, fields) or {}
+    body = {"name": name, "space": space, "place": wanted, "allow_code": allow_code}
     commands.added("connection", body, secret, "Added", as_json=as_json)
 
 
@@ -75,11 +78,17 @@ def change(
     place: Place = None,
     secret: Secret = None,
     forget_secret: Forget = None,
+    allow_code: Annotated[bool | None, typer.Option("--allow-code/--no-code", help=ALLOW)] = None,
     as_json: Json = False,
 ) -> None:
     """Change a connection that you own. Pointing it somewhere else clears its secrets, but those given with it."""
     commands.changed_by(
-        "connection", connection, name, (place, fields), commands.secrets_given(secret, forget_secret), as_json=as_json
+        "connection",
+        connection,
+        {"name": name, "allow_code": allow_code},
+        (place, fields),
+        commands.secrets_given(secret, forget_secret),
+        as_json=as_json,
     )
 
 
@@ -100,9 +109,20 @@ def delete(connection: Named, as_json: Json = False) -> None:
 
 @app.command("test")
 @told
-def try_out(connection: Named, path: ApiPath = "", as_json: Json = False) -> None:
-    """Have a worker reach what a connection points at."""
-    commands.tested("connection", connection, path, as_json=as_json)
+def try_out(
+    connection: Named,
+    path: ApiPath = "",
+    fields: Set = None,
+    place: Place = None,
+    secret: Secret = None,
+    as_json: Json = False,
+) -> None:
+    """Test a connection: a worker connects to its host.
+
+    With --set or --place, test a changed configuration without saving it. Give its secrets with --secret: stored ones
+    are not sent to another host.
+    """
+    commands.tested("connection", connection, path, (place, fields), secret, as_json=as_json)
 
 
 @app.command()

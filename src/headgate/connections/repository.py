@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, func, select, update
 
 from headgate.connections.schemas import ConnectionItem
 from headgate.kit.names import name_key
@@ -30,6 +30,7 @@ def shown(connection: Connection, found: Sequence[Resource]) -> list[ConnectionI
             spaces.c.name.label("space_name"),
             _members.id.label("owner"),
             _members.name.label("owner_name"),
+            _connections.code_allowed_by_id,
         )
         .join(spaces, spaces.c.id == _connections.space_id)
         .outerjoin(place_table, place_table.c.id == _connections.id)
@@ -47,6 +48,7 @@ def _shown(one: Resource, row: Any) -> ConnectionItem:
         place_kind=row.place_kind,
         space=Named(id=row.space, name=row.space_name),
         owner=Named(id=row.owner, name=row.owner_name) if row.owner else None,
+        allows_code=row.owner is not None and row.code_allowed_by_id == row.owner,
     )
 
 
@@ -62,6 +64,12 @@ def same_name(connection: Connection, space: str, name: str, but: str = "") -> s
     query = select(_resources.name).join(connection_table, _connections.id == _resources.id)
     same = query.where(_connections.space_id == space, _resources.name_key == name_key(name), _resources.id != but)
     return connection.execute(same.limit(1)).scalar()
+
+
+def allow_code(connection: Connection, identifier: str, owner: str | None) -> None:
+    """Let the code of notebooks read the secrets of a connection while this member owns it; None lets no code."""
+    values = {"code_allowed_by_id": owner}
+    connection.execute(update(connection_table).where(_connections.id == identifier).values(values))
 
 
 def space_of(connection: Connection, identifier: str) -> str:

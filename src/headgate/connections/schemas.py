@@ -13,6 +13,8 @@ from headgate.places.kinds import Source
 from headgate.places.schemas import PlaceOut, SecretsIn
 from headgate.resources.schemas import Creator
 
+_CODE = "Whether the code of notebooks may read its secrets: of whoever may use the connection in pipelines"
+
 
 class NewConnection(Input):
     """A connection to add to a space."""
@@ -21,6 +23,7 @@ class NewConnection(Input):
     space: Annotated[str, Field(min_length=1, max_length=MAX_LENGTH, examples=["Sales data"], description="Name or id")]
     place: Source
     secrets: SecretsIn = Field(default_factory=SecretsIn)
+    allow_code: Annotated[bool, Field(description=_CODE)] = False
 
 
 class ConnectionPatch(Input):
@@ -29,6 +32,7 @@ class ConnectionPatch(Input):
     name: NameText | None = None
     place: Source | None = None
     secrets: SecretsIn = Field(default_factory=SecretsIn)
+    allow_code: Annotated[bool | None, Field(description=_CODE)] = None
 
 
 class ConnectionItem(BaseModel):
@@ -39,6 +43,7 @@ class ConnectionItem(BaseModel):
     place_kind: str | None = Field(examples=["postgresql"], description="Null for one that points nowhere yet")
     space: Named
     owner: Named | None = Field(description="Who alone may edit it; null after they were removed")
+    allows_code: bool = Field(description="Whether its owner lets the code of notebooks read its secrets")
     created_at: datetime
     updated_at: datetime
     created_by: Creator | None

@@ -25,12 +25,20 @@ def add(call: Call, given: NewConnection) -> str:
     decision = require_new(call, "add", KIND, {"space": space})
     _refuse_same_name(call, space, given.name)
     identifier = writing.add(call.connection, KIND, given.name, call.now, call.caller.member)
-    row = {"id": identifier, "space_id": space, "owner_id": call.caller.member}
+    owner = call.caller.member
+    allowed_by = owner if given.allow_code else None
+    row = {"id": identifier, "space_id": space, "owner_id": owner, "code_allowed_by_id": allowed_by}
     call.connection.execute(insert(connection_table).values(row))
     secrets = given.secrets.given()
     places.add(call, identifier, given.place, secrets, writes=False)
     refresh(call.connection, [identifier])
-    told = {"name": given.name, "space": space, "place": given.place.where(), "secrets": sorted(secrets)}
+    told: dict[str, Any] = {
+        "name": given.name,
+        "space": space,
+        "place": given.place.where(),
+        "secrets": sorted(secrets),
+    }
+    told |= {"allow_code": given.allow_code}
     call.record_change(decision, "add", KIND, identifier, before={}, after={"change": "add_connection", **told})
     return identifier
 
@@ -39,8 +47,8 @@ def change(call: Call, identifier: str, given: ConnectionPatch) -> None:
     """Change the name, the place or the secrets of a connection."""
     decision = call.require("edit", KIND, identifier)
     secrets = given.secrets.given()
-    if given.name is None and given.place is None and not secrets:
-        raise Invalid("give a name, a place, secrets, or several of them")
+    if given.name is None and given.place is None and given.allow_code is None and not secrets:
+        raise Invalid("give a name, a place, secrets, allow_code, or several of them")
     if given.name is not None:
         _refuse_same_name(call, repository.space_of(call.connection, identifier), given.name, identifier)
     before = showing.one(call, identifier).name
@@ -48,6 +56,9 @@ def change(call: Call, identifier: str, given: ConnectionPatch) -> None:
     told: dict[str, Any] = {"name": given.name} if given.name is not None else {}
     if given.place is not None or secrets:
         told |= places.change(call, identifier, given.place, secrets, writes=False)
+    if given.allow_code is not None:
+        repository.allow_code(call.connection, identifier, call.caller.member if given.allow_code else None)
+        told["allow_code"] = given.allow_code
     refresh(call.connection, [identifier])
     after = {"change": "change_connection", **told}
     call.record_change(decision, "edit", KIND, identifier, before={"name": before}, after=after)

@@ -77,7 +77,7 @@ def change(
     commands.changed_by(
         "destination",
         destination,
-        name,
+        {"name": name},
         (place, fields),
         commands.secrets_given(secret, forget_secret),
         as_json=as_json,
@@ -118,6 +118,17 @@ def restore(destination: Named, as_json: Json = False) -> None:
 
 @app.command("test")
 @told
-def try_out(destination: Named, path: ApiPath = "", as_json: Json = False) -> None:
-    """Have a worker reach what a destination points at; nothing is written there."""
-    commands.tested("destination", destination, path, as_json=as_json)
+def try_out(
+    destination: Named,
+    path: ApiPath = "",
+    fields: Set = None,
+    place: Place = None,
+    secret: Secret = None,
+    as_json: Json = False,
+) -> None:
+    """Test a destination that you may edit: a worker connects to its host, and writes nothing.
+
+    With --set or --place, test a changed configuration without saving it. Give its secrets with --secret: stored ones
+    are not sent to another host.
+    """
+    commands.tested("destination", destination, path, (place, fields), secret, as_json=as_json)

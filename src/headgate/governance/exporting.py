@@ -285,11 +285,18 @@ class Exporter:
             yield identifier, {"space": self._name(space)}
 
     def _connections(self) -> Iterator[tuple[str, RawWorld]]:
-        for identifier, space, owner, gateway in self._rows(
-            "SELECT id, space_id, owner_id, gateway_id FROM connections ORDER BY id"
+        for identifier, space, owner, gateway, allowed_by in self._rows(
+            "SELECT id, space_id, owner_id, gateway_id, code_allowed_by_id FROM connections ORDER BY id"
         ):
-            fields = {"space": self._name(space), "owner": self.members.get(owner), "gateway": self._name(gateway)}
-            yield identifier, fields
+            yield (
+                identifier,
+                {
+                    "space": self._name(space),
+                    "owner": self.members.get(owner),
+                    "gateway": self._name(gateway),
+                    "allows_code": owner in self.members and owner == allowed_by,
+                },
+            )
 
     def _projects(self) -> Iterator[tuple[str, RawWorld]]:
         for identifier, space, owner, target in self._rows(

@@ -266,6 +266,7 @@ class Facts:
         common: dict[str, Any] = {
             "id": identifier,
             "name": name,
+            "pipeline_kind": pipeline_kind,
             "streams": self._streams(identifier),
             "output_layer": self.thing(output_layer),
             "destination": self.thing(destination),
@@ -273,7 +274,7 @@ class Facts:
             "connections": tuple(self.thing(one[0]) for one in connections),
         }
         if project is None:
-            return facts.Pipeline(pipeline_kind=pipeline_kind, **common)
+            return facts.Pipeline(**common)
         return facts.Task(project=self.thing(project), owner=owner, **common)
 
     def _integration(self, identifier: str) -> facts.Integration | None:
@@ -310,9 +311,14 @@ class Facts:
         return row and facts.Gateway(id=identifier, name=row[0], space=self.thing(row[1]))
 
     def _connection(self, identifier: str) -> facts.Connection | None:
-        row = self._row("connections", "t.space_id, t.owner_id, t.gateway_id", identifier)
+        row = self._row("connections", "t.space_id, t.owner_id, t.gateway_id, t.code_allowed_by_id", identifier)
         return row and facts.Connection(
-            id=identifier, name=row[0], space=self.thing(row[1]), owner=row[2], gateway=self.thing(row[3])
+            id=identifier,
+            name=row[0],
+            space=self.thing(row[1]),
+            owner=row[2],
+            gateway=self.thing(row[3]),
+            allows_code=row[4] is not None and row[4] == row[2],
         )
 
     def _project(self, identifier: str) -> facts.Project | None:

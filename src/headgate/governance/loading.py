@@ -329,12 +329,14 @@ class _Loader:
         self.add(gateway_table, id=identifier, space_id=self.names.of("space", fields["space"]))
 
     def _connection(self, identifier: str, fields: dict[str, Any]) -> None:
+        owner = self.names.of("member", fields.get("owner"))
         self.add(
             connection_table,
             id=identifier,
             space_id=self.names.of("space", fields["space"]),
-            owner_id=self.names.of("member", fields.get("owner")),
+            owner_id=owner,
             gateway_id=self.names.of("gateway", fields.get("gateway")),
+            code_allowed_by_id=owner if fields.get("allows_code") else None,
         )
 
     def _project(self, identifier: str, fields: dict[str, Any]) -> None:

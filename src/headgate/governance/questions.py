@@ -79,7 +79,8 @@ def is_ready(facts: Facts, pipeline: str) -> bool:
     thing = facts.thing(pipeline)
     if thing is None or thing.acts_for is None:
         return False
-    return bool(BOOK.allows(thing.kind, "ready")(thing.acts_for, thing))
+    needs = ("ready", "secrets") if thing.pipeline_kind == "notebook" else ("ready",)
+    return all(BOOK.allows(thing.kind, need)(thing.acts_for, thing) for need in needs)
 
 
 def decide_in_memory(facts: Facts, question: Question) -> Decision:

@@ -6,6 +6,7 @@ another one (PostgreSQL), so that work which decides and then changes never acts
 
 import errno
 import json
+import random
 import re
 import sqlite3
 import threading
@@ -22,12 +23,10 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.pool import QueuePool, StaticPool
 
-from headgate.kit.backoff import full_jitter
-
 T = TypeVar("T")
 
 MAX_ATTEMPTS = 25
-FIRST_PAUSE, LONGEST_PAUSE = 0.005, 0.2
+LONGEST_PAUSE = 0.2
 BUSY_TIMEOUT = 10.0
 PING_AFTER = 1.0
 _WRITE = "headgate_write"
@@ -102,7 +101,7 @@ class Database:
                     raise
                 if attempt == MAX_ATTEMPTS - 1:
                     raise Busy from error
-                time.sleep(full_jitter(attempt, FIRST_PAUSE, LONGEST_PAUSE))
+                time.sleep(min(0.005 * 2**attempt, LONGEST_PAUSE) * random.random())  # noqa: S311 - spreads those who met
         raise Busy
 
     @contextmanager
@@ -270,8 +269,7 @@ def stored(instant: datetime) -> str:
 def instant(value: Any) -> datetime:
     """An instant as either driver gives it."""
     if isinstance(value, str):
-        # Parsed with its zone at once: `replace` costs more than the parsing.
-        return datetime.fromisoformat(f"{value}+00:00")
+        return datetime.fromisoformat(value).replace(tzinfo=UTC)
     return value.astimezone(UTC)  # type: ignore[no-any-return]
 
 

@@ -250,13 +250,29 @@ def deactivate(pipeline: Named, as_json: Json = False) -> None:
 
 @app.command()
 @told
-def confirm(pipeline: Named, as_json: Json = False) -> None:
-    """Confirm where its connection and destination point, after one of them was pointed elsewhere."""
+def confirm(
+    pipeline: Named,
+    yes: Annotated[bool, typer.Option("--yes", help="Confirm what is shown without being asked.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Confirm where the connections and destination of a pipeline point, after one was repointed.
+
+    You need what saving the pipeline needs, and become its last saver: outside of data projects it runs with your
+    rights from then on.
+    """
     from headgate.cli.client import connect
 
     with connect() as client:
         identifier = named(client, pipeline)
-        client.request("POST", f"/api/pipelines/{identifier}/confirm")
+        endpoints = client.get(f"/api/pipelines/{identifier}")["endpoints"]
+        moved = [one for one in endpoints if one["version"] != one["confirmed"]]
+        for one in moved:
+            where = ", ".join(f"{name}={value}" for name, value in (one["config"] or {}).items() if value)
+            typer.echo(f"{one['name']} ({one['kind']}, version {one['version']}): {where}", err=True)
+        if moved and not yes:
+            typer.confirm("Confirm, and become responsible for it?", abort=True, err=True)
+        versions = {one["id"]: one["version"] for one in moved}
+        client.request("POST", f"/api/pipelines/{identifier}/confirm", {"versions": versions})
         _tell(client, identifier, "Confirmed", as_json=as_json)
 
 

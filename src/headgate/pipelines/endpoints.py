@@ -10,8 +10,9 @@ from headgate.edge.pages import After, Limit, Prefix
 from headgate.edge.routes import Audit, GovernedRouter, Stages
 from headgate.errors import Conflict, TooMany
 from headgate.kit.paging import DEFAULT_LIMIT
-from headgate.pipelines import foreseen, probing, saving, service, unjudged
+from headgate.pipelines import confirming, foreseen, probing, saving, service, unjudged
 from headgate.pipelines.schemas import (
+    ConfirmIn,
     PipelineChange,
     PipelineDeleted,
     PipelineIn,
@@ -171,14 +172,17 @@ def plan_pipeline(call: Call, pipeline_id: PipelineId) -> PlanOut:
 @router.governed(
     "POST",
     "/{pipeline_id}/confirm",
-    guard=MemberOn("start", "pipeline_id"),
+    guard=MemberOn("confirm", "pipeline_id"),
     audit=Audit.changes,
-    summary="Confirm where it points",
+    summary="Confirm repointed connections and destinations",
     errors=[Conflict],
 )
-def confirm_pipeline(call: Call, pipeline_id: PipelineId) -> PipelineOut:
-    """Confirm where its connection and destination point now, after one of them was pointed elsewhere."""
-    service.confirm(call, pipeline_id)
+def confirm_pipeline(call: Call, pipeline_id: PipelineId, body: ConfirmIn) -> PipelineOut:
+    """Confirm where its connections and destination point, after one of them was repointed. It needs what saving the
+    pipeline needs, and the caller becomes its last saver: outside of data projects it runs with the caller's rights
+    from then on. `versions` names what `endpoints` showed; 409 if one was repointed again meanwhile.
+    """
+    confirming.confirm(call, pipeline_id, body.versions)
     return service.shown(call, pipeline_id)
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import select
 from headgate.edge.call import Call
 from headgate.engine.rest.calls import below
 from headgate.engine.rest.failures import ApiFailed
-from headgate.errors import Invalid
+from headgate.errors import Denied, Invalid
 from headgate.lakehouse.models import volume_file_table
 from headgate.outgoing.errors import Refused
 from headgate.outgoing.sockets import check_host
@@ -18,6 +18,7 @@ from headgate.pipelines.definitions import Notebook, Source
 from headgate.pipelines.streams import Stream
 from headgate.places.kinds import parse
 from headgate.places.repository import kinds, row
+from headgate.resources import showing
 
 DATABASES = frozenset({"postgresql", "mysql"})
 _files = volume_file_table.c
@@ -67,12 +68,30 @@ def _check_hosts(call: Call, notebook: Notebook) -> None:
 
 
 def _check_secrets(call: Call, notebook: Notebook) -> None:
+    for connection in dict.fromkeys(one.connection for one in notebook.secrets):
+        require_code(call, connection)
     for number, one in enumerate(notebook.secrets):
         found = row(call.connection, one.connection)
         takes = parse(found["place_kind"], found["config"]).takes() if found else {}
         if found and one.field not in takes:
             known = f"it has {', '.join(takes)}" if takes else "it has none"
             raise Invalid(f"definition.secrets.{number}.field: the connection has no secret {one.field!r}; {known}")
+
+
+def require_code(call: Call, connection: str) -> None:
+    """Refuse to have code read the secrets of a connection whose owner does not let it, or that is not the caller's to
+    use.
+    """
+    if call.decide("read_secrets", "connection", connection):
+        return
+    if not call.may_see(connection):
+        call.refuse("read_secrets", "connection", connection)
+    call.note_denial("read_secrets", "connection", connection)
+    name = showing.one(call, connection).name
+    raise Denied(
+        f"definition.secrets: the connection {name!r} does not let code read its secrets. Its owner can allow that "
+        "with `headgate connection change --allow-code`"
+    )
 
 
 def missing_wheels(call: Call, definition: object, volumes: Mapping[str, str | None]) -> list[str]:

@@ -11,6 +11,7 @@ from headgate.pipelines.definitions import Definition
 from headgate.pipelines.texts import Parameters, ProjectId
 
 Description = Annotated[str, Field(max_length=10_000)]
+EndpointId = Annotated[str, Field(pattern="^(con|dst)_[0-9a-z]{20}$")]
 Failures = Annotated[
     int, Field(ge=0, le=1000, description="Turn the pipeline off after so many failures in a row; 0: never")
 ]
@@ -82,6 +83,27 @@ class PipelinePage(BaseModel):
     next_cursor: str | None
 
 
+class EndpointOut(BaseModel):
+    """A connection or destination of a pipeline, and where it points now."""
+
+    id: str = Field(examples=["con_01k6x3v9c2m4n8p0q7rs"])
+    name: str
+    kind: str = Field(examples=["postgresql"])
+    config: dict[str, Any] | None = Field(description="Where it points; null for who may only list it")
+    version: int = Field(description="Counts up each time that it is repointed; to be named when it is confirmed")
+    confirmed: int = Field(description="The version for which the pipeline was saved or confirmed; others do not run")
+    moved_at: datetime = Field(description="When it was last repointed")
+
+
+class ConfirmIn(Input):
+    """What is confirmed: for each connection or destination that was repointed, the version that was shown."""
+
+    versions: Annotated[
+        dict[EndpointId, Annotated[int, Field(ge=1)]],
+        Field(max_length=100, examples=[{"con_01k6x3v9c2m4n8p0q7rs": 2}]),
+    ]
+
+
 class PipelineOut(PipelineItem):
     """A pipeline. What names a table that one may not see is left out."""
 
@@ -99,6 +121,7 @@ class PipelineOut(PipelineItem):
     reads: list[str]
     writes: list[str]
     hidden: int = Field(description="How many tables it names that one may not see")
+    endpoints: list[EndpointOut] = Field(description="Its connections and destination, as far as one may see them")
 
 
 class NeededOut(BaseModel):

@@ -12,7 +12,7 @@ from headgate.governance.facts import Facts
 from headgate.governance.questions import Question, decide, is_ready
 from headgate.kit.ids import kind_of
 from headgate.lakehouse.models import table_ref_table
-from headgate.pipelines import definitions, planning, readings, saving, unjudged
+from headgate.pipelines import confirming, definitions, planning, readings, saving, unjudged
 from headgate.pipelines.models import pipeline_definition_table, pipeline_table
 from headgate.pipelines.schemas import (
     LastRun,
@@ -129,6 +129,7 @@ def shown(call: Call, pipeline_id: str) -> PipelineOut:
         reads=names["read"],
         writes=names["write"],
         hidden=hidden,
+        endpoints=confirming.shown(call, row["place_versions"] or {}),
     )
 
 
@@ -189,17 +190,6 @@ def delete(call: Call, pipeline_id: str) -> str:
     return name
 
 
-def confirm(call: Call, pipeline_id: str) -> None:
-    """Confirm where the connections and the destination point now, after one of them was pointed elsewhere."""
-    row = stored(call, pipeline_id)
-    if row["definition"] is None:
-        raise Conflict("This pipeline has no definition; save one first")
-    versions = saving.place_versions(call, definitions.parse(row["definition"]))
-    mine = _definitions.pipeline_id == pipeline_id
-    call.connection.execute(update(pipeline_definition_table).where(mine).values(place_versions=versions))
-    call.record(call.event(saving.CONFIRMED, allowed=True, action="start", kind=saving.KIND, resource_id=pipeline_id))
-
-
 # Looking before running
 
 
@@ -241,8 +231,8 @@ def plan_of(call: Call, pipeline_id: str) -> PlanOut:
     ready = is_ready(Facts(call.connection, call.now), pipeline_id)
     if not ready:
         problems.append(
-            "Whom it acts for lacks a level on a table, or the use of its connection or destination; someone who has "
-            "them saves it again"
+            "The pipeline runs as a member who lacks a level on a table, the use of its connection or destination, or, "
+            "for a notebook, the right to read the secrets of its connections; someone who has them saves it again"
         )
     if not row["active"]:
         problems.append("It is not active; activate it first")

@@ -135,13 +135,13 @@ def added(kind: str, body: dict[str, Any], secret: list[str] | None, done: str, 
 def changed_by(
     kind: str,
     text: str,
-    name: str | None,
+    others: dict[str, Any],
     place: tuple[Path | None, list[str] | None],
     secrets: dict[str, str | None],
     *,
     as_json: bool,
 ) -> None:
-    """Change the name, the place or the secrets of one, and say what that did to its secrets."""
+    """Change the place, the secrets or other fields of one, and say what that did to its secrets."""
     from headgate.cli.client import connect
     from headgate.errors import Invalid
 
@@ -150,9 +150,11 @@ def changed_by(
         before = client.get(where)["place"] or {}
         stored = {"kind": before["kind"], **before["config"]} if before else {}
         wanted = place_given(None, *place, stored)
-        body = {"name": name, "place": wanted, "secrets": secrets}
-        if not any(body.values()):
-            raise Invalid("give --name, --set, --place, --secret, --forget-secret, or several of them")
+        body = {**others, "place": wanted, "secrets": secrets}
+        if all(one in (None, {}) for one in body.values()):
+            raise Invalid(
+                "Nothing to change: give --name, --set, --place, --secret, --forget-secret, or several of them"
+            )
         found = client.request("PATCH", where, body)
     if as_json:
         print_json(found)
@@ -197,8 +199,16 @@ def _short(value: Any) -> Any:
     return value
 
 
-def ask(kind: str, text: str, question: dict[str, Any]) -> dict[str, Any]:
-    """Have a worker find something out, and wait for it; a Problem says why it failed."""
+def ask(
+    kind: str,
+    text: str,
+    question: dict[str, Any],
+    place: tuple[Path | None, list[str] | None] = (None, None),
+    secret: list[str] | None = None,
+) -> dict[str, Any]:
+    """Have a worker find something out, and wait for it; a Problem says why it failed. `place` changes fields of the
+    stored place, for this question alone.
+    """
     import time
 
     from headgate.cli.client import connect
@@ -208,7 +218,14 @@ def ask(kind: str, text: str, question: dict[str, Any]) -> dict[str, Any]:
         status, code, title = 422, "errand_failed", "It did not work"
 
     with connect() as client:
-        found = client.post(f"{path(client, kind, text)}/errands", question)
+        where = path(client, kind, text)
+        if any(place):
+            now = client.get(where)["place"] or {}
+            stored = {"kind": now["kind"], **now["config"]} if now else {}
+            question["place"] = place_given(None, *place, stored)
+        if secret:
+            question["secrets"] = secrets_given(secret)
+        found = client.post(f"{where}/errands", question)
         deadline = time.monotonic() + 120
         while found["state"] in {"queued", "running"}:
             if time.monotonic() > deadline:
@@ -221,9 +238,17 @@ def ask(kind: str, text: str, question: dict[str, Any]) -> dict[str, Any]:
     return dict(found)
 
 
-def tested(kind: str, text: str, api_path: str, *, as_json: bool) -> None:
-    """Test one, and say what answered."""
-    found = ask(kind, text, {"errand": "test", "path": api_path})
+def tested(
+    kind: str,
+    text: str,
+    api_path: str,
+    place: tuple[Path | None, list[str] | None],
+    secret: list[str] | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Test one, or a changed place for it, and say what answered."""
+    found = ask(kind, text, {"errand": "test", "path": api_path}, place, secret)
     if as_json:
         print_json(found)
     else:

@@ -85,11 +85,14 @@ def start_by_hand(call: Call, pipeline_id: str, full_refresh: bool, parameters: 
 def _startable(call: Call, pipeline_id: str) -> Startable:
     """The pipeline, if it could run as it stands; else a Conflict that names nothing that the caller may not see."""
     try:
-        return startable(call.connection, pipeline_id)
+        found = startable(call.connection, pipeline_id)
     except NotResolved as error:
         raise Conflict(str(error) if sees_all(call, pipeline_id) else UNRESOLVED) from None
     except CannotStart as error:
         raise Conflict(str(error)) from None
+    if found.kind == "notebook":
+        call.require("start_with_secrets", "pipeline", pipeline_id)
+    return found
 
 
 def row_of(call: Call, run_id: str) -> RowMapping:

@@ -25,7 +25,7 @@ MAX_DEPTH = 20
 MOST_WAITING = 100
 """How many runs of a pipeline may wait at a time. Those that are tried again, or whose worker was lost, come on top."""
 MOVED = (
-    "A connection or destination of this pipeline was pointed elsewhere; look at it, and confirm it with "
+    "A connection or destination of this pipeline was repointed. Whoever may save the pipeline confirms it with "
     "`headgate pipeline confirm`"
 )
 

@@ -48,11 +48,13 @@ connection_table = Table(
     Column("space_id", Id, ForeignKey("spaces.id"), nullable=False),
     Column("owner_id", Id, ForeignKey("members.id")),
     Column("gateway_id", Id, ForeignKey("gateways.id")),
+    Column("code_allowed_by_id", Id),
     Index("ix_connections_space_id", "space_id"),
     Index("ix_connections_owner_id", "owner_id"),
     Index("ix_connections_gateway_id", "gateway_id"),
 )
-"""A connection to a source or target, edited by its own owner only."""
+"""A connection to a source or target, edited by its own owner only. `code_allowed_by_id` is the owner who let the code
+of notebooks read its secrets: it counts only while that member owns the connection."""
 
 gateway_table = Table(
     "gateways",

@@ -17,7 +17,7 @@ from headgate.access.book import BOOK
 from headgate.audit.events import DENIED, Event, record
 from headgate.governance.facts import Facts
 from headgate.governance.people import who_can
-from headgate.governance.questions import Question, decide, decide_in_memory
+from headgate.governance.questions import Question, decide, decide_in_memory, is_ready
 from headgate.kit.ids import kind_of, new_id
 from headgate.notifications.service import Notice, tell
 from headgate.runs.models import trigger_fire_table
@@ -40,6 +40,10 @@ MOST_CAUGHT_UP = 100
 LATE = timedelta(minutes=1)
 """A fire that is later than this was missed."""
 EVERYONE = (1 << 31) - 1
+SECRETS = (
+    "The code of this notebook may not read the secrets of its connections: their owners have not allowed code, or "
+    "whoever last saved it, or owns its project, may not use them any more. Once they may, resume the trigger"
+)
 MISSED = "Nothing ran when this was due, and its trigger does not catch up"
 WAITS = "A run that this trigger started before still waits"
 TAKE_OVER = "someone who may start the pipeline takes the trigger over by resuming or saving it"
@@ -150,6 +154,8 @@ def _refusal(known: Facts, due: _Due) -> str | None:
     thing = known.thing(due.trigger["id"])
     if not decide_in_memory(known, Question(None, "fire", KIND, due.trigger["id"])):
         return _why(thing)
+    if not is_ready(known, due.trigger["parent_id"]):
+        return SECRETS
     author = due.trigger["author_id"]
     for source in due.sources:
         kind = kind_of(source) or ""

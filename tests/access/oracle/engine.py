@@ -6,7 +6,7 @@ from .names import fold
 from .organization import member_right, organization_right
 from .rights import right
 from .saving import add_right, create_right, hand_over_right, save_right
-from .starts import fire_right, start_right
+from .starts import fire_right, start_right, start_with_secrets_right
 from .tasks import is_task
 from .tokens import Asked, token_allows
 from .vocabulary import ACTIONS
@@ -123,6 +123,8 @@ class Oracle:
             return False  # not an action of this kind, not for admins either (section 2)
         if action == "start":
             return start_right(self.world, caller, found)
+        if action == "start_with_secrets":
+            return start_with_secrets_right(self.world, caller, found)
         if change is not None and action in ("edit", "update"):
             return save_right(self.world, caller, action, found, change)
         if change is not None and action in ("change_owner", "change_space"):

@@ -3,9 +3,9 @@
 from .world import Member, Resource, World
 
 CREDENTIAL_EVERYTHING = frozenset(
-    {"see", "use", "edit", "delete", "copy_credentials", "configure_sharing", "manage_owners"}
+    {"see", "use", "edit", "delete", "copy_credentials", "configure_sharing", "manage_owners", "test"}
 )
-CREDENTIAL_MAINTENANCE = frozenset({"see", "use", "copy_credentials", "edit", "delete"})
+CREDENTIAL_MAINTENANCE = frozenset({"see", "use", "copy_credentials", "edit", "delete", "test"})
 MART_EVERYTHING = frozenset({"see", "use", "edit", "delete", "configure_sharing", "manage_owners", "manage_triggers"})
 MART_MAINTENANCE = frozenset({"see", "use", "edit", "delete", "manage_triggers"})
 REPORT_EVERYTHING = frozenset({"see", "edit", "delete", "run", "manage_owners", "manage_triggers"})
@@ -28,7 +28,7 @@ def storage_actions(member: Member, storage: Resource) -> frozenset[str]:
     if technical and member.name in storage.people("owners"):
         allowed |= CREDENTIAL_EVERYTHING
     if technical and storage.is_on("shared_for_use") and in_scope(member, storage):
-        allowed |= SEE_AND_USE
+        allowed |= SEE_AND_USE | {"test"}  # a storage is tested by its users, a destination by its editors (section 9)
     if technical and storage.is_on("shared_for_maintenance") and in_scope(member, storage):
         allowed |= CREDENTIAL_MAINTENANCE
     return allowed

@@ -1,16 +1,19 @@
 """The right alone: an action on a stored resource, without a state after."""
 
 from .lakehouse import data_right, integration_right, saved_query_right
-from .marts import data_mart_actions, destination_actions, report_actions, storage_actions
-from .pipelines import pipeline_right
-from .spaces import cell, draws_on_connection, edits_connection, space_of
-from .tasks import is_task, task_cell, task_right
+from .levels import MANAGER, VIEWER, holds_all
+from .marts import data_mart_actions, destination_actions, report_actions, storage_actions, uses_destination
+from .pipelines import pipeline_right, saves_pipeline
+from .spaces import cell, draws_on_connection, edits_connection, lends_secrets, space_of
+from .tasks import is_task, saves_task, task_cell, task_right
 from .world import Member, Resource, World
 
 
 def right(world: World, member: Member, action: str, resource: Resource) -> bool:
     """Answer an action that the kind of the resource has (not start, not fire)."""
     kind = resource.kind
+    if action == "confirm":
+        return confirms(world, member, resource)
     if kind in ("storage", "data_mart", "destination", "report"):
         return action in _mart_area_actions(world, member, resource)
     if kind in ("data_mart_trigger", "report_trigger", "pipeline_trigger"):
@@ -27,13 +30,22 @@ def right(world: World, member: Member, action: str, resource: Resource) -> bool
         if is_task(resource):
             return task_right(world, member, action, resource)
         return pipeline_right(world, member, action, resource)
-    if kind == "connection" and action == "edit":
-        return edits_connection(world, member, resource)
-    if kind == "connection" and action == "connect":
-        return draws_on_connection(world, member, resource.name)
-    if kind in ("space", "project", "connection", "gateway"):
+    if kind == "connection":
+        return _connection_right(world, member, action, resource)
+    if kind in ("space", "project", "gateway"):
         return cell(world, member, kind, action, space_of(world, resource))
     return False
+
+
+def _connection_right(world: World, member: Member, action: str, connection: Resource) -> bool:
+    """Answer an action on a connection."""
+    if action == "edit":
+        return edits_connection(world, member, connection)
+    if action in ("connect", "test"):
+        return draws_on_connection(world, member, connection.name)
+    if action == "read_secrets":
+        return lends_secrets(world, member, connection.name)
+    return cell(world, member, "connection", action, space_of(world, connection))
 
 
 def _mart_area_actions(world: World, member: Member, resource: Resource) -> frozenset[str]:
@@ -45,6 +57,30 @@ def _mart_area_actions(world: World, member: Member, resource: Resource) -> froz
     if resource.kind == "destination":
         return destination_actions(member, resource)
     return report_actions(world, member, resource)
+
+
+def confirms(world: World, member: Member, resource: Resource) -> bool:
+    """Answer confirming where something writes after that was repointed, which asks for what saving does (section 9)."""
+    if is_task(resource):
+        return task_cell(world, member, "update", resource) and saves_task(world, member, resource, resource)
+    if resource.kind == "pipeline":
+        return saves_pipeline(world, member, resource, resource)
+    if resource.kind != "report" or "run" not in report_actions(world, member, resource):
+        return False
+    return uses_destination(world, member, resource.ref("destination")) and gets_rows(world, member, resource)
+
+
+def gets_rows(world: World, member: Member, report: Resource) -> bool:
+    """Tell whether a member gets the rows that a report delivers: lent, or by Viewer of their own (section 6.4)."""
+    mart = world.find("data_mart", report.ref("data_mart"))
+    if mart is None:
+        return False
+    reads, saver = mart.demands("reads"), world.member(mart.ref("acts_for"))
+    if not reads:
+        return True
+    if saver is None or not holds_all(world, saver, reads, VIEWER):
+        return False
+    return holds_all(world, saver, reads, MANAGER) or holds_all(world, member, reads, VIEWER)
 
 
 def parent_of_trigger(world: World, trigger: Resource) -> Resource | None:

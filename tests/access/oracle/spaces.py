@@ -151,6 +151,14 @@ def draws_on_connection(world: World, member: Member, connection: str) -> bool:
     return draws_through_gateway(world, member, found.ref("gateway"))
 
 
+def lends_secrets(world: World, member: Member, connection: str) -> bool:
+    """Tell whether code of a member gets the secrets of a connection: its owner, still there, let code (section 10)."""
+    found = world.find("connection", connection)
+    if found is None or not found.is_on("allows_code") or world.member(found.ref("owner")) is None:
+        return False
+    return draws_on_connection(world, member, connection)
+
+
 def draws_on_connections(world: World, member: Member, connections: tuple[str, ...]) -> bool:
     """Tell whether a member may draw from the spaces of all connections and their gateways."""
     return all(draws_on_connection(world, member, connection) for connection in connections)

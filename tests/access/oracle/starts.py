@@ -4,6 +4,7 @@ from .levels import MANAGER, VIEWER, holds_all
 from .marts import live_destination
 from .pipelines import runs_with_levels, saver_reaches
 from .rights import parent_of_trigger, right
+from .spaces import lends_secrets
 from .tasks import is_task, owner_of_project, project_owner_may_run
 from .world import Member, Resource, World
 
@@ -17,6 +18,17 @@ def start_right(world: World, caller: Member, resource: Resource) -> bool:
     if resource.kind == "pipeline":
         return right(world, caller, "trigger", resource) and pipeline_may_start(world, resource)
     return False
+
+
+def start_with_secrets_right(world: World, caller: Member, resource: Resource) -> bool:
+    """Answer a start of code that reads secrets: all whom it acts for could have them (section 10)."""
+    if not start_right(world, caller, resource):
+        return False
+    behind = [world.member(resource.ref("acts_for"))]
+    if is_task(resource):
+        behind.append(owner_of_project(world, resource))
+    connections = resource.demands("connections")
+    return all(one is not None and all(lends_secrets(world, one, name) for name in connections) for one in behind)
 
 
 def fire_right(world: World, trigger: Resource) -> bool:

@@ -1,12 +1,13 @@
 """The actions of each kind, as the world format enumerates them."""
 
 ACTIONS: dict[str, tuple[str, ...]] = {
-    "storage": ("see", "use", "edit", "delete", "copy_credentials", "configure_sharing", "manage_owners"),
+    "storage": ("see", "use", "edit", "delete", "copy_credentials", "configure_sharing", "manage_owners", "test"),
     "destination": (
         "see", "use", "edit", "delete", "copy_credentials", "configure_sharing", "manage_owners", "restore",
+        "test",
     ),
     "data_mart": ("see", "use", "edit", "delete", "configure_sharing", "manage_owners", "manage_triggers"),
-    "report": ("see", "edit", "delete", "run", "manage_owners", "manage_triggers", "start"),
+    "report": ("see", "edit", "delete", "run", "manage_owners", "manage_triggers", "start", "confirm"),
     "data_mart_trigger": ("see", "manage", "fire"),
     "report_trigger": ("see", "manage", "fire"),
     "pipeline_trigger": ("see", "manage", "fire"),
@@ -14,16 +15,20 @@ ACTIONS: dict[str, tuple[str, ...]] = {
     "layer": ("see", "describe", "edit", "delete", "grant", "grant_manager"),
     "table": ("see", "execute", "describe", "edit", "delete", "grant", "grant_manager"),
     "volume": ("see", "describe", "edit", "delete", "grant", "grant_manager"),
-    "pipeline": ("see", "edit", "activate", "trigger", "delete", "see_runs", "start"),
+    "pipeline": (
+        "see", "edit", "activate", "trigger", "delete", "see_runs", "start", "confirm", "start_with_secrets",
+    ),
     "task": (
         "list", "edit_attributes", "open", "update", "delete", "control",
-        "view_data", "consume_data", "change_owner", "start",
+        "view_data", "consume_data", "change_owner", "start", "confirm", "start_with_secrets",
     ),
     "integration": ("see",),
     "saved_query": ("see", "delete"),
     "space": ("see", "update", "delete", "change_owner", "manage_members"),
     "project": ("list", "update", "open", "delete", "operate", "change_owner"),
-    "connection": ("list", "edit", "delete", "change_owner", "change_space", "connect"),
+    "connection": (
+        "list", "edit", "delete", "change_owner", "change_space", "connect", "test", "read_secrets",
+    ),
     "gateway": ("list", "delete"),
     "member": ("change_role", "remove", "reset_password", "make_magic_link"),
     "organization": (

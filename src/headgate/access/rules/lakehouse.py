@@ -15,7 +15,7 @@ from headgate.access.atoms import (
 )
 from headgate.access.conditions import As, Can, Every, NoneOf, NotEmpty, On, all_of, any_of
 from headgate.access.rules.paths import Path, Remedy, Rules
-from headgate.access.rules.terms import PLACES, held, on_all_counted, on_all_listed
+from headgate.access.rules.terms import PLACES, READS_SECRETS, held, on_all_counted, on_all_listed
 
 GRANT = Remedy("grant the level", "grant")
 GRANT_MANAGER = Remedy("grant Manager", "grant_manager")
@@ -110,8 +110,11 @@ PIPELINE = Rules(
             ("ready",),
         ),
         Path("start", all_of(Can("trigger"), Can("ready")), ("start",)),
+        Path("confirm", all_of(Can("edit"), Can("save")), ("confirm",)),
+        Path("code", As("acts_for", READS_SECRETS), ("secrets",)),
+        Path("start with secrets", all_of(Can("trigger"), Can("ready"), Can("secrets")), ("start_with_secrets",)),
     ),
-    internal=frozenset({"save", "ready"}),
+    internal=frozenset({"save", "ready", "secrets"}),
 )
 
 INTEGRATION = Rules(

@@ -13,7 +13,7 @@ from headgate.access.atoms import (
     owns,
     role_is,
 )
-from headgate.access.conditions import As, Can, Every, NoneOf, On, all_of, any_of
+from headgate.access.conditions import As, Can, Condition, Every, NoneOf, On, all_of, any_of
 from headgate.access.rules.paths import Path, Remedy, Rules
 from headgate.access.rules.terms import held
 
@@ -32,8 +32,9 @@ _RESOURCE = (
     "configure_sharing",
     "manage_owners",
     "see_access",
+    "test",
 )
-_MAINTAIN = ("see", "use", "copy_credentials", "edit", "delete")
+_MAINTAIN = ("see", "use", "copy_credentials", "edit", "delete", "test")
 _DATA_MART = (
     "see",
     "use",
@@ -54,7 +55,7 @@ STORAGE = Rules(
         Path("admin", ADMIN, (*_RESOURCE, "create")),
         Path("technical", TECHNICAL, ("create",)),
         Path("owner", all_of(owns("owner"), TECHNICAL), _RESOURCE, MAKE_OWNER),
-        Path("shared for use", all_of(SHARED_FOR_USE, TECHNICAL, IN_SCOPE), ("see", "use"), SHARE),
+        Path("shared for use", all_of(SHARED_FOR_USE, TECHNICAL, IN_SCOPE), ("see", "use", "test"), SHARE),
         Path("shared for maintenance", all_of(SHARED_FOR_MAINTENANCE, TECHNICAL, IN_SCOPE), _MAINTAIN, SHARE),
     ),
 )
@@ -104,16 +105,15 @@ DESTINATION = Rules(
     ),
 )
 
-_MART_DATA = any_of(
-    NoneOf("mart_reads"),
-    all_of(
-        As("mart_acts_for", Every("mart_reads", held(1))),
-        any_of(
-            As("mart_acts_for", Every("mart_reads", held(3))),
-            all_of(Every("mart_reads", held(1)), As("acts_for", Every("mart_reads", held(1)))),
-        ),
-    ),
-)
+
+def _mart_data(*readers: Condition) -> Condition:
+    """What the mart lends to everyone, or what these may read themselves."""
+    lends = As("mart_acts_for", Every("mart_reads", held(3)))
+    is_read = As("mart_acts_for", Every("mart_reads", held(1)))
+    return any_of(NoneOf("mart_reads"), all_of(is_read, any_of(lends, all_of(*readers))))
+
+
+_OWN_VIEWER = Every("mart_reads", held(1))
 
 REPORT = Rules(
     "report",
@@ -149,7 +149,16 @@ REPORT = Rules(
             all_of(Every("new_data_mart", Can("use")), Every("new_destination", Can("use"))),
             ("retarget",),
         ),
-        Path("start", all_of(Can("run"), On("destination", LIVE), _MART_DATA), ("start",)),
+        Path(
+            "start",
+            all_of(Can("run"), On("destination", LIVE), _mart_data(_OWN_VIEWER, As("acts_for", _OWN_VIEWER))),
+            ("start",),
+        ),
+        Path(
+            "confirm",
+            all_of(Can("run"), On("destination", Can("use")), _mart_data(_OWN_VIEWER)),
+            ("confirm",),
+        ),
     ),
     internal=frozenset({"retarget"}),
 )

@@ -2,6 +2,7 @@
 
 from headgate.access.atoms import (
     ADMIN,
+    ALLOWS_CODE,
     CONNECTION_OWNER,
     NOT_PERSONAL,
     OWNERLESS,
@@ -10,7 +11,7 @@ from headgate.access.atoms import (
 )
 from headgate.access.conditions import As, Can, Condition, Every, On, Some, all_of, any_of
 from headgate.access.rules.paths import Path, Remedy, Rules
-from headgate.access.rules.terms import MAY_USE_SPACE, PLACES, held
+from headgate.access.rules.terms import MAY_USE_SPACE, PLACES, READS_SECRETS, held
 
 ANY_ROLE = ("can_view", "can_view_data", "can_consume_data", "can_manage", "can_operate", "can_edit")
 OPENS = ("can_view", "can_operate", "can_edit")
@@ -128,7 +129,7 @@ TASK = Rules(
         Path("any role", _task_cell(*ANY_ROLE), ("list",), _TASK_ROLE),
         Path("Can view, operate or edit", _task_cell(*OPENS), ("open",), _TASK_ROLE),
         Path("Can edit", _task_cell("can_edit"), ("edit_attributes", "delete"), _TASK_ROLE),
-        Path("Can edit, with own levels", all_of(_EDITS_TASKS, _OWN_LEVELS), ("update",), _TASK_ROLE),
+        Path("Can edit, with own levels", all_of(_EDITS_TASKS, _OWN_LEVELS), ("update", "confirm"), _TASK_ROLE),
         Path("Can operate", _task_cell("can_operate"), ("control",), _TASK_ROLE),
         Path("Can view data", all_of(_task_cell("can_view_data"), _SHOWN), ("view_data",), _TASK_ROLE),
         Path("Can consume data", all_of(_task_cell("can_consume_data"), _SHOWN), ("consume_data",), _TASK_ROLE),
@@ -145,9 +146,11 @@ TASK = Rules(
         ),
         Path("ready", _RUNS_AS_OWNER, ("ready",)),
         Path("start", all_of(Can("control"), Can("ready")), ("start",)),
+        Path("code", all_of(As("project_owner", READS_SECRETS), As("acts_for", READS_SECRETS)), ("secrets",)),
+        Path("start with secrets", all_of(Can("control"), Can("ready"), Can("secrets")), ("start_with_secrets",)),
         _TASK_ASK,
     ),
-    internal=frozenset({"ready"}),
+    internal=frozenset({"ready", "secrets"}),
 )
 
 _THROUGH_GATEWAY = Every("gateways", On("space", MAY_USE_SPACE))
@@ -179,9 +182,10 @@ CONNECTION = Rules(
         Path(
             "consume, edit or manage",
             all_of(On("space", MAY_USE_SPACE), _THROUGH_GATEWAY),
-            ("connect",),
+            ("connect", "test"),
             ADD_TO_ITS_SPACE,
         ),
+        Path("code", all_of(ALLOWS_CODE, On("space", MAY_USE_SPACE), _THROUGH_GATEWAY), ("read_secrets",)),
         _ASK,
     ),
 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from headgate.access.atoms import ADMIN, DATA_IS_KNOWN, STARTER, granted, space_role
+from headgate.access.atoms import ADMIN, ALLOWS_CODE, DATA_IS_KNOWN, STARTER, granted, space_role
 from headgate.access.conditions import Can, Condition, Every, NoneOf, NotEmpty, On, Term, all_of, any_of
 
 PLACES = Term("its destination, connections and gateways may be used")
@@ -10,6 +10,10 @@ PLACES = Term("its destination, connections and gateways may be used")
 
 MAY_USE_SPACE = Term("consume, edit or manage, or ownership")
 """In a space; security roles do not count, the role admin or owner does."""
+
+
+READS_SECRETS = Term("its code may read the secrets of its connections")
+"""What a notebook that reads secrets needs of whoever it runs for, and of who saved it."""
 
 
 def held(level: int) -> Term:
@@ -47,6 +51,14 @@ def _places(_: int) -> Condition:
     )
 
 
+def _reads_secrets(_: int) -> Condition:
+    # The gateways stand beside the connections, not inside: SQLite parses no deeper.
+    return all_of(
+        Every("connections", all_of(ALLOWS_CODE, On("space", MAY_USE_SPACE))),
+        Every("gateways", On("space", MAY_USE_SPACE)),
+    )
+
+
 def _may_use_space(_: int) -> Condition:
     return any_of(ADMIN, space_role("can_consume_data", "can_edit", "can_manage"))
 
@@ -56,5 +68,6 @@ TERMS: dict[str, Callable[[int], Condition]] = {
     on_all_listed(1).name: _on_all_listed,
     on_all_counted(1).name: _on_all_counted,
     PLACES.name: _places,
+    READS_SECRETS.name: _reads_secrets,
     MAY_USE_SPACE.name: _may_use_space,
 }

@@ -317,7 +317,9 @@ def _change_owner(change: s.ChangeOwner, t: Targets) -> Plan:
     thing = t.resource(change.resource, *OWNED)
     found = _new(t, "change_owner", thing)
     owner = t.member(change.owner)
-    found.delta.change(t.facts.connection, OWNED[thing.kind], {"id": thing.id}, owner_id=owner)
+    # What an earlier owner let code read does not come back with them.
+    ends: dict[str, None] = {"code_allowed_by_id": None} if thing.kind == "connection" else {}
+    found.delta.change(t.facts.connection, OWNED[thing.kind], {"id": thing.id}, owner_id=owner, **ends)
     old = thing.owner
     found.before = {"owner": old.id if isinstance(old, facts.Subject) else old}
     found.after = {"owner": owner}
