@@ -319,6 +319,16 @@ class SparkSettings(Section):
             "always, or never. Without one, it listens on loopback and asks for a key."
         ),
     ] = "auto"
+    sandbox_uid: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=2**31 - 1,
+            description="The user and group id that programs in sandboxes run as when Headgate is started as root. "
+            "It needs no account; choose an id that nobody has. Headgate gives the warehouse folders `tables`, "
+            "`metadata`, `staging` and `volumes` to it. Started by another user, sandboxes run as that user.",
+        ),
+    ] = 60631
     jars_dir: Annotated[
         Path | None,
         Field(

@@ -10,6 +10,7 @@ import pytest
 
 from headgate.app import create_app
 from headgate.catalog.work import open_work
+from headgate.config import Settings
 from headgate.engine import sandbox
 from headgate.engine.member import SqlSession
 from headgate.kit.clock import now
@@ -79,4 +80,5 @@ def lakehouse(engine_spark: SharedSpark, tmp_path_factory: pytest.TempPathFactor
 @pytest.fixture(scope="session")
 def with_sandbox() -> None:
     """That this machine has a sandbox: `make test` installs it, so that its lack is a failure and no excuse."""
-    assert sandbox.missing() is None, sandbox.missing()
+    lacking = sandbox.missing(Settings().spark.sandbox_uid)
+    assert lacking is None, lacking

@@ -1,6 +1,9 @@
 """The doctor says what is wrong and what to do."""
 
 import json
+import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -71,6 +74,32 @@ def test_a_missing_sandbox_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("PATH", "/nonexistent")
     [found] = _found(Settings(data_dir=tmp_path, spark={"sandbox": wanted}), "sandbox")
     assert (found.state, "bubblewrap is not installed" in found.detail) == (state, True)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="what root is told")
+def test_root_is_told_what_runs_with_its_rights(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    [found] = _found(settings, "user")
+    assert (found.state, "sandboxes run as the user id 60631" in found.detail) == ("note", True)
+    taken = settings.model_copy(update={"spark": settings.spark.model_copy(update={"sandbox_uid": 65534})})
+    [found, _] = _found(taken, "user")
+    assert (found.state, "the user nobody" in found.detail) == ("wrong", True)
+    trusting = settings.model_copy(
+        update={"notebooks": settings.notebooks.model_copy(update={"mode": "trusted"})},
+    )
+    [found] = _found(trusting, "user")
+    assert (found.state, "each notebook" in found.detail) == ("wrong", True)
+    monkeypatch.setenv("PATH", "/nonexistent")
+    [found] = _found(settings, "user")
+    assert (found.state, "Spark runs outside a sandbox as root" in found.detail) == ("wrong", True)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root has rights to lose")
+def test_root_without_the_rights_to_make_a_sandbox_is_told_what_to_do() -> None:
+    code = "from headgate.engine import sandbox; print(sandbox.missing(60631))"
+    bare = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", "--", sys.executable, "-c", code]
+    told = subprocess.run(bare, capture_output=True, text=True, check=True, timeout=60).stdout
+    assert "root may not give a folder to the user 60631" in told
+    assert "Run Headgate as a user of its own" in told
 
 
 def test_too_little_memory_is_told(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from typing import IO
 import pytest
 
 from headgate.config import Settings
-from headgate.engine import conf, jvm, left
+from headgate.engine import conf, jvm, left, seccomp
 from headgate.engine.errors import TIME_LIMIT, EngineDown
 from headgate.engine.member import MemberSpark, Refused, SqlFailed
 from headgate.engine.processes import descendants, java_below, started
@@ -62,6 +62,16 @@ def test_what_it_is_told_shows_in_no_list_of_processes(shared_spark: SharedSpark
     pid = shared_spark.member.state()["pid"]
     command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     assert command[1:] == [b"@/scratch/java.args", b""]
+
+
+def test_it_has_no_rights_of_whoever_started_it(shared_spark: SharedSpark) -> None:
+    shared_spark.member.ensure()
+    status = Path(f"/proc/{shared_spark.member.state()['pid']}/status").read_text(encoding="utf-8")
+    told = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+    user = os.getuid() or shared_spark.settings.spark.sandbox_uid
+    assert told["Uid"].split() == [str(user)] * 4
+    assert {told[name] for name in ("CapPrm", "CapEff", "CapBnd", "CapAmb")} == {"0" * 16}
+    assert (told["NoNewPrivs"], told["Seccomp"]) == ("1", "2" if seccomp.program() else "0")
 
 
 def test_after_it_was_killed_statements_fail_at_once_and_it_starts_anew(lakehouse: Lakehouse) -> None:

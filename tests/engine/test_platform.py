@@ -39,6 +39,7 @@ def test_it_starts_when_needed_and_ends_when_idle(lakehouse: Lakehouse, tmp_path
         assert server
         assert server.sandboxed
         assert server.address.socket
+        assert Path(f"/proc/{pid}").stat().st_uid == (os.getuid() or settings.spark.sandbox_uid)
         session.close()
         within(60, lambda: not platform.state()["up"])
         within(60, lambda: started(pid) == 0)

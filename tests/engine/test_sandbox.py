@@ -23,6 +23,14 @@ from tests.support.cluster import free_port
 pytestmark = pytest.mark.usefixtures("with_sandbox")
 
 
+USER = Settings().spark.sandbox_uid
+
+
+def _runs_as() -> tuple[int, int]:
+    """Who programs in the sandbox are for the kernel."""
+    return (os.getuid(), os.getgid()) if os.getuid() else (USER, USER)
+
+
 @dataclass
 class Inside:
     """The sandbox of a server, with a shell instead of Spark."""
@@ -98,7 +106,7 @@ def test_tables_can_be_written_and_metadata_only_read(inside: Inside) -> None:
     )
     assert inside.run(f"echo new > {warehouse}/tables/tbl_1/new").returncode == 0
     written = (warehouse / "tables" / "tbl_1" / "new").stat()
-    assert (written.st_uid, written.st_gid) == (os.getuid(), os.getgid())
+    assert (written.st_uid, written.st_gid) == _runs_as()
     (warehouse / "tables" / "tbl_1" / "new").unlink()
     for name in ("metadata/new", "metadata/tbl_1/new", "metadata/tbl_1/file"):
         assert inside.run(f"echo new > {warehouse}/{name}").returncode != 0, name
@@ -172,10 +180,10 @@ def test_a_low_port_of_a_named_host_can_be_reached(tmp_path: Path) -> None:
     # In a process of its own, as a launcher is: this one may hold the very handles that are handed in.
     enter = (
         "import json, os, sys\nfrom headgate.engine import network\n"
-        "addresses, command = json.loads(sys.argv[1])\n"
-        "network.enter([tuple(one) for one in addresses])\nos.execvp(command[0], command)"
+        "addresses, user, command = json.loads(sys.argv[1])\n"
+        "network.enter([tuple(one) for one in addresses], user)\nos.execvp(command[0], command)"
     )
-    given = json.dumps([launch.network, [*before, json.dumps(told)]])
+    given = json.dumps([launch.network, sandbox.user(USER), [*before, json.dumps(told)]])
     started = [sys.executable, "-c", enter, given]
     done = subprocess.run(started, capture_output=True, text=True, timeout=60, check=False)
     server.stop()

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from headgate.config import Settings
 from headgate.engine import sandbox
 from headgate.kit.db import Database
 from headgate.schema import METADATA
@@ -15,7 +16,8 @@ from tests.support.notebooks import Notebooks
 @pytest.fixture(scope="module")
 def notebooks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebooks]:
     """The company with rows in raw.events, an empty trusted.facts, and two volumes with files."""
-    assert sandbox.missing() is None, sandbox.missing()
+    lacking = sandbox.missing(Settings().spark.sandbox_uid)
+    assert lacking is None, lacking
     folder: Path = tmp_path_factory.mktemp("notebooks")
     database = Database(f"sqlite:///{folder}/headgate.db")
     METADATA.create_all(database.engine)

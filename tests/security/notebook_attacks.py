@@ -40,6 +40,23 @@ attempt("read a disk", lambda: read("/dev/vda"))
 attempt("make a device", lambda: os.mknod("/scratch/disk", 0o60666, os.makedev(254, 0)))
 """
 
+KERNEL = """
+def opened(path):
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
+        return True
+    except OSError:
+        return False
+
+kernel = [f"{folder}/{name}" for base in ("/proc", "/sys", "/dev") for folder, _, names in os.walk(base) for name in names]
+handles = re.compile(r"/proc/\\d+/(task/\\d+/)?fd/")
+found["what it can write of the kernel"] = ["seen", json.dumps([path for path in kernel if not handles.match(path) and opened(path)])]
+found["files of the kernel"] = ["seen", str(len(kernel))]
+attempt("where crashes of the machine go", lambda: os.open("/proc/sys/kernel/core_pattern", os.O_WRONLY))
+attempt("the machine's keys", lambda: os.open("/proc/sysrq-trigger", os.O_WRONLY))
+attempt("its own resistance to being ended", lambda: os.open("/proc/self/oom_score_adj", os.O_WRONLY))
+"""
+
 PROCESSES = """
 seen = [pid for pid in os.listdir("/proc") if pid.isdigit()]
 lines = []
@@ -195,7 +212,7 @@ found["where secrets are"] = ["seen", subprocess.check_output(["stat", "-f", "-c
 
 TELL = "print(json.dumps(found))"
 
-PROBES = (TRY, FILES, PROCESSES, NETWORK, CATALOG, WRITING, TOKEN, TELL)
+PROBES = (TRY, FILES, KERNEL, PROCESSES, NETWORK, CATALOG, WRITING, TOKEN, TELL)
 THROUGH = {"the declared host", "a declared table", "SQL on the declared table"}
 """What a notebook may do; all else is refused."""
 

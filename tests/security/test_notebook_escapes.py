@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from headgate.config import Settings
 from headgate.engine import sandbox
 from headgate.kit.db import Database
 from headgate.pipelines.definitions import SecretRef
@@ -18,6 +19,7 @@ from headgate.schema import METADATA
 from headgate.worker.steps import notebook
 from headgate.worker.steps.context import Endpoint, Stopped
 from tests.catalog.support import ROWS, lake
+from tests.engine.sandbox_walk import DEVICES
 from tests.security.notebook_attacks import BOMBS, PROBES, THROUGH
 from tests.support.company import Api
 from tests.support.notebooks import Notebooks, Told
@@ -29,7 +31,8 @@ NAME = "canary-nb-31c7"
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebooks]:
     """The company, a table that the notebook declares and one that it does not, a volume, and tight limits."""
-    assert sandbox.missing() is None, sandbox.missing()
+    lacking = sandbox.missing(Settings().spark.sandbox_uid)
+    assert lacking is None, lacking
     folder: Path = tmp_path_factory.mktemp("escapes")
     database = Database(f"sqlite:///{folder}/headgate.db")
     METADATA.create_all(database.engine)
@@ -120,6 +123,8 @@ def test_nothing_but_what_was_declared_can_be_reached(world: Notebooks) -> None:
     wrong = {name: one[1] for name, one in attempts.items() if (one[0] == "through") != (name in THROUGH)}
     assert wrong == {}
 
+    assert set(json.loads(found["what it can write of the kernel"][1])) <= DEVICES
+    assert int(found["files of the kernel"][1]) > 500
     programs = [Path(line.split(" ")[0]).name for line in json.loads(found["processes"][1]) if line.strip()]
     assert {name for name in programs if not name.startswith(("python", "java"))} <= {"bwrap"}
     assert len(programs) < 8

@@ -12,6 +12,7 @@ from typing import Any
 from headgate.engine.errors import EngineDown, Refused, SqlFailed
 from headgate.engine.session import Progress, Stage
 from headgate.kit.log import get_logger
+from headgate.kit.ownership import is_root
 from headgate.worker.steps.context import StepFailed
 
 FAULT = "This is a fault of ours; the worker's log says more under the run's id"
@@ -37,6 +38,8 @@ class Child:
             stdout=subprocess.PIPE,
             env=environment,
             start_new_session=True,
+            # Spark, as another user, writes to folders that this process makes. They are in one that root alone enters.
+            umask=0 if is_root() else -1,
         )
 
     @property

@@ -1,7 +1,10 @@
 """Looks whether this machine has what Headgate's Spark needs, and says what is wrong and what to do."""
 
+import os
+import pwd
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -11,9 +14,11 @@ from urllib.parse import unquote, urlsplit
 from headgate.config import Settings
 from headgate.engine import guard_jar, jars, java, sandbox, sizes, versions
 from headgate.engine.errors import EngineDown
+from headgate.kit.ownership import is_root
 from headgate.warehouse.places import open_store
 
 State = Literal["ok", "note", "wrong"]
+_OWN_USER = "Run Headgate as a user of its own (docs/how-to/choose-its-user.md)"
 _SHORT_OF = 0.9
 """A machine of 8 GiB shows a little less."""
 
@@ -35,6 +40,7 @@ def findings(settings: Settings) -> Iterator[Finding]:
         _jars,
         _guard,
         _sandbox,
+        _user,
         _memory,
         _warehouse,
         _bucket,
@@ -138,10 +144,38 @@ def _sandbox(settings: Settings) -> Iterator[Finding]:
         yield Finding("sandbox", "note", "members' SQL runs at spark.member_url; its isolation is yours")
     elif wanted == "off":
         yield Finding("sandbox", "note", "spark.sandbox is `off`: only the guard keeps members' SQL from this machine")
-    elif (lacking := sandbox.missing()) is None:
+    elif (lacking := sandbox.missing(settings.spark.sandbox_uid)) is None:
         yield Finding("sandbox", "ok", "bubblewrap makes one")
     else:
         yield Finding("sandbox", "wrong" if wanted == "required" else "note", lacking)
+
+
+def _user(settings: Settings) -> Iterator[Finding]:
+    """Who Headgate is, and who its sandboxes are."""
+    if not is_root():
+        yield Finding("user", "ok", f"Headgate runs as the user id {os.getuid()}, and its sandboxes too")
+        return
+    outside = list(_outside_of_sandboxes(settings))
+    for what in outside:
+        yield Finding("user", "wrong", f"Headgate runs as root, and {what} runs outside a sandbox as root. {_OWN_USER}")
+    uid = settings.spark.sandbox_uid
+    with suppress(KeyError):
+        name = pwd.getpwuid(uid).pw_name
+        detail = f"spark.sandbox_uid is {uid}, the user {name}, who can change tables' files; choose an id that is free"
+        yield Finding("user", "wrong", detail)
+    if not outside:
+        detail = (
+            f"Headgate runs as root; its sandboxes run as the user id {uid}, all else with root's rights. {_OWN_USER}"
+        )
+        yield Finding("user", "note", detail)
+
+
+def _outside_of_sandboxes(settings: Settings) -> Iterator[str]:
+    is_local = settings.spark.member_url is None or settings.spark.platform_url is None
+    if is_local and (settings.spark.sandbox == "off" or sandbox.missing(settings.spark.sandbox_uid) is not None):
+        yield "Spark"
+    if settings.notebooks.mode == "trusted":
+        yield "each notebook (notebooks.mode is `trusted`)"
 
 
 def _memory(settings: Settings) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ which lives as long as the tree. Whoever asked holds the other end of standard i
 
     command  the program, its environment and its folder
     network  [[host, port], …]   where sockets listen in a network of its own, handed in; none, if the sandbox makes it
+    user     the user that the sandbox is to become; null if this process is not root's
     open     [[socket, host, port], …]   sockets that lead to one address each, for a server in a sandbox
     record   the file that says which processes these are
 
@@ -29,12 +30,12 @@ from headgate.engine.tether import Tether
 _PR_SET_PDEATHSIG = 1
 
 
-def _child(addresses: list[tuple[str, int]], tether: Tether) -> None:
+def _child(addresses: list[tuple[str, int]], user: int | None, tether: Tether) -> None:
     """In the child: end when this process does, at once, and go into a network of its own if there are addresses."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     tether.tie()
     if addresses:
-        network.enter(addresses)
+        network.enter(addresses, user)
 
 
 def main(plan: dict[str, Any]) -> int:
@@ -50,7 +51,7 @@ def main(plan: dict[str, Any]) -> int:
             stdout=output,
             stderr=output,
             start_new_session=True,
-            preexec_fn=lambda: _child(plan["network"], tether),  # noqa: PLW1509 - no other thread runs yet
+            preexec_fn=lambda: _child(plan["network"], plan["user"], tether),  # noqa: PLW1509 - no other thread runs yet
             close_fds=False,  # all but those that were made to be handed in close by themselves
         )
     _record(Path(plan["record"]), plan, child.pid)

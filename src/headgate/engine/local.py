@@ -16,7 +16,7 @@ def local_server(kind: str, settings: Settings, confs: conf.Conf, beside: Outfit
     if complaints:
         raise EngineDown("; ".join(complaints))
     wanted = settings.spark.sandbox
-    lacking = None if wanted == "off" else sandbox.missing()
+    lacking = None if wanted == "off" else sandbox.missing(settings.spark.sandbox_uid)
     if lacking and wanted == "required":
         raise EngineDown(f"spark.sandbox is `required`, and {lacking}")
     if lacking:

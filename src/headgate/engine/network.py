@@ -4,31 +4,30 @@ A program in the sandbox may not listen below port 1024, and stores of buckets a
 is to be reached, the network is made here, before the sandbox, and the sockets are handed in.
 """
 
-import ctypes
 import fcntl
 import os
 import socket
 import struct
 from collections.abc import Sequence
-from pathlib import Path
+
+from headgate.engine.sandbox_entry import enter_namespace
 
 LOWEST_FREE = 1024
 FIRST_HANDLE = 100
-_NEW_USER, _NEW_NET = 0x10000000, 0x40000000
+_NEW_NET = 0x40000000
 _GET_FLAGS, _SET_FLAGS, _SET_ADDRESS, _UP = 0x8913, 0x8914, 0x8916, 1
 _REQUEST = "16sH14x"
 _ADDRESS_REQUEST = "16sH2x4s8x"
 
 
-def enter(addresses: Sequence[tuple[str, int]]) -> None:
-    """Move this process into an empty network, and listen there; the sockets are handles from FIRST_HANDLE on."""
-    user, group = os.getuid(), os.getgid()
-    library = ctypes.CDLL(None, use_errno=True)
-    if library.unshare(_NEW_USER | _NEW_NET) != 0:
-        raise OSError(ctypes.get_errno(), "there can be no network of its own")
-    Path("/proc/self/setgroups").write_text("deny")
-    Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
-    Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
+def enter(addresses: Sequence[tuple[str, int]], user: int | None = None) -> None:
+    """Move this process into an empty network, and listen there; the sockets are handles from FIRST_HANDLE on.
+
+    With `user`, that one can still be become there; only root may have it so.
+    """
+    more = () if user is None else (user,)
+    users, groups = ([(one, one) for one in (own, *more)] for own in (os.getuid(), os.getgid()))
+    enter_namespace(users, groups, _NEW_NET)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
         found = fcntl.ioctl(asked, _GET_FLAGS, struct.pack(_REQUEST, b"lo", 0))
         flags = struct.unpack(_REQUEST, found)[1]

@@ -27,10 +27,11 @@ from urllib.parse import unquote, urlsplit
 
 import headgate.notebook
 from headgate.config import Settings
-from headgate.engine import archive, conf, java, jvm, left, network, reach, sandbox, seccomp, sizes
+from headgate.engine import archive, conf, java, jvm, left, network, reach, sandbox, sizes
 from headgate.engine.jars import Jars
 from headgate.engine.watch import Offence
 from headgate.kit import hostile
+from headgate.kit.ownership import give
 from headgate.warehouse.places import metadata_root, table_root
 
 CATALOG_PORT = 15003
@@ -70,6 +71,7 @@ class NotebookProcesses:
     def __init__(self, settings: Settings, catalog_url: str, jars: Jars, notebook: Notebook) -> None:
         self._settings, self._url, self._jars, self._notebook = settings, catalog_url, jars, notebook
         self._sandboxed = settings.notebooks.mode == "sandbox"
+        self._user = settings.spark.sandbox_uid
         self._memory = sizes.notebook_bytes(settings.notebooks, settings.spark)
         self._place = left.take(settings.data_dir.absolute() / "spark", "notebook")
         self._sockets = left.sockets_folder()
@@ -158,6 +160,7 @@ class NotebookProcesses:
             "folder": str(self.scratch),
             "output": str(self.scratch / "output.log"),
             "network": [],
+            "user": sandbox.user(self._user),
             "open": [],
             "record": str(self._place.folder / left.RECORD),
             "sockets": str(self._sockets),
@@ -170,8 +173,6 @@ class NotebookProcesses:
         """The plan of a launcher, and what it is handed."""
         home, folder = sandbox.HOME, self._notebook.folder
         secrets = {f"{home}/secrets/{name}": value.encode() for name, value in self._notebook.secrets.items()}
-        calls = seccomp.program()
-        handed = [*secrets.values(), *([calls] if calls else [])]
         handles = dict(zip(secrets, range(FIRST_HANDLE, FIRST_HANDLE + len(secrets)), strict=True))
         site, program = java.spark_jars().resolve().parents[1], Path(java.java()).resolve()
         jars = {archive.seen(path): str(path.resolve()) for path in self._jars.paths}
@@ -185,7 +186,6 @@ class NotebookProcesses:
         hosts = reach.routes(self._notebook.hosts, keep=True)
         read = {
             **sandbox.files(self._place.folder, {r.name: r.inside for r in hosts if r.name}),
-            f"{home}/relay.py": sandbox.relay_file(),
             f"{home}/site": str(site),
             f"{home}/lib/headgate/notebook": str(_ROOT),
             f"{home}/lib/headgate/__init__.py": self._file("init.py", ""),
@@ -206,11 +206,12 @@ class NotebookProcesses:
         command = sandbox.command(
             program.parents[1],
             sandbox.Binds(read, write, handles),
-            sandbox.relayed(json.dumps(_relayed(places, handed=low))),
+            _relayed(places, handed=low),
+            self._user,
             network=not low,
             environment=_environment(program.parents[1], home, sandbox.SCRATCH, [f"{home}/lib"], [f"{home}/site"]),
-            calls=FIRST_HANDLE + len(secrets) if calls else None,
         )
+        give(self._user, self._notebook.folder, self._notebook.staging, self._sockets)
         sockets = [str(self._sockets / str(number)) for number in range(len(places))]
         launch = {
             "command": command,
@@ -220,7 +221,7 @@ class NotebookProcesses:
             "hosts": [[path, r.host, r.port] for path, r in zip(sockets[1:], hosts, strict=True)],
             "allow": self._settings.outgoing.allow,
         }
-        files = {str(FIRST_HANDLE + n): base64.b64encode(one).decode() for n, one in enumerate(handed)}
+        files = {str(handles[path]): base64.b64encode(one).decode() for path, one in secrets.items()}
         return launch, {"token": self._notebook.token, "files": files}
 
     def _trusted(self) -> tuple[dict[str, Any], dict[str, Any]]:

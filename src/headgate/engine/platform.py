@@ -40,6 +40,7 @@ from headgate.engine.platform_codes import SOURCE_DOWN
 from headgate.engine.server import LocalServer
 from headgate.engine.session import SqlSession
 from headgate.kit.log import get_logger
+from headgate.kit.ownership import give
 from headgate.outgoing.errors import OutgoingError, Refused
 from headgate.outgoing.proxy import Egress, Ticket
 from headgate.worker.steps.context import Context, StepFailed
@@ -86,6 +87,8 @@ class PlatformSpark:
             # PySpark's own client asks for minutes if nobody answers there.
             self.open(context.job.token).close()
         connection = self._opened()
+        if self._server is not None and self._server.sandboxed:
+            give(self._settings.spark.sandbox_uid, context.folder)
         try:
             with self._admitted(hosts) as ticket:
                 request = {"function": function, "arguments": arguments, "proxy": self._proxy(ticket)}

@@ -9,13 +9,17 @@ There it is the first process, and Spark its child: `relay.py PLAN`, with a plan
     serve    [socket, host, port]        who may come in: the socket appears once something listens at the address;
                                          null if nobody
     command  the program to run; the relay ends with it
+    folder   where it runs
+    user     the user to become before anything else, with no right kept; null to stay who it is
 """
 
+import ctypes
 import errno
 import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -30,6 +34,8 @@ MOST_CONNECTIONS = 400
 Dial = Callable[[], socket.socket]
 _CLOSED = (errno.EBADF, errno.EINVAL)
 _PAUSE = 0.1
+_PR_CAPBSET_DROP = 24
+_CAPABILITY_VERSION = 0x20080522
 
 
 def address(host: str, port: int) -> Dial:
@@ -50,7 +56,7 @@ def unix(path: str) -> Dial:
 
 
 def listen_unix(path: str) -> socket.socket:
-    """A Unix socket that its owner alone can dial."""
+    """A Unix socket that its owner alone can dial; made by root, it is the folder's owner's."""
     found = socket.socket(socket.AF_UNIX)
     with suppress(FileNotFoundError):
         os.unlink(path)  # noqa: PTH108 - paths are text here
@@ -59,6 +65,9 @@ def listen_unix(path: str) -> socket.socket:
         found.bind(path)
     finally:
         os.umask(mask)
+    if os.geteuid() == 0:
+        about = os.stat(os.path.dirname(path))  # noqa: PTH116, PTH120 - paths are text here
+        os.chown(path, about.st_uid, about.st_gid)
     found.listen(128)
     return found
 
@@ -164,8 +173,27 @@ def _serve_when_ready(path: str, host: str, port: int) -> None:
     os.rename(part, path)  # noqa: PTH104 - whoever sees the socket can dial it
 
 
+def become(user: int) -> None:
+    """Become a user with no right and no way to one; PermissionError if anything is left."""
+    library = ctypes.CDLL(None, use_errno=True)
+    right = 0
+    while library.prctl(_PR_CAPBSET_DROP, right, 0, 0, 0) == 0:
+        right += 1
+    os.setgroups([])
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
+    library.capset(struct.pack("=Ii", _CAPABILITY_VERSION, 0), bytes(24))
+    with open("/proc/self/status", encoding="utf-8") as status:  # noqa: PTH123 - paths are text here
+        rights = [line.split()[1] for line in status if line.startswith("Cap")]
+    if any(int(one, 16) for one in rights) or set(os.getresuid() + os.getresgid()) != {user}:
+        raise PermissionError(f"the user {user} kept rights of root")
+
+
 def main(plan: dict[str, Any]) -> int:
     """Run the plan; the exit status of its command."""
+    if plan.get("user") is not None:
+        become(plan["user"])
+    os.chdir(plan["folder"])
     for host, port, path in plan["listen"]:
         relay(listen(host, port) if host else socket.socket(fileno=port), unix(path))
     for host, port, path in plan.get("hand", ()):

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from headgate.config import Settings
@@ -23,6 +24,7 @@ from headgate.engine.errors import EngineDown
 from headgate.engine.jars import Jars
 from headgate.engine.processes import java_below, resident_bytes
 from headgate.kit.log import get_logger
+from headgate.kit.ownership import give, owned
 
 START_SECONDS = 120
 LOOK_SECONDS = 5
@@ -168,6 +170,7 @@ class LocalServer:
                     "folder": str(self.scratch),
                     "output": str(self.scratch / "output.log"),
                     "network": launch.network,
+                    "user": sandbox.user(self.settings.spark.sandbox_uid),
                     "open": launch.opened,
                     "record": str(self._place.folder / left.RECORD),
                     "sockets": str(self._sockets),
@@ -219,6 +222,8 @@ class LocalServer:
         inner, outer = self._sockets / "in", self._sockets / "out"
         for folder in (inner, outer):
             folder.mkdir(mode=0o700)
+        user = self.settings.spark.sandbox_uid
+        give(user, inner, outer)
         self.address = Address(socket=str(inner / "connect"))
         names = {archive.seen(path): str(path.resolve()) for path in self.jars.paths}
         confs = {**self.confs, _URI: reach.seen_inside(catalog), **self._inner_way_out(outer)}
@@ -233,7 +238,6 @@ class LocalServer:
         self._arguments([f"{archive.SPARK}/*", *names], sandbox.SCRATCH, PORT_INSIDE, confs, options)
         read = {
             **sandbox.files(self._place.folder, {r.name: r.inside for r in routes if r.name}),
-            f"{sandbox.HOME}/relay.py": sandbox.relay_file(),
             archive.SPARK: str(java.spark_jars().resolve()),
             **({archive.INSIDE: str(kept)} if kept else {}),
             **names,
@@ -245,10 +249,15 @@ class LocalServer:
             routes = [reach.Route("127.0.0.1", self.way_out, "127.0.0.1")]
         low = [(r.inside, r.port) for r in routes] if any(r.port < network.LOWEST_FREE for r in routes) else []
         program = Path(java.java()).resolve()
+        give(user, self.scratch, *self._beside.write)
+        for folder in self._beside.read:
+            if self._warehouse is not None and folder.is_relative_to(self._warehouse):
+                owned(user, folder)
         command = sandbox.command(
             program.parents[1],
             sandbox.Binds(read, write),
             _relayed(program, routes, handed=bool(low), to_proxy=self.way_out is not None),
+            user,
             network=not low,
             environment=self._beside.environment,
         )
@@ -257,13 +266,18 @@ class LocalServer:
             return Launch(command)
         return Launch(command, low, [(str(outer / str(n)), r.host, r.port) for n, r in enumerate(routes)])
 
+    @property
+    def _warehouse(self) -> Path | None:
+        """The folder of the warehouse; None if it is a bucket."""
+        parts = urlsplit(self.settings.warehouse_url)
+        return Path(unquote(parts.path)) if parts.scheme == "file" else None
+
     def _tables(self, name: str) -> dict[str, str]:
         """A folder of the warehouse, seen where it is; none in a bucket."""
-        parts = urlsplit(self.settings.warehouse_url)
-        if parts.scheme != "file":
+        if self._warehouse is None:
             return {}
-        folder = Path(unquote(parts.path), name)
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = self._warehouse / name
+        owned(self.settings.spark.sandbox_uid, folder)
         return {str(folder): str(folder.resolve())}
 
     def _arguments(
@@ -327,17 +341,16 @@ class LocalServer:
         self.ended.set()
 
 
-def _relayed(program: Path, routes: list[reach.Route], *, handed: bool, to_proxy: bool) -> list[str]:
+def _relayed(program: Path, routes: list[reach.Route], *, handed: bool, to_proxy: bool) -> dict[str, Any]:
     """What runs inside: the relay, and Java as its child."""
     places = [("", network.FIRST_HANDLE + n) if handed else (r.inside, r.port) for n, r in enumerate(routes)]
     ways = [[host, port, f"{sandbox.HOME}/out/{n}"] for n, (host, port) in enumerate(places)]
-    plan = {
+    return {
         "listen": [] if to_proxy else ways,
         "hand": ways if to_proxy else [],
         "serve": [f"{sandbox.HOME}/in/connect", "127.0.0.1", PORT_INSIDE],
         "command": [str(program), f"@{sandbox.SCRATCH}/java.args"],
     }
-    return sandbox.relayed(json.dumps(plan))
 
 
 def _free_port() -> int:

@@ -63,7 +63,7 @@ def ensure(jars: Jars, say: Callable[[str], None] = lambda _: None) -> Path | No
         kept = archive.found(jars.iceberg)
         if kept is not None:
             return kept
-        lacking = sandbox.missing()
+        lacking = sandbox.missing(_Own().spark.sandbox_uid)
         if lacking:
             raise EngineDown(lacking)
         with (jars.iceberg.parent / LOCK).open("w") as lock:
@@ -127,6 +127,7 @@ def _learn(connection: Connection) -> None:
 def _place(made: Path, iceberg: Path) -> None:
     """Put it where it belongs, whole or not at all; it can only be read from now on."""
     with made.open("rb") as file:
+        os.fchown(file.fileno(), os.geteuid(), os.getegid())
         os.fchmod(file.fileno(), 0o444)
         os.fsync(file.fileno())
         size = os.fstat(file.fileno()).st_size

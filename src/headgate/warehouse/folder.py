@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
+from headgate.kit.ownership import inherit, make_folder
 from headgate.warehouse.store import Entry, Missing, Taken, checked
 
 
@@ -41,13 +42,14 @@ class FolderStore:
     def write(self, path: str, parts: Iterable[bytes]) -> int:
         """Write a new file, whole or not at all, and durably; its size. Taken if there is one."""
         target = self._at(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(target.parent)
         handle, name = tempfile.mkstemp(prefix="new-", dir=target.parent)
         try:
             with os.fdopen(handle, "wb") as file:
                 size = sum(file.write(part) for part in parts)
                 file.flush()
                 os.fchmod(file.fileno(), 0o644)
+                inherit(Path(name))
                 os.fsync(file.fileno())
             try:
                 os.link(name, target)

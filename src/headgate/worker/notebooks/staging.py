@@ -17,6 +17,7 @@ from headgate.engine.notebook import remove
 from headgate.kit.hostile import Strange, content, entries, opened
 from headgate.kit.ids import new_id
 from headgate.kit.names import BadName
+from headgate.kit.ownership import make_folder
 from headgate.lakehouse.files_names import check_path, path_key
 from headgate.pipelines.staged import MANIFEST, Manifest, StagedFile, StagedTable
 from headgate.pipelines.steps import Item, RunNotebook
@@ -43,7 +44,7 @@ class Staging:
         """An empty one for this fence."""
         found = cls(_base(context) / str(context.job.fence))
         remove(found.folder)
-        found.saved.mkdir(parents=True, mode=0o700)
+        make_folder(found.saved, 0o700)
         return found
 
     @classmethod
@@ -116,7 +117,7 @@ class Staging:
 
     def _take_parts(self, folder: Path, item: Item, found: StagedTable) -> None:
         target = self.folder / "tables" / item.id
-        target.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_folder(target, 0o700)
         for entry in entries(folder, 2 * MAX_PARTS):
             if entry.name.startswith(("_", ".")):
                 continue
@@ -131,7 +132,7 @@ class Staging:
         folder = _below(self.saved, "files")
         if folder is None:
             return []
-        (self.folder / "files").mkdir(exist_ok=True, mode=0o700)
+        make_folder(self.folder / "files", 0o700)
         found: dict[tuple[str, str], StagedFile] = {}
         for told in _lines(folder / "index.jsonl"):
             try:

@@ -59,7 +59,7 @@ def run(step: RunNotebook, context: Context) -> Result:
 def _refuse_where_it_cannot_run(context: Context) -> None:
     if context.settings.notebooks.mode == "trusted":
         return
-    lacking = sandbox.missing()
+    lacking = sandbox.missing(context.settings.spark.sandbox_uid)
     if lacking is not None:
         _log.error("a notebook cannot run here", why=lacking)
         raise StepFailed(

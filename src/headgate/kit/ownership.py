@@ -1,0 +1,64 @@
+"""Who owns files when Headgate runs as root. Only the standard library.
+
+Sandboxes of a root worker run as a user without rights (`spark.sandbox_uid`). What they read and write has to belong to
+that user, and what root adds to their folders later too: it belongs to whom the folder belongs. Any other user owns
+what it makes already; for it, nothing here does anything.
+"""
+
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+_NOFOLLOW = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+
+
+def is_root() -> bool:
+    """Whether this process is root's."""
+    return os.geteuid() == 0
+
+
+def give(user: int, *paths: Path) -> None:
+    """Make paths that are there, and all below them, a user's own. Links are changed themselves and never followed."""
+    if not is_root():
+        return
+    for path in paths:
+        with suppress(FileNotFoundError):
+            if path.is_dir() and not path.is_symlink():
+                _give_tree(user, path)
+            os.chown(path, user, user, follow_symlinks=False)
+
+
+def owned(user: int, folder: Path) -> None:
+    """Make a folder, and all below it a user's own unless it is already: the folder itself changes last."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if is_root() and folder.stat().st_uid != user:
+        give(user, folder)
+
+
+def make_folder(path: Path, mode: int = 0o777) -> None:
+    """Make a folder and those above it that are missing; each belongs to whom the one above it belongs."""
+    missing = [path]
+    while not missing[-1].parent.exists():
+        missing.append(missing[-1].parent)
+    for folder in reversed(missing):
+        with suppress(FileExistsError):
+            folder.mkdir(mode=mode)
+            inherit(folder)
+
+
+def inherit(path: Path) -> None:
+    """Give a new file or folder to the owner of the folder that it is in."""
+    if is_root():
+        about = path.parent.stat()
+        os.chown(path, about.st_uid, about.st_gid, follow_symlinks=False)
+
+
+def _give_tree(user: int, root: Path) -> None:
+    # By handles: a folder that becomes a link meanwhile leads nowhere. A file with two names may be one of elsewhere.
+    for _, folders, files, handle in os.fwalk(root, topdown=False, follow_symlinks=False):
+        for name in (*folders, *files):
+            with suppress(FileNotFoundError):
+                about = os.stat(name, dir_fd=handle, follow_symlinks=False)
+                if stat.S_ISDIR(about.st_mode) or about.st_nlink == 1:
+                    os.chown(name, user, user, dir_fd=handle, follow_symlinks=False)
