@@ -116,6 +116,12 @@ def test_tables_can_be_written_and_metadata_only_read(inside: Inside) -> None:
     assert not (warehouse / "volumes" / "new").exists()
 
 
+def test_what_another_engine_made_for_a_table_can_be_added_to(inside: Inside) -> None:
+    folder = inside.folder / "warehouse" / "tables" / "tbl_2" / "data"
+    folder.mkdir(parents=True)
+    assert inside.run(f"echo new > {folder}/new && rm {folder}/new && rmdir {folder}").returncode == 0
+
+
 def test_nothing_of_the_system_can_be_written(inside: Inside) -> None:
     for place in ("/", "/etc", "/usr", "/headgate", "/headgate/jars", "/headgate/spark", "/headgate/out", "/proc/sys"):
         assert inside.run(f"touch {place}/new").returncode != 0, place

@@ -20,6 +20,7 @@ from tests.engine.sandbox_walk import DEVICES
 
 pytestmark = pytest.mark.usefixtures("with_sandbox")
 USER, OTHER = Settings().spark.sandbox_uid, 54321
+ROOT = Path(__file__).parents[2]
 KEY = "headgate-canary-key"
 _ADD_KEY = {"x86_64": 248, "aarch64": 217}
 _SESSION_KEYRING = -3
@@ -77,8 +78,8 @@ def _walked(scratch: Path, before: list[str], key: str | None = None) -> dict[st
         timeout=120,
         check=False,
         preexec_fn=plant,
-        cwd=Path(__file__).parents[2],
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONDONTWRITEBYTECODE": "1"},
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": f"{ROOT}:{ROOT}/src", "PYTHONDONTWRITEBYTECODE": "1"},
     )
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)

@@ -24,7 +24,7 @@ from headgate.engine.errors import EngineDown
 from headgate.engine.jars import Jars
 from headgate.engine.processes import java_below, resident_bytes
 from headgate.kit.log import get_logger
-from headgate.kit.ownership import give, owned
+from headgate.kit.ownership import give, owned, share
 
 START_SECONDS = 120
 LOOK_SECONDS = 5
@@ -278,6 +278,8 @@ class LocalServer:
             return {}
         folder = self._warehouse / name
         owned(self.settings.spark.sandbox_uid, folder)
+        if name == "tables":
+            share(self.settings.spark.sandbox_uid, folder)
         return {str(folder): str(folder.resolve())}
 
     def _arguments(
