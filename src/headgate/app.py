@@ -53,6 +53,7 @@ from headgate.supervisor.preflight import key_file
 from headgate.tokens import endpoints as tokens
 from headgate.triggers import endpoints as triggers
 from headgate.web import endpoints as web
+from headgate.webhooks import endpoints as webhooks
 from headgate.workbench import endpoints as workbench
 from headgate.workbench import saved_endpoints as saved
 from headgate.workbench import worker_endpoints as workers
@@ -74,6 +75,7 @@ ROUTERS = (
     organization.router,
     tokens.router,
     notifications.router,
+    webhooks.router,
     web.router,
     resources.router,
     layers.router,

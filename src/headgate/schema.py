@@ -22,6 +22,7 @@ from headgate.sessions import models as sessions
 from headgate.spaces import models as spaces
 from headgate.tokens import models as tokens
 from headgate.triggers import models as triggers
+from headgate.webhooks import models as webhooks
 from headgate.workbench import models as workbench
 
 MODULES = (
@@ -46,6 +47,7 @@ MODULES = (
     spaces,
     tokens,
     triggers,
+    webhooks,
     workbench,
 )
 

@@ -39,9 +39,9 @@ def test_the_newest_comes_first_by_page_and_each_says_what_it_is_about(millrace_
             break
     assert seen == [
         ("A run of the space Sales data failed", "Sales data"),
-        ("A run of the report Weekly revenue was blocked, and its trigger is paused", "Weekly revenue"),
+        ("A run of the report Weekly revenue was blocked", "Weekly revenue"),
         ("A run of the table raw.orders failed", "raw.orders"),
-        ("A run of the data mart Revenue was blocked, and its trigger is paused", "Revenue"),
+        ("A run of the data mart Revenue was blocked", "Revenue"),
     ]
     assert cursor is None
     assert millrace_house.listed("Olga") == []

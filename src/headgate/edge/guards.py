@@ -88,6 +88,15 @@ class OnOrganization:
 
 
 @dataclass(frozen=True, slots=True)
+class MemberOnOrganization(OnOrganization):
+    """A member who has an action on the organization; the operator of the machine is none."""
+
+    def check(self, call: Call, parameters: dict[str, Any]) -> None:
+        SignedIn(self.action).check(call, parameters)
+        OnOrganization.check(self, call, parameters)
+
+
+@dataclass(frozen=True, slots=True)
 class OnResource:
     """Whoever has an action on the resource that a path parameter names."""
 

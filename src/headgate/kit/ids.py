@@ -49,6 +49,7 @@ PREFIXES = {
     "worker": "wrk",
     "errand": "ern",
     "maintenance": "mnt",
+    "webhook": "whk",
 }
 KINDS = {prefix: kind for kind, prefix in PREFIXES.items()}
 PATTERN = re.compile(rf"(?P<prefix>[a-z]{{2,3}})_[{_ALPHABET}]{{{_SUFFIX_LENGTH}}}")

@@ -6,8 +6,10 @@ import typer
 
 from headgate.cli.output import Json, print_json, print_table, told
 from headgate.cli.pages import Cursor, Limit, print_page
+from headgate.webhooks.cli import app as webhook
 
 app = typer.Typer(help="What you are notified of, and how.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(webhook, name="webhook")
 
 _NAMES = "runs, access or members."
 

@@ -10,7 +10,7 @@ from headgate.kit.ids import new_id
 from headgate.notifications.models import notice_table, receiver_table
 
 CHANNELS = {
-    "runs": "Runs that failed or were blocked",
+    "runs": "Runs that failed or were blocked, and pipelines that were turned off for it",
     "access": "Requests for access that you can answer, and answers to yours",
     "members": "Who joined, left or got another role",
 }

@@ -16,13 +16,13 @@ from headgate.mail.composing import Composer
 from headgate.mail.messages import Draft
 from headgate.mail.models import mail_table
 from headgate.mail.service import GIVE_UP_AFTER
-from headgate.mail.texts import own_address
 from headgate.members.models import member_table
 from headgate.notifications import repository
 from headgate.notifications.judging import Reader, demand, who_may_know
 from headgate.notifications.models import notice_table, notification_table, receiver_table
 from headgate.notifications.service import CHANNELS
-from headgate.notifications.texts import About, sentence
+from headgate.notifications.texts import About, details, link, sentence
+from headgate.webhooks import service as webhooks
 
 MAIL = "notification"
 BATCH = 50
@@ -76,6 +76,7 @@ def tell_one(connection: Connection, identifier: str, now: datetime, *, by_mail:
     mailed = [one for one in people if by_mail and one.by_mail and one.email]
     if mailed:
         connection.execute(insert(mail_table), [_mail(one, notice, now) for one in mailed])
+    webhooks.enqueue(connection, notice, knowing, now)
     _note_told(connection, identifier, now)
 
 
@@ -121,7 +122,7 @@ def compose(connection: Connection, sealer: Sealer, settings: Settings, row: Any
     if recipient is None or notice.id not in shown:
         return None
     said = sentence(notice.event, about(notice, shown[notice.id], _named(connection, notice)))
-    return Draft(recipient, said, _body(settings, said, notice.channel))
+    return Draft(recipient, said, _body(settings, said, notice))
 
 
 COMPOSERS: dict[str, Composer] = {MAIL: compose}
@@ -145,9 +146,11 @@ def about(notice: Any, resource: str | None, names: dict[str, tuple[str, bool]])
     )
 
 
-def _body(settings: Settings, said: str, channel: str) -> str:
-    why = CHANNELS.get(channel, channel)
+def _body(settings: Settings, said: str, notice: Any) -> str:
+    channel, facts = notice.channel, notice.facts if isinstance(notice.facts, dict) else {}
+    why, more = CHANNELS.get(channel, channel), details(notice.event, facts)
     return (
-        f"{said}.\n\n{own_address(settings)}/\n\nYou get this because you receive the channel “{channel}” by mail: "
+        f"{said}.\n\n{more}{link(settings, facts)}\n\n"
+        f"You get this because you receive the channel “{channel}” by mail: "
         f"{why[0].lower()}{why[1:]}. You can change that in your notification settings.\n"
     )

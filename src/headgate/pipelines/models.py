@@ -43,14 +43,16 @@ pipeline_definition_table = Table(
     Column("inactive_because", Text),
     Column("deactivate_after", Integer),
     Column("failures", Integer, nullable=False),
+    Column("told_causes", JSON(none_as_null=True)),
     Column("saved_at", UtcDateTime, nullable=False),
     Column("saved_by_id", Id, ForeignKey("members.id")),
     Column("place_versions", JSON, nullable=False),
     Column("origins", JSON),
 )
 """What a pipeline does. `unresolved` says why what it reads is not known yet: then it cannot start. `failures` counts
-those in a row; `place_versions` is where its connections and destination pointed when that was last confirmed;
-`origins` is what the columns of its outputs are made of."""
+those in a row; `told_causes` are the causes that notices told since the last success; `place_versions` is where its
+connections and destination pointed when that was last confirmed; `origins` is what the columns of its outputs are
+made of."""
 
 probed_schema_table = Table(
     "probed_schemas",

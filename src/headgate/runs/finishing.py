@@ -2,31 +2,27 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, select
 from sqlalchemy.engine import RowMapping
 
-from headgate.audit.events import Event, record
 from headgate.catalog.models import work_token_table
 from headgate.catalog.publishing import NotRunning, TableMoved, publish
 from headgate.edge.services import Services
 from headgate.errors import Conflict, Denied, NotFound
 from headgate.pipelines import definitions
-from headgate.pipelines.models import pipeline_definition_table
 from headgate.pipelines.texts import duration
 from headgate.runs import queue
-from headgate.runs.models import CANCELLING, WAITING, run_step_table, run_table
+from headgate.runs.ending import end, end_works
+from headgate.runs.models import CANCELLING, WAITING, run_step_table
 from headgate.runs.steps import forget_pointers, forget_steps
-from headgate.triggers.events import note_success
 
 MOVES = 5
 """How often a run is begun anew because a table moved under it."""
 UNRETRIED = frozenset({"EXPECTATION_FAILED", "DEFINITION", "REFUSED", "BLOCKED"})
 """What another try would not change."""
-FAILED, BLOCKED, DEACTIVATED = "run.failed", "run.blocked", "pipeline.deactivated"
 
-_runs, _steps, _definitions, _works = run_table.c, run_step_table.c, pipeline_definition_table.c, work_token_table.c
+_steps, _works = run_step_table.c, work_token_table.c
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +57,7 @@ def finish(services: Services, connection: Connection, now: datetime, row: RowMa
 
 
 def _cancelled(connection: Connection, now: datetime, row: RowMapping) -> str:
-    queue.end(connection, now, row["id"], "cancelled")
+    end(connection, now, row["id"], "cancelled")
     return "cancelled"
 
 
@@ -74,13 +70,7 @@ def _publish(services: Services, connection: Connection, now: datetime, row: Row
     work = select(_works.id).where(_works.run_id == row["id"], _works.fence == row["fence"]).limit(1)
     work_id = connection.execute(work).scalar()
     publish(services, connection, now, row["id"], row["fence"], member=member, work_id=work_id, states=states)
-    queue.end_works(connection, now, row["id"])
-    values = {"ended_at": now, "lease_until": None, **queue.totals(steps)}
-    connection.execute(update(run_table).where(_runs.id == row["id"]).values(values))
-    queue.free_outputs(connection, row["id"])
-    had_failed = (_definitions.pipeline_id == row["parent_id"], _definitions.failures > 0)
-    connection.execute(update(pipeline_definition_table).where(*had_failed).values(failures=0))
-    note_success(connection, now, row["parent_id"], row["id"], row["depth"])
+    end(connection, now, row["id"], "succeeded")
 
 
 def begin_anew(connection: Connection, now: datetime, row: RowMapping, reason: str) -> str:
@@ -91,7 +81,7 @@ def begin_anew(connection: Connection, now: datetime, row: RowMapping, reason: s
         # What its steps have made starts from a state that is gone: whoever tries again begins anew.
         forget_pointers(connection, row["id"])
         return fail(connection, now, row, "TABLE_MOVED", reason)
-    queue.end_works(connection, now, row["id"])
+    end_works(connection, now, row["id"])
     forget_steps(connection, row["id"])
     queue.wait(connection, row["id"], None, losses=row["losses"] + 1, plan=None)
     return WAITING
@@ -105,8 +95,7 @@ def block(connection: Connection, now: datetime, row: RowMapping, reason: str) -
     """End a run that may not publish any more."""
     if row["state"] == CANCELLING:
         return _cancelled(connection, now, row)
-    queue.end(connection, now, row["id"], "blocked", "BLOCKED", reason)
-    _tell(connection, now, row, BLOCKED, {"reason": reason})
+    end(connection, now, row["id"], "blocked", "BLOCKED", reason)
     return "blocked"
 
 
@@ -114,40 +103,9 @@ def fail(connection: Connection, now: datetime, row: RowMapping, code: str, reas
     """Have a run tried again if its pipeline wants that; else it has failed. Its state."""
     retries = definitions.parse(row["definition"]).retries
     if code not in UNRETRIED and row["attempt"] < retries.times:
-        queue.end_works(connection, now, row["id"])
+        end_works(connection, now, row["id"])
         until = now + duration(retries.delay)
         queue.wait(connection, row["id"], until, attempt=row["attempt"] + 1, error_code=code, error=reason)
         return WAITING
-    queue.end(connection, now, row["id"], "failed", code, reason)
-    _tell(connection, now, row, FAILED, {"code": code, "reason": reason[:500]})
-    _count_failure(connection, now, row)
+    end(connection, now, row["id"], "failed", code, reason)
     return "failed"
-
-
-def _count_failure(connection: Connection, now: datetime, row: RowMapping) -> None:
-    """Turn a pipeline off that failed too often in a row."""
-    mine = _definitions.pipeline_id == row["parent_id"]
-    found = connection.execute(select(pipeline_definition_table).where(mine)).mappings().one_or_none()
-    if found is None:
-        return
-    values: dict[str, Any] = {"failures": found["failures"] + 1}
-    if found["deactivate_after"] and values["failures"] >= found["deactivate_after"] and found["active"]:
-        why = f"It failed {values['failures']} times in a row"
-        values |= {"active": False, "inactive_because": why}
-        _tell(connection, now, row, DEACTIVATED, {"reason": why}, about=row["parent_id"], kind="pipeline")
-    connection.execute(update(pipeline_definition_table).where(mine).values(values))
-
-
-def _tell(
-    connection: Connection,
-    now: datetime,
-    row: RowMapping,
-    event: str,
-    after: dict[str, Any],
-    *,
-    about: str | None = None,
-    kind: str = "run",
-) -> None:
-    who = row["acts_for_id"]
-    found = Event(now, event, True, who, kind=kind, resource_id=about or row["id"], after=after)  # noqa: FBT003
-    record(connection, [found])

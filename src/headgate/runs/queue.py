@@ -26,16 +26,8 @@ from headgate.pipelines import definitions
 from headgate.pipelines.planning import Items, NoPlan, item_of, plan
 from headgate.pipelines.steps import AnyStep, RunNotebook, to_json
 from headgate.pipelines.texts import duration
-from headgate.runs.models import (
-    CANCELLING,
-    ENDED,
-    HELD,
-    RUNNING,
-    WAITING,
-    run_output_table,
-    run_step_table,
-    run_table,
-)
+from headgate.runs.ending import end, end_works
+from headgate.runs.models import CANCELLING, ENDED, HELD, RUNNING, WAITING, run_output_table, run_table
 from headgate.runs.starting import CannotStart, check_waited
 from headgate.runs.steps import begin_steps, memories
 from headgate.runs.waiting import waiting
@@ -45,7 +37,7 @@ SPARE = timedelta(minutes=2)
 LOSSES = 3
 """How often a run whose worker or Spark was lost is begun again."""
 
-_runs, _steps, _outputs, _own = run_table.c, run_step_table.c, run_output_table.c, run_pointer_table.c
+_runs, _outputs, _own = run_table.c, run_output_table.c, run_pointer_table.c
 _works, _refs, _items, _commits = work_token_table.c, table_ref_table.c, lake_item_table.c, commit_table.c
 
 
@@ -326,49 +318,6 @@ def wait(connection: Connection, run: str, until: datetime | None, **values: Any
     connection.execute(delete(run_pointer_table).where(_own.run_id == run))
 
 
-def end_works(connection: Connection, now: datetime, run: str) -> None:
-    """End the tokens of a run, so that nothing is committed for it from here on."""
-    alive = (_works.run_id == run, _works.ended_at.is_(None))
-    connection.execute(update(work_token_table).where(*alive).values(ended_at=now))
-
-
-def end(
-    connection: Connection, now: datetime, run: str, state: str, code: str | None = None, reason: str | None = None
-) -> None:
-    """End a run; what it committed and did not publish is forgotten, and its outputs are free for the next."""
-    end_works(connection, now, run)
-    values = {"state": state, "ended_at": now, "lease_until": None, "error_code": code and code[:120]}
-    counted = select(_steps.kind, *(_steps[name] for name in COUNTED)).where(_steps.run_id == run)
-    counts = totals(connection.execute(counted).mappings().all())
-    text = reason and reason[:20_000]
-    connection.execute(update(run_table).where(_runs.id == run).values(**values, error=text, **counts))
-    settle(connection, run)
-
-
-def settle(connection: Connection, run: str) -> None:
-    """Free what an ended run held."""
-    connection.execute(delete(run_pointer_table).where(_own.run_id == run))
-    free_outputs(connection, run)
-    connection.execute(
-        update(run_step_table).where(_steps.run_id == run, _steps.state == "running").values(state="failed")
-    )
-
-
-def free_outputs(connection: Connection, run: str) -> None:
-    """Let others write what a run wrote."""
-    connection.execute(delete(run_output_table).where(_outputs.run_id == run))
-
-
-COUNTED = ("rows_in", "rows_out", "rejected", "bytes")
-
-
-def totals(steps: Sequence[RowMapping]) -> dict[str, int | None]:
-    """What the steps of a run add up to."""
-    counts = {name: [one[name] for one in steps if one["kind"] != "check"] for name in COUNTED}
-    known = {name: [one for one in some if one is not None] for name, some in counts.items()}
-    return {name: sum(some) if some else None for name, some in known.items()}
-
-
 def _over(now: datetime, length: timedelta) -> ColumnElement[bool]:
     return and_(_runs.state.in_(HELD), is_over(_runs.lease_until, now, length))
 
@@ -380,7 +329,16 @@ def has_expired(connection: Connection, now: datetime, length: timedelta) -> boo
 
 def sweep(connection: Connection, now: datetime, length: timedelta) -> list[str]:
     """Take back what dead workers had, by leases of this length; the ids."""
-    rows = connection.execute(select(run_table).where(_over(now, length))).mappings().all()
+    return _take_back(connection, now, _over(now, length))
+
+
+def release(connection: Connection, now: datetime, worker: str) -> list[str]:
+    """Take back what a worker had that is certainly dead; the ids."""
+    return _take_back(connection, now, _runs.state.in_(HELD) & (_runs.worker_id == worker))
+
+
+def _take_back(connection: Connection, now: datetime, which: ColumnElement[bool]) -> list[str]:
+    rows = connection.execute(select(run_table).where(which)).mappings().all()
     for row in rows:
         give_back(
             connection, now, row, "The workers that ran this were lost, one after the other; nothing was published"

@@ -20,6 +20,7 @@ from headgate.kit.log import get_logger
 from headgate.pipelines.steps import to_json
 from headgate.places.opening import open_endpoint
 from headgate.runs import finishing, log, queue, staged_files, steps, volumes
+from headgate.runs.ending import end
 from headgate.runs.models import run_artifact_table
 from headgate.runs.waiting import is_waiting, waiting
 from headgate.runs.worker_schemas import (
@@ -131,7 +132,7 @@ def _job(call: Call, claimed: queue.Claimed) -> RunJobOut | None:
     try:
         endpoints = [open_endpoint(call.connection, call.services, one) for one in claimed.places]
     except (Conflict, NotFound) as error:
-        queue.end(call.connection, call.now, claimed.id, "failed", "CONNECTION", str(error))
+        end(call.connection, call.now, claimed.id, "failed", "CONNECTION", str(error))
         log.add(call.connection, call.settings, claimed.id, [(call.now, "error", str(error))])
         return None
     return RunJobOut(

@@ -33,6 +33,7 @@ from headgate.sessions.service import purge
 from headgate.supervisor.preflight import key_file, opened
 from headgate.triggers.scheduling import Firer, forget
 from headgate.warehouse.places import open_store
+from headgate.webhooks.sending import WebhookSender
 from headgate.workbench import cleaning as statements
 
 LEASE = "scheduler"
@@ -56,6 +57,7 @@ class Scheduler:
         self._sealer = Sealer(self._database, key_file(settings), self._head)
         self._teller = Teller(settings, self._database)
         self._mailer = Mailer(settings, self._database, key_file(settings), COMPOSERS)
+        self._webhooks = WebhookSender(settings, self._database, key_file(settings))
         self._purger = Purger(self._database, lambda: open_store(settings))
         self._cleaner = statements.Cleaner(settings, self._database, lambda: open_store(settings))
         self._batches = Batches(self._database, record, "audit events")
@@ -101,6 +103,7 @@ class Scheduler:
         self._firer.close()
         self._maintainer.close()
         self._mailer.close()
+        self._webhooks.close()
         self._purger.close()
         self._sweeper.close()
         self._catalog.close()
@@ -126,6 +129,7 @@ class Scheduler:
             self.seal(self._fence)
             self._teller.tell_pending()
             self._mailer.nudge()
+            self._webhooks.nudge()
             for lost in self._lost:
                 lost.sweep(moment)
             self._maintainer.nudge(moment)

@@ -112,6 +112,9 @@ def _says(when: dict[str, Any] | None) -> str:
 
 
 def _state(found: dict[str, Any]) -> str:
+    if not found["pipeline_active"]:
+        why = f" ({found['pipeline_inactive_because']})" if found["pipeline_inactive_because"] else ""
+        return f"off: its pipeline is turned off{why}; `headgate pipeline activate` turns it on"
     if found["enabled"]:
         return "on"
     return f"paused: {found['paused_because']}" if found["paused_because"] else "paused"

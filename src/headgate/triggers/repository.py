@@ -44,8 +44,11 @@ def _rows(connection: Connection, *where: Any) -> MappingResult:
     joined = trigger_table.join(resource_table, _resources.id == _triggers.id).outerjoin(
         member_table, (_members.id == _triggers.author_id) & _members.removed_at.is_(None)
     )
+    joined = joined.outerjoin(pipeline_definition_table, _definitions.pipeline_id == _triggers.parent_id)
     names = (_resources.name, _resources.created_at, _resources.updated_at, _members.name.label("author_name"))
-    query = select(trigger_table, *names).select_from(joined).where(*where)
+    active = _definitions.active.label("pipeline_active")
+    because = _definitions.inactive_because.label("pipeline_inactive_because")
+    query = select(trigger_table, *names, active, because).select_from(joined).where(*where)
     return connection.execute(query.order_by(_resources.name_key, _triggers.id)).mappings()
 
 

@@ -181,6 +181,8 @@ class TriggerOut(BaseModel):
     parameters: dict[str, Any]
     enabled: bool
     paused_because: str | None = Field(description="Why it was paused, unless someone did that by hand")
+    pipeline_active: bool = Field(description="Whether its pipeline is on; if not, the trigger lets its times pass")
+    pipeline_inactive_because: str | None = Field(description="Why its pipeline was turned off, unless by hand")
     author: Person | None = Field(description="Who last saved it; none if they left")
     next: list[datetime] = Field(description="The next fires of a schedule, in UTC")
     last: Fire | None = Field(description="The last fire")

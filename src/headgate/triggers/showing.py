@@ -71,6 +71,8 @@ def _shown(call: Call, row: RowMapping, resource: Resource) -> dict[str, Any]:
         "parameters": spec.get("parameters", {}),
         "enabled": bool(row["enabled"]),
         "paused_because": row["paused_because"],
+        "pipeline_active": row["pipeline_active"] is not False,
+        "pipeline_inactive_because": row["pipeline_inactive_because"],
         "author": Person(id=row["author_id"], name=row["author_name"]) if row["author_name"] else None,
         "next": _next(row, when, call.now),
         "last": Fire(due_at=last["due_at"], at=last["at"], run=last["run_id"]) if last else None,
@@ -81,7 +83,7 @@ def _shown(call: Call, row: RowMapping, resource: Resource) -> dict[str, Any]:
 
 
 def _next(row: RowMapping, when: Cron | Succeeded | Changed | None, now: datetime) -> list[datetime]:
-    if not row["enabled"] or when is None:
+    if not row["enabled"] or when is None or row["pipeline_active"] is False:
         return []
     if isinstance(when, Cron):
         return when.schedule.following(now, NEXT)
