@@ -57,6 +57,7 @@ from headgate.webhooks import endpoints as webhooks
 from headgate.workbench import endpoints as workbench
 from headgate.workbench import saved_endpoints as saved
 from headgate.workbench import worker_endpoints as workers
+from headgate.workers import endpoints as replaced_workers
 
 DESCRIPTION = """
 A self-hosted, governed data platform: one access model from the lakehouse to the report.
@@ -109,6 +110,7 @@ ROUTERS = (
     run_workers.router,
     maintenance.router,
     maintenance_workers.router,
+    replaced_workers.router,
 )
 
 

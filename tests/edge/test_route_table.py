@@ -93,6 +93,7 @@ ROUTES = {
     ("GET", "/api/sql/saved/{saved_query_id}"): ("see on {saved_query_id}", "nothing"),
     ("PATCH", "/api/sql/saved/{saved_query_id}"): ("see on {saved_query_id}", "changes"),
     ("DELETE", "/api/sql/saved/{saved_query_id}"): ("delete on {saved_query_id}", "changes"),
+    ("POST", "/api/worker/replace"): (WORKER, "changes"),
     ("POST", "/api/worker/claim"): (WORKER, "changes"),
     ("POST", "/api/worker/heartbeat"): (WORKER, "changes"),
     ("PUT", "/api/worker/statements/{statement_id}/pages/{number}"): (WORKER, "changes"),

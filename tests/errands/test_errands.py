@@ -41,7 +41,7 @@ def asked(millrace: Company, member: str, about: str, **question: Any) -> str:
 
 def by_worker(millrace: Company, path: str, **body: Any) -> Any:
     secret = millrace.client.app.state.services.worker_secret  # type: ignore[attr-defined]
-    return Api(millrace.client, secret).post(f"/api/worker/errands/{path}", {"worker": WORKER, **body})
+    return Api(millrace.client, secret).post(f"/api/worker/errands/{path}", {"worker": WORKER} | body)
 
 
 def claimed(millrace: Company, slots: int = 4) -> list[Any]:

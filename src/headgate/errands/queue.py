@@ -131,7 +131,16 @@ def has_expired(connection: Connection, now: datetime) -> bool:
 def sweep(connection: Connection, now: datetime) -> Iterable[str]:
     """Take back what dead workers held, to be begun again once, and forget what is too old; what was taken back."""
     connection.execute(delete(errand_table).where(_rows.expires_at < now))
-    lost = connection.execute(select(_rows.id, _rows.fence).where(_lost(now))).all()
+    return _take_back(connection, now, _lost(now))
+
+
+def release(connection: Connection, now: datetime, worker: str) -> list[str]:
+    """Take back what a worker held that is certainly dead, to be begun again once; the ids."""
+    return _take_back(connection, now, (_rows.state == "running") & (_rows.worker_id == worker))
+
+
+def _take_back(connection: Connection, now: datetime, which: ColumnElement[bool]) -> list[str]:
+    lost = connection.execute(select(_rows.id, _rows.fence).where(which)).all()
     for row in lost:
         _give_back(connection, now, row.id, row.fence, BEGUN)
     return [row.id for row in lost]

@@ -180,6 +180,12 @@ def _over(connection: Connection, now: datetime) -> list[tuple[_Rows, str]]:
     return found
 
 
+def release(connection: Connection, worker: str) -> list[str]:
+    """Give up what a worker had that is certainly dead; the next pass tries again. The tables."""
+    held = (_rows.compaction == "running", _rows.worker_id == worker)
+    return _give_up(connection, select(maintenance_table_table).where(*held), LOST)
+
+
 def give_up(connection: Connection, pass_id: str) -> None:
     """Leave the rest of a pass that ends."""
     rest = (_rows.pass_id == pass_id, _rows.compaction.in_(OPEN))

@@ -52,6 +52,7 @@ def work(settings: Settings, server: str, secret: str | None = None) -> None:
     from headgate.worker.archiving import Archiving  # noqa: PLC0415
     from headgate.worker.errands import Errands  # noqa: PLC0415
     from headgate.worker.process import Worker  # noqa: PLC0415
+    from headgate.worker.replacing import Replacing  # noqa: PLC0415
     from headgate.worker.rewriting import Rewriting  # noqa: PLC0415
     from headgate.worker.runs import Runs  # noqa: PLC0415
 
@@ -64,6 +65,8 @@ def work(settings: Settings, server: str, secret: str | None = None) -> None:
     worker.parts.append(Runs(worker.link, settings, folder, spark, platform))
     worker.parts.append(Errands(worker.link, settings))
     worker.parts.append(Archiving(settings, spark))
+    # The last to stop: until then, a successor would take this one for alive.
+    worker.parts.append(Replacing(worker.link, folder.with_name("workers")))
     # From a thread of its own: the main thread may hold the very lock that `stop` takes.
     signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=worker.stop, daemon=True).start())
     signal.signal(signal.SIGINT, signal.SIG_IGN)

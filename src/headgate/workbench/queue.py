@@ -384,7 +384,16 @@ def _over(now: datetime) -> ColumnElement[bool]:
 
 def sweep(connection: Connection, now: datetime) -> Iterable[str]:
     """Take back what dead workers held; the ids."""
-    rows = connection.execute(select(statement_table).where(_over(now))).mappings().all()
+    return _take_back(connection, now, _over(now))
+
+
+def release(connection: Connection, now: datetime, worker: str) -> list[str]:
+    """Take back what a worker held that is certainly dead; the ids."""
+    return _take_back(connection, now, _rows.state.in_(("running", "cancelling")) & (_rows.worker_id == worker))
+
+
+def _take_back(connection: Connection, now: datetime, which: ColumnElement[bool]) -> list[str]:
+    rows = connection.execute(select(statement_table).where(which)).mappings().all()
     for row in rows:
         give_back(connection, now, row, Outcome("lost"))
     return [row["id"] for row in rows]

@@ -1,0 +1,1 @@
+"""Workers, whatever kind of work they do."""
