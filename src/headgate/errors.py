@@ -34,6 +34,12 @@ class WrongPassword(Problem):
     status, code, title = 401, "wrong_password", "Address or password is wrong; a sign-in link works too"
 
 
+class PasswordEnded(Problem):
+    """The password is right, but it ended when its member became an owner, because somebody else may know it."""
+
+    status, code, title = 403, "password_ended", "This password has ended; choose a new one"
+
+
 class CrossSite(Problem):
     """A browser sent this for another site."""
 

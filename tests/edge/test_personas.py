@@ -92,6 +92,7 @@ TABLE: dict[tuple[str, str], tuple[Any, str]] = {
     ("GET", "/.well-known/authzen-configuration"): (None, EVERYONE),
     ("POST", "/api/sign-in"): ({"email": "x@example.com", "password": "wrong"}, " ".join(["401"] * 10)),
     ("POST", "/api/sign-in/links"): ({"email": "x@example.com"}, EVERYONE),
+    ("POST", "/api/password/links"): ({"email": "x@example.com"}, EVERYONE),
     ("POST", "/api/sign-in/by-link"): ({"link": "hgl_x"}, " ".join(["410"] * 10)),
     ("POST", "/api/password/by-link"): ({"link": "hgp_x", "password": "x"}, " ".join(["410"] * 10)),
     ("POST", "/api/invitations/accept"): ({"invitation": "hgi_x", "name": "N"}, " ".join(["410"] * 10)),

@@ -22,6 +22,7 @@ ROUTES = {
     ("POST", "/api/sign-in/links"): (PUBLIC, "changes"),
     ("POST", "/api/sign-in/by-link"): (PUBLIC, "changes"),
     ("POST", "/api/password/by-link"): (PUBLIC, "changes"),
+    ("POST", "/api/password/links"): (PUBLIC, "changes"),
     ("POST", "/api/sign-out"): (MEMBER, "changes"),
     ("POST", "/api/me/password"): (CREDENTIALS, "changes"),
     ("GET", "/api/me/sessions"): (CREDENTIALS, "nothing"),

@@ -253,7 +253,7 @@ def test_a_sign_in_link_goes_to_the_account_and_works_once(outbox: Outbox, serve
     [(_, recipients, message, _)] = server.seen
     assert recipients == ["Ana@Example.com"]
     secret = message.get_content().partition("/link#")[2].split()[0]
-    assert outbox.database.write(lambda c: use_link(c, secret, "sign_in", outbox.clock())) == member
+    assert outbox.database.write(lambda c: use_link(c, secret, "sign_in", outbox.clock())).member == member
     row = outbox.row(one)
     assert (row.body, row.sent_at) == (None, outbox.clock())
 

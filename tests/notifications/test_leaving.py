@@ -14,6 +14,7 @@ from headgate.mail.service import enqueue
 from headgate.members.models import member_table
 from headgate.notifications.service import CHANNELS
 from headgate.sections import SignInSettings
+from headgate.sessions.provenance import BY_OPERATOR
 from headgate.sessions.service import Browser, alive, identify, make_link, open_session, use_link
 from tests.mail import Server
 from tests.notifications import House
@@ -97,10 +98,12 @@ def _open_everything(house: House, who: str, count: int = 2) -> tuple[str, str]:
 
     def work(connection: Any) -> tuple[str, str]:
         browser = Browser("test", "127.0.0.1")
-        opened = [open_session(connection, member, "password", browser, moment, SETTINGS) for _ in range(count)]
+        opened = [
+            open_session(connection, member, "password", browser, moment, SETTINGS, BY_OPERATOR) for _ in range(count)
+        ]
         for _ in range(count):
             enqueue(connection, sealer, "password", "x@example.com", "A link", "A secret", moment, member=member)
-        return opened[0], make_link(connection, member, "sign_in", None, moment, 30)
+        return opened[0], make_link(connection, member, "sign_in", None, moment, 30, BY_OPERATOR)
 
     return house.database.write(work)
 
@@ -125,7 +128,7 @@ def test_a_removal_ends_sessions_links_mails_address_and_password(mailing_house:
     assert house.company.rows(f"SELECT COUNT(*) FROM links WHERE used_at IS NULL AND member_id = '{tess.id}'") == [(0,)]
     with pytest.raises(LinkSpent):
         house.database.write(lambda c: use_link(c, link, "sign_in", moment))
-    assert house.database.write(lambda c: use_link(c, others_link, "sign_in", moment)) == house.ids["Tom"]
+    assert house.database.write(lambda c: use_link(c, others_link, "sign_in", moment)).member == house.ids["Tom"]
     mails = {row.id: row for row in house.mails()}
     assert {(row.due_at is None, row.body is None) for row in mails.values() if row.member_id == tess.id} == {
         (True, True)

@@ -27,6 +27,7 @@ from headgate.governance.reasons import explain
 from headgate.governance.refusals import asked, listed, refusal
 from headgate.kit.ids import kind_of
 from headgate.resources.naming import Viewer
+from headgate.sessions.provenance import Origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +45,18 @@ class Caller:
     """What a work token is for; the catalog alone takes those."""
     system: bool = False
     """Whether the platform itself calls, for no member."""
+    tainted: bool = True
+    """Whether somebody else may know the token or session."""
 
     @property
     def author(self) -> str | None:
         """The member who is named as the author of what is changed; None if it is no member."""
         return None if self.system else self.member
+
+    @property
+    def origin(self) -> Origin:
+        """What a credential that is made in this call comes from."""
+        return Origin(self.session or self.token, self.tainted)
 
 
 SYSTEM = Caller("system", system=True)

@@ -38,14 +38,18 @@ def caller(connection: Connection, request: Request, settings: Settings, now: da
         identity = tokens.identify(connection, secret.strip(), now) if scheme.lower() == "bearer" else None
         if identity is None:
             raise NotSignedIn
-        return Caller(identity.member, identity.token, identity.narrowing, seen=identity.seen)
+        return _by_token(identity)
     secret = request.cookies.get(session_cookie(request), "")
     found = sessions.identify(connection, secret, now, settings.sign_in) if secret else None
     if found is None:
         raise NotSignedIn
     if request.method not in _SAFE:
         refuse_cross_site(request, settings, must_tell=True)
-    return Caller(found.member, session=found.id, seen=found.seen)
+    return Caller(found.member, session=found.id, seen=found.seen, tainted=found.tainted)
+
+
+def _by_token(found: tokens.Identity) -> Caller:
+    return Caller(found.member, found.token, found.narrowing, seen=found.seen, tainted=found.tainted)
 
 
 def _of_engine(connection: Connection, header: str, now: datetime) -> Caller:
@@ -62,7 +66,7 @@ def _of_engine(connection: Connection, header: str, now: datetime) -> Caller:
     identity = tokens.identify(connection, secret, now)
     if identity is None:
         raise NotSignedIn
-    return Caller(identity.member, identity.token, identity.narrowing, seen=identity.seen)
+    return _by_token(identity)
 
 
 def worker(request: Request, secret: str) -> Caller:

@@ -10,6 +10,7 @@ from headgate.access.kinds import KINDS, rule_kinds, stored_kind
 from headgate.edge.call import Call
 from headgate.errors import Denied, Invalid, NotFound
 from headgate.governance.changes.plans import Plan, plan
+from headgate.governance.changes.promotion import promote
 from headgate.governance.changes.reach import stale
 from headgate.governance.changes.schemas import RemoveMember, SetRole
 from headgate.governance.changes.targets import Hidden, Targets
@@ -191,6 +192,9 @@ def apply(call: Call, change: Any) -> Plan:
     found.delta.apply(call.connection)
     touched |= stale(call.connection, found.delta)
     refresh(call.connection, touched)
+    ended = promote(call, found.new_owner) if found.new_owner else {}
+    if ended:
+        found.after["ended"] = ended
     if isinstance(change, SetRole | RemoveMember):
         event = "removed" if isinstance(change, RemoveMember) else "role_changed"
         notice = Notice("members", event, actor=call.caller.member, member=found.thing.id)

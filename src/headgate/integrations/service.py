@@ -78,6 +78,7 @@ def _token(call: Call, identifier: str, name: str, tables: list[str], expires: d
         only=tables,
         expires=expires,
         by=call.caller.member,
+        origin=call.caller.origin,
     )
     values = update(integration_table).where(_integrations.id == identifier).values(token_id=made.id)
     call.connection.execute(values)

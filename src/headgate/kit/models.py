@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import DateTime, Dialect, MetaData, String
+from sqlalchemy import Boolean, Column, DateTime, Dialect, MetaData, String, true
 from sqlalchemy.types import TypeDecorator
 
 NAMING = {
@@ -43,6 +43,15 @@ Name = text_type(200)
 NameKey = text_type(800)
 Word = text_type(40)
 Email = text_type(320)
+
+
+def provenance(prefix: str = "") -> tuple[Column[Any], Column[Any]]:
+    """The columns of a credential that say what it was made in or with, and whether somebody else may know it.
+
+    Every table of credentials has them. A row that does not say where it comes from counts as tainted.
+    """
+    return Column(f"{prefix}origin_id", Id), Column(f"{prefix}tainted", Boolean, nullable=False, server_default=true())
+
 
 METADATA = MetaData(naming_convention=NAMING)
 """Every table of the database, once headgate.schema is imported."""

@@ -12,6 +12,7 @@ from headgate.mail import texts
 from headgate.mail.messages import Draft
 from headgate.mail.models import mail_table
 from headgate.members.emails import account
+from headgate.sessions.provenance import Origin
 from headgate.sessions.service import make_link
 
 Composer = Callable[[Connection, Sealer, Settings, Any, datetime], Draft | None]
@@ -19,7 +20,26 @@ Composer = Callable[[Connection, Sealer, Settings, Any, datetime], Draft | None]
 
 
 def sign_in(connection: Connection, sealer: Sealer, settings: Settings, row: Any, now: datetime) -> Draft | None:
-    """A sign-in link to the address that the account has, however the asker spelt it; nothing without an account.
+    """A sign-in link that somebody asked for; see `_link`."""
+    return _link(connection, sealer, settings, row, now, "sign_in", texts.sign_in)
+
+
+def password(connection: Connection, sealer: Sealer, settings: Settings, row: Any, now: datetime) -> Draft | None:
+    """A link to choose a new password that somebody asked for; see `_link`."""
+    return _link(connection, sealer, settings, row, now, "password", texts.own_password)
+
+
+def _link(
+    connection: Connection,
+    sealer: Sealer,
+    settings: Settings,
+    row: Any,
+    now: datetime,
+    purpose: str,
+    text: Callable[[Settings, str], tuple[str, str]],
+) -> Draft | None:
+    """A link to the address that the account has, however the asker spelt it; nothing without an account. Nobody but
+    the account's own mailbox gets it, so it counts as asked for by its member, whoever asked.
 
     It is kept until it is sent: written anew, it would spend a link that may have arrived. It waits no longer than the
     link works.
@@ -28,7 +48,7 @@ def sign_in(connection: Connection, sealer: Sealer, settings: Settings, row: Any
     if found is None:
         return None
     minutes = settings.sign_in.link_minutes
-    subject, body = texts.sign_in(settings, make_link(connection, found.id, "sign_in", None, now, minutes))
+    subject, body = text(settings, make_link(connection, found.id, purpose, None, now, minutes, Origin()))
     kept = update(mail_table).where(mail_table.c.id == row.id)
     connection.execute(
         kept.values(

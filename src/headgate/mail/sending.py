@@ -16,7 +16,7 @@ from headgate.kit.db import Database
 from headgate.kit.keys import KeyFile
 from headgate.kit.log import get_logger
 from headgate.kit.sealed import Sealer
-from headgate.mail.composing import Composer, sign_in
+from headgate.mail.composing import Composer, password, sign_in
 from headgate.mail.messages import Draft, letter
 from headgate.mail.models import mail_table
 from headgate.mail.relay import Refused, Relay, Unreachable, words
@@ -55,7 +55,7 @@ class Mailer:
         clock: Callable[[], datetime] = now,
     ) -> None:
         self._settings, self._database, self._keys, self._clock = settings, database, keys, clock
-        self._composers: dict[str, Composer] = {"sign_in": sign_in, **composers}
+        self._composers: dict[str, Composer] = {"sign_in": sign_in, "password": password, **composers}
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._rest_until: datetime | None = None

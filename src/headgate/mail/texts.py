@@ -49,6 +49,31 @@ def password(settings: Settings, secret: str) -> tuple[str, str]:
     )
 
 
+def own_password(settings: Settings, secret: str) -> tuple[str, str]:
+    """Subject and body of a link to choose a password, for a member who asked for it."""
+    return (
+        "Choose a new password",
+        f"Open this address to choose a new password for Headgate:\n\n  {link_address(settings, secret)}\n\n"
+        f"It works once, within {settings.sign_in.link_minutes:g} minutes. If you did not ask for it, ignore it.\n",
+    )
+
+
+def new_owner(settings: Settings, organization: str, ended: str, *, password: bool) -> tuple[str, str]:
+    """Subject and body of what a member is told who became an owner; `ended` says what ended by that."""
+    told = f"You are an owner of {one_line(organization)} on Headgate now.\n"
+    if ended:
+        told += (
+            f"\nFor safety, {ended} ended: each began with a link, an invitation or a password reset that somebody "
+            "else asked for, so somebody else may know it. Sign in again, and make new tokens where you need them.\n"
+        )
+    if password:
+        told += (
+            "\nYour password does not work any more, for the same reason. Ask for a link to choose a new one:\n\n"
+            f"  headgate login --forgot-password --server {own_address(settings)}\n"
+        )
+    return f"You are an owner of {one_line(organization)} now", told
+
+
 def one_line(text: str) -> str:
     """Text as a header can hold it: without line breaks, nor words in RFC 2047's encoding, which can hide some."""
     plain = "".join(c if c.isprintable() else " " for c in text).replace("=?", "= ?")

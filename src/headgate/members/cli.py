@@ -63,7 +63,7 @@ def show(member: Who, as_json: Json = False) -> None:
     print("\n`headgate access what-can --member NAME --kind KIND` lists resources.")
 
 
-def _change(change: str, as_json: bool, **values: Any) -> None:
+def _change(change: str, as_json: bool, **values: Any) -> dict[str, Any]:
     from headgate.cli.client import connect
 
     body = {"change": change, **{name: value for name, value in values.items() if value is not None}}
@@ -73,6 +73,7 @@ def _change(change: str, as_json: bool, **values: Any) -> None:
         print_json(found)
     else:
         print(f"Done, by {', '.join(found['via'])}.")
+    return dict(found)
 
 
 @app.command("set-role")
@@ -82,8 +83,15 @@ def set_role(
     role: Annotated[str, typer.Argument(help="owner, admin, technical or business.")],
     as_json: Json = False,
 ) -> None:
-    """Change a member's role."""
-    _change("set_role", as_json, member=member, role=role)
+    """Change a member's role. One who becomes an owner may have to sign in again, and to choose a new password."""
+    ended = _change("set_role", as_json, member=member, role=role)["after"].get("ended", {})
+    if as_json or not ended:
+        return
+    told = ", ".join(f"{count} {name}" for name, count in ended.items() if name != "password")
+    print(f"Ended, since somebody else may know of it: {told or 'the password'}.")
+    if ended.get("password"):
+        print(f"{member} must choose a new password: by `headgate login --forgot-password`, or, without mail, by a")
+        print(f"link that you make with `headgate member reset-password {member}`.")
 
 
 @app.command("set-scope")

@@ -10,10 +10,11 @@ from headgate.members.models import member_table
 
 
 def account(connection: Connection, email: str) -> Any:
-    """The member with this address: id, name, email and stored password; None if there is none."""
+    """The member with this address: id, name, email, and password with when it ended; None if there is none."""
     table = member_table.c
     where = (table.email_key == email_key(email), table.removed_at.is_(None))
-    return connection.execute(select(table.id, table.name, table.email, table.password).where(*where)).one_or_none()
+    columns = (table.id, table.name, table.email, table.password, table.password_ended_at)
+    return connection.execute(select(*columns).where(*where)).one_or_none()
 
 
 def usable(email: str, place: str = "email") -> str:

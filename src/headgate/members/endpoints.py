@@ -147,7 +147,8 @@ def _link(call: Call, member_id: str, purpose: str) -> LinkMade:
     if row is None:
         raise NotFound
     minutes = call.settings.sign_in.link_minutes
-    secret = sessions.make_link(call.connection, member_id, purpose, call.caller.member, call.now, minutes)
+    maker, origin = call.caller.member, call.caller.origin
+    secret = sessions.make_link(call.connection, member_id, purpose, maker, call.now, minutes, origin)
     mailed = call.settings.mail.host is not None and row["email"] is not None
     if mailed:
         subject, body = (texts.sign_in if purpose == "sign_in" else texts.password)(call.settings, secret)

@@ -119,7 +119,14 @@ def invite(call: Call, body: InvitationIn) -> InvitationOut:
     reach, days = _reach(call, body), call.settings.sign_in.invitation_days
     try:
         identifier, secret = invitations.make(
-            call.connection, usable(body.email), body.role, reach, call.caller.member, call.now, days
+            call.connection,
+            usable(body.email),
+            body.role,
+            reach,
+            call.caller.member,
+            call.now,
+            days,
+            call.caller.origin,
         )
     except Conflict:
         # Whose address is whose is for those who manage members.
@@ -179,7 +186,7 @@ def resend_invitation(call: Call, invitation_id: InvitationId) -> InvitationOut:
     if not found.reach.is_within(reach_of(call.subject)):
         raise Denied("You may invite others to no more than your own scope and contexts")
     days = call.settings.sign_in.invitation_days
-    secret = invitations.renew(call.connection, found, call.caller.member, call.now, days)
+    secret = invitations.renew(call.connection, found, call.caller.member, call.now, days, call.caller.origin)
     renewed = invitations.by_id(call.connection, invitation_id)
     assert renewed is not None  # noqa: S101 - renewed just now
     _tell(call, renewed, "invite again", decision.via)
@@ -248,4 +255,4 @@ def accept_invitation(call: Call, request: Request, body: Acceptance, prepared: 
     call.record(replace(joined, action=f"invite_{found.role}", after=after))
     notice = Notice("members", "joined", actor=member, member=member, facts={"role": found.role})
     tell(call.connection, notice, call.now)
-    return sign_in_member(call, request, member, "invitation")
+    return sign_in_member(call, request, member, "invitation", found.origin)

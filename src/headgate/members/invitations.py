@@ -23,6 +23,7 @@ from headgate.members.models import (
     principal_table,
 )
 from headgate.notifications.service import subscribe
+from headgate.sessions.provenance import BY_OPERATOR, Origin, of_invitation
 
 _invitations = invitation_table.c
 
@@ -40,6 +41,12 @@ class Invitation:
     expires_at: datetime
     accepted_at: datetime | None
     revoked_at: datetime | None
+    tainted: bool = True
+
+    @property
+    def origin(self) -> Origin:
+        """What begins with it."""
+        return of_invitation(self.id, self.invited_by, tainted=self.tainted)
 
     def state(self, now: datetime) -> str:
         """Where it stands."""
@@ -57,9 +64,16 @@ def has_owner(connection: Connection) -> bool:
 
 
 def make(
-    connection: Connection, email: str, role: str, reach: Reach, by: str | None, now: datetime, days: float
+    connection: Connection,
+    email: str,
+    role: str,
+    reach: Reach,
+    by: str | None,
+    now: datetime,
+    days: float,
+    origin: Origin = BY_OPERATOR,
 ) -> tuple[str, str]:
-    """Keep an invitation; its id and its secret."""
+    """Keep an invitation; its id and its secret. Without `by`, the operator invites."""
     _refuse_if_known(connection, email, now)
     identifier, secret = new_id("invitation"), new_secret(Sort.invitation)
     connection.execute(
@@ -73,6 +87,8 @@ def make(
             invited_by_id=by,
             created_at=now,
             expires_at=now + timedelta(days=days),
+            origin_id=origin.id,
+            tainted=origin.tainted,
         )
     )
     rows = [{"invitation_id": identifier, "context_id": context} for context in sorted(reach.contexts)]
@@ -90,11 +106,12 @@ def _refuse_if_known(connection: Connection, email: str, now: datetime) -> None:
         raise Conflict(f"{email} is invited already; send that invitation again, or revoke it first")
 
 
-def renew(connection: Connection, invitation: Invitation, by: str | None, now: datetime, days: float) -> str:
+def renew(connection: Connection, invitation: Invitation, by: str, now: datetime, days: float, origin: Origin) -> str:
     """A new secret and a new end for an invitation; the old link works no more. Whoever renews it vouches for it."""
     secret = new_secret(Sort.invitation)
     values = {"digest": digest(secret), "expires_at": now + timedelta(days=days), "invited_by_id": by}
-    connection.execute(update(invitation_table).where(_invitations.id == invitation.id).values(**values))
+    made_in = {"origin_id": origin.id, "tainted": origin.tainted}
+    connection.execute(update(invitation_table).where(_invitations.id == invitation.id).values(**values, **made_in))
     return secret
 
 
@@ -124,6 +141,7 @@ def find(connection: Connection, where: Any) -> list[Invitation]:
             row["expires_at"],
             row["accepted_at"],
             row["revoked_at"],
+            row["tainted"],
         )
         for row in rows
     ]
@@ -169,7 +187,14 @@ def accept(facts: Facts, invitation: Invitation, name: str, password: str | None
     if account(connection, invitation.email) is not None:
         raise Conflict(f"{invitation.email} is the address of a member already; sign in instead")
     member = new_member(
-        connection, name, invitation.email, invitation.role, invitation.reach, password=password, now=now
+        connection,
+        name,
+        invitation.email,
+        invitation.role,
+        invitation.reach,
+        password=password,
+        now=now,
+        origin=invitation.origin,
     )
     values = {"accepted_at": now, "member_id": member}
     connection.execute(update(invitation_table).where(_invitations.id == invitation.id).values(**values))
@@ -185,8 +210,9 @@ def new_member(
     *,
     password: str | None,
     now: datetime,
+    origin: Origin = BY_OPERATOR,
 ) -> str:
-    """A new member, subscribed as their role is; their id."""
+    """A new member, subscribed as their role is; their id. `origin` says in or with what their password was set."""
     table = member_table.c
     if connection.execute(select(table.id).where(table.name_key == name_key(name))).first() is not None:
         raise Conflict(f"There is a member called {name!r} already; add a second name")
@@ -203,6 +229,8 @@ def new_member(
             email=email,
             email_key=email_key(email) if email else None,
             password=password,
+            password_origin_id=origin.id,
+            password_tainted=origin.tainted,
         )
     )
     rows = [{"member_id": identifier, "context_id": one} for one in _existing(connection, reach.contexts)]

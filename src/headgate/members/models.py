@@ -2,7 +2,7 @@
 
 from sqlalchemy import CheckConstraint, Column, ForeignKey, Index, Integer, Table
 
-from headgate.kit.models import METADATA, Email, Id, Name, NameKey, UtcDateTime, Word, text_type
+from headgate.kit.models import METADATA, Email, Id, Name, NameKey, UtcDateTime, Word, provenance, text_type
 
 organization_table = Table(
     "organization",
@@ -37,6 +37,8 @@ member_table = Table(
     Column("email", Email),
     Column("email_key", Email),
     Column("password", text_type(200)),
+    *provenance("password_"),
+    Column("password_ended_at", UtcDateTime),
     Column("last_seen_at", UtcDateTime),
     CheckConstraint("role IN ('owner', 'admin', 'technical', 'business')", name="role"),
     CheckConstraint("scope IN ('entire', 'selected')", name="scope"),
@@ -45,7 +47,7 @@ member_table = Table(
     Index("ix_members_role", "role"),
 )
 """A person. A removed one stays as a row, so that what they created keeps its record; it gives up name key, address
-and password."""
+and password. A password that ended signs nobody in and has to be set anew."""
 
 member_security_role_table = Table(
     "member_security_roles",
@@ -71,6 +73,7 @@ invitation_table = Table(
     Column("accepted_at", UtcDateTime),
     Column("revoked_at", UtcDateTime),
     Column("member_id", Id, ForeignKey("members.id")),
+    *provenance(),
     CheckConstraint("role IN ('owner', 'admin', 'technical', 'business')", name="role"),
     CheckConstraint("scope IN ('entire', 'selected')", name="scope"),
     Index("ix_invitations_email_key", "email_key"),

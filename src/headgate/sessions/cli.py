@@ -57,6 +57,9 @@ def login(
     email: Annotated[str | None, typer.Option(help="Your mail address.")] = None,
     link: Annotated[str | None, typer.Option(help="A sign-in link, instead of a password.")] = None,
     password_stdin: Annotated[bool, typer.Option("--password-stdin", help="Read the password from a line.")] = False,
+    forgot_password: Annotated[
+        bool, typer.Option("--forgot-password", help="Have a link mailed to you by which you choose a new password.")
+    ] = False,
 ) -> None:
     """Sign in, and keep a token for the commands that follow."""
     import socket
@@ -67,6 +70,10 @@ def login(
     address = server_address(server)
     with over_http(address, {"Origin": address}) as http:
         client = Client(http)
+        if forgot_password:
+            mail = email or typer.prompt("Your mail address")
+            print(client.post("/api/password/links", {"email": mail})["detail"])
+            return
         if link:
             who = client.post("/api/sign-in/by-link", {"link": link.rpartition("#")[2]})
         else:

@@ -1,18 +1,19 @@
 """Sign-in, sign-out, passwords and own sessions over HTTP."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 from fastapi import Path, Request
 from sqlalchemy import select, update
 
 from headgate.audit.events import Event, record
+from headgate.config import Settings
 from headgate.edge.call import Call
 from headgate.edge.guards import OwnCredentials, Public, SignedIn, refuse_narrowed
 from headgate.edge.identity import caller, refuse_cross_site
 from headgate.edge.routes import Audit, GovernedRouter
 from headgate.edge.services import Services
-from headgate.errors import Conflict, LinkSpent, NotFound, TooMany, WrongPassword
+from headgate.errors import Conflict, LinkSpent, NotFound, PasswordEnded, Problem, TooMany, WrongPassword
 from headgate.kit.clock import now as clock
 from headgate.kit.names import MAX_LENGTH, email_key
 from headgate.mail.service import enqueue
@@ -20,6 +21,7 @@ from headgate.members.emails import account
 from headgate.members.models import member_table
 from headgate.sessions import passwords, service, throttle
 from headgate.sessions.cookies import device_cookie, is_proof, session_cookie, set_cookie, set_device
+from headgate.sessions.provenance import Origin
 from headgate.sessions.schemas import (
     ByLink,
     Ended,
@@ -45,13 +47,14 @@ def browser(request: Request) -> service.Browser:
     return service.Browser(agent[:MAX_LENGTH], request.client.host[:64] if request.client else "")
 
 
-def sign_in_member(call: Call, request: Request, member: str, method: str) -> SignedInAs:
-    """Open a session for a member, and have the browser keep it."""
+def sign_in_member(call: Call, request: Request, member: str, method: str, origin: Origin) -> SignedInAs:
+    """Open a session for a member, begun with `origin`, and have the browser keep it."""
     settings = call.settings.sign_in
-    secret = service.open_session(call.connection, member, method, browser(request), call.now, settings)
+    secret = service.open_session(call.connection, member, method, browser(request), call.now, settings, origin)
     cookie = set_cookie(request, session_cookie(request), secret, settings.session_days * 86400)
     call.recorded.cookies += [cookie, set_device(request, call.services.device_key, member)]
-    call.record(Event(call.now, OPENED, True, member, request_id=call.request_id, after={"method": method}))  # noqa: FBT003
+    told = {"method": method, "origin": origin.id, "tainted": origin.tainted}
+    call.record(Event(call.now, OPENED, True, member, request_id=call.request_id, after=told))  # noqa: FBT003
     name = call.connection.execute(select(_members.name).where(_members.id == member)).scalar_one()
     return SignedInAs(id=member, name=name)
 
@@ -81,16 +84,29 @@ def _attempt(services: Services, request: Request, parameters: dict[str, SignIn]
     given = body.password.get_secret_value()
     if not passwords.is_right(found.password if found else None, given):
         _failed(services, request, found.id if found else None)
+    if found.password_ended_at is not None:
+        _failed(services, request, found.id, PasswordEnded(_choose_another(settings)))
     fresh = passwords.hashed(given) if passwords.needs_new_hash(found.password) else None
     return Attempt(found.id, found.password, fresh, of_account, of_address)
 
 
-def _failed(services: Services, request: Request, member: str | None) -> None:
-    """Record a failure; the answer is the same whatever was wrong."""
+def _choose_another(settings: Settings) -> str:
+    """What whoever gave a right password that has ended is told."""
+    how = "`headgate login --forgot-password`, or POST /api/password/links, sends you a link by mail"
+    if settings.mail.host is None:
+        how = "another owner makes you a link with `headgate member reset-password`, or the operator a token"
+    return (
+        "Your password has ended: it was set by an invitation, link or reset that somebody else asked for, and you "
+        f"have become an owner since. Choose a new one: {how}"
+    )
+
+
+def _failed(services: Services, request: Request, member: str | None, problem: Problem | None = None) -> NoReturn:
+    """Record a failure; the answer is the same whether the account or the password was wrong."""
     told = {"address": browser(request).address}
     event = Event(clock(), FAILED, False, member, request_id=request.scope.get("headgate.request_id"), after=told)  # noqa: FBT003
     services.database.write(lambda connection: record(connection, [event]))
-    raise WrongPassword
+    raise problem or WrongPassword
 
 
 @router.governed(
@@ -99,19 +115,22 @@ def _failed(services: Services, request: Request, member: str | None) -> None:
     guard=Public("signs in by a password"),
     audit=Audit.changes,
     summary="Sign in",
-    errors=(WrongPassword, TooMany),
+    errors=(WrongPassword, PasswordEnded, TooMany),
     prepare=_attempt,
 )
 def sign_in(call: Call, request: Request, body: SignIn, prepared: Attempt) -> SignedInAs:
     """Open a session by address and password; it is kept in a cookie."""
     where = (_members.id == prepared.member, _members.removed_at.is_(None), _members.password == prepared.stored)
-    if call.connection.execute(select(_members.id).where(*where)).first() is None:
+    set_in = select(_members.password_origin_id, _members.password_tainted)
+    found = call.connection.execute(set_in.where(*where, _members.password_ended_at.is_(None))).one_or_none()
+    if found is None:
         raise WrongPassword
     throttle.forgive(call.connection, (prepared.of_account,))
     throttle.give_back(call.connection, (prepared.of_address,))
     if prepared.fresh:
         call.connection.execute(update(member_table).where(*where).values(password=prepared.fresh))
-    return sign_in_member(call, request, prepared.member, "password")
+    origin = Origin(found.password_origin_id, found.password_tainted)
+    return sign_in_member(call, request, prepared.member, "password", origin)
 
 
 def _count_link(services: Services, request: Request, parameters: dict[str, LinkWanted]) -> throttle.Counter:
@@ -133,8 +152,29 @@ def _count_link(services: Services, request: Request, parameters: dict[str, Link
 )
 def send_link(call: Call, body: LinkWanted, prepared: throttle.Counter) -> Told:
     """Have a sign-in link sent, if the address is a member's; the answer is the same if it is not."""
+    return _send_link(call, body, prepared, "sign_in")
+
+
+@router.governed(
+    "POST",
+    "/password/links",
+    guard=Public("asks for a link by mail to choose a new password"),
+    audit=Audit.changes,
+    summary="Send a link to choose a new password",
+    errors=(TooMany,),
+    prepare=_count_link,
+)
+def send_password_link(call: Call, body: LinkWanted, prepared: throttle.Counter) -> Told:
+    """Have a link sent by which a member chooses a new password, if the address is a member's; the answer is the same
+    if it is not. The old password works until then.
+    """
+    return _send_link(call, body, prepared, "password")
+
+
+def _send_link(call: Call, body: LinkWanted, prepared: throttle.Counter, purpose: str) -> Told:
     if call.settings.mail.host is None:
-        return Told(detail="This installation sends no mail; ask an admin for a sign-in link")
+        what = "a sign-in link" if purpose == "sign_in" else "a password reset"
+        return Told(detail=f"This installation sends no mail; ask an admin for {what}. Owners ask another owner")
     of_account = throttle.of_account(
         email_key(body.email), call.settings.sign_in, known_browser=False, purpose="link account"
     )
@@ -146,7 +186,7 @@ def send_link(call: Call, body: LinkWanted, prepared: throttle.Counter) -> Told:
         return answer
     throttle.count(call.connection, (of_account,), call.now)
     # Whether there is such an account is looked up when it is sent: here both take as long.
-    enqueue(call.connection, call.services.sealer, "sign_in", body.email.strip(), "", None, call.now)
+    enqueue(call.connection, call.services.sealer, purpose, body.email.strip(), "", None, call.now)
     return answer
 
 
@@ -160,8 +200,8 @@ def send_link(call: Call, body: LinkWanted, prepared: throttle.Counter) -> Told:
 )
 def sign_in_by_link(call: Call, request: Request, body: ByLink) -> SignedInAs:
     """Open a session by a sign-in link, which is spent by this."""
-    member = service.use_link(call.connection, body.link.get_secret_value(), "sign_in", call.now)
-    return sign_in_member(call, request, member, "link")
+    used = service.use_link(call.connection, body.link.get_secret_value(), "sign_in", call.now)
+    return sign_in_member(call, request, used.member, "link", used.origin)
 
 
 def _hash_by_link(services: Services, request: Request, parameters: dict[str, PasswordByLink]) -> str:
@@ -187,16 +227,17 @@ def _hash_by_link(services: Services, request: Request, parameters: dict[str, Pa
 )
 def choose_password(call: Call, request: Request, body: PasswordByLink, prepared: str) -> SignedInAs:
     """Choose a password by a link, which is spent by this. All other sessions of the account end."""
-    member = service.use_link(call.connection, body.link.get_secret_value(), "password", call.now)
-    _set_password(call, member, prepared)
-    service.end(call.connection, member, call.now)
-    return sign_in_member(call, request, member, "link")
+    used = service.use_link(call.connection, body.link.get_secret_value(), "password", call.now)
+    _set_password(call, used.member, prepared, used.origin)
+    service.end(call.connection, used.member, call.now)
+    return sign_in_member(call, request, used.member, "link", used.origin)
 
 
-def _set_password(call: Call, member: str, stored: str) -> None:
-    call.connection.execute(update(member_table).where(_members.id == member).values(password=stored))
-    service.spend_links(call.connection, member, call.now)
-    call.record(Event(call.now, PASSWORD, True, member, request_id=call.request_id, resource_id=member))  # noqa: FBT003
+def _set_password(call: Call, member: str, stored: str, origin: Origin) -> None:
+    service.set_password(call.connection, member, stored, origin, call.now)
+    told = {"origin": origin.id, "tainted": origin.tainted}
+    changed = Event(call.now, PASSWORD, True, member, request_id=call.request_id, resource_id=member, after=told)  # noqa: FBT003
+    call.record(changed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,15 +254,15 @@ def _hash_own(services: Services, request: Request, parameters: dict[str, Passwo
     with services.database.read() as connection:
         who = caller(connection, request, settings, now)
         refuse_narrowed(who, now)
-        found = connection.execute(
-            select(_members.name, _members.email, _members.password).where(_members.id == who.member)
-        ).one_or_none()
+        columns = (_members.name, _members.email, _members.password, _members.password_ended_at)
+        found = connection.execute(select(*columns).where(_members.id == who.member)).one_or_none()
         if found is None:
             raise NotFound
     counter = throttle.of_account(who.member, settings.sign_in, known_browser=True, purpose="own password")
     services.database.write(lambda connection: throttle.take(connection, (counter,), now))
     current = body.current.get_secret_value() if body.current else ""
-    if found.password is not None and not passwords.is_right(found.password, current):
+    works = found.password is not None and found.password_ended_at is None
+    if works and not passwords.is_right(found.password, current):
         _failed(services, request, who.member)
     password = body.password.get_secret_value()
     passwords.check_strength(password, [found.name, found.email or ""])
@@ -238,13 +279,13 @@ def _hash_own(services: Services, request: Request, parameters: dict[str, Passwo
     prepare=_hash_own,
 )
 def change_password(call: Call, body: PasswordChange, prepared: NewPassword) -> Ended:
-    """Change one's own password. All other sessions end."""
+    """Change one's own password. All other sessions end. One that has ended is not asked for."""
     member = call.caller.member
     stored = call.connection.execute(select(_members.password).where(_members.id == member)).scalar_one()
     if stored != prepared.stored:
         raise Conflict("The password was changed meanwhile; try again")
     throttle.forgive(call.connection, (prepared.counter,))
-    _set_password(call, member, prepared.fresh)
+    _set_password(call, member, prepared.fresh, call.caller.origin)
     return Ended(ended=service.end(call.connection, member, call.now, but=call.caller.session))
 
 
@@ -276,7 +317,7 @@ def sign_out(call: Call, request: Request) -> Ended:
 def own_sessions(call: Call) -> Sessions:
     """One's own sessions that could still be used."""
     rows = service.alive(call.connection, call.caller.member, call.now, call.settings.sign_in)
-    shown = ("id", "method", "agent", "address", "created_at", "last_seen_at", "expires_at")
+    shown = ("id", "method", "agent", "address", "created_at", "last_seen_at", "expires_at", "tainted")
     return Sessions(
         items=[
             SessionOut(**{name: row[name] for name in shown}, current=row["id"] == call.caller.session) for row in rows

@@ -2,7 +2,7 @@
 
 from sqlalchemy import CheckConstraint, Column, ForeignKey, Index, Integer, Table
 
-from headgate.kit.models import METADATA, Id, Name, UtcDateTime, Word, text_type
+from headgate.kit.models import METADATA, Id, Name, UtcDateTime, Word, provenance, text_type
 
 session_table = Table(
     "sessions",
@@ -17,6 +17,7 @@ session_table = Table(
     Column("ended_at", UtcDateTime),
     Column("agent", Name, nullable=False),
     Column("address", text_type(64), nullable=False),
+    *provenance(),
     CheckConstraint("method IN ('password', 'link', 'invitation')", name="method"),
     Index("ix_sessions_member_id", "member_id"),
     Index("ix_sessions_expires_at", "expires_at"),
@@ -34,11 +35,12 @@ link_table = Table(
     Column("expires_at", UtcDateTime, nullable=False),
     Column("used_at", UtcDateTime),
     Column("created_by_id", Id, ForeignKey("members.id")),
+    *provenance(),
     CheckConstraint("purpose IN ('sign_in', 'password')", name="purpose"),
     Index("ix_links_member_id", "member_id"),
     Index("ix_links_expires_at", "expires_at"),
 )
-"""A link that signs a member in, or lets them choose a password, once."""
+"""A link that signs a member in, or lets them choose a password, once. Without a maker, the member asked for it."""
 
 failure_table = Table(
     "sign_in_failures",

@@ -20,7 +20,8 @@ def tokens(as_json: Json = False) -> None:
     if as_json:
         print_json(found)
         return
-    columns = ("id", "hint", "name", "read_only", "only", "created_at", "last_used_at", "expires_at", "revoked_at")
+    times = ("created_at", "last_used_at", "expires_at", "revoked_at")
+    columns = ("id", "hint", "name", "read_only", "only", "tainted", *times)
     print_table(columns, ([item[column] for column in columns] for item in found["items"]), empty="You have no tokens.")
 
 
@@ -72,7 +73,7 @@ def sessions(as_json: Json = False) -> None:
     if as_json:
         print_json(found)
         return
-    columns = ("id", "method", "agent", "address", "created_at", "last_seen_at", "expires_at")
+    columns = ("id", "method", "agent", "address", "tainted", "created_at", "last_seen_at", "expires_at")
     rows = ([item[column] for column in columns] for item in found["items"])
     print_table(columns, rows, empty="You are signed in nowhere.")
 

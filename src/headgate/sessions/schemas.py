@@ -68,6 +68,10 @@ class SessionOut(BaseModel):
     created_at: datetime
     last_seen_at: datetime
     expires_at: datetime
+    tainted: bool = Field(
+        description="Whether somebody else asked for the link, invitation or reset that it, or the password it was "
+        "opened by, began with: it ends if you become an owner"
+    )
     current: bool = Field(description="Whether it is the one that asks")
 
 

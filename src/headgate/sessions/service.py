@@ -16,6 +16,7 @@ from headgate.kit.secrets import Sort, digest, is_well_formed, new_secret
 from headgate.members.models import member_table
 from headgate.sections import SignInSettings
 from headgate.sessions.models import link_table, session_table
+from headgate.sessions.provenance import Origin, of_link
 
 _sessions, _links = session_table.c, link_table.c
 _MADE_BY = {"sign_in": "make_magic_link", "password": "reset_password"}
@@ -30,6 +31,15 @@ class Found:
     id: str
     member: str
     seen: datetime
+    tainted: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """A link that was used: whose it was, and what begins with it."""
+
+    member: str
+    origin: Origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +51,7 @@ class Browser:
 
 
 _IDENTIFY = (
-    "SELECT s.id, s.member_id, s.last_seen_at FROM sessions s "
+    "SELECT s.id, s.member_id, s.last_seen_at, s.tainted FROM sessions s "
     "JOIN members m ON m.id = s.member_id AND m.removed_at IS NULL WHERE s.digest = :digest "
     "AND s.ended_at IS NULL AND s.expires_at > :now AND s.last_seen_at > :idle"
 )
@@ -54,13 +64,19 @@ def identify(connection: Connection, secret: str, now: datetime, settings: SignI
     idle = now - timedelta(hours=settings.idle_hours)
     parameters = {"digest": digest(secret), "now": bound(connection, now), "idle": bound(connection, idle)}
     rows = fetch(connection, _IDENTIFY, parameters)
-    return Found(rows[0][0], rows[0][1], instant(rows[0][2])) if rows else None
+    return Found(rows[0][0], rows[0][1], instant(rows[0][2]), bool(rows[0][3])) if rows else None
 
 
 def open_session(
-    connection: Connection, member: str, method: str, browser: Browser, now: datetime, settings: SignInSettings
+    connection: Connection,
+    member: str,
+    method: str,
+    browser: Browser,
+    now: datetime,
+    settings: SignInSettings,
+    origin: Origin,
 ) -> str:
-    """A new session; its secret, which goes into a cookie and is not kept."""
+    """A new session, begun with `origin`; its secret, which goes into a cookie and is not kept."""
     secret = new_secret(Sort.session)
     connection.execute(
         insert(session_table).values(
@@ -73,6 +89,8 @@ def open_session(
             expires_at=now + timedelta(days=settings.session_days),
             agent=browser.agent,
             address=browser.address,
+            origin_id=origin.id,
+            tainted=origin.tainted,
         )
     )
     connection.execute(update(member_table).where(member_table.c.id == member).values(last_seen_at=now))
@@ -98,8 +116,16 @@ def end(connection: Connection, member: str, now: datetime, *, only: str | None 
     return connection.execute(update(session_table).where(*where).values(ended_at=now)).rowcount
 
 
-def make_link(connection: Connection, member: str, purpose: str, by: str | None, now: datetime, minutes: float) -> str:
-    """A link's secret, in place of any earlier one for the same purpose."""
+def make_link(
+    connection: Connection,
+    member: str,
+    purpose: str,
+    by: str | None,
+    now: datetime,
+    minutes: float,
+    origin: Origin,
+) -> str:
+    """A link's secret, in place of any earlier one for the same purpose. Without `by`, the member asked for it."""
     waiting = (_links.member_id == member, _links.purpose == purpose, _links.used_at.is_(None))
     connection.execute(update(link_table).where(*waiting).values(used_at=now))
     secret = new_secret(_SORTS[purpose])
@@ -112,6 +138,8 @@ def make_link(connection: Connection, member: str, purpose: str, by: str | None,
             created_at=now,
             expires_at=now + timedelta(minutes=minutes),
             created_by_id=by,
+            origin_id=origin.id,
+            tainted=origin.tainted,
         )
     )
     return secret
@@ -123,7 +151,7 @@ def _good_link(connection: Connection, secret: str, purpose: str, now: datetime)
     where = (_links.digest == digest(secret), _links.purpose == purpose, _links.used_at.is_(None))
     joined = link_table.join(member_table, member_table.c.id == _links.member_id)
     found = (
-        select(_links.id, _links.member_id, _links.created_by_id)
+        select(_links.id, _links.member_id, _links.created_by_id, _links.tainted)
         .select_from(joined)
         .where(*where, _links.expires_at > now, member_table.c.removed_at.is_(None))
     )
@@ -146,11 +174,11 @@ def member_of_link(connection: Connection, secret: str, purpose: str, now: datet
     return str(_good_link(connection, secret, purpose, now).member_id)
 
 
-def use_link(connection: Connection, secret: str, purpose: str, now: datetime) -> str:
-    """The member of a link, which is spent by this; LinkSpent for any that cannot be used."""
+def use_link(connection: Connection, secret: str, purpose: str, now: datetime) -> Used:
+    """Spend a link; LinkSpent for any that cannot be used."""
     row = _good_link(connection, secret, purpose, now)
     connection.execute(update(link_table).where(_links.id == row.id).values(used_at=now))
-    return str(row.member_id)
+    return Used(row.member_id, of_link(row.id, row.member_id, row.created_by_id, tainted=row.tainted))
 
 
 def spend_links(connection: Connection, member: str, now: datetime) -> None:
@@ -159,9 +187,18 @@ def spend_links(connection: Connection, member: str, now: datetime) -> None:
     connection.execute(update(link_table).where(*unused).values(used_at=now))
 
 
+def set_password(connection: Connection, member: str, stored: str, origin: Origin, now: datetime) -> None:
+    """Give a member a password, set in or with `origin`; no link of theirs works any more."""
+    values = {"password": stored, "password_origin_id": origin.id, "password_tainted": origin.tainted}
+    changed = update(member_table).where(member_table.c.id == member)
+    connection.execute(changed.values(**values, password_ended_at=None))
+    spend_links(connection, member, now)
+
+
 def forget_password(connection: Connection, member: str, now: datetime) -> None:
     """End a member's password, sessions and links."""
-    connection.execute(update(member_table).where(member_table.c.id == member).values(password=None))
+    gone = {"password": None, "password_origin_id": None, "password_tainted": False, "password_ended_at": None}
+    connection.execute(update(member_table).where(member_table.c.id == member).values(**gone))
     end(connection, member, now)
     spend_links(connection, member, now)
 

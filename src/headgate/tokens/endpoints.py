@@ -52,6 +52,7 @@ def make_token(call: Call, body: TokenIn) -> TokenMade:
         only=only,
         expires=body.expires,
         by=call.caller.member,
+        origin=call.caller.origin,
     )
     return TokenMade(id=made.id, token=made.secret)
 
@@ -93,7 +94,8 @@ def _shown(call: Call, rows: Any) -> list[TokenOut]:
         select(reach.token_id, reach.resource_id).where(reach.token_id.in_(listed)).order_by(reach.resource_id)
     ):
         only[token].append(resource)
-    names = ("id", "name", "hint", "member", "read_only", "created_at", "last_used_at", "expires_at", "revoked_at")
+    times = ("created_at", "last_used_at", "expires_at", "revoked_at")
+    names = ("id", "name", "hint", "member", "read_only", "tainted", *times)
     return [TokenOut(**{name: row[name] for name in names}, only=only.get(row["id"])) for row in rows]
 
 

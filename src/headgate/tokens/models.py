@@ -2,7 +2,7 @@
 
 from sqlalchemy import Boolean, Column, ForeignKey, Index, Table
 
-from headgate.kit.models import METADATA, Id, Name, UtcDateTime, text_type
+from headgate.kit.models import METADATA, Id, Name, UtcDateTime, provenance, text_type
 
 token_table = Table(
     "tokens",
@@ -18,6 +18,7 @@ token_table = Table(
     Column("expires_at", UtcDateTime),
     Column("last_used_at", UtcDateTime),
     Column("revoked_at", UtcDateTime),
+    *provenance(),
     Index("ix_tokens_member_id", "member_id"),
 )
 """A bearer token: acts as its creator does now, never with more than it is narrowed to."""

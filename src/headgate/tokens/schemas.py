@@ -34,6 +34,9 @@ class TokenOut(BaseModel):
     last_used_at: datetime | None
     expires_at: datetime | None
     revoked_at: datetime | None
+    tainted: bool = Field(
+        description="Whether it was made in a tainted session: it ends if its member becomes an owner"
+    )
 
 
 class TokenMade(BaseModel):

@@ -14,6 +14,7 @@ from headgate.kit.db import bound, fetch, instant
 from headgate.kit.ids import new_id
 from headgate.kit.secrets import Sort, digest, is_well_formed, new_secret
 from headgate.members.models import member_table
+from headgate.sessions.provenance import Origin
 from headgate.tokens.models import token_reach_table, token_table
 
 CREATED, REVOKED = "token.created", "token.revoked"
@@ -37,6 +38,7 @@ class Identity:
     token: str | None
     narrowing: Narrowing
     seen: datetime | None = None
+    tainted: bool = True
 
 
 def create(
@@ -49,8 +51,13 @@ def create(
     only: Sequence[str] | None = None,
     expires: datetime | None = None,
     by: str | None = None,
+    origin: Origin | None = None,
 ) -> Made:
-    """Make a token for a member, narrowed to the ids in `only` if given. Without `by`, the operator makes it."""
+    """Make a token for a member, narrowed to the ids in `only` if given. Without `by`, the operator makes it.
+
+    Whoever makes one as a member says in what session or by what token; else it counts as tainted.
+    """
+    origin = origin or Origin(tainted=by is not None)
     identifier, secret = new_id("token"), new_secret(Sort.token)
     connection.execute(
         insert(token_table).values(
@@ -63,6 +70,8 @@ def create(
             listed=only is not None,
             created_at=now,
             expires_at=expires,
+            origin_id=origin.id,
+            tainted=origin.tainted,
         )
     )
     if only:
@@ -106,7 +115,7 @@ def listing(connection: Connection) -> Sequence[Any]:
 
 
 _IDENTIFY = (
-    "SELECT tk.id, tk.member_id, tk.read_only, tk.listed, tk.expires_at, tk.last_used_at FROM tokens tk "
+    "SELECT tk.id, tk.member_id, tk.read_only, tk.listed, tk.expires_at, tk.last_used_at, tk.tainted FROM tokens tk "
     "JOIN members m ON m.id = tk.member_id AND m.removed_at IS NULL WHERE tk.digest = :digest "
     "AND tk.revoked_at IS NULL AND (tk.expires_at IS NULL OR tk.expires_at > :now)"
 )
@@ -123,9 +132,9 @@ def identify(connection: Connection, secret: str, now: datetime) -> Identity | N
     rows = fetch(connection, _IDENTIFY, {"digest": digest(secret), "now": bound(connection, now)})
     if not rows:
         return None
-    token, member, read_only, listed, expires, used = rows[0]
+    token, member, read_only, listed, expires, used, tainted = rows[0]
     limits = narrowing(connection, token, read_only=read_only, listed=listed, expires=expires)
-    return Identity(member, token, limits, instant(used) if used else None)
+    return Identity(member, token, limits, instant(used) if used else None, bool(tainted))
 
 
 def narrowing(connection: Connection, token: str, *, read_only: Any, listed: Any, expires: Any) -> Narrowing:

@@ -14,7 +14,7 @@ from sqlalchemy import (
     Text,
 )
 
-from headgate.kit.models import METADATA, Id, Name, UtcDateTime, Word, text_type
+from headgate.kit.models import METADATA, Id, Name, UtcDateTime, Word, provenance, text_type
 
 STATES = ("queued", "running", "succeeded", "failed", "cancelling", "cancelled")
 
@@ -48,6 +48,7 @@ statement_table = Table(
     Column("save", JSON),
     Column("saved_query_id", Id),
     Column("writes", JSON),
+    *provenance(),
     CheckConstraint("purpose IN ('statement', 'probe')", name="purpose"),
     CheckConstraint("state IN ('queued', 'running', 'succeeded', 'failed', 'cancelling', 'cancelled')", name="state"),
     Index("ix_statements_member_id", "member_id", "id"),

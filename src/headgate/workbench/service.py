@@ -53,6 +53,8 @@ def submit(call: Call, sql: str, max_rows: int | None, *, save: dict[str, Any] |
         "submitted_at": call.now,
         "max_rows": min(max_rows or most, most),
         "save": save,
+        "origin_id": call.caller.origin.id,
+        "tainted": call.caller.tainted,
     }
     call.connection.execute(insert(statement_table).values(row))
     call.record(call.event(SUBMITTED, allowed=True, kind=KIND, resource_id=identifier))

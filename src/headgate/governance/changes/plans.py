@@ -14,13 +14,12 @@ from headgate.contexts.models import member_context_table, resource_context_tabl
 from headgate.errors import Conflict, Invalid, NotFound
 from headgate.governance.changes import schemas as s
 from headgate.governance.changes.delta import Delta
-from headgate.governance.changes.removal import end_open, remove_member
+from headgate.governance.changes.removal import remove_member
 from headgate.governance.changes.targets import Targets, level_number
 from headgate.groups.models import group_member_table
 from headgate.kit.clock import iso
 from headgate.kit.ids import ALL_GROUP, new_id
 from headgate.lakehouse.models import grant_table
-from headgate.mail.models import mail_table
 from headgate.marts.models import data_mart_table, destination_table, storage_table
 from headgate.members.models import member_security_role_table, member_table, organization_table
 from headgate.notifications.models import receiver_table
@@ -44,6 +43,8 @@ class Plan:
     after: dict[str, Any] = field(default_factory=dict)
     grant: facts.GrantDraft | None = None
     """The grant that would be made, if it is one."""
+    new_owner: str | None = None
+    """The member who becomes an owner by it, if one does: what somebody else may know of them ends."""
 
 
 def plan(change: Any, t: Targets) -> Plan:
@@ -226,9 +227,8 @@ def _set_role(change: s.SetRole, t: Targets) -> Plan:
         scope, contexts = "selected", []
     _scope_rows(found, t, member, scope, contexts)
     found.delta.change(t.facts.connection, member_table, {"id": member}, role=change.role, scope=scope)
-    if change.role == "owner":
-        # What somebody who is no owner opened or made for them must not become an owner's.
-        end_open(t.facts, member, found.delta, but=(mail_table,))
+    if change.role == "owner" != before["role"]:
+        found.new_owner = member
     if is_subscribed_on_joining(before["role"]) and not is_subscribed_on_joining(change.role):
         found.delta.drop_all(t.facts.connection, receiver_table, {"member_id": member})
     found.before, found.after = before, {"role": change.role, "scope": scope, "contexts": contexts}

@@ -47,12 +47,10 @@ def _open(facts: Facts) -> list[tuple[Table, tuple[Any, ...], dict[str, Any]]]:
     ]
 
 
-def end_open(facts: Facts, member: str, delta: Delta, *, but: tuple[Table, ...] = ()) -> dict[str, int]:
+def _end_open(facts: Facts, member: str, delta: Delta) -> dict[str, int]:
     """Lay down the end of a member's sessions, links and waiting mails; how many of each."""
     counts: dict[str, int] = {}
     for table, is_open, values in _open(facts):
-        if table in but:
-            continue
         waiting = select(table.c.id).where(table.c.member_id == member, *is_open).order_by(table.c.id.desc())
         rows = facts.connection.execute(waiting.limit(_MOST)).scalars().all()
         for identifier in rows:
@@ -82,5 +80,5 @@ def remove_member(facts: Facts, member: str, delta: Delta) -> tuple[dict[str, An
     for identifier in connection.execute(alive).scalars().all():
         delta.change(connection, token_table, {"id": identifier}, revoked_at=facts.now)
         counts["tokens"] = counts.get("tokens", 0) + 1
-    counts |= end_open(facts, member, delta)
+    counts |= _end_open(facts, member, delta)
     return {"active": True, **{name: count for name, count in counts.items() if count}}, {"active": False}
