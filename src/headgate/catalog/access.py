@@ -9,8 +9,9 @@ from headgate.catalog.errors import AlreadyExists, Forbidden, NoSuchNamespace, N
 from headgate.catalog.names import Ident
 from headgate.catalog.pointers import Found
 from headgate.edge.call import Call
-from headgate.errors import NotFound
+from headgate.errors import Denied, NotFound
 from headgate.governance.questions import Question, decide
+from headgate.governance.refusals import asked
 from headgate.lakehouse.service import decide_create, refuse_create
 
 SAME_HOST = "same-host"
@@ -32,8 +33,11 @@ def find(call: Call, ident: Ident) -> Found:
     return pointers.find(call.connection, ident, work.run if work else None)
 
 
-def require_table(call: Call, action: str, ident: Ident, found: Found) -> Decision:
-    """The decision on a table that has a pointer; NoSuchTable if there is none that the caller may see."""
+def require_table(call: Call, action: str, ident: Ident, found: Found, doing: str | None = None) -> Decision:
+    """The decision on a table that has a pointer; NoSuchTable if there is none that the caller may see.
+
+    `doing` says what is refused, where that is not the action itself: several acts need the right to delete.
+    """
     if found.is_new and found.layer_id:
         return require_own(call, ident, found)
     if found.pointer is None and may_know(call, found):
@@ -44,6 +48,11 @@ def require_table(call: Call, action: str, ident: Ident, found: Found) -> Decisi
         return call.require(action, "table", found.table_id)
     except NotFound:
         raise missing(ident) from None
+    except Denied as error:
+        if doing is None:
+            raise
+        thing = call.facts.thing(found.table_id)
+        raise Denied(error.detail.replace(asked(action, thing), f"{doing} table {ident}", 1), **error.more) from None
 
 
 def missing(ident: Ident) -> NoSuchTable:

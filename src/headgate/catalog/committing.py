@@ -17,6 +17,7 @@ from headgate.catalog import access, creating, judging, metadata, pointers
 from headgate.catalog.creating import Place
 from headgate.catalog.errors import CommitFailed, CommitUnknown, Malformed, NotValid
 from headgate.catalog.files import Root
+from headgate.catalog.loading import ALL, etag
 from headgate.catalog.manifests import check_snapshots
 from headgate.catalog.names import Ident
 from headgate.catalog.pointers import Author, Counts, Found, Move, Pointer
@@ -55,6 +56,13 @@ class Planned:
     """How the pointer is to move; None if the commit changes nothing."""
     place: Place | None = None
     """Where a new table is to be."""
+
+    @property
+    def doing(self) -> str | None:
+        """What a refusal says of a commit that needs the right to delete."""
+        if self.action != "delete" or self.move is None:
+            return None
+        return "expire snapshots of" if self.move.operation == "expire" else "roll back"
 
 
 def commit(stages: Stages, changes: Sequence[Change]) -> list[Planned]:
@@ -234,7 +242,7 @@ def _move(call: Call, one: Planned, run: tuple[str, int] | None) -> Decision | N
         creating.unstage(call.connection, one.table_id)
         return None
     now = access.find(call, ident)
-    decision = access.require_table(call, one.action, ident, now)
+    decision = access.require_table(call, one.action, ident, now, one.doing)
     if move is None:
         return decision
     if now.table_id != one.table_id or now.pointer != move.base:
@@ -295,8 +303,7 @@ def create(stages: Stages, body: dict[str, Any], levels: tuple[str, ...]) -> Res
         if isinstance(error, Problem | Busy) or (is_full(error) and not may_be_kept(error)):
             _discard(store, [planned])
         raise
-    location = metadata.url(store, place.table_id, to.metadata_file)
-    return _answer(stages, place.table_id, location, content)
+    return _answer(stages, place.table_id, to, content)
 
 
 def _enter(call: Call, planned: Planned) -> None:
@@ -324,6 +331,9 @@ def _stage(stages: Stages, ident: Ident, place: Place, first: Any) -> Response:
     return _answer(stages, place.table_id, None, metadata.dump(first))
 
 
-def _answer(stages: Stages, table_id: str, location: str | None, content: bytes) -> Response:
+def _answer(stages: Stages, table_id: str, pointer: Pointer | None, content: bytes) -> Response:
+    """The new table, with the tag by which its client may ask for it again; a staged one has none."""
     told = told_of(stages, table_id, writes=True)
-    return Response(metadata.answer(location, content, told), media_type="application/json")
+    location = metadata.url(stages.services.store, table_id, pointer.metadata_file) if pointer else None
+    headers = {"ETag": etag(pointer, told, ALL)} if pointer else None
+    return Response(metadata.answer(location, content, told), headers=headers, media_type="application/json")

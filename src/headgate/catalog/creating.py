@@ -15,7 +15,7 @@ from headgate.catalog.errors import AlreadyExists, Malformed, NotValid
 from headgate.catalog.files import Root
 from headgate.catalog.models import staged_table
 from headgate.catalog.names import Ident
-from headgate.catalog.updates import check_schema
+from headgate.catalog.schemas import check_raw_schema, check_schema, short
 from headgate.edge.call import Call
 from headgate.errors import Conflict, Invalid
 from headgate.kit.ids import new_id
@@ -95,6 +95,7 @@ def first_metadata(store: Store, body: dict[str, Any], found: Place) -> Any:
     _check_location(body, root)
     given = body.get("properties")
     kept = {**properties.OF_NEW, **properties.check({} if given is None else given, creating=True)}
+    check_raw_schema(body.get("schema"))
     try:
         schema = Schema.model_validate(body.get("schema"))
         spec, order = body.get("partition-spec"), body.get("write-order")
@@ -110,7 +111,7 @@ def first_metadata(store: Store, body: dict[str, Any], found: Place) -> Any:
         made.spec().check_compatible(made.schema())
         made.sort_order().check_compatible(made.schema())
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, ArithmeticError, ValidationError) as error:
-        raise NotValid(f"Invalid table: {str(error)[:300]}") from None
+        raise NotValid(f"Invalid table: {short(error)}") from None
     return made
 
 

@@ -222,7 +222,7 @@ def rename_table(stages: Stages, request: Request) -> Response:
 
 def _rename(call: Call, source: Ident, target: Ident) -> None:
     found = access.find(call, source)
-    access.require_table(call, "delete", source, found)
+    access.require_table(call, "delete", source, found, "rename")
     if call.caller.work is not None and call.caller.work.run is not None:
         raise Forbidden("A run renames no table")
     layer = access.require_create(call, target)

@@ -58,6 +58,14 @@ def check_path(root: Root, location: Any, what: str) -> str:
         raise NotValid(f"{what} lies outside the table's location: {str(location)[:300]}") from None
 
 
+def check_file(root: Root, location: Any, what: str) -> None:
+    """Refuse a file that lies elsewhere, or does not exist."""
+    try:
+        size(root.store, check_path(root, location, what))
+    except FileNotFoundError:
+        raise NotValid(f"{what} does not exist: {location[:300]}. Write it before the commit that names it") from None
+
+
 def manifests_of(root: Root, manifest_list: str) -> list[str]:
     """The manifests that a manifest list names."""
     found = [row.manifest_path for row in _rows(root, manifest_list, "The manifest list", _lists)]

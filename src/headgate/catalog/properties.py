@@ -14,6 +14,7 @@ MAX_VALUE = 8_192
 MAX_MAPPING = 1 << 20
 MAX_PROPERTIES = 500
 FORMAT_VERSION = "format-version"
+NAME_MAPPING = "schema.name-mapping.default"
 PREVIOUS_VERSIONS = "write.metadata.previous-versions-max"
 MAX_PREVIOUS = 1000
 
@@ -135,8 +136,22 @@ def _check_one(name: str, value: str) -> None:
         raise NotValid(
             f"The property {name[:300]!r} is not one that may be set; notes of your own go under {CUSTOM + 'NAME'!r}"
         )
-    limit = MAX_MAPPING if name == "schema.name-mapping.default" else MAX_VALUE
+    limit = MAX_MAPPING if name == NAME_MAPPING else MAX_VALUE
     if len(value) > limit or "\0" in value:
         raise NotValid(f"The value of the property {name!r} is longer than {limit} characters, or not text")
     if name == PREVIOUS_VERSIONS and not (value.isascii() and value.isdigit() and 1 <= int(value) <= MAX_PREVIOUS):
         raise NotValid(f"{name} is a number from 1 to {MAX_PREVIOUS}")
+    if name == NAME_MAPPING:
+        _check_mapping(value)
+
+
+def _check_mapping(value: str) -> None:
+    from pyiceberg.table.name_mapping import parse_mapping_from_json
+
+    try:
+        parse_mapping_from_json(value)
+    except (ValueError, RecursionError):
+        raise NotValid(
+            f"The property {NAME_MAPPING!r} is not a name mapping, so no engine could read the table; write JSON "
+            'such as [{"field-id": 1, "names": ["id"]}]'
+        ) from None

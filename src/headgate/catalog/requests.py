@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.catalog.errors import Malformed, NotValid
 from headgate.catalog.names import Ident, from_json
+from headgate.catalog.schemas import check_raw_schema, short
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -75,6 +76,8 @@ def _list(body: dict[str, Any], name: str, most: int) -> list[Any]:
 
 def _check_raw(update: dict[str, Any]) -> None:
     """What the models would drop or change in silence."""
+    if update.get("action") == "add-schema":
+        check_raw_schema(update.get("schema"))
     if update.get("action") != "add-snapshot":
         return
     snapshot = update.get("snapshot")
@@ -101,16 +104,7 @@ def _parsed(adapter: "TypeAdapter[Any]", value: dict[str, Any], what: str, tag: 
     try:
         return adapter.validate_python(value)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, ArithmeticError, ValidationError) as error:
-        raise Malformed(f"The {what} {str(value.get(tag))[:60]!r} cannot be understood: {_first(error)}") from None
-
-
-def _first(error: Exception) -> str:
-    """What is wrong, without a page of a library's own words."""
-    errors = getattr(error, "errors", None)
-    if callable(errors):
-        found = errors(include_url=False, include_input=False)[0]
-        return f"{'.'.join(str(part) for part in found['loc'])}: {found['msg']}"[:300]
-    return str(error)[:300]
+        raise Malformed(f"The {what} {str(value.get(tag))[:60]!r} cannot be understood: {short(error)}") from None
 
 
 @cache

@@ -13,16 +13,13 @@ from uuid import UUID
 from headgate.catalog import properties
 from headgate.catalog.errors import CommitFailed, Malformed, NotValid
 from headgate.catalog.files import Root
-from headgate.catalog.manifests import check_path
+from headgate.catalog.manifests import check_file, check_path
+from headgate.catalog.schemas import FIRST_PARTITION_FIELD, FORMAT, MAX_ID, check_schema, check_spec, short
 
 if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
 
-FORMAT = 2
-MAX_FIELDS = 10_000
 MAX_REFS = 1_000
-MAX_ID = 2**31 - 1
-FIRST_PARTITION_FIELD = 1000
 CLOCK_SLACK_MS = 10 * 60 * 1000
 MAIN = "main"
 _REF = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
@@ -229,7 +226,7 @@ class Editor:
         return update
 
     def _check_statistics(self, statistics: Any) -> None:
-        check_path(self.root, statistics.statistics_path, "A statistics file")
+        check_file(self.root, statistics.statistics_path, "The statistics file")
         if statistics.snapshot_id not in self.snapshots:
             raise NotValid(f"There is no snapshot {statistics.snapshot_id} to have statistics of")
 
@@ -240,30 +237,6 @@ class Editor:
     def _remove_partition_statistics(self, update: Any) -> Any:
         there = any(one.snapshot_id == update.snapshot_id for one in self.base.partition_statistics)
         return update if there else None
-
-
-def check_schema(schema: Any) -> None:
-    """Refuse a schema that no table may have."""
-    from pyiceberg.exceptions import ValidationError
-    from pyiceberg.schema import index_by_id, index_by_name
-
-    try:
-        fields = index_by_id(schema)
-        index_by_name(schema)
-        schema.check_format_version_compatibility(FORMAT)
-    except (ValueError, TypeError, RecursionError, ValidationError) as error:
-        raise NotValid(f"Invalid schema: {str(error)[:300]}") from None
-    if not 0 <= schema.schema_id <= MAX_ID or len(fields) > MAX_FIELDS or not all(0 <= one <= MAX_ID for one in fields):
-        raise NotValid(f"Invalid schema: at most {MAX_FIELDS} fields, with ids from 0")
-
-
-def check_spec(spec: Any) -> None:
-    """Refuse a partition spec that no table may have."""
-    ids = [one.field_id for one in spec.fields]
-    if not 0 <= spec.spec_id <= MAX_ID or len(ids) != len(set(ids)) or len(ids) > MAX_FIELDS:
-        raise NotValid("Invalid partition spec: its fields have ids of their own")
-    if not all(FIRST_PARTITION_FIELD <= one <= MAX_ID for one in ids):
-        raise NotValid(f"Invalid partition spec: ids of its fields start at {FIRST_PARTITION_FIELD}")
 
 
 def require(requirements: tuple[Any, ...], base: "TableMetadata | None") -> None:
@@ -322,7 +295,7 @@ def apply(base: Any, updates: list[Any], previous: str | None) -> Any:
     except StopIteration:
         raise Malformed("A new table needs a schema, a partition spec and a sort order, each of them chosen") from None
     except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError, ValidationError) as error:
-        raise NotValid(str(error).partition("\n")[0][:300] or "The table cannot be so") from None
+        raise NotValid(short(error)) from None
 
 
 def without_oldest(metadata: Any, keep: int) -> Any:

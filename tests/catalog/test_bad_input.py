@@ -1,0 +1,152 @@
+"""What a client sends and no table can have: refused by name, in words of ours, and nothing is dropped silently."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.catalog.support import MORE, ROWS, SCHEMA, Lake, error_of, table_path
+from tests.catalog.support import lake as a_lake
+from tests.support.databases import on_sqlite
+
+EVENTS = table_path("events")
+TABLES = "/iceberg/v1/namespaces/raw/tables"
+LIBRARY = ("pydantic", "validation error", "Value error", "input_value", "type=", "NestedField")
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
+    """A lake in which Tess has made raw.events, with rows; one for all tests, most of which change nothing."""
+    folder = tmp_path_factory.mktemp("lake")
+    with a_lake(on_sqlite(folder), folder) as found:
+        found.engine("Tess").create_table("raw.events", ROWS.schema).append(ROWS)
+        yield found
+
+
+def with_field(**field: Any) -> dict[str, Any]:
+    return {
+        **SCHEMA,
+        "schema-id": 1,
+        "fields": [*SCHEMA["fields"], {"id": 3, "name": "odd", "required": False, **field}],
+    }
+
+
+def refusals(lake: Lake, schema: dict[str, Any]) -> list[str]:
+    """What creating a table with this schema says, and what changing one to it does."""
+    tess = lake.api("Tess")
+    answers = [
+        tess.post(TABLES, {"name": "new", "schema": schema}),
+        tess.post(EVENTS, {"updates": [{"action": "add-schema", "schema": schema}]}),
+    ]
+    assert [error_of(answer)[0] for answer in answers] == [400] * 2
+    assert lake.rows("SELECT COUNT(*) FROM resources WHERE name = 'new'") == [(0,)]
+    return [answer.json()["error"]["message"] for answer in answers]
+
+
+@pytest.mark.parametrize("default", ["initial-default", "write-default"])
+def test_a_column_default_is_refused_and_not_dropped(lake: Lake, default: str) -> None:
+    for message in refusals(lake, with_field(type="int", **{default: 7})):
+        assert "Column odd" in message
+        assert default in message
+    nested = {"type": "struct", "fields": [{"id": 4, "name": "deep", "required": False, "type": "int", default: 0}]}
+    for message in refusals(lake, with_field(type=nested)):
+        assert "Column odd.deep" in message
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("colour", "unknown type 'colour'"),
+        (5, "unknown type '5'"),
+        (None, "unknown type"),
+        ({"type": "bag"}, "unknown type"),
+        ({"type": "list", "element-id": 4, "element": "bag", "element-required": False}, "Column odd.element"),
+        ("variant", "needs format version 3"),
+        ("geometry(srid:4326)", "needs format version 3"),
+        ("decimal(99, 2)", "precision"),
+        ("fixed[x]", "unknown type"),
+    ],
+)
+def test_an_unknown_type_is_named_without_the_words_of_a_library(lake: Lake, kind: Any, said: str) -> None:
+    for message in refusals(lake, with_field(type=kind)):
+        assert said in message
+        assert not [word for word in LIBRARY if word in message], message
+
+
+@pytest.mark.parametrize("schema", [None, [], "x", {}, {"type": "struct"}, {"type": "struct", "fields": [{"id": 1}]}])
+def test_a_malformed_schema_is_refused_in_plain_words(lake: Lake, schema: Any) -> None:
+    answer = lake.api("Tess").post(TABLES, {"name": "new", "schema": schema})
+    assert answer.status_code == 400
+    message = answer.json()["error"]["message"]
+    assert not [word for word in LIBRARY if word in message], message
+
+
+def test_a_malformed_update_is_refused_in_plain_words(lake: Lake) -> None:
+    for update in ({"action": "set-properties", "updates": 5}, {"action": "remove-snapshots", "snapshot-ids": "x"}):
+        message = lake.api("Tess").post(EVENTS, {"updates": [update]}).json()["error"]["message"]
+        assert update["action"] in message
+        assert not [word for word in LIBRARY if word in message], message
+
+
+def statistics(lake: Lake, kind: str) -> tuple[dict[str, Any], str]:
+    """An update that names a file of statistics, which does not exist; and where it would be."""
+    table = lake.engine("Tess").load_table("raw.events")
+    path = f"{table.location()}/metadata/{kind}.stats"
+    found = {"snapshot-id": table.current_snapshot().snapshot_id, "statistics-path": path, "file-size-in-bytes": 3}
+    if kind == "statistics":
+        found |= {"file-footer-size-in-bytes": 1, "blob-metadata": []}
+    return {"action": f"set-{kind}", kind: found, "snapshot-id": found["snapshot-id"]}, path
+
+
+@pytest.mark.parametrize("kind", ["statistics", "partition-statistics"])
+def test_a_statistics_file_that_does_not_exist_is_refused(lake: Lake, kind: str) -> None:
+    update, path = statistics(lake, kind)
+    answer = lake.api("Tess").post(EVENTS, {"updates": [update]})
+    assert error_of(answer) == (400, "ValidationException")
+    assert "does not exist" in answer.json()["error"]["message"]
+    Path(path.removeprefix("file://")).write_bytes(b"abc")
+    assert lake.api("Tess").post(EVENTS, {"updates": [update]}).status_code == 200
+
+
+@pytest.mark.parametrize("mapping", ["x", "{}", "[1]", '[{"field-id": "one", "names": ["a"]}]', "[" * 100_000])
+def test_a_name_mapping_is_json_that_engines_can_read(lake: Lake, mapping: str) -> None:
+    changed = {"schema.name-mapping.default": mapping}
+    answer = lake.api("Tess").post(EVENTS, {"updates": [{"action": "set-properties", "updates": changed}]})
+    assert error_of(answer) == (400, "ValidationException")
+    assert "schema.name-mapping.default" in answer.json()["error"]["message"]
+    answer = lake.api("Tess").post(TABLES, {"name": "new", "schema": SCHEMA, "properties": changed})
+    assert error_of(answer) == (400, "ValidationException")
+    changed = {"schema.name-mapping.default": '[{"field-id": 1, "names": ["id", "number"]}]'}
+    answer = lake.api("Tess").post(EVENTS, {"updates": [{"action": "set-properties", "updates": changed}]})
+    assert answer.status_code == 200
+
+
+def test_the_tag_of_a_new_table_is_that_of_a_load(lake: Lake) -> None:
+    tess = lake.api("Tess")
+    made = tess.post(TABLES, {"name": "tagged", "schema": SCHEMA})
+    headers = {"If-None-Match": made.headers["ETag"]}
+    assert tess.request("GET", table_path("tagged"), headers=headers).status_code == 304
+    staged = tess.post(TABLES, {"name": "later", "schema": SCHEMA, "stage-create": True})
+    assert "ETag" not in staged.headers
+
+
+def test_a_refusal_says_what_was_tried(lake: Lake) -> None:
+    table = lake.engine("Tess").load_table("raw.events")
+    table.append(MORE)
+    first, tom = table.snapshots()[0].snapshot_id, lake.api("Tom")
+    reference = {"action": "set-snapshot-ref", "ref-name": "main", "type": "branch", "snapshot-id": first}
+    tried = {
+        "roll back table raw.events": reference,
+        "expire snapshots of table raw.events": {"action": "remove-snapshots", "snapshot-ids": [first]},
+    }
+    for what, update in tried.items():
+        answer = tom.post(EVENTS, {"updates": [update]})
+        assert error_of(answer) == (403, "ForbiddenException")
+        message = answer.json()["error"]["message"]
+        assert message.startswith(f"You may not {what}. Missing: Manager"), message
+    names = {"source": {"namespace": ["raw"], "name": "events"}, "destination": {"namespace": ["raw"], "name": "other"}}
+    message = tom.post("/iceberg/v1/tables/rename", names).json()["error"]["message"]
+    assert message.startswith("You may not rename table raw.events. Missing: Manager"), message
+    message = tom.request("DELETE", EVENTS).json()["error"]["message"]
+    assert message.startswith("You may not delete table raw.events. Missing: Manager"), message
