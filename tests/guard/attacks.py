@@ -444,6 +444,10 @@ PROCEDURES = (
 )
 
 MIXED = (
+    "WITH RECURSIVE x(p) AS (SELECT 'a' UNION ALL SELECT f.file_path FROM x JOIN raw.t.files f WHERE p = 'a') SELECT * FROM x",
+    "WITH RECURSIVE x(p) AS (SELECT 'a' UNION ALL SELECT f.value FROM x JOIN text.`{file}` f WHERE p = 'a') SELECT * FROM x",
+    "WITH RECURSIVE x(p) AS (SELECT name FROM spark_catalog.raw.t UNION ALL SELECT p FROM x WHERE false) SELECT * FROM x",
+    "WITH RECURSIVE x(n) AS (SELECT id FROM raw.t UNION ALL SELECT n + reflect('java.lang.Long', 'valueOf', '1') FROM x) SELECT * FROM x",
     "DESCRIBE QUERY SELECT * FROM raw.t.files",
     "DESCRIBE TABLE raw.t.files",
     "SHOW COLUMNS IN raw.t.manifests",

@@ -99,3 +99,7 @@ def test_documented_examples_pass(spark: object, inventory: dict[str, set[str]])
     assert "\n".join(refused) == ""
     # Some need a type that is off by default; a few show an error on purpose.
     assert len([one for one in failed if "UNSUPPORTED_" not in one]) < 15, "\n".join(failed)
+
+
+def test_what_only_rounds_of_a_recursive_query_hold_is_refused_elsewhere() -> None:
+    assert set(lines("loops")) <= set(lines("refused-plans"))

@@ -26,6 +26,7 @@ import org.apache.spark.sql.catalyst.expressions.objects.Invoke;
 import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
 import org.apache.spark.sql.catalyst.plans.UsingJoin;
 import org.apache.spark.sql.catalyst.plans.logical.*;
+import org.apache.spark.sql.execution.LogicalRDD;
 import org.apache.spark.sql.execution.command.DescribeQueryCommand;
 import org.apache.spark.sql.execution.command.ExplainCommand;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
@@ -58,6 +59,7 @@ final class Checks {
     this.specs = new Specs(names);
     unresolvedNames();
     resolvedNames();
+    rounds();
     statements();
     definitions();
     expressions();
@@ -116,6 +118,15 @@ final class Checks {
     on(ResolvedIdentifier.class, one -> leaf(() -> Tables.catalog(one.catalog())));
     on(ResolvedNamespace.class, one -> leaf(() -> Tables.catalog(one.catalog())));
     on(ResolvedProcedure.class, one -> leaf(() -> Calls.resolved(one)));
+  }
+
+  /** What Spark makes of the rows of a round: rows, and its own way of reading them. */
+  private void rounds() {
+    on(LogicalRDD.class, one -> false);
+    on(DeserializeToObject.class, one -> {
+      walk.push(one.child());
+      return false;
+    });
   }
 
   private void statements() {

@@ -25,6 +25,9 @@ final class Lists {
 
   static final Set<String> RESOLVED = new HashSet<>();
 
+  /** Classes that only the rounds of a recursive query may hold. */
+  static final Set<String> LOOPS = classes("loops.txt");
+
   static final Set<String> EXPRESSIONS = classes("expressions.txt");
   static final Names VALUES = new Names(classes("values.txt"));
   static final Set<String> FUNCTIONS = Set.copyOf(lines("functions.txt"));

@@ -78,11 +78,16 @@ final class Walk {
 
   private void plan(LogicalPlan plan) {
     String name = plan.getClass().getName();
-    if (!stage.allows(name)) {
+    if (!stage.allows(name) && !isOfLoop(name)) {
       log(name);
       throw Refused.because(Lists.WORDS.getOrDefault(name, UNKNOWN));
     }
     if (checks.plan(plan)) elements(plan);
+  }
+
+  /** Whether it belongs to a round of a recursive query. No parsed statement holds such a class. */
+  private boolean isOfLoop(String name) {
+    return stage != Stage.PARSED && Lists.LOOPS.contains(name) && Loops.isRunning();
   }
 
   private void expression(Expression expression) {
