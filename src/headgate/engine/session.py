@@ -24,6 +24,9 @@ CANARY = "SET"
 ORIGINS = "headgate.origins"
 """The setting by which a session has the guard write, into the metadata of a query's columns, what they are made of."""
 
+CONVERTED = "headgate.type"
+"""The key under which the guard keeps the SQL type of a column that it converted to text: an interval, VARIANT."""
+
 
 @dataclass(frozen=True)
 class Stage:
@@ -113,24 +116,28 @@ class SqlSession:
 
     def schema(self, sql: str, args: Arguments | None = None) -> "pa.Schema":
         """The columns that a query would give. Nothing is executed."""
-        from pyspark.sql.connect.types import proto_schema_to_pyspark_data_type
-        from pyspark.sql.pandas.types import to_arrow_schema
-
-        with self._told():
-            found = self._session.analyse(sql, args)
-        struct: Any = proto_schema_to_pyspark_data_type(found.schema)
-        return to_arrow_schema(struct)
+        return self._analyse(sql, args)[0]
 
     def analysed(self, sql: str, args: Arguments | None = None) -> Analysed:
         """The columns that a query would give, and what they are made of. Nothing is executed."""
+        self.configure({ORIGINS: "true"})
+        schema, metadata = self._analyse(sql, args)
+        return Analysed(schema, tuple(map(_origins, metadata)))
+
+    def _analyse(self, sql: str, args: Arguments | None) -> "tuple[pa.Schema, list[dict[str, Any]]]":
+        """The columns, and the metadata of each. A column that results hold as text alone is an interval here."""
+        import pyarrow as pa
         from pyspark.sql.connect.types import proto_schema_to_pyspark_data_type
         from pyspark.sql.pandas.types import to_arrow_schema
 
         with self._told():
-            self._session.configure({ORIGINS: "true"})
             found = self._session.analyse(sql, args)
         struct: Any = proto_schema_to_pyspark_data_type(found.schema)
-        return Analysed(to_arrow_schema(struct), tuple(_origins(one.metadata) for one in struct.fields))
+        schema, metadata = to_arrow_schema(struct), [one.metadata or {} for one in struct.fields]
+        for number, one in enumerate(metadata):
+            if CONVERTED in one:
+                schema = schema.set(number, schema.field(number).with_type(pa.month_day_nano_interval()))
+        return schema, metadata
 
     def interrupt(self) -> None:
         """Stop the statement, in Spark and not only here. To be called from another thread."""

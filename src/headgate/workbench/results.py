@@ -5,6 +5,8 @@ import io
 import json
 import math
 from collections.abc import Iterable, Iterator
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
@@ -32,8 +34,9 @@ def rows(table: Any) -> list[list[Any]]:
 def plain(array: Any) -> list[Any]:
     """The values of an Arrow array as JSON can hold them.
 
-    Numbers are numbers, but for those that JSON has not; decimals, times and intervals are texts, so that no digit is
-    lost; bytes are base64; a struct is an object, a map a list of pairs.
+    Numbers are numbers, but for those that JSON has not; decimals and times are texts, so that no digit is lost; bytes
+    are base64; a struct is an object, a map a list of pairs. The guard's ResultsRule has made texts of intervals and
+    VARIANT.
     """
     import pyarrow as pa
 
@@ -42,8 +45,13 @@ def plain(array: Any) -> list[Any]:
         return [None] * len(array)
     if types.is_floating(kind):
         return [_number(value) for value in array.to_pylist()]
-    if types.is_boolean(kind) or types.is_integer(kind) or types.is_string(kind) or types.is_large_string(kind):
+    if types.is_boolean(kind) or types.is_integer(kind):
         return list(array.to_pylist())
+    if types.is_string(kind) or types.is_large_string(kind):
+        return _strings(array)
+    if types.is_decimal(kind):
+        # Arrow's own text of small numbers has an exponent: 0E-18.
+        return [f"{Decimal(one):f}" if one and "E" in one else one for one in array.cast(pa.string()).to_pylist()]
     if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
         return [None if one is None else base64.b64encode(one).decode() for one in array.to_pylist()]
     if types.is_nested(kind):
@@ -57,17 +65,65 @@ def _number(value: float | None) -> float | str | None:
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
+def _strings(array: Any) -> list[str | None]:
+    """Texts; where Spark has bytes that are not UTF-8, such as CAST(X'ff' AS STRING) gives, as Spark shows them."""
+    try:
+        return list(array.to_pylist())
+    except UnicodeDecodeError:
+        as_bytes = array.cast("binary").to_pylist()
+        return [None if one is None else one.decode("utf-8", "replace") for one in as_bytes]
+
+
 def _texts(array: Any) -> list[Any]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    kind = array.type
+    if pa.types.is_date32(kind) and _is_far(days := array.cast(pa.int32()), 1):
+        return [None if one is None else _date(one) for one in days.to_pylist()]
+    if (
+        pa.types.is_timestamp(kind)
+        and kind.unit == "us"
+        and _is_far(micros := array.cast(pa.int64()), _MICROS_OF_A_DAY)
+    ):
+        end = "Z" if kind.tz else ""
+        return [None if one is None else _time(one) + end for one in micros.to_pylist()]
     try:
         found = pc.cast(array, pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return [None if one is None else str(one) for one in array.to_pylist()]
-    if pa.types.is_timestamp(array.type):
+    if pa.types.is_timestamp(kind):
         found = pc.replace_substring(found, " ", "T", max_replacements=1)
+        found = pc.replace_substring_regex(found, r"([+-]\d\d)(\d\d)$", r"\1:\2")
     return list(found.to_pylist())
+
+
+_DAYS_OF_400_YEARS = 146_097
+_MICROS_OF_A_DAY = 86_400_000_000
+_FIRST, _YEAR_2000, _LAST = ((one - date(1970, 1, 1)).days for one in (date.min, date(2000, 1, 1), date.max))
+
+
+def _is_far(array: Any, day: int) -> bool:
+    """Whether one of these times, counted from 1970 with so many units a day, is in no year from 1 to 9999."""
+    import pyarrow.compute as pc
+
+    found = pc.min_max(array).as_py()
+    return found["min"] is not None and not (_FIRST * day <= found["min"] and found["max"] < _LAST * day)
+
+
+def _date(days: int) -> str:
+    """The date so many days after 1970, in whatever year: neither Python nor Arrow has all of Spark's."""
+    cycles, rest = divmod(days - _YEAR_2000, _DAYS_OF_400_YEARS)
+    found = date(2000, 1, 1) + timedelta(days=rest)
+    year = found.year + 400 * cycles
+    sign = "-" if year < 0 else "+" if year > 9999 else ""
+    return f"{sign}{abs(year):04}-{found:%m-%d}"
+
+
+def _time(micros: int) -> str:
+    """The time so many microseconds after 1970."""
+    days, rest = divmod(micros, _MICROS_OF_A_DAY)
+    return f"{_date(days)}T{datetime(1, 1, 1, tzinfo=UTC) + timedelta(microseconds=rest):%H:%M:%S.%f}"
 
 
 def _nested(array: Any) -> list[Any]:
@@ -125,13 +181,38 @@ def parquet(pages: Iterable[bytes]) -> Iterator[bytes]:
 
     sink, writer = io.BytesIO(), None
     for page in pages:
-        table = open_page(page)
+        table = _writable(open_page(page))
         writer = writer or pq.ParquetWriter(_Sink(sink), table.schema)
         writer.write_table(table)
         yield _taken(sink)
     if writer is not None:
         writer.close()
         yield _taken(sink)
+
+
+def _writable(table: Any) -> Any:
+    """The page, with columns of a type that Parquet has not, such as a struct without fields, as JSON texts."""
+    import pyarrow as pa
+
+    for number, field in enumerate(table.schema):
+        if not _is_in_parquet(field):
+            values = [value for chunk in table.column(number).chunks for value in plain(chunk)]
+            texts = [None if one is None else json.dumps(one, ensure_ascii=False) for one in values]
+            table = table.set_column(number, field.name, pa.array(texts, pa.string()))
+    return table
+
+
+def _is_in_parquet(field: Any) -> bool:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if not pa.types.is_nested(field.type):
+        return True
+    try:
+        pq.ParquetWriter(io.BytesIO(), pa.schema([field])).close()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return False
+    return True
 
 
 class _Sink(io.RawIOBase):

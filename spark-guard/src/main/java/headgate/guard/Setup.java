@@ -56,6 +56,10 @@ final class Setup {
     return "true".equals(conf(OriginsRule.KEY, OFF));
   }
 
+  String timeZone() {
+    return state().conf().sessionLocalTimeZone();
+  }
+
   boolean isCatalog(String name) {
     return state().conf().contains(CATALOG_CONF + name);
   }
