@@ -144,19 +144,20 @@ final class Checks {
     });
     on(DescribeRelation.class, one ->
         inside(() -> {
-          if (one.isExtended()) throw new Refused("DESCRIBE EXTENDED", "use DESCRIBE TABLE");
           if (one.partitionSpec().nonEmpty()) throw new Refused("DESCRIBE ... PARTITION", "use DESCRIBE TABLE");
         }));
-    on(DescribeColumn.class, one ->
+    on(ShowCreateTable.class, one ->
         inside(() -> {
-          if (one.isExtended()) throw new Refused("DESCRIBE EXTENDED", "use DESCRIBE TABLE");
+          if (one.asSerde()) throw new Refused("AS SERDE", "use SHOW CREATE TABLE");
         }));
     on(ShowTableProperties.class, one ->
         inside(() -> {
-          if (one.propertyKey().isEmpty()) {
-            throw new Refused("SHOW TBLPROPERTIES without a key", "ask for one: SHOW TBLPROPERTIES layer.table (key)");
-          }
-          names.property(one.propertyKey().get());
+          if (one.propertyKey().nonEmpty()) names.property(one.propertyKey().get());
+        }));
+    on(RenameTable.class, one ->
+        inside(() -> {
+          if (one.isView()) throw new Refused("a view", "there are tables only");
+          names.table(one.newName());
         }));
     on(AppendData.class, one -> inside(() -> noOptions(one.writeOptions())));
     on(OverwriteByExpression.class, one -> inside(() -> noOptions(one.writeOptions())));

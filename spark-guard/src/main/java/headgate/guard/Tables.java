@@ -27,6 +27,8 @@ final class Tables {
   static void table(Table table) {
     if (table instanceof RowLevelOperationTable operation) {
       table(operation.table());
+    } else if (table instanceof ShownTable shown) {
+      table(shown.table());
     } else if (table instanceof SparkTable spark) {
       metadata(spark.table());
     } else {
