@@ -80,15 +80,16 @@ def _helps(command: Any, words: tuple[str, ...], parent: Any) -> Iterator[tuple[
 
 
 STATEMENTS = (
-    "Read: `SELECT` with all its clauses, `WITH`, `VALUES`, `TABLE`, and pipes (`|>`).",
+    "Read: `SELECT` with all its clauses, `WITH`, `WITH RECURSIVE`, `VALUES`, `TABLE`, and pipes (`|>`).",
     "Read as it was: `VERSION AS OF` a snapshot, a branch or a tag, and `TIMESTAMP AS OF` a time.",
     "Change rows: `INSERT INTO`, `INSERT OVERWRITE`, `UPDATE`, `DELETE`, `MERGE INTO`, `TRUNCATE TABLE`.",
     "Make and drop: `CREATE TABLE`, `CREATE OR REPLACE TABLE`, both also `AS SELECT`; `DROP TABLE` without `PURGE`;"
     " `CREATE NAMESPACE`, `DROP NAMESPACE` without `CASCADE`.",
     "Change tables: `ALTER TABLE` for columns, properties, partition fields, the order of writing, identifier fields,"
-    " branches and tags; `COMMENT ON TABLE`.",
-    "Look: `SHOW NAMESPACES`, `SHOW TABLES`, `SHOW COLUMNS`, `SHOW TBLPROPERTIES` of one key, `DESCRIBE TABLE`,"
-    " `DESCRIBE QUERY`, `DESCRIBE FUNCTION`, `EXPLAIN`.",
+    " branches and tags; `RENAME TO`; `COMMENT ON TABLE`.",
+    "Look: `SHOW NAMESPACES`, `SHOW TABLES`, `SHOW COLUMNS`, `SHOW CREATE TABLE`, `SHOW TBLPROPERTIES`,"
+    " `DESCRIBE TABLE`, also `EXTENDED`, `DESCRIBE QUERY`, `DESCRIBE FUNCTION`, `EXPLAIN`.",
+    "Set, before one of these in the same text: `SET TIME ZONE 'Europe/Madrid';` and `USE layer;`.",
     "Go back: `CALL` with a procedure of those below.",
 )
 
@@ -106,7 +107,7 @@ def sql_page() -> str:
         "What a statement may hold. Whatever is not here is refused, with a sentence that says what to use instead.",
         "What a statement may read and change is another matter: see [permissions](permissions.md).\n",
         "The language is Spark's. Tables are named `layer.table` or `lake.layer.table`, with letters, digits and",
-        "underscores. There are tables only: no views, no variables, no settings, no functions of your own.\n",
+        "underscores. There are tables only: no views, no variables, no other settings, no functions of your own.\n",
         "## Statements\n",
         *(f"* {one}" for one in STATEMENTS),
         "\n## Operators\n",

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from pyspark.sql.connect.session import SparkSession
 
+from headgate.engine import conf
 from headgate.engine import jars as engine_jars
 from headgate.engine.jars import Jars
 from tests.guard import server
@@ -28,6 +29,7 @@ def guarded(jars: Jars, tmp_path_factory: pytest.TempPathFactory) -> Iterator[se
 def spark(guarded: server.Server) -> Iterator[Any]:
     """A session on the guarded server."""
     session = SparkSession.builder.remote(guarded.url).create()
+    session.conf.set(conf.USER, "bea@example.com")
     yield session
     session.stop()
 

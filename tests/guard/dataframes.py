@@ -87,7 +87,6 @@ def refused() -> dict[str, Act]:
         ),
         "filter": lambda spark, at: spark.range(1).filter("reflect('java.lang.System', 'getenv') = id").collect(),
         "input_file_name": lambda spark, at: spark.table("raw.t").select(sf.input_file_name()).collect(),
-        "current_user": lambda spark, at: spark.range(1).select(sf.current_user()).collect(),
         "metadata column": lambda spark, at: spark.table("raw.t").select(spark.table("raw.t").metadataColumn("_file")).collect(),
         "column by name": lambda spark, at: spark.table("raw.t").select("_file").collect(),
         "temporary view": lambda spark, at: spark.range(1).createTempView("v"),

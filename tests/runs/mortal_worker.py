@@ -29,9 +29,9 @@ class Elsewhere:
     def state(self) -> dict[str, Any]:
         return {"up": True}
 
-    def open(self, token: str, *, time_zone: str = "UTC") -> SqlSession:
+    def open(self, token: str, *, user: str = "", time_zone: str = "UTC") -> SqlSession:
         session = SqlSession(self._connection, 1000)
-        session.configure({conf.AUTHORIZATION: f"Bearer {token}", conf.TIME_ZONE: time_zone})
+        session.configure(conf.acting(token, time_zone, user))
         return session
 
     def close(self) -> None:

@@ -67,7 +67,7 @@ class StandIn:
     def close(self) -> None:
         self.closed += 1
 
-    def open(self, token: str) -> "Session":
+    def open(self, token: str, **_: Any) -> "Session":
         assert token.startswith("hgw_")
         with self.lock:
             self.open_now += 1

@@ -9,6 +9,9 @@ AUTHORIZATION = f"spark.sql.catalog.{CATALOG}.header.Authorization"
 """Set by each session, with its own token; never for the whole server."""
 
 TIME_ZONE = "spark.sql.session.timeZone"
+LAYER = f"spark.sql.catalog.{CATALOG}.default-namespace"
+USER = "headgate.user"
+"""Whom `current_user()` names, as the guard reads it. No SQL can set this, nor the others."""
 GATEWAY = "org.apache.spark.api.python.PythonGatewayServer"
 CONNECT = "headgate.guard.ConnectServer"
 
@@ -68,9 +71,12 @@ def common() -> Conf:
     }
 
 
-def acting(token: str, time_zone: str) -> Conf:
-    """What a session has of its own: for whom it acts, and in which zone."""
-    return {AUTHORIZATION: f"Bearer {token}", TIME_ZONE: time_zone}
+def acting(token: str, time_zone: str, user: str = "", layer: str | None = None) -> Conf:
+    """What a session has of its own: for whom it acts, in which zone, and where tables are that name no layer."""
+    found = {AUTHORIZATION: f"Bearer {token}", TIME_ZONE: time_zone}
+    if user:
+        found[USER] = user
+    return {**found, LAYER: layer} if layer else found
 
 
 def for_members(catalog_url: str) -> Conf:

@@ -71,8 +71,8 @@ class MemberSpark:
             "error": self._error,
         }
 
-    def open(self, token: str, *, time_zone: str = "UTC") -> "SqlSession":
-        """A session that acts with this token, and with no other right."""
+    def open(self, token: str, *, user: str = "", time_zone: str = "UTC", layer: str | None = None) -> "SqlSession":
+        """A session that acts with this token, and with no other right; `current_user()` names the user."""
         with self._lock:
             connection = self._connection
             if connection is None or not self._up():
@@ -82,7 +82,7 @@ class MemberSpark:
         stuck = server.kill if server else lambda: None
         session = SqlSession(connection, self._settings.sql.max_rows + 1, self._closed, stuck)
         try:
-            session.configure(conf.acting(token, time_zone))
+            session.configure(conf.acting(token, time_zone, user, layer))
             if server is None:
                 # A server elsewhere may have been started anew, by whoever runs it, without its guard.
                 see_that_it_refuses(session)

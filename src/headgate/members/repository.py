@@ -60,6 +60,12 @@ def _value(name: str, after: Cursor) -> Any:
         raise BadCursor("not a cursor; leave it out to start from the first page") from None
 
 
+def address(connection: Connection, member: str) -> str:
+    """The mail address of a member, by which SQL names them; the name of one who has none."""
+    row = connection.execute(select(_members.email, _members.name).where(_members.id == member)).one()
+    return str(row.email or row.name)
+
+
 def one(connection: Connection, member: str) -> Any:
     """A member, or None."""
     where = (_members.id == member, _members.removed_at.is_(None))

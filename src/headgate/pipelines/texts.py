@@ -6,8 +6,10 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from headgate.errors import Invalid
 from headgate.kit.ids import PREFIXES, kind_of
 from headgate.kit.names import RESERVED_SQL_NAMES, SQL_NAME
+from headgate.workbench.script import split
 
 MAX_SQL = 100_000
 _DURATION = re.compile(r"(\d{1,5}) (second|minute|hour|day|week)s?")
@@ -117,7 +119,26 @@ ItemRef = Annotated[str, Field(max_length=260, examples=["raw.landing"]), AfterV
 ColumnName = Annotated[str, Field(min_length=1, max_length=255, examples=["order_id"]), AfterValidator(_column)]
 Columns = Annotated[tuple[ColumnName, ...], Field(max_length=100)]
 Transform = Annotated[str, Field(max_length=300, examples=["day(ordered_at)"]), AfterValidator(_is_transform)]
-SqlBody = Annotated[str, Field(min_length=1, max_length=MAX_SQL, examples=["SELECT * FROM raw.orders"])]
+
+
+def _without_settings(sql: str) -> str:
+    try:
+        has_settings = split(sql).has_settings
+    except Invalid:
+        has_settings = True
+    if has_settings:
+        raise ValueError(
+            "SET TIME ZONE and USE are for ad hoc statements; a pipeline has `time_zone` in its definition and names "
+            "tables as layer.table"
+        )
+    return sql
+
+
+SqlBody = Annotated[
+    str,
+    Field(min_length=1, max_length=MAX_SQL, examples=["SELECT * FROM raw.orders"]),
+    AfterValidator(_without_settings),
+]
 Parameters = Annotated[
     dict[
         Annotated[str, Field(min_length=1, max_length=100)],

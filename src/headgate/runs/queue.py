@@ -22,6 +22,7 @@ from headgate.governance.facts import Facts
 from headgate.governance.questions import is_ready
 from headgate.kit.leases import is_over
 from headgate.lakehouse.models import lake_item_table, table_ref_table
+from headgate.members.repository import address
 from headgate.pipelines import definitions
 from headgate.pipelines.planning import Items, NoPlan, item_of, plan
 from headgate.pipelines.steps import AnyStep, RunNotebook, to_json
@@ -61,6 +62,8 @@ class Claimed:
     states: dict[str, dict[str, Any]] = field(default_factory=dict)
     memories: dict[int, dict[str, Any]] = field(default_factory=dict)
     """By the numbers of its steps: what each told while it ran, when the run was begun before."""
+    user: str = ""
+    """The mail address of the member as whom it runs."""
     places: list[str] = field(default_factory=list)
     """The connections and the destination that it uses."""
 
@@ -182,6 +185,7 @@ def _take(connection: Connection, known: Facts, settings: Settings, worker: str,
         reading,
         _states(connection, pipeline, steps),
         memories(connection, row["id"]) if row["fence"] else {},
+        address(connection, acts_for),
         places,
     )
 

@@ -141,6 +141,7 @@ def _job(call: Call, claimed: queue.Claimed) -> RunJobOut | None:
         fence=claimed.fence,
         token=claimed.token,
         reading_token=claimed.reading_token,
+        user=claimed.user,
         steps=to_json(claimed.steps),
         done=claimed.done,
         moment=claimed.moment,

@@ -36,6 +36,7 @@ class RunJobOut(BaseModel):
     pipeline: str
     fence: int
     token: str = Field(description="For the catalog; it is stored nowhere")
+    user: str = Field(description="Whom `current_user()` names: the mail address of the member as whom it runs")
     reading_token: str = Field(description="For a notebook, which only reads; empty if there is none")
     steps: list[dict[str, Any]]
     done: int = Field(description="How many of the steps are finished")

@@ -22,6 +22,7 @@ from headgate.config import Settings
 from headgate.errors import Conflict
 from headgate.kit.leases import is_over
 from headgate.members.models import member_table
+from headgate.members.repository import address
 from headgate.tokens.models import token_table
 from headgate.workbench import saving
 from headgate.workbench.models import statement_read_table, statement_table, worker_table
@@ -61,6 +62,8 @@ class Claimed:
     purpose: str
     sql: str
     token: str
+    user: str
+    """Whom it runs as: the member's mail address."""
     max_rows: int
     more: tuple[str, ...] = ()
     """Of a probe: what else it analyses."""
@@ -168,7 +171,8 @@ def _take(connection: Connection, now: datetime, settings: Settings, worker: str
         "tells": bool(save.get("tells")),
         "windowed": save.get("windowed", False),
     }
-    return Claimed(row["id"], fence, row["purpose"], row["sql"], secret, row["max_rows"], **told)
+    user = address(connection, row["member_id"])
+    return Claimed(row["id"], fence, row["purpose"], row["sql"], secret, user, row["max_rows"], **told)
 
 
 def beat(connection: Connection, now: datetime, worker: str, beats: Sequence[Beat]) -> Orders:

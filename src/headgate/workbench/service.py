@@ -24,6 +24,7 @@ from headgate.workbench.schemas import (
     StatementOut,
     WriteOut,
 )
+from headgate.workbench.script import split
 
 SUBMITTED, CANCELLED, FORGOTTEN = "statement.submitted", "statement.cancelled", "statement.deleted"
 KIND = "statement"
@@ -31,7 +32,11 @@ EXPIRED = "The rows of this statement were deleted, as `sql.results_hours` says;
 
 
 def submit(call: Call, sql: str, max_rows: int | None, *, save: dict[str, Any] | None = None) -> str:
-    """Have SQL run as the caller, by the rights that they have then; its id. With `save`, only analyse it."""
+    """Have SQL run as the caller, by the rights that they have then; its id. With `save`, only analyse it.
+
+    Invalid if what it sets cannot be set.
+    """
+    split(sql)
     limit = call.settings.sql.concurrent
     waiting = repository.active(call.connection, call.caller.member)
     if waiting >= limit:

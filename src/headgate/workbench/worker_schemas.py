@@ -39,6 +39,7 @@ class Job(BaseModel):
     purpose: str = Field(examples=["statement"], description="`statement`, or `probe`: analyse only")
     sql: str
     token: str = Field(description="For the catalog; it is stored nowhere")
+    user: str = Field(description="Whom `current_user()` names: the member's mail address, or name if there is none")
     max_rows: int
     more: list[str] = Field(default_factory=list, description="Of a probe: what else it analyses")
     tells: bool = Field(default=False, description="Of a probe: whether it tells what its SQL would give")

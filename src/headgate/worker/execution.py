@@ -79,9 +79,9 @@ class Execution:
         self.context.remembers = self._remember
 
     def _open(self) -> Session:
-        """A session on the guarded Spark, with the run's token and time zone."""
+        """A session on the guarded Spark, with the run's member, token and time zone."""
         self._spark.ensure()
-        session: Session = self._spark.open(self.job.token, time_zone=self.job.time_zone)
+        session: Session = self._spark.open(self.job.token, user=self.job.user, time_zone=self.job.time_zone)
         return session
 
     def _remember(self, number: int, memory: dict[str, Any]) -> None:

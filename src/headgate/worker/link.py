@@ -52,6 +52,7 @@ class Job:
     more: tuple[str, ...] = ()
     tells: bool = False
     windowed: bool = False
+    user: str = ""
 
 
 class Link:

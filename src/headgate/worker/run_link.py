@@ -90,6 +90,7 @@ def _job(told: dict[str, Any]) -> RunJob:
         fence=told["fence"],
         token=told["token"],
         reading_token=told["reading_token"],
+        user=told["user"],
         steps=from_json(told["steps"]),
         done=told["done"],
         moment=datetime.fromisoformat(told["moment"]),

@@ -13,6 +13,7 @@ from headgate.errors import DiskFull
 from headgate.kit.log import get_logger
 from headgate.pipelines.sql import iceberg, types
 from headgate.workbench.results import columns
+from headgate.workbench.script import split
 from headgate.worker.link import Dropped, Job, Link, ServerFull
 from headgate.worker.paging import Limits, Pager, TooWide
 
@@ -41,8 +42,8 @@ class Spark(Protocol):
     def ensure(self) -> None:
         """Start it if it is not up."""
 
-    def open(self, token: str) -> Any:
-        """A session with this token."""
+    def open(self, token: str, *, user: str, time_zone: str, layer: str | None) -> Any:
+        """A session with this token, that names tables without a layer in this one."""
 
     def state(self) -> dict[str, Any]:
         """How it is."""
@@ -62,6 +63,7 @@ class Running:
         self._stopped_at: float | None = None
         self._returning = self._told = False
         self._until = time.monotonic() + job.seconds
+        self._script = split(job.sql)
 
     # What other threads ask for
 
@@ -135,7 +137,8 @@ class Running:
             self._finish("lost", error_code=ENGINE_DOWN, error=LOST_ENGINE)
 
     def _on_spark(self) -> None:
-        session = self._spark.open(self.job.token)
+        script = self._script
+        session = self._spark.open(self.job.token, user=self.job.user, time_zone=script.time_zone, layer=script.layer)
         with self._lock:
             self._session = session
             is_stopped = self._stopped_at is not None
@@ -148,7 +151,7 @@ class Running:
 
     def _probe(self, session: Any) -> None:
         """Analyse all, so that the catalog sees what is read. What the first gives, the rest may read."""
-        first, args = self.job.sql, RUN_ARGUMENTS | (WINDOW_ARGUMENTS if self.job.windowed else {})
+        first, args = self._script.sql, RUN_ARGUMENTS | (WINDOW_ARGUMENTS if self.job.windowed else {})
         if self.job.tells:
             self._link.analysed(self.job, **told(session.analysed(first, args=args), self.job.page_bytes))
         else:
@@ -161,7 +164,7 @@ class Running:
         job = self.job
         left = max(self._until - time.monotonic(), 0.001)
         # One row more than is kept, so that it is seen whether there are more.
-        answer = session.run(job.sql, self._note, seconds=left, max_rows=job.max_rows + 1)
+        answer = session.run(self._script.sql, self._note, seconds=left, max_rows=job.max_rows + 1)
         pager = Pager(answer.schema, Limits(job.max_rows, job.max_bytes, job.page_bytes))
         first: bytes | None = None
         try:

@@ -56,6 +56,8 @@ class RunJob:
     memories: dict[int, dict[str, Any]] = field(default_factory=dict)
     """By the numbers of the steps: what each told while it ran, when the run was begun before."""
     pipeline: str = ""
+    user: str = ""
+    """Whom `current_user()` names."""
     reading_token: str = field(default="", repr=False)
     """A second token, for a notebook: it reads the inputs that the notebook declared, and nothing else."""
 

@@ -13,6 +13,7 @@ public final class GuardExtensions extends AbstractFunction1<SparkSessionExtensi
     extensions.injectHintResolutionRule(session -> new EarlyRule(new Setup(session)));
     extensions.injectPostHocResolutionRule(session -> new PathsRule());
     extensions.injectPostHocResolutionRule(session -> new TablesRule());
+    extensions.injectPostHocResolutionRule(session -> new UserRule(new Setup(session)));
     extensions.injectPostHocResolutionRule(session -> new ResultsRule(new Setup(session)));
     extensions.injectPostHocResolutionRule(session -> new OriginsRule(new Setup(session)));
     extensions.injectCheckRule(session -> new CheckRule(new Setup(session)));

@@ -56,6 +56,11 @@ final class Setup {
     return "true".equals(conf(OriginsRule.KEY, OFF));
   }
 
+  /** The member for whom the session acts, by mail address; empty if it was not told. */
+  String user() {
+    return conf(UserRule.KEY, "");
+  }
+
   String timeZone() {
     return state().conf().sessionLocalTimeZone();
   }
