@@ -178,7 +178,8 @@ NOT_FOUND = (
 )
 ICEBERG = "org.apache.iceberg.exceptions."
 IN_RAW = "There is no table raw.void that you may see; SHOW TABLES IN raw lists those of the layer"
-NOWHERE = f"Name tables as layer.table: x is in no layer. {LOOK}"
+HOW = "name tables as layer.table, or write USE layer; before the statement"
+NOWHERE = f"There is no table x in a layer that the statement uses: {HOW}. {LOOK}"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 
 import pytest
+from sqlalchemy import update
 
+from headgate.members.models import member_table
 from tests.workbench.conftest import Bench
 from tests.workbench.support import STATEMENTS
 
@@ -46,7 +48,8 @@ def test_a_round_reads_no_more_than_its_member_may(staff: Bench) -> None:
         missing = staff.run("Bea", TREE.format(table=table, other=other).replace("private", "missing"))["error"]
         assert hidden["code"] == missing["code"] == "TABLE_OR_VIEW_NOT_FOUND"
         assert hidden["message"] == missing["message"].replace("missing", "private")
-    refused = staff.run("Bea", TREE.format(table=STAFF, other=f"{STAFF}.files"))
+    files = f"SELECT f.file_path FROM t JOIN {STAFF}.files f WHERE t.n = 'a'"
+    refused = staff.run("Bea", f"WITH RECURSIVE t(n) AS (SELECT 'a' UNION ALL {files}) SELECT * FROM t")
     assert refused["error"]["code"] == "REFUSED"
 
 
@@ -62,7 +65,9 @@ def test_rounds_and_rows_are_limited(staff: Bench) -> None:
 def test_current_user_is_the_member_by_mail_and_nothing_sets_it(staff: Bench) -> None:
     mails = {}
     for member in ("Bea", "Tess"):
-        (mail,) = staff.millrace.rows(f"SELECT email FROM members WHERE name = '{member}'")[0]
+        mail = f"{member.lower()}@millrace.example"
+        change = update(member_table).where(member_table.c.name == member).values(email=mail)
+        staff.millrace.database.write(lambda connection, change=change: connection.execute(change))
         names = "current_user(), session_user(), user(), current_user, session_user, user"
         assert staff.rows(member, f"SELECT {names}") == [[mail] * 6]
         mails[member] = mail
@@ -97,14 +102,14 @@ def test_a_layer_is_used_for_names_without_one(staff: Bench) -> None:
         staff.run(member, f"USE {layer}; SELECT * FROM staff")["error"]
         for member, layer in (("Ben", "service"), ("Ben", "nowhere"))
     )
-    assert hidden["code"] == missing["code"] == "TABLE_OR_VIEW_NOT_FOUND"
-    assert hidden["message"] == missing["message"].replace("nowhere", "service")
+    assert hidden == missing
+    assert "There is no table staff in a layer that the statement uses" in hidden["message"]
     refused = staff.run("Bea", "USE service")["error"]
     assert (refused["code"], "and then one statement" in refused["message"]) == ("REFUSED", True)
     staff.rows("Tess", "USE raw; CREATE TABLE used AS SELECT 1 AS id")
     assert staff.rows("Tess", "SELECT id FROM raw.used") == [[1]]
-    wrong = staff.run("Bea", "USE service;\nSELECT nothing FROM staff")["error"]
-    assert "line 2, pos 7" in wrong["message"] or "nothing" in wrong["message"]
+    wrong = staff.run("Bea", "USE service;\nSELECT * FRO staff")["error"]
+    assert "(line 2, pos " in wrong["message"]
 
 
 def test_a_saved_query_keeps_its_layer(staff: Bench) -> None:
@@ -121,10 +126,9 @@ ABOUT = ("SHOW CREATE TABLE {0}", "DESCRIBE EXTENDED {0}", "DESCRIBE TABLE EXTEN
 
 
 def test_definitions_are_shown_without_places(staff: Bench) -> None:
-    root = staff.millrace.rows(f"SELECT location FROM lake_items WHERE id = '{staff.millrace.id('table', STAFF)}'")
     for statement in ABOUT:
         told = str(staff.rows("Bea", statement.format(STAFF)))
-        for inside in ("location", "file:", "metadata", "snapshot-id", "/", str(root[0][0])):
+        for inside in ("location", "file:", "metadata", "snapshot-id", "/"):
             assert inside not in told.lower(), (statement, inside)
         hidden, missing = (staff.run("Ben", statement.format(one))["error"] for one in (STAFF, "service.stuff"))
         assert hidden["code"] == missing["code"] == "TABLE_OR_VIEW_NOT_FOUND"
@@ -155,4 +159,4 @@ def test_a_table_is_renamed_by_who_may_and_stays_the_same(staff: Bench) -> None:
         assert staff.millrace.id("table", name) == table
         assert staff.rows("Tess", f"SELECT id FROM {name}") == [[1]]
     taken = staff.run("Tess", f"ALTER TABLE service.people RENAME TO {STAFF}")["error"]
-    assert taken["code"] == "ALREADY_EXISTS"
+    assert taken["code"] == "TABLE_OR_VIEW_ALREADY_EXISTS"

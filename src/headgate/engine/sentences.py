@@ -28,7 +28,8 @@ def of_missing(code: str, text: str) -> tuple[str, str]:
     parts = _parts(text)
     name = ".".join(parts)
     if code == NO_TABLE and len(parts) == 1:
-        return NO_LAYER_NAMED, f"Name tables as layer.table: {name} is in no layer. {_LOOK}"
+        how = "name tables as layer.table, or write USE layer; before the statement"
+        return NO_LAYER_NAMED, f"There is no table {name} in a layer that the statement uses: {how}. {_LOOK}"
     if code == NO_TABLE:
         inside = f"SHOW TABLES IN {parts[0]} lists those of the layer" if parts else _LOOK
         return NO_TABLE, f"There is no table {name} that you may see; {inside}"
