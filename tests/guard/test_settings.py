@@ -1,4 +1,4 @@
-"""Over the protocol a session sets its own token, zone and origins, before its first statement, and nothing else."""
+"""Over the protocol a session sets its own token, member, zone, layer and origins, before its first statement, and nothing else."""
 
 import uuid
 from collections.abc import Iterator
@@ -69,9 +69,11 @@ def refusal(session: Session, values: dict[str, str]) -> str:
 
 def test_the_settings_of_the_worker_pass(connection: Connection) -> None:
     session = Session(connection)
-    session.configure(conf.acting("hgw_A-b_9.~+/=", "America/Argentina/Buenos_Aires"))
+    session.configure(conf.acting("hgw_A-b_9.~+/=", "America/Argentina/Buenos_Aires", "bea@example.com", "raw"))
     session.configure({"headgate.origins": "true"})
-    assert rows(session, "SELECT current_timezone() = 'America/Argentina/Buenos_Aires'")
+    for sql in ("current_timezone() = 'America/Argentina/Buenos_Aires'", "current_user() = 'bea@example.com'"):
+        assert rows(session, f"SELECT assert_true({sql})")
+    assert rows(session, "SELECT assert_true(current_schema() = 'raw')")
     session.release()
 
 
@@ -93,6 +95,10 @@ def test_no_other_key_is_set(connection: Connection, key: str) -> None:
         (conf.AUTHORIZATION, "Bearer "),
         (conf.TIME_ZONE, "UTC'; SELECT 1"),
         (conf.TIME_ZONE, "x" * 65),
+        (conf.LAYER, "raw.x"),
+        (conf.LAYER, ""),
+        (conf.USER, "a\nb"),
+        (conf.USER, "x" * 321),
         ("headgate.origins", "false"),
     ],
 )

@@ -6,13 +6,15 @@ import java.util.Map;
 import java.util.regex.Pattern;
 import org.apache.spark.SparkConf;
 
-/** What a session may have set for itself: for whom it acts, its time zone, and whether it asks for origins. */
+/** What a session may have set for itself: for whom it acts, its time zone and layer, and whether it asks for origins. */
 final class SessionSettings {
 
   private static final Map<String, Pattern> OWN =
       Map.of(
           Setup.CATALOG_CONF + NameChecks.CATALOG + ".header.Authorization", Pattern.compile("Bearer [A-Za-z0-9._~+/=-]{1,8192}"),
           "spark.sql.session.timeZone", Pattern.compile("[A-Za-z0-9_+:/-]{1,64}"),
+          Setup.CATALOG_CONF + NameChecks.CATALOG + ".default-namespace", Pattern.compile("[A-Za-z_][A-Za-z0-9_]{0,254}"),
+          UserRule.KEY, Pattern.compile("[^\\p{Cntrl}]{1,320}"),
           OriginsRule.KEY, Pattern.compile("true"));
 
   private static final int REMEMBERED = 100_000;
