@@ -56,7 +56,7 @@ SETTINGS = (
     "RESET", "RESET spark.sql.catalog.lake.header.Authorization", "USE raw", "USE lake.raw", "USE CATALOG lake", "USE spark_catalog",
     "SET CATALOG spark_catalog", "SHOW CATALOGS", "SHOW CURRENT NAMESPACE", "CONFIG spark.sql.catalog.lake.uri", "SHOW CONF",
     "SELECT current_setting('spark.sql.catalog.lake.uri')", "SELECT reflect('java.lang.System', 'getenv')", "SELECT java_method('java.lang.System', 'getProperties')",
-    "SELECT current_user()", "SELECT current_catalog()", "SELECT session_user()", "SELECT input_file_name()", "SELECT version()",
+    "SELECT current_catalog()", "SELECT input_file_name()", "SELECT version()",
 )  # fmt: skip
 """Settings, catalogs and the token: neither asked for nor set."""
 
@@ -95,8 +95,8 @@ DYNAMIC = (
 )
 
 ABOUT = (
-    "SHOW CREATE TABLE {mine}", "SHOW TBLPROPERTIES {mine}", "SHOW TBLPROPERTIES {mine} (location)", "SHOW TBLPROPERTIES {mine} ('write.data.path')",
-    "DESCRIBE EXTENDED {mine}", "DESCRIBE FORMATTED {mine}", "DESCRIBE TABLE EXTENDED {mine} AS JSON", "SHOW TABLE EXTENDED IN service LIKE '*'",
+    "SHOW CREATE TABLE {mine} AS SERDE", "SHOW TBLPROPERTIES {mine} (location)", "SHOW TBLPROPERTIES {mine} ('write.data.path')",
+    "DESCRIBE TABLE EXTENDED {mine} AS JSON", "SHOW TABLE EXTENDED IN service LIKE '*'",
     "DESCRIBE NAMESPACE EXTENDED service", "DESCRIBE DATABASE service", "SHOW PARTITIONS {mine}", "SHOW FUNCTIONS", "SHOW PROCEDURES IN lake.system", "SHOW VIEWS IN service",
     *(f"SELECT * FROM {{mine}}.{kind}" for kind in (
         "files", "data_files", "delete_files", "manifests", "entries", "all_files", "all_data_files", "all_manifests", "all_entries",
