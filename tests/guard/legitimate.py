@@ -120,6 +120,7 @@ METADATA = (
     "DESCRIBE TABLE EXTENDED raw.orders id",
     "SELECT current_user(), session_user(), user(), current_user, session_user",
     "SELECT * FROM VALUES (1, concat(now(), current_user())) AS t(n, x)",
+    "SELECT assert_true(nvl(nullif(current_user(), 'x'), user) = 'bea@example.com')",
     "SELECT count(*), user() FROM raw.orders WHERE customer IN (SELECT current_user()) GROUP BY ALL",
     "DESCRIBE TABLE raw.orders",
     "DESC raw.orders",

@@ -76,6 +76,11 @@ final class NameChecks {
     }
   }
 
+  /** That the session acts for a member whom SQL may name. */
+  void user() {
+    if (setup.user().isEmpty()) throw new Refused("current_user()", "this session acts for no member");
+  }
+
   /** A key of a table property that members may set. */
   void property(String key) {
     if (!Lists.PROPERTIES.has(key.toLowerCase(Locale.ROOT)) || !key.equals(key.toLowerCase(Locale.ROOT))) {

@@ -23,7 +23,7 @@ final class UserRule extends Rule<LogicalPlan> {
   @Override
   public LogicalPlan apply(LogicalPlan plan) {
     String user = setup.user();
-    // Without a member the expression stays, and the lists refuse it.
+    // Without a member the expression stays, and is refused.
     return user.isEmpty() ? plan : plan.transformAllExpressionsWithSubqueries(new Named(Literal$.MODULE$.apply(user)));
   }
 
