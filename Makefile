@@ -32,7 +32,7 @@ $(READY): requirements.lock pyproject.toml | $(BIN)/python
 venv: $(READY) ## Make .venv with all that is locked
 
 .PHONY: demo
-demo: jars ## Start a small company with its data, and questions to ask it
+demo: sandbox jars ## Start a small company with its data, and questions to ask it
 	$(BIN)/headgate demo
 
 .PHONY: test

@@ -1,10 +1,14 @@
 """The demo, run once as a newcomer runs it: it answers its own questions, and keeps to its folder."""
 
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.support.installation import Installation, gone, installed
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.spark
@@ -70,6 +74,58 @@ def test_a_demo_takes_no_folder_that_holds_something_else(tmp_path: Path) -> Non
     refused = Installation(tmp_path).headgate("demo", "--no-stay", "--folder", str(tmp_path / "precious"))
     assert refused.returncode == 1
     assert (tmp_path / "precious/file").exists()
+
+
+def test_a_demo_keeps_to_the_data_folder_of_the_environment(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("precious")
+    refused = Installation(tmp_path).headgate("demo", "--no-stay")
+    assert refused.returncode == 1
+    assert f"{tmp_path} holds something that is no demo" in refused.stderr
+    assert not (tmp_path / ".headgate").exists()
+
+
+def test_without_bubblewrap_nothing_is_shown_and_it_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "bin"
+    path.mkdir()
+    for name in ("java", "javac"):
+        if found := shutil.which(name):
+            (path / name).symlink_to(found)
+    refused = Installation(tmp_path).headgate("demo", "--no-stay", "--folder", str(tmp_path / "demo"), PATH=str(path))
+    assert refused.returncode == 1
+    assert "bubblewrap is not installed" in refused.stderr
+    assert "headgate doctor" in refused.stderr
+    assert "Making" not in refused.stdout
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_a_step_that_fails_ends_the_demo_with_its_words(tmp_path: Path) -> None:
+    one = Installation(tmp_path, HEADGATE_SPARK__JAVA_OPTIONS='["-XX:MaxHeapSize=x"]')
+    done = one.headgate("demo", "--folder", str(tmp_path / "demo"), seconds=600)
+    assert done.returncode == 1
+    assert "error: The demo stops, since one of its steps failed." in done.stderr
+    assert "`headgate sql" in done.stderr
+    assert "7. Bea was granted that table" not in done.stdout
+    assert [pid for pid in _processes(tmp_path / "demo") if not gone(pid)] == []
+
+
+def test_make_demo_installs_bubblewrap_before_it_is_used() -> None:
+    steps = subprocess.run(["make", "-n", "demo"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    order = [steps.index(part) for part in ("tools/need bwrap:bubblewrap", "headgate.engine.jars", "headgate demo")]
+    assert order == sorted(order)
+
+
+@pytest.mark.parametrize(("user", "status"), [("0", 0), ("1000", 1)])
+def test_what_is_missing_is_installed_by_root_and_named_for_others(tmp_path: Path, user: str, status: int) -> None:
+    for name, text in (("id", f"echo {user}"), ("apt-get", f'echo "$@" >> {tmp_path}/asked'), ("sh", "")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    need = [str(ROOT / "tools/need"), "bwrap:bubblewrap", "sh:dash"]
+    done = subprocess.run(need, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False)
+    assert done.returncode == status
+    asked = tmp_path / "asked"
+    assert (asked.read_text() if asked.exists() else None) == ("install -y -qq bubblewrap\n" if status == 0 else None)
+    assert status == 0 or "sudo apt-get install bubblewrap" in done.stderr
 
 
 def test_a_demo_that_runs_is_not_replaced(tmp_path: Path) -> None:

@@ -22,13 +22,21 @@ def up() -> None:
 @told
 def demo(
     folder: Annotated[
-        Path, typer.Option(help="Where the demo keeps its data; an earlier demo there is replaced.")
-    ] = Path(".headgate/demo"),
+        Path | None,
+        typer.Option(
+            help="Where the demo keeps its data; an earlier demo there is replaced. Default: HEADGATE_DATA_DIR if it "
+            "is set, else .headgate/demo."
+        ),
+    ] = None,
     stay: Annotated[bool, typer.Option(help="Keep the server running until Ctrl-C.")] = True,
 ) -> None:
     """Make a small company, start the server, and print tokens and questions to ask it."""
+    import os
+
+    from headgate.config import PREFIX
     from headgate.demo.run import run
 
+    folder = folder or Path(os.environ.get(f"{PREFIX}DATA_DIR") or ".headgate/demo")
     raise typer.Exit(run(folder, stay=stay))
 
 

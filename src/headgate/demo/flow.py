@@ -1,16 +1,14 @@
 """The demo's pipelines: files and an API land in raw, a query and a notebook refine them, a history follows."""
 
 import json
-import os
-import shlex
-import subprocess
-import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
+
+from headgate.demo.commands import Commands
+from headgate.demo.lake import HIDDEN
 
 FIRST = """id,name,region,email,since
 1,Mill Lane Bakery,north,orders@milllane.example,2024-03-01
@@ -114,29 +112,14 @@ def api() -> Iterator[str]:
 class Shown:
     """Commands, printed and run as a member; what they print comes as it is printed."""
 
-    def __init__(self, address: str, tokens: Mapping[str, str], folder: Path) -> None:
-        self._address, self._tokens, self.folder = address, tokens, folder
+    def __init__(self, commands: Commands) -> None:
+        self._commands, self.folder = commands, commands.folder
 
-    def run(self, member: str, command: str, *, quiet: bool = False) -> str:
-        """Run a command as a member; what it printed."""
+    def run(self, member: str, command: str, *, quiet: bool = False, refused: str | None = None) -> str:
+        """Run a command as a member; what it printed. StepFailed if it fails, or is not refused where it must be."""
         print(f"   $ headgate {command}" + ("" if member == "Tess" else f"      (as {member})"), flush=True)
-        environment = {**os.environ, "HEADGATE_SERVER_URL": self._address, "HEADGATE_TOKEN": self._tokens[member]}
-        process = subprocess.Popen(  # noqa: S603 - our own command
-            [sys.executable, "-m", "headgate.cli.main", *shlex.split(command)],
-            env=environment,
-            cwd=self.folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        said = []
-        assert process.stdout is not None  # noqa: S101 - it is a pipe
-        for line in process.stdout:
-            said.append(line)
-            if not quiet:
-                print(f"     {line.rstrip()}", flush=True)
-        process.wait()
-        return "".join(said)
+        tell = (lambda _: None) if quiet else (lambda line: print(f"     {line}", flush=True))
+        return self._commands.run(member, command, tell, refused=refused)
 
     def file(self, name: str, text: str) -> str:
         """A file beside the demo's data; its name."""
@@ -146,18 +129,17 @@ class Shown:
         return name
 
 
-def show(address: str, tokens: Mapping[str, str], folder: Path) -> None:
+def show(commands: Commands) -> None:
     """Make the pipelines and run them, with what they print; then ask two members the same."""
-    here = Shown(address, tokens, folder.absolute() / "pipelines")
-    here.folder.mkdir(parents=True, exist_ok=True)
+    here = Shown(commands)
     print(f"\nNow data that moves, in pipelines of Tess's own (their files are in {here.folder}).")
     with api() as place:
         _land(here, place)
     _refine(here)
     _second_file(here)
     print("\n14. Ana may see the layer trusted, Bea may not. The same query, by each:")
-    for member in ("Ana", "Bea"):
-        here.run(member, f'sql "{QUERY}"')
+    here.run("Ana", f'sql "{QUERY}"')
+    here.run("Bea", f'sql "{QUERY}"', refused=HIDDEN)
 
 
 def _land(here: Shown, place: str) -> None:

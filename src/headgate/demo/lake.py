@@ -2,11 +2,11 @@
 
 import os
 import random
-import subprocess
 import sys
 import textwrap
-from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
+
+from headgate.demo.commands import Commands, follow
 
 ORDERS = 2000
 REGIONS = ("north", "east", "south", "west")
@@ -21,7 +21,8 @@ lake = RestCatalog("lake", uri=URI, token=TOKEN)
 print(lake.load_table("service.revenue").scan().to_arrow().sort_by("region").to_pandas())
 """
 
-Answer = Callable[[str, str, str], list[str]]
+HIDDEN = "TABLE_OR_VIEW_NOT_FOUND"
+"""What a member is told about a table that is hidden, and about one that there is not."""
 
 
 def land(address: str, token: str) -> None:
@@ -43,24 +44,24 @@ def land(address: str, token: str) -> None:
     lake.create_table("raw.orders", schema=rows.schema).append(rows)
 
 
-def show(address: str, tokens: Mapping[str, str], answer: Answer) -> None:
+def show(commands: Commands) -> None:
     """Land the data and ask the same of two members, by Headgate's own SQL and by plain PyIceberg."""
     print("\nNow with data. The same rights hold for SQL on Spark, and for every engine that speaks Iceberg.")
     print(
         f"\n6. Tess, who manages the layer raw, lands {ORDERS:,} orders in raw.orders with plain PyIceberg …",
         flush=True,
     )
-    land(address, tokens["Tess"])
+    land(commands.address, commands.tokens["Tess"])
     print("   and makes service.revenue of them, on Spark (its first start takes some seconds):")
-    _ask(address, tokens, answer, "Tess", REVENUE)
+    _ask(commands, "Tess", REVENUE)
     print("\n7. Bea was granted that table. Ana was not: for her it does not exist. The same query, by each:")
-    for name in ("Bea", "Ana"):
-        _ask(address, tokens, answer, name, QUERY)
+    _ask(commands, "Bea", QUERY)
+    _ask(commands, "Ana", QUERY, refused=HIDDEN)
     print("\n8. The same, by each, from plain PyIceberg:")
     print(textwrap.indent(PLAIN.strip(), "   > "))
-    for name in ("Bea", "Ana"):
+    for name, refused in (("Bea", None), ("Ana", "NoSuchTableException")):
         print(f"   as {name}:", flush=True)
-        for line in _plain(address, tokens[name]):
+        for line in _plain(commands, name, refused):
             print(f"   {line}")
     print(
         "\nOn a folder, only the operating system guards files from other engines, so the demo sets "
@@ -68,22 +69,15 @@ def show(address: str, tokens: Mapping[str, str], answer: Answer) -> None:
     )
 
 
-def _ask(address: str, tokens: Mapping[str, str], answer: Answer, name: str, sql: str) -> None:
-    print(f'   $ HEADGATE_TOKEN={tokens[name]} \\\n     headgate sql "{sql}"', flush=True)
-    for line in answer(address, tokens[name], f'sql "{sql}"'):
-        print(f"   {line}", flush=True)
+def _ask(commands: Commands, name: str, sql: str, *, refused: str | None = None) -> None:
+    print(f'   $ HEADGATE_TOKEN={commands.tokens[name]} \\\n     headgate sql "{sql}"', flush=True)
+    commands.run(name, f'sql "{sql}"', lambda line: print(f"   {line}", flush=True), refused=refused)
 
 
-def _plain(address: str, token: str) -> list[str]:
+def _plain(commands: Commands, name: str, refused: str | None) -> list[str]:
     """What the printed lines answer, run as they are, in a process of their own."""
-    given = f"URI, TOKEN = {f'{address}/iceberg'!r}, {token!r}\n"
-    done = subprocess.run(  # noqa: S603 - our own text
-        [sys.executable, "-c", given + PLAIN],
-        env={"PATH": os.environ.get("PATH", "")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        return done.stderr.strip().splitlines()[-1:]
-    return done.stdout.rstrip().splitlines()
+    given = f"URI, TOKEN = {f'{commands.address}/iceberg'!r}, {commands.tokens[name]!r}\n"
+    environment = {"PATH": os.environ.get("PATH", "")}
+    arguments = [sys.executable, "-c", given + PLAIN]
+    said = follow("the lines above", arguments, environment, commands.folder, refused=refused).rstrip().splitlines()
+    return said[-1:] if refused else said

@@ -1,11 +1,9 @@
 """`headgate demo`: makes the company, starts the server, asks it five questions, and says how to ask more."""
 
 import os
-import shlex
 import shutil
 import signal
 import socket
-import subprocess
 import sys
 import time
 from importlib.resources import files
@@ -16,6 +14,7 @@ import httpx2 as httpx
 from headgate.access.worlds import read_world
 from headgate.config import PREFIX, Settings, load
 from headgate.demo import flow, lake
+from headgate.demo.commands import Commands, StepFailed
 from headgate.errors import Conflict
 from headgate.governance.loading import Names
 from headgate.governance.loading import load as load_world
@@ -26,6 +25,7 @@ from headgate.tokens.service import create
 
 WORLD = files("headgate.demo") / "company.yaml"
 MARKER = "demo"
+DOCTOR = "`headgate doctor` says what this machine lacks, and what to do"
 SHOWN = {
     "Olga": "owner",
     "Adam": "admin",
@@ -56,16 +56,35 @@ QUESTIONS = (
 def run(folder: Path, *, stay: bool) -> int:
     """Make the demo and serve it; without `stay`, until the questions are answered."""
     settings = _settings(folder)
+    _refuse_without_what_it_needs(settings)
     print("Making Millrace Foods: 8 members, 2 groups, 2 contexts, resources of every kind …", flush=True)
     tokens = _make(settings)
 
-    def when_started(address: str) -> None:
-        _wait(address)
-        _show(address, tokens, folder, stay=stay)
+    def when_started(address: str) -> int:
+        try:
+            _wait(address)
+            _show(address, tokens, folder, stay=stay)
+        except StepFailed as error:
+            sys.stdout.flush()
+            print(f"\nerror: The demo stops, since one of its steps failed.\n{error}", file=sys.stderr, flush=True)
+            print(f"The server's log is above; {DOCTOR}", file=sys.stderr, flush=True)
+            return 1
         if not stay:
             os.kill(os.getppid(), signal.SIGTERM)
+        return 0
 
     return main_or_exit(settings, when_started)
+
+
+def _refuse_without_what_it_needs(settings: Settings) -> None:
+    """Say what this machine lacks before anything is shown."""
+    from headgate.engine import doctor, sandbox  # noqa: PLC0415 - loads what speaks with Spark's machine
+
+    lacking = doctor.wrong(settings)
+    if settings.notebooks.mode == "sandbox" and (why := sandbox.missing(settings.spark.sandbox_uid)):
+        lacking.append(f"notebooks need a sandbox: {why}")
+    if lacking:
+        raise Conflict("This machine lacks what the demo needs. " + ". ".join(dict.fromkeys(lacking)) + f". {DOCTOR}")
 
 
 def _settings(folder: Path) -> Settings:
@@ -126,11 +145,12 @@ def _wait(address: str) -> None:
                 return
         except httpx.TransportError:
             time.sleep(0.05)
-    print("error: the server did not become ready within a minute", file=sys.stderr, flush=True)
-    os.kill(os.getppid(), signal.SIGTERM)
+    raise StepFailed("headgate up", "the server did not become ready within a minute")
 
 
 def _show(address: str, tokens: dict[str, str], folder: Path, *, stay: bool) -> None:
+    commands = Commands(address, tokens, folder.absolute() / "pipelines")
+    commands.folder.mkdir(parents=True, exist_ok=True)
     print(f"\nHeadgate serves Millrace Foods at {address}  (data in {folder})\n")
     print("A token for each role:")
     for name, role in SHOWN.items():
@@ -139,21 +159,12 @@ def _show(address: str, tokens: dict[str, str], folder: Path, *, stay: bool) -> 
     for number, (question, member, command) in enumerate(QUESTIONS, 1):
         print(f"\n{number}. {question}")
         print(f"   $ HEADGATE_SERVER_URL={address} HEADGATE_TOKEN={tokens[member]} \\\n     headgate {command}\n")
-        for line in _answer(address, tokens[member], command):
-            print(f"   {line}")
-    lake.show(address, tokens, _answer)
-    flow.show(address, tokens, folder)
+        commands.run(member, command, lambda line: print(f"   {line}"))
+    lake.show(commands)
+    flow.show(commands)
     example = f'curl -s -H "Authorization: Bearer {tokens["Ben"]}" "{address}/api/resources?kind=data_mart"'
     print(f"\nThe same over HTTP:\n   $ {example}")
     print(f"The whole API: {address}/api/openapi.json")
     if stay:
         print("\nThe server runs until you press Ctrl-C.", flush=True)
     sys.stdout.flush()
-
-
-def _answer(address: str, token: str, command: str) -> list[str]:
-    """What the command answers, asked by the command itself."""
-    environment = {**os.environ, "HEADGATE_SERVER_URL": address, "HEADGATE_TOKEN": token}
-    arguments = [sys.executable, "-m", "headgate.cli.main", *shlex.split(command)]
-    done = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
-    return (done.stdout + done.stderr).rstrip().splitlines()

@@ -21,8 +21,11 @@ WORKER_SECONDS = 20.0
 _log = get_logger("headgate.supervisor")
 
 
-def up(settings: Settings, started: Callable[[str], None] | None = None) -> int:
-    """Run until SIGTERM or SIGINT; the exit status. `started` is called in a process of its own."""
+def up(settings: Settings, started: Callable[[str], int] | None = None) -> int:
+    """Run until SIGTERM or SIGINT; the exit status. `started` is called in a process of its own.
+
+    If that gives another status than 0, all ends with it.
+    """
     configure(settings.log)
     check(settings)
     lock = hold(settings.data_dir)
@@ -59,8 +62,10 @@ def _watch(children: list[Child], stopping: list[int], helper: int | None) -> in
             if child.check() is not None:
                 _log.error("cannot start; see the message above", process=child.name)
                 return 1
-        if helper and os.waitpid(helper, os.WNOHANG)[0]:
+        if helper and (ended := os.waitpid(helper, os.WNOHANG))[0]:
             helper = None
+            if ended[1] and not stopping:
+                return 1
     return 0
 
 
@@ -144,7 +149,7 @@ def _prepare_metrics(data_dir: Path) -> None:
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder)
 
 
-def main_or_exit(settings: Settings, started: Callable[[str], None] | None = None) -> int:
+def main_or_exit(settings: Settings, started: Callable[[str], int] | None = None) -> int:
     """Run; what prevents a start is said in a sentence."""
     try:
         return up(settings, started)

@@ -1,0 +1,57 @@
+"""The commands that the demo shows, run as a member. One that does not do what the demo says ends the demo."""
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+
+class StepFailed(Exception):
+    """A step of the demo that failed: the command, and what it said."""
+
+    def __init__(self, command: str, said: str) -> None:
+        self.command, self.said = command, said.strip()
+        super().__init__(f"`{command}` failed: {self.said}")
+
+
+class Commands:
+    """Runs commands of Headgate against one server, each as a member."""
+
+    def __init__(self, address: str, tokens: Mapping[str, str], folder: Path) -> None:
+        self.address, self.tokens, self.folder = address, tokens, folder
+
+    def run(
+        self, member: str, command: str, tell: Callable[[str], None] = lambda _: None, *, refused: str | None = None
+    ) -> str:
+        """What a command prints, line by line as it comes. With `refused`, it must fail and say that."""
+        environment = {**os.environ, "HEADGATE_SERVER_URL": self.address, "HEADGATE_TOKEN": self.tokens[member]}
+        arguments = [sys.executable, "-m", "headgate.cli.main", *shlex.split(command)]
+        return follow(f"headgate {command}", arguments, environment, self.folder, tell, refused=refused)
+
+
+def follow(
+    name: str,
+    arguments: list[str],
+    environment: Mapping[str, str],
+    folder: Path,
+    tell: Callable[[str], None] = lambda _: None,
+    *,
+    refused: str | None = None,
+) -> str:
+    """What a program prints; StepFailed if it fails, or, with `refused`, if it does not fail with that."""
+    said: list[str] = []
+    with subprocess.Popen(  # noqa: S603 - our own command
+        arguments, env=environment, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        assert process.stdout is not None  # noqa: S101 - it is a pipe
+        for line in process.stdout:
+            said.append(line)
+            tell(line.rstrip())
+    text = "".join(said)
+    if refused is None and process.returncode != 0:
+        raise StepFailed(name, text or f"it ended with status {process.returncode}")
+    if refused is not None and (process.returncode == 0 or refused not in text):
+        raise StepFailed(name, f"it must be refused with {refused}, and was not: {text}")
+    return text
