@@ -186,6 +186,13 @@ class WarehouseSettings(Section):
             "a user who can read them. A warehouse in a bucket does not need this."
         ),
     ] = "off"
+    requested_location: Annotated[
+        Literal["ignore", "refuse"],
+        Field(
+            description="What happens to the location that a client asks for when it creates or replaces a table. The "
+            "catalog gives every table its own: `ignore` creates the table there, `refuse` answers with an error."
+        ),
+    ] = "ignore"
     keep_snapshots: Annotated[int, Field(ge=1, le=100_000, description="How many snapshots a table keeps.")] = 200
     max_commit_bytes: Annotated[
         int, Field(ge=1024, le=1 << 30, description="The largest request that the catalog takes, in bytes.")

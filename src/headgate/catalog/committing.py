@@ -15,7 +15,7 @@ from fastapi import Response
 from headgate.access.decision import Decision
 from headgate.catalog import access, creating, judging, metadata, pointers
 from headgate.catalog.creating import Place
-from headgate.catalog.errors import CommitFailed, CommitUnknown, Malformed, NotValid
+from headgate.catalog.errors import AlreadyExists, CommitFailed, CommitUnknown, Malformed, NotValid
 from headgate.catalog.files import Root
 from headgate.catalog.loading import ALL, etag
 from headgate.catalog.manifests import check_snapshots
@@ -23,7 +23,7 @@ from headgate.catalog.names import Ident
 from headgate.catalog.pointers import Author, Counts, Found, Move, Pointer
 from headgate.catalog.requests import Change
 from headgate.catalog.telling import told_of
-from headgate.catalog.updates import Editor, apply, empty, require, without_oldest, without_steps
+from headgate.catalog.updates import EXISTS, Editor, apply, empty, require, without_oldest, without_steps
 from headgate.config import Settings
 from headgate.edge.call import Call
 from headgate.edge.routes import Stages
@@ -135,7 +135,10 @@ def _look(call: Call, change: Change) -> Found | Place:
 def _staged(call: Call, change: Change) -> Place:
     """The place of a staged table that the caller may create now."""
     location = next((one.location for one in change.updates if one.action == "set-location"), None)
-    found = creating.place(call, change.ident)
+    try:
+        found = creating.place(call, change.ident)
+    except AlreadyExists:
+        raise AlreadyExists(f"{EXISTS}: {change.ident}") from None
     row = creating.staged(call.connection, change.ident, found.layer_id, location or "", call.caller.member)
     if row is None or ((found.is_declared or found.run) and row["id"] != found.table_id):
         raise NotValid(f"No table {change.ident} was staged at this location by you; stage its creation first")
@@ -154,7 +157,9 @@ def _plan(settings: Settings, store: Store, change: Change, found: Found | Place
     base = metadata.parse(content)
     require(change.requirements, base)
     root = Root(store, table_id)
-    editor = Editor(base, root, now)
+    # CREATE OR REPLACE may ask for a location as CREATE does. To move a table is another matter, and is refused.
+    ignores = creating.ignores_location(settings) and judging.is_replace(change.updates)
+    editor = Editor(base, root, now, ignores_location=ignores)
     updates = editor.checked(change.updates)
     if not updates:
         return Planned(change, table_id, content, pointer)
@@ -291,7 +296,7 @@ def create(stages: Stages, body: dict[str, Any], levels: tuple[str, ...]) -> Res
         raise Malformed("stage-create is true or false")
     store = stages.services.store
     place = stages.read(lambda call: creating.place(call, ident))
-    first = creating.first_metadata(store, body, place)
+    first = creating.first_metadata(store, body, place, ignores=creating.ignores_location(stages.settings))
     if is_staged:
         return _stage(stages, ident, place, first)
     content, to = write_next(store, place.table_id, first, 1)

@@ -16,6 +16,7 @@ from headgate.catalog.files import Root
 from headgate.catalog.models import staged_table
 from headgate.catalog.names import Ident
 from headgate.catalog.schemas import check_raw_schema, check_schema, short
+from headgate.config import Settings
 from headgate.edge.call import Call
 from headgate.errors import Conflict, Invalid
 from headgate.kit.ids import new_id
@@ -83,8 +84,8 @@ def _of_run(call: Call, ident: Ident, run: tuple[str, int], layer: str | None) -
     return Place(output, layer, ident.table_key, str(uuids.uuid4()), run=run)
 
 
-def first_metadata(store: Store, body: dict[str, Any], found: Place) -> Any:
-    """The metadata of a new table; Malformed or NotValid says what it cannot be."""
+def first_metadata(store: Store, body: dict[str, Any], found: Place, *, ignores: bool = False) -> Any:
+    """The metadata of a new table; Malformed or NotValid says what it cannot be. `ignores` a requested location."""
     from pyiceberg.exceptions import ValidationError
     from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
     from pyiceberg.schema import Schema
@@ -92,7 +93,7 @@ def first_metadata(store: Store, body: dict[str, Any], found: Place) -> Any:
     from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, SortOrder
 
     root = Root(store, found.table_id)
-    _check_location(body, root)
+    _check_location(body, root, ignores=ignores)
     given = body.get("properties")
     kept = {**properties.OF_NEW, **properties.check({} if given is None else given, creating=True)}
     check_raw_schema(body.get("schema"))
@@ -115,10 +116,22 @@ def first_metadata(store: Store, body: dict[str, Any], found: Place) -> Any:
     return made
 
 
-def _check_location(body: dict[str, Any], root: Root) -> None:
+def ignores_location(settings: Settings) -> bool:
+    """Whether a location that a client asks for is ignored, and not refused."""
+    return settings.warehouse.requested_location == "ignore"
+
+
+def _check_location(body: dict[str, Any], root: Root, *, ignores: bool) -> None:
     location = body.get("location")
-    if location is not None and (not isinstance(location, str) or location.rstrip("/") != root.url):
-        raise NotValid("The location of a table is given by the catalog; leave it out")
+    if location is None:
+        return
+    if not isinstance(location, str):
+        raise Malformed("location is a text; leave it out, since the catalog gives every table its location")
+    if location.rstrip("/") != root.url and not ignores:
+        raise NotValid(
+            "The location of a table is given by the catalog; leave it out, or have the operator set "
+            '`warehouse.requested_location` to "ignore"'
+        )
 
 
 def stage(connection: Connection, found: Place, member: str, now: datetime) -> None:

@@ -1,15 +1,16 @@
-"""The table properties that are taken: those known to change only how a table is written and read, never where.
+"""The table properties that are taken: what people write for themselves, and what only changes how a table is written.
 
-A property that we do not know could point a table, its data or its metadata elsewhere in some engine; so it is refused.
-Notes of one's own go under `custom.`.
+A property that an engine interprets could point a table, its data or its metadata elsewhere; so among the names that
+engines know, only those in the lists below are taken. Any other name is a note, which is stored as it is given.
 """
 
 import re
 from typing import Any
 
 from headgate.catalog.errors import NotValid
+from headgate.kit.names import name_key
 
-CUSTOM = "custom."
+MAX_NAME = 300
 MAX_VALUE = 8_192
 MAX_MAPPING = 1 << 20
 MAX_PROPERTIES = 500
@@ -85,7 +86,26 @@ _FORMS = re.compile(
     r"|write\.spark\.[a-z0-9.-]+"
     r"|write\.metadata\.metrics\.column\..+"
     r"|write\.parquet\.bloom-filter-(enabled|fpp|max-bytes|ndv)\.column\..+"
-    r"|custom\.[A-Za-z0-9_.-]+"
+)
+_INTERPRETED = (
+    # Iceberg itself
+    *("write", "read", "commit", "history", "gc", "schema", "compatibility", "encryption", "format", "scan", "metrics"),
+    *("rest", "io", "cache", "lock", "catalog", "table", "snapshot", "view", "client", "header", "signer", "auth"),
+    *("oauth2", "credential", "token", "warehouse", "headgate"),
+    # Where files lie
+    *("s3", "s3a", "s3n", "gcs", "gs", "adls", "abfs", "abfss", "wasb", "wasbs", "azure", "oss", "cos", "hdfs", "fs"),
+    *("hf", "file", "aws", "glue", "dynamodb", "nessie", "jdbc", "dlf", "ecs"),
+    # Engines, and what they hand over
+    *("hadoop", "hive", "spark", "flink", "trino", "presto", "impala", "dremio", "snowflake", "starrocks", "doris"),
+    *("duckdb", "clickhouse", "databricks", "delta", "hudi", "paimon", "pyarrow", "fsspec", "pyiceberg", "engine"),
+    *("option", "options", "connector", "parquet", "orc", "avro"),
+)
+"""How the names begin that an engine interprets: up to a dot or a hyphen."""
+_INTERPRETED_NAMES = frozenset(
+    {
+        *("path", "location", "external_location", "uri", "url", "prefix", "external", "is_external", "table_type"),
+        *("storage_handler", "metadata_location", "previous_metadata_location", "buffer-size", "partition_spec"),
+    }
 )
 _RESERVED = frozenset(
     {
@@ -129,12 +149,21 @@ def _check_version(value: str) -> None:
         raise NotValid(f"format-version {value[:20]!r} is not supported; tables have format version 2")
 
 
+def is_note(name: str) -> bool:
+    """Whether a property is its writer's own: no engine interprets its name, however it is spelled."""
+    key = name_key(name)
+    begin = re.split(r"[.-]", key, maxsplit=1)[0]
+    is_interpreted = begin in _INTERPRETED or key in _INTERPRETED_NAMES or key.endswith("impl")
+    return bool(key) and len(name) <= MAX_NAME and name.isprintable() and name == name.strip() and not is_interpreted
+
+
 def _check_one(name: str, value: str) -> None:
-    if name in _RESERVED:
-        raise NotValid(f"The property {name!r} is part of the table itself and cannot be set")
-    if len(name) > 300 or (name not in KNOWN and not _FORMS.fullmatch(name)):
+    if name_key(name) in _RESERVED:
+        raise NotValid(f"The property {name!r} is part of the table itself and cannot be set; leave it out")
+    if name not in KNOWN and not _FORMS.fullmatch(name) and not is_note(name):
         raise NotValid(
-            f"The property {name[:300]!r} is not one that may be set; notes of your own go under {CUSTOM + 'NAME'!r}"
+            f"The property {name[:MAX_NAME]!r} is not one that may be set, because engines interpret such names; "
+            "for a note of your own take another name, such as 'custom.NAME'"
         )
     limit = MAX_MAPPING if name == NAME_MAPPING else MAX_VALUE
     if len(value) > limit or "\0" in value:

@@ -31,8 +31,8 @@ _PART_FIELDS = {"schema": ("schema_", "schema_id"), "order": ("sort_order", "ord
 class Editor:
     """Checks the updates of one commit in their order, and makes explicit what they leave open."""
 
-    def __init__(self, base: Any, root: Root, now: datetime) -> None:
-        self.base, self.root = base, root
+    def __init__(self, base: Any, root: Root, now: datetime, *, ignores_location: bool = False) -> None:
+        self.base, self.root, self.ignores_location = base, root, ignores_location
         self.now_ms = int(now.timestamp() * 1000)
         self.schemas = {one.schema_id: one for one in base.schemas}
         self.specs = {one.spec_id: one for one in base.partition_specs}
@@ -70,8 +70,8 @@ class Editor:
             raise NotValid(f"Format version {update.format_version} is not supported; tables have version {FORMAT}")
 
     def _set_location(self, update: Any) -> None:
-        if update.location.rstrip("/") != self.base.location:
-            raise NotValid("The location of a table is given by the catalog and never changes")
+        if update.location.rstrip("/") != self.base.location and not self.ignores_location:
+            raise NotValid("The location of a table is given by the catalog and never changes; leave it out")
 
     def _set_properties(self, update: Any) -> Any:
         kept = properties.check(dict(update.updates), creating=not self.base.schemas)
@@ -239,18 +239,57 @@ class Editor:
         return update if there else None
 
 
+EXISTS = "Requirement failed: table already exists"
+_CHANGED = {
+    "assert-last-assigned-field-id": ("last assigned field id", "last_assigned_field_id", "last_column_id"),
+    "assert-current-schema-id": ("current schema", "current_schema_id", "current_schema_id"),
+    "assert-last-assigned-partition-id": (
+        "last assigned partition id",
+        "last_assigned_partition_id",
+        "last_partition_id",
+    ),
+    "assert-default-spec-id": ("default partition spec", "default_spec_id", "default_spec_id"),
+    "assert-default-sort-order-id": ("default sort order", "default_sort_order_id", "default_sort_order_id"),
+}
+"""Of requirements: what Iceberg calls that which has changed, their own field, and the metadata's."""
+
+
 def require(requirements: tuple[Any, ...], base: "TableMetadata | None") -> None:
-    """Refuse a commit whose requirements do not hold; its client looks at the table again."""
+    """Refuse a commit whose requirements do not hold, in Iceberg's words, on which clients match."""
     from pyiceberg.exceptions import CommitFailedException
 
     for one in requirements:
         try:
             one.validate(base)
         except CommitFailedException as error:
-            raise CommitFailed(str(error) if base is None or one.type != "assert-create" else EXISTS) from None
+            raise CommitFailed(_failed(one, base) or str(error)) from None
 
 
-EXISTS = "Requirement failed: table already exists"
+def _failed(requirement: Any, base: "TableMetadata | None") -> str | None:
+    """Why a requirement does not hold; None where the library says it as Iceberg does."""
+    if base is None:
+        return None
+    kind = requirement.type
+    if kind == "assert-create":
+        return EXISTS
+    if kind == "assert-table-uuid":
+        return f"Requirement failed: UUID does not match: expected {requirement.uuid} != {base.table_uuid}"
+    if kind == "assert-ref-snapshot-id":
+        return _moved(requirement, base)
+    if kind in _CHANGED:
+        what, field, now = _CHANGED[kind]
+        return f"Requirement failed: {what} changed: expected id {getattr(requirement, field)} != {getattr(base, now)}"
+    return None
+
+
+def _moved(requirement: Any, base: "TableMetadata") -> str | None:
+    name, wanted, ref = requirement.ref, requirement.snapshot_id, base.refs.get(requirement.ref)
+    if ref is None:
+        return f"Requirement failed: branch or tag {name} is missing, expected {wanted}"
+    kind = ref.snapshot_ref_type.value
+    if wanted is None:
+        return f"Requirement failed: {kind} {name} was created concurrently"
+    return f"Requirement failed: {kind} {name} has changed: expected id {wanted} != {ref.snapshot_id}"
 
 
 def empty(location: str, uuid: str) -> Any:
