@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyiceberg.exceptions import BadRequestError, NoSuchNamespaceError
 
 from tests.catalog.support import ROWS, SCHEMA, Lake, error_of, lake, table_path
 from tests.support.databases import on_sqlite
@@ -119,3 +120,23 @@ def test_conflicts_are_told_in_the_words_that_clients_match(events: Lake) -> Non
     assert answer.json()["error"]["message"].startswith("Requirement failed: table already exists")
     answer = tess.post(TABLES, {"name": "events", "schema": SCHEMA})
     assert answer.json()["error"]["message"] == "Table already exists: raw.events"
+
+
+def test_a_layer_keeps_notes_as_given(events: Lake) -> None:
+    adam, tom = events.engine("Adam"), events.engine("Tom")
+    adam.create_namespace("own", {**NOTES, "comment": "mine", "location": "file:///etc"})
+    assert adam.load_namespace_properties("own") == {**NOTES, "comment": "mine"}
+    summary = adam.update_namespace_properties("own", {"team", "missing"}, {"prop1": "x", "prop2": "y"})
+    assert (summary.removed, summary.missing, sorted(summary.updated)) == (["team"], ["missing"], ["prop1", "prop2"])
+    expected = {**NOTES, "comment": "mine", "prop1": "x", "prop2": "y"}
+    del expected["team"]
+    assert adam.load_namespace_properties("own") == expected
+    assert tom.update_namespace_properties("raw", set(), {"by": "Tom"}).updated == ["by"]
+    with pytest.raises(BadRequestError, match="engines interpret"):
+        adam.update_namespace_properties("own", set(), {"write.data.path": "file:///etc"})
+    with pytest.raises(BadRequestError, match="engines interpret"):
+        adam.update_namespace_properties("own", set(), {"location": "file:///etc"})
+    with pytest.raises(NoSuchNamespaceError):
+        tom.load_namespace_properties("own")
+    changes = events.rows("SELECT COUNT(*) FROM audit_events WHERE event = 'access.changed' AND action = 'describe'")
+    assert changes[0][0] >= 3

@@ -170,9 +170,9 @@ def test_layers_are_namespaces(served: Lake) -> None:
         adam.create_namespace("OWN")
     assert adam.namespace_exists("own")
     assert not tess.namespace_exists("own")
-    assert adam.load_namespace_properties("own") == {"comment": "mine"}
+    assert adam.load_namespace_properties("own") == {"comment": "mine", "owner": "somebody"}
     adam.update_namespace_properties("own", {"comment"}, {})
-    assert adam.load_namespace_properties("own") == {}
+    assert adam.load_namespace_properties("own") == {"owner": "somebody"}
     adam.create_table("own.t", ROWS.schema)
     with pytest.raises(NamespaceNotEmptyError):
         adam.drop_namespace("own")

@@ -1,6 +1,6 @@
 """Where each table's metadata is, who may commit for whom, and the ledger of commits."""
 
-from sqlalchemy import JSON, BigInteger, Boolean, CheckConstraint, Column, ForeignKey, Index, Integer, Table
+from sqlalchemy import JSON, BigInteger, Boolean, CheckConstraint, Column, ForeignKey, Index, Integer, Table, Text
 
 from headgate.kit.models import METADATA, Id, Name, UtcDateTime, Word, text_type
 
@@ -42,6 +42,15 @@ run_pointer_table = Table(
 )
 """A table as one run sees it before it publishes, or, of a delivery, for as long as it runs. Without a `base_version`
 the table exists for the run alone."""
+
+layer_property_table = Table(
+    "layer_properties",
+    METADATA,
+    Column("layer_id", Id, ForeignKey("layers.id", ondelete="CASCADE"), primary_key=True),
+    Column("name", text_type(300), primary_key=True),
+    Column("value", Text, nullable=False),
+)
+"""What people and engines note about a layer, by name; nothing of ours reads it."""
 
 commit_table = Table(
     "commits",

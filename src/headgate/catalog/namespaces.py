@@ -1,28 +1,32 @@
-"""Layers as namespaces: made by admins, dropped when empty, with one property, their comment."""
+"""Layers as namespaces: made by admins, dropped when empty. A layer's description is the property `comment`; others are
+notes, kept as given.
+"""
 
 from typing import Any
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import delete, insert, select, update
 
 from headgate.audit.events import CHANGED
 from headgate.catalog import access, pointers
+from headgate.catalog.creating import ignores_location
 from headgate.catalog.errors import AlreadyExists, Malformed, NamespaceNotEmpty, Unprocessable
+from headgate.catalog.models import layer_property_table
 from headgate.catalog.names import Ident
+from headgate.catalog.properties import MAX_PROPERTIES, MAX_VALUE, is_note
 from headgate.edge.call import Call
 from headgate.errors import Conflict, Invalid
 from headgate.lakehouse import service as lakehouse
 from headgate.lakehouse.models import lake_text_table
 
 COMMENT = "comment"
-OWNER = "owner"
-"""Sent by Spark with every namespace that it creates; a layer has no owner, so it is left out."""
+LOCATION = "location"
 MAX_COMMENT = 10_000
-_texts = lake_text_table.c
+_texts, _properties = lake_text_table.c, layer_property_table.c
 
 
 def create(call: Call, ident: Ident, properties: Any) -> dict[str, str]:
     """Make a layer; its properties."""
-    kept = _checked(properties or {}, leave_out=OWNER)
+    kept = _checked(properties or {}, leave_out=LOCATION if ignores_location(call.settings) else None)
     if len(ident.levels) != 1:
         call.require("create_layer", "organization", "organization")
         raise Malformed("A namespace has one level: a layer")
@@ -34,6 +38,7 @@ def create(call: Call, ident: Ident, properties: Any) -> dict[str, str]:
         raise Malformed(error.detail) from None
     if COMMENT in kept:
         _describe(call, layer, kept[COMMENT])
+    _note(call, layer, {name: value for name, value in kept.items() if name != COMMENT}, [])
     return kept
 
 
@@ -51,7 +56,9 @@ def properties(call: Call, ident: Ident) -> dict[str, str]:
     layer = access.require_layer(call, "see", ident)
     row = select(_texts.description).where(_texts.resource_id == layer, _texts.field_id == 0)
     comment = call.connection.execute(row).scalar_one_or_none()
-    return {COMMENT: comment} if comment else {}
+    notes = select(_properties.name, _properties.value).where(_properties.layer_id == layer)
+    found = {row.name: row.value for row in call.connection.execute(notes.order_by(_properties.name))}
+    return {**found, COMMENT: comment} if comment else found
 
 
 def change(call: Call, ident: Ident, body: dict[str, Any]) -> dict[str, list[str]]:
@@ -66,8 +73,12 @@ def change(call: Call, ident: Ident, body: dict[str, Any]) -> dict[str, list[str
         raise Unprocessable(f"Cannot both set and remove: {', '.join(both)}")
     there = properties(call, ident)
     gone = [one for one in dict.fromkeys(removals) if one in there]
-    if COMMENT in updates or gone:
+    if COMMENT in updates or COMMENT in gone:
         _describe(call, layer or "", updates.get(COMMENT))
+    notes = {name: value for name, value in updates.items() if name != COMMENT}
+    if len({*there, *notes}) > MAX_PROPERTIES:
+        raise Malformed(f"A layer has at most {MAX_PROPERTIES} properties; remove some of {ident} first")
+    _note(call, layer or "", notes, [name for name in gone if name != COMMENT])
     return {
         "updated": sorted(updates),
         "removed": gone,
@@ -79,8 +90,16 @@ def _checked(found: Any, leave_out: str | None = None) -> dict[str, str]:
     if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
         raise Malformed("properties are names with a text each")
     kept = {name: value for name, value in found.items() if name != leave_out}
-    if others := sorted(str(name)[:100] for name in kept if name != COMMENT):
-        raise Malformed(f"A layer has one property, {COMMENT!r}; not {', '.join(others)}")
+    for name, value in kept.items():
+        if name != COMMENT and not is_note(name):
+            raise Malformed(
+                f"The property {name[:300]!r} is not one that a layer may have, because engines interpret such names; "
+                "take another name, such as 'custom.NAME'"
+            )
+        if name != COMMENT and (len(value) > MAX_VALUE or "\0" in value):
+            raise Malformed(f"The value of the property {name!r} is longer than {MAX_VALUE} characters, or not text")
+    if len(kept) > MAX_PROPERTIES:
+        raise Malformed(f"A layer has at most {MAX_PROPERTIES} properties; send fewer")
     if len(kept.get(COMMENT, "")) > MAX_COMMENT or "\0" in kept.get(COMMENT, ""):
         raise Malformed(f"comment: at most {MAX_COMMENT} characters")
     return kept
@@ -92,5 +111,20 @@ def _describe(call: Call, layer: str, description: str | None) -> None:
     if not call.connection.execute(update(lake_text_table).where(*place).values(values)).rowcount:
         call.connection.execute(insert(lake_text_table).values(resource_id=layer, field_id=0, **values))
     after = {"change": "describe", "description": description}
+    event = call.event(CHANGED, allowed=True, action="describe", kind="layer", resource_id=layer, after=after)
+    call.record(event)
+
+
+def _note(call: Call, layer: str, updates: dict[str, str], removals: list[str]) -> None:
+    """Set and remove properties that are their writer's own."""
+    names = [*updates, *removals]
+    if not names:
+        return
+    place = (_properties.layer_id == layer, _properties.name.in_(names))
+    call.connection.execute(delete(layer_property_table).where(*place))
+    rows = [{"layer_id": layer, "name": name, "value": value} for name, value in updates.items()]
+    if rows:
+        call.connection.execute(insert(layer_property_table), rows)
+    after = {"change": "properties", "set": updates, "removed": removals}
     event = call.event(CHANGED, allowed=True, action="describe", kind="layer", resource_id=layer, after=after)
     call.record(event)
