@@ -56,6 +56,24 @@ def test_a_run_whose_worker_was_lost_goes_on_from_its_last_finished_step(millrac
     assert second.finish(again).json()["state"] == "succeeded"
 
 
+def test_a_run_under_which_spark_died_goes_on_with_a_spark_of_its_own(millrace: Company) -> None:
+    """It may be what ended the Spark that it shared: it does so once."""
+    start(millrace, make(millrace))
+    hand = RunHand(millrace)
+    for outcome, code, expected in (
+        ("returned", None, False),
+        ("lost", "STEP_LOST", False),
+        ("lost", "ENGINE_DOWN", True),
+        ("returned", None, True),
+    ):
+        (job,) = hand.claim()
+        assert hand.finish(job, outcome, error_code=code).json()["state"] == "queued"
+        ((isolated,),) = millrace.rows(f"SELECT isolated FROM runs WHERE id = '{job['id']}'")
+        assert bool(isolated) is expected
+    (job,) = hand.claim()
+    assert job["isolated"]
+
+
 def test_a_run_that_loses_every_worker_fails_in_the_end(millrace: Company) -> None:
     run = start(millrace, make(millrace))
     for _ in range(4):

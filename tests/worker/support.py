@@ -56,6 +56,7 @@ class StandIn:
         self.over, self.meeting = threading.Event(), meeting or threading.Barrier(1)
         self.open_now = self.open_most = self.closed = 0
         self.ran: list[str] = []
+        self.isolated: Any = self
 
     def ensure(self) -> None:
         if self.is_down:

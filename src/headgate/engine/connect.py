@@ -57,6 +57,8 @@ class Connection:
         self._down: str | None = None
         self.doubtful = False
         """Whether the server did not answer a call; whoever owns the connection looks what is the matter."""
+        self.ran_out_of_memory: Callable[[], bool] = lambda: False
+        """Asked when the server is gone, by whoever knows it."""
 
     @classmethod
     def to(cls, address: "Address") -> "Connection":

@@ -7,6 +7,8 @@ class EngineDown(Exception):
     def __init__(self, detail: str) -> None:
         super().__init__(detail)
         self.detail = detail
+        self.out_of_memory = False
+        """Whether it went away because its memory was full."""
 
 
 class SqlFailed(Exception):

@@ -27,6 +27,8 @@ MODULES = (
 
 _NOT_STOPPED = re.compile(r"^Killed task \d+ could not be stopped within \d+ ms; not killing JVM", re.MULTILINE)
 
+_NO_MEMORY = re.compile(r"^Terminating due to java\.lang\.OutOfMemoryError", re.MULTILINE)
+
 LOGGING = """\
 rootLogger.level = warn
 rootLogger.appenderRef.file.ref = file
@@ -131,6 +133,15 @@ def says_that_a_task_does_not_stop(scratch: Path) -> bool:
     except OSError:
         return False
     return _NOT_STOPPED.search(text) is not None
+
+
+def says_that_memory_ran_out(scratch: Path) -> bool:
+    """Whether Java ended itself because its memory was full: see -XX:+ExitOnOutOfMemoryError."""
+    try:
+        text = (scratch / "output.log").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return _NO_MEMORY.search(text) is not None
 
 
 def _quoted(option: str) -> str:

@@ -2,12 +2,14 @@
 
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from headgate.config import Settings
 from headgate.engine import conf, jvm, sizes, versions
 from headgate.engine.connect import Connection
 from headgate.engine.errors import EngineDown, Refused, SqlFailed
+from headgate.engine.isolated import IsolatedSpark
 from headgate.engine.local import local_server
 from headgate.engine.server import LocalServer
 from headgate.engine.session import Answer, Progress, SqlSession, Stage, see_that_it_refuses
@@ -27,8 +29,9 @@ _log = get_logger("headgate.engine")
 class MemberSpark:
     """The guarded Connect server for members' SQL."""
 
-    def __init__(self, settings: Settings, catalog_url: str) -> None:
-        self._settings, self._catalog_url = settings, catalog_url
+    def __init__(self, settings: Settings, catalog_url: str, kind: str = "member") -> None:
+        self._settings, self._catalog_url, self._kind = settings, catalog_url, kind
+        self._isolated = IsolatedSpark(lambda: MemberSpark(settings, catalog_url, "isolated"))
         self._lock, self._counting = threading.RLock(), threading.Lock()
         self._server: LocalServer | None = None
         self._starting: LocalServer | None = None
@@ -71,7 +74,20 @@ class MemberSpark:
             "error": self._error,
         }
 
-    def open(self, token: str, *, user: str = "", time_zone: str = "UTC", layer: str | None = None) -> "SqlSession":
+    @property
+    def isolated(self) -> "MemberSpark | IsolatedSpark":
+        """Servers for what may have ended this one. A server elsewhere is the only one that there is."""
+        return self if self._settings.spark.member_url is not None else self._isolated
+
+    def open(
+        self,
+        token: str,
+        *,
+        user: str = "",
+        time_zone: str = "UTC",
+        layer: str | None = None,
+        on_close: Callable[[], None] = lambda: None,
+    ) -> "SqlSession":
         """A session that acts with this token, and with no other right; `current_user()` names the user."""
         with self._lock:
             connection = self._connection
@@ -80,7 +96,12 @@ class MemberSpark:
             self._count(1)
             server = self._server
         stuck = server.kill if server else lambda: None
-        session = SqlSession(connection, self._settings.sql.max_rows + 1, self._closed, stuck)
+
+        def closed() -> None:
+            self._count(-1)
+            on_close()
+
+        session = SqlSession(connection, self._settings.sql.max_rows + 1, closed, stuck)
         try:
             session.configure(conf.acting(token, time_zone, user, layer))
             if server is None:
@@ -93,15 +114,13 @@ class MemberSpark:
 
     def close(self) -> None:
         """End it, and every session on it; also one that is being started."""
+        self._isolated.close()
         starting = self._starting
         if starting is not None:
             starting.stop()
         with self._lock:
             self._drop()
             self._since = None
-
-    def _closed(self) -> None:
-        self._count(-1)
 
     def _count(self, more: int) -> None:
         with self._counting:
@@ -130,13 +149,14 @@ class MemberSpark:
         if url is not None:
             self._connection = Connection.by_url(url)
         else:
-            server = local_server("member", self._settings, conf.for_members(self._catalog_url))
+            server = local_server(self._kind, self._settings, conf.for_members(self._catalog_url))
             self._starting = server
             try:
                 address = server.start(lambda: self._ended(server))
             finally:
                 self._starting = None
             self._server, self._connection = server, Connection.to(address)
+            self._connection.ran_out_of_memory = server.ran_out_of_memory
             if server.ended.is_set():
                 raise EngineDown(f"Spark ended:\n{server.why()}")
         self._see_that_it_is_guarded(self._connection)

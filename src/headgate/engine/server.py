@@ -28,6 +28,7 @@ from headgate.kit.ownership import give, owned, share
 
 START_SECONDS = 120
 LOOK_SECONDS = 5
+ENDING_SECONDS = 5
 PORT_INSIDE = 15002
 _URI = f"spark.sql.catalog.{conf.CATALOG}.uri"
 _log = get_logger("headgate.engine")
@@ -140,6 +141,10 @@ class LocalServer:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
         return self.ended.wait(seconds) and process.returncode == 128 + signal.SIGTERM
+
+    def ran_out_of_memory(self) -> bool:
+        """Whether it has ended, or is ending, because its memory was full."""
+        return self.ended.wait(ENDING_SECONDS) and jvm.says_that_memory_ran_out(self.scratch)
 
     def why(self) -> str:
         """The end of what it wrote before it ended, for an operator."""

@@ -208,21 +208,34 @@ class SqlSession:
     @contextmanager
     def _told(self) -> Iterator[None]:
         """Turn errors of the protocol into ours."""
-        self._connection.check()
+        self._check()
         try:
             yield
-        except (SqlFailed, Refused, EngineDown):
+        except (SqlFailed, Refused):
             raise
+        except EngineDown as error:
+            raise self._explained(error) from None
         except Exception as error:
             found = failures.translate(error, self._session.error_details)
             if self._stopped is not None and (found is failures.STOPPED or isinstance(found, EngineDown)):
                 raise self._stopped from None
-            self._connection.check()
+            self._check()
             if isinstance(found, EngineDown):
                 self._connection.doubtful = True
+                found = self._explained(found)
             if found is error:
                 raise
             raise found from None
+
+    def _check(self) -> None:
+        try:
+            self._connection.check()
+        except EngineDown as error:
+            raise self._explained(error) from None
+
+    def _explained(self, error: EngineDown) -> EngineDown:
+        error.out_of_memory = self._connection.ran_out_of_memory()
+        return error
 
 
 def _origins(metadata: dict[str, Any]) -> tuple[tuple[str, str], ...]:

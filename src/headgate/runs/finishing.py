@@ -22,6 +22,9 @@ MOVES = 5
 UNRETRIED = frozenset({"EXPECTATION_FAILED", "DEFINITION", "REFUSED", "BLOCKED"})
 """What another try would not change."""
 
+ENGINE_DOWN = "ENGINE_DOWN"
+"""The code of a run under which the Spark of members' SQL ended."""
+
 _steps, _works = run_step_table.c, work_token_table.c
 
 
@@ -42,7 +45,9 @@ def finish(services: Services, connection: Connection, now: datetime, row: RowMa
     """End a run with what came of it, or put it back; its state then. MovedAgain: nothing may be committed."""
     if outcome.state in {"lost", "returned"}:
         reason = outcome.error or "Spark or the worker was lost while it ran this; nothing was published"
-        return queue.give_back(connection, now, row, reason, counts=outcome.state == "lost")
+        is_lost = outcome.state == "lost"
+        isolates = is_lost and outcome.error_code == ENGINE_DOWN
+        return queue.give_back(connection, now, row, reason, counts=is_lost, isolates=isolates)
     if row["state"] == CANCELLING:
         return _cancelled(connection, now, row)
     if outcome.state != "succeeded":

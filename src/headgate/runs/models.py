@@ -70,6 +70,7 @@ run_table = Table(
     Column("depth", Integer, nullable=False, server_default="0"),
     Column("attempt", Integer, nullable=False, server_default="0"),
     Column("losses", Integer, nullable=False, server_default="0"),
+    Column("isolated", Boolean, nullable=False, server_default="0"),
     Column("queued_at", UtcDateTime),
     Column("not_before", UtcDateTime),
     Column("started_at", UtcDateTime),
@@ -92,7 +93,8 @@ run_table = Table(
 )
 """One execution of a data mart, report or pipeline. Only while it is running, and only with this fencing number, do
 commits for it count. `named` is what its pipeline read and wrote when it was started, [[item, layer], …]; `plan` is
-what it was judged for when it was claimed; `losses` counts the workers that it lost."""
+what it was judged for when it was claimed; `losses` counts the workers that it lost;
+`isolated` says that the members' Spark was lost under it: from then on its SQL runs on a server of its own."""
 
 run_output_table = Table(
     "run_outputs",

@@ -66,6 +66,8 @@ class Claimed:
     """The mail address of the member as whom it runs."""
     places: list[str] = field(default_factory=list)
     """The connections and the destination that it uses."""
+    isolated: bool = False
+    """Whether its SQL runs on a Spark of its own, since one was lost under it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +189,7 @@ def _take(connection: Connection, known: Facts, settings: Settings, worker: str,
         memories(connection, row["id"]) if row["fence"] else {},
         address(connection, acts_for),
         places,
+        row["isolated"],
     )
 
 
@@ -301,8 +304,13 @@ def cancel(connection: Connection, now: datetime, row: RowMapping, by: str) -> s
     return str(row["state"])
 
 
-def give_back(connection: Connection, now: datetime, row: RowMapping, reason: str, *, counts: bool = True) -> str:
-    """Have a run begun again whose worker or Spark was lost, or which its worker gave back; its state then."""
+def give_back(
+    connection: Connection, now: datetime, row: RowMapping, reason: str, *, counts: bool = True, isolates: bool = True
+) -> str:
+    """Have a run begun again whose worker or Spark was lost, or which its worker gave back; its state then.
+
+    When `isolates`, its SQL then runs on a Spark of its own: it may be what ended the one that it shared.
+    """
     end_works(connection, now, row["id"])
     if row["state"] == CANCELLING:
         end(connection, now, row["id"], "cancelled")
@@ -311,7 +319,7 @@ def give_back(connection: Connection, now: datetime, row: RowMapping, reason: st
     if losses > LOSSES:
         end(connection, now, row["id"], "failed", "WORKER_LOST", reason)
         return "failed"
-    wait(connection, row["id"], None, losses=losses)
+    wait(connection, row["id"], None, losses=losses, isolated=row["isolated"] or isolates)
     return WAITING
 
 

@@ -151,6 +151,7 @@ def _job(call: Call, claimed: queue.Claimed) -> RunJobOut | None:
         parameters=claimed.parameters,
         states=claimed.states,
         memories=claimed.memories,
+        isolated=claimed.isolated,
         endpoints=[EndpointOut(id=one.id, kind=one.kind, config=one.config, secrets=one.secrets) for one in endpoints],
     )
 

@@ -49,6 +49,7 @@ statement_table = Table(
     Column("saved_query_id", Id),
     Column("writes", JSON),
     *provenance(),
+    Column("isolated", Boolean, nullable=False, server_default="0"),
     CheckConstraint("purpose IN ('statement', 'probe')", name="purpose"),
     CheckConstraint("state IN ('queued', 'running', 'succeeded', 'failed', 'cancelling', 'cancelled')", name="state"),
     Index("ix_statements_member_id", "member_id", "id"),
@@ -57,7 +58,9 @@ statement_table = Table(
 )
 """One SQL statement of a member: its state, its lease, and what came of it. The first page of its rows is in the row,
 the others lie in the warehouse's results folder, as Arrow. A probe only finds out what a query reads: `save` says which
-saved query is to be written then, and `saved_query_id` which one was. `writes` is what it committed, by the ledger."""
+saved query is to be written then, and `saved_query_id` which one was. `writes` is what it committed, by the
+ledger. `isolated` says that a worker or its Spark was lost under it: from then on it runs alone, and is not begun again
+after another loss."""
 
 statement_read_table = Table(
     "statement_reads",

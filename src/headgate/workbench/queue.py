@@ -33,10 +33,8 @@ LEASE = timedelta(seconds=20)
 SPARE = timedelta(seconds=30)
 """How long a work token outlives the time limit: the worker interrupts before, the token is the last word."""
 
-RETRIES = 2
-"""How often a statement whose worker or Spark was lost is begun at most."""
 RETURNS = 10
-"""How often one is begun at most that workers gave back because they were stopped."""
+"""How often a statement is begun at most."""
 
 ENDED = ("succeeded", "failed", "cancelled")
 LOST = "The worker that ran this statement was lost; nothing was written. Run it again"
@@ -71,6 +69,8 @@ class Claimed:
     """Of a probe: whether it tells what its SQL would give, before it analyses the rest."""
     windowed: bool = False
     """Of a probe: whether its SQL may name the ends of a window."""
+    isolated: bool = False
+    """Whether it runs on a Spark of its own, since one was lost under it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +170,7 @@ def _take(connection: Connection, now: datetime, settings: Settings, worker: str
         "more": tuple(save.get("more", ())),
         "tells": bool(save.get("tells")),
         "windowed": save.get("windowed", False),
+        "isolated": row["isolated"],
     }
     user = address(connection, row["member_id"])
     return Claimed(row["id"], fence, row["purpose"], row["sql"], secret, user, row["max_rows"], **told)
@@ -332,17 +333,22 @@ def _writes(connection: Connection, statement: str) -> list[dict[str, Any]]:
 
 
 def give_back(connection: Connection, now: datetime, row: RowMapping, outcome: Outcome) -> str:
-    """Have a statement begun again, if it has certainly written nothing and was not begun too often; its state."""
+    """Have a statement begun again, if it has certainly written nothing and was not begun too often; its state.
+
+    What ran when Spark died may be what killed it: it is begun again alone, where another death takes nobody along and
+    shows whose it was.
+    """
     _end_works(connection, now, row["id"])
     has_written = has_committed(connection, row["id"])
     if row["state"] == "cancelling" and not has_written:
         return _end(connection, now, row["id"], "cancelled")
-    most = RETURNS if outcome.state == "returned" else RETRIES
-    if has_written or row["fence"] >= most:
+    is_lost = outcome.state == "lost"
+    if has_written or (is_lost and row["isolated"]) or row["fence"] >= RETURNS:
         message = LOST_AFTER_COMMIT if has_written else (outcome.error or LOST)
         return _end(connection, now, row["id"], "failed", outcome.error_code or "WORKER_LOST", message)
     values = {"state": "queued", "worker_id": None, "lease_until": None, "started_at": None, "progress": None}
-    connection.execute(update(statement_table).where(_rows.id == row["id"]).values(values))
+    isolated = row["isolated"] or is_lost
+    connection.execute(update(statement_table).where(_rows.id == row["id"]).values(**values, isolated=isolated))
     return "queued"
 
 

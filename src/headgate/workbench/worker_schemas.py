@@ -44,6 +44,7 @@ class Job(BaseModel):
     more: list[str] = Field(default_factory=list, description="Of a probe: what else it analyses")
     tells: bool = Field(default=False, description="Of a probe: whether it tells what its SQL would give")
     windowed: bool = Field(default=False, description="Of a probe: whether its SQL may name the ends of a window")
+    isolated: bool = Field(default=False, description="Spark was lost under it: it runs on a server of its own")
 
 
 class Claims(BaseModel):

@@ -45,6 +45,10 @@ OURS = frozenset({"ENGINE_DOWN", "STEP_LOST", "SPARK_DID_NOT_START"})
 CATALOG_FAILED = "CATALOG_FAILED"
 LOST_CATALOG = "The server did not answer Spark while it ran this; nothing was published"
 LOST_ENGINE = "Spark ended while it ran this, several times; it may need more memory (`spark.memory`)"
+NO_MEMORY = (
+    "A query of this run needs more memory than Spark has here, also with nothing beside it. Nothing was published. "
+    "Read fewer rows or build smaller values; whoever operates this installation can raise `spark.memory`"
+)
 TOO_LONG = "The run took longer than its {:g} seconds; give the pipeline a longer `timeout`, or less to do at a time"
 GRACE = 60.0
 """Seconds after which a run that was told to stop, and does not, is given up."""
@@ -80,8 +84,9 @@ class Execution:
 
     def _open(self) -> Session:
         """A session on the guarded Spark, with the run's member, token and time zone."""
-        self._spark.ensure()
-        session: Session = self._spark.open(self.job.token, user=self.job.user, time_zone=self.job.time_zone)
+        spark = self._spark.isolated if self.job.isolated else self._spark
+        spark.ensure()
+        session: Session = spark.open(self.job.token, user=self.job.user, time_zone=self.job.time_zone)
         return session
 
     def _remember(self, number: int, memory: dict[str, Any]) -> None:
@@ -163,13 +168,18 @@ class Execution:
         except Refused as error:
             return self._failed("REFUSED", error.message)
         except EngineDown as error:
-            _log.warning("Spark was lost", run=self.job.id, detail=error.detail)
-            return self._failed("ENGINE_DOWN", LOST_ENGINE, is_ours=True)
+            return self._without_spark(error)
         except Stopped:
             return self._failed("STOPPED", self._why or "The run was stopped")
         except Exception as error:  # noqa: BLE001 - whatever it is, whoever sees the run is told, and the worker goes on
             return self._at_fault(error)
         return "succeeded", None, None
+
+    def _without_spark(self, error: EngineDown) -> tuple[str, str | None, str | None]:
+        _log.warning("Spark was lost", run=self.job.id, isolated=self.job.isolated, detail=error.detail)
+        if self.job.isolated and error.out_of_memory:
+            return self._failed("OUT_OF_MEMORY", NO_MEMORY)
+        return self._failed("ENGINE_DOWN", LOST_ENGINE, is_ours=True)
 
     def _at_fault(self, error: Exception) -> tuple[str, str | None, str | None]:
         if is_full(error):

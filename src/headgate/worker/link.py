@@ -53,6 +53,8 @@ class Job:
     tells: bool = False
     windowed: bool = False
     user: str = ""
+    isolated: bool = False
+    """Whether it runs on a Spark of its own."""
 
 
 class Link:

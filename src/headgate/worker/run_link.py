@@ -102,4 +102,5 @@ def _job(told: dict[str, Any]) -> RunJob:
         pipeline=told["pipeline"],
         endpoints={one["id"]: Endpoint(**one) for one in told["endpoints"]},
         parameters=told["parameters"],
+        isolated=told["isolated"],
     )

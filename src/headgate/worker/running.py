@@ -19,7 +19,15 @@ from headgate.worker.paging import Limits, Pager, TooWide
 
 ENGINE_DOWN = "ENGINE_DOWN"
 NO_ENGINE = "Spark does not run here. Whoever operates this installation can ask `headgate doctor` what is missing"
-LOST_ENGINE = "Spark ended while it ran this statement, twice; it may need more memory (`spark.memory`)"
+OUT_OF_MEMORY = "OUT_OF_MEMORY"
+LOST_ENGINE = (
+    "Spark ended twice while it ran this statement, the second time with nothing beside it. Nothing was written. Make "
+    "the statement smaller, or ask whoever operates this installation to look at the worker's log"
+)
+NO_MEMORY = (
+    "This statement needs more memory than Spark has here, also with nothing beside it. Nothing was written. Read "
+    "fewer rows or build smaller values; whoever operates this installation can raise `spark.memory`"
+)
 FAULT = "This is a fault of ours; the worker's log says more under the statement's id"
 _A_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 RUN_ARGUMENTS = {"run_time": _A_TIME}
@@ -36,14 +44,22 @@ GRACE = 30.0
 _log = get_logger("headgate.worker")
 
 
-class Spark(Protocol):
-    """What runs statements."""
+class Engine(Protocol):
+    """What opens sessions for statements."""
 
     def ensure(self) -> None:
         """Start it if it is not up."""
 
     def open(self, token: str, *, user: str, time_zone: str, layer: str | None) -> Any:
         """A session with this token, that names tables without a layer in this one."""
+
+
+class Spark(Engine, Protocol):
+    """What runs statements."""
+
+    @property
+    def isolated(self) -> Engine:
+        """For statements that may have ended it: what ends one of them ends nothing else."""
 
     def state(self) -> dict[str, Any]:
         """How it is."""
@@ -56,7 +72,8 @@ class Running:
     """A statement that this worker runs. `run` works in one thread; the others stop it, or report it, from theirs."""
 
     def __init__(self, job: Job, link: Link, spark: Spark) -> None:
-        self.job, self._link, self._spark = job, link, spark
+        self.job, self._link = job, link
+        self._spark: Engine = spark.isolated if job.isolated else spark
         self._lock = threading.Lock()
         self._session: Any = None
         self._progress: dict[str, Any] | None = None
@@ -133,8 +150,12 @@ class Running:
         except ServerFull:
             self._failed("DISK_FULL", DiskFull.title)
         except EngineDown as error:
-            _log.warning("Spark was lost", statement=self.job.id, detail=error.detail)
-            self._finish("lost", error_code=ENGINE_DOWN, error=LOST_ENGINE)
+            _log.warning("Spark was lost", statement=self.job.id, isolated=self.job.isolated, detail=error.detail)
+            # Beside others, it is not known whose memory it was.
+            if self.job.isolated and error.out_of_memory:
+                self._finish("lost", error_code=OUT_OF_MEMORY, error=NO_MEMORY)
+            else:
+                self._finish("lost", error_code=ENGINE_DOWN, error=LOST_ENGINE)
 
     def _on_spark(self) -> None:
         script = self._script

@@ -58,6 +58,8 @@ class RunJob:
     pipeline: str = ""
     user: str = ""
     """Whom `current_user()` names."""
+    isolated: bool = False
+    """Whether its SQL runs on a Spark of its own."""
     reading_token: str = field(default="", repr=False)
     """A second token, for a notebook: it reads the inputs that the notebook declared, and nothing else."""
 

@@ -1,0 +1,58 @@
+"""Guarded Spark servers for what may have ended the shared one: each serves one session, with nothing beside it."""
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from headgate.engine.errors import EngineDown
+from headgate.kit.log import get_logger
+
+if TYPE_CHECKING:
+    from headgate.engine.member import MemberSpark
+    from headgate.engine.session import SqlSession
+
+PAUSE = 0.2
+_log = get_logger("headgate.engine")
+
+
+class IsolatedSpark:
+    """Starts a server for each session and ends it with the session. One runs at a time, for its memory."""
+
+    def __init__(self, make: "Callable[[], MemberSpark]") -> None:
+        self._make = make
+        self._turn, self._closing = threading.Lock(), threading.Event()
+        self._current: MemberSpark | None = None
+
+    def ensure(self) -> None:
+        """Nothing: `open` starts the server."""
+
+    def open(self, token: str, *, user: str = "", time_zone: str = "UTC", layer: str | None = None) -> "SqlSession":
+        """A session on a new server, once no other runs; EngineDown if it does not start."""
+        while not self._turn.acquire(timeout=PAUSE):
+            self._check()
+        self._current = spark = self._make()
+        try:
+            self._check()
+            _log.info("a Spark server is started for one session alone")
+            spark.ensure()
+            return spark.open(token, user=user, time_zone=time_zone, layer=layer, on_close=self._end)
+        except BaseException:
+            self._end()
+            raise
+
+    def close(self) -> None:
+        """End the server that runs, and start no other."""
+        self._closing.set()
+        spark = self._current
+        if spark is not None:
+            spark.close()
+
+    def _check(self) -> None:
+        if self._closing.is_set():
+            raise EngineDown("The worker stops")
+
+    def _end(self) -> None:
+        spark, self._current = self._current, None
+        if spark is not None:
+            spark.close()
+            self._turn.release()
