@@ -211,6 +211,19 @@ class Call:
         """Have a refusal recorded."""
         self.recorded.denials.append(self.event(DENIED, allowed=False, action=action, kind=kind, resource_id=resource))
 
+    def note_refusal(self, action: str, parameters: dict[str, Any]) -> None:
+        """Have a refusal by a route recorded, unless the refusal itself was recorded with more detail."""
+        if self.recorded.denials or not self.caller.member or self.caller is WORKER:
+            return
+        named = (value for name, value in parameters.items() if name.endswith("_id") and isinstance(value, str))
+        resource = next((one for one in named if kind_of(one)), None)
+        self.note_denial(action, (kind_of(resource) if resource else "") or "", resource)
+
+    def hide(self, action: str, kind: str, resource: str | None) -> NoReturn:
+        """Answer as for something that does not exist, and have the attempt recorded."""
+        self.note_denial(action, kind, resource)
+        raise NotFound
+
     def refuse(self, action: str, kind: str, resource: str | None) -> NoReturn:
         """Refuse: 403 with the reasons to whoever may see the resource, 404 to everyone else."""
         self.note_denial(action, kind, resource)

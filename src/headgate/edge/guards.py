@@ -1,10 +1,9 @@
 """Guards: what a route asks of its caller before its function runs. Each route declares one."""
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Protocol
 
-from headgate.edge.call import WORKER, Call, Caller
+from headgate.edge.call import WORKER, Call
 from headgate.errors import Denied, NotSignedIn
 from headgate.kit.ids import kind_of
 
@@ -53,14 +52,10 @@ class OwnCredentials:
     public: bool = False
 
     def check(self, call: Call, parameters: dict[str, Any]) -> None:
+        """Tokens, passwords and sessions are not for narrowed tokens."""
         SignedIn(self.then).check(call, parameters)
-        refuse_narrowed(call.caller, call.now)
-
-
-def refuse_narrowed(caller: Caller, now: datetime) -> None:
-    """Refuse a narrowed token what is about tokens, passwords and sessions."""
-    if not caller.narrowing.permits_action("manage_tokens", now):
-        raise Denied("A narrowed token makes or changes no token, password or session; use one without limits")
+        if not call.caller.narrowing.permits_action("manage_tokens", call.now):
+            raise Denied("A narrowed token makes or changes no token, password or session; use one without limits")
 
 
 @dataclass(frozen=True, slots=True)

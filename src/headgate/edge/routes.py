@@ -6,8 +6,9 @@ repeated whole.
 
 import functools
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, is_dataclass
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, is_dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
@@ -159,10 +160,17 @@ def _endpoint(function: Callable[..., Any], declared: Declared) -> Callable[...,
     own = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
 
     @functools.wraps(function)
+    def admitted(**_: Any) -> None:
+        """Nothing: the guard alone is asked."""
+
+    @functools.wraps(function)
     async def endpoint(*, request: Request, **parameters: Any) -> Response:
         if declared.wait:
             await declared.wait(request.app.state.services, request, parameters)
         if declared.prepare:
+            if not declared.guard.public:
+                # What is prepared costs more than a decision, and may not tell more than one.
+                await run(admitted, replace(declared, writes=False, prepare=None), request, parameters)
             prepared = await run_in_threadpool(declared.prepare, request.app.state.services, request, parameters)
             parameters["prepared"] = prepared
         if wants_request:
@@ -198,6 +206,16 @@ def _serializer(answer: type) -> SchemaSerializer:
     return TypeAdapter(answer).serializer
 
 
+@contextmanager
+def _refusals_recorded(call: Call, operation: str, parameters: dict[str, Any]) -> Iterator[None]:
+    """Have whatever is refused in here recorded; where nothing told the action, under the name of the operation."""
+    try:
+        yield
+    except Denied:
+        call.note_refusal(operation, parameters)
+        raise
+
+
 async def run(
     function: Callable[..., Any], declared: Declared, request: Request, parameters: dict[str, Any]
 ) -> Response:
@@ -212,8 +230,9 @@ async def run(
         call = Call(connection, now, who, services, request.scope.get("headgate.request_id"))
         recorded = call.recorded
         request.scope["headgate.member"] = who.member
-        declared.guard.check(call, parameters)
-        return function(call=call, **parameters)
+        with _refusals_recorded(call, function.__name__, parameters):
+            declared.guard.check(call, parameters)
+            return function(call=call, **parameters)
 
     def in_transaction() -> Any:
         if declared.writes:
@@ -245,7 +264,8 @@ async def run(
 class Stages:
     """The transactions of a staged route, one after the other; between them it may work on files."""
 
-    def __init__(self, declared: Declared, request: Request, parameters: dict[str, Any]) -> None:
+    def __init__(self, operation: str, declared: Declared, request: Request, parameters: dict[str, Any]) -> None:
+        self._operation = operation
         self.services: Services = request.app.state.services
         self._declared, self._request, self._parameters = declared, request, parameters
         self.recorded: list[Recorded] = []
@@ -285,8 +305,9 @@ class Stages:
         call = Call(connection, self.now, self.who, self.services, self._request.scope.get("headgate.request_id"))
         self.recorded.append(call.recorded)
         self._request.scope["headgate.member"] = self.who.member
-        self._declared.guard.check(call, self._parameters)
-        return work(call)
+        with _refusals_recorded(call, self._operation, self._parameters):
+            self._declared.guard.check(call, self._parameters)
+            return work(call)
 
     def finish(self) -> None:
         """Write what was refused, and have the reads written soon."""
@@ -300,7 +321,7 @@ async def run_staged(
     function: Callable[..., Any], declared: Declared, request: Request, parameters: dict[str, Any]
 ) -> Response:
     """Run a staged route's function in a thread; it opens its transactions itself."""
-    stages = Stages(declared, request, parameters)
+    stages = Stages(function.__name__, declared, request, parameters)
 
     def work() -> Any:
         try:

@@ -9,7 +9,7 @@ from headgate.edge.call import Call
 from headgate.errands import queue, trials
 from headgate.errands.models import errand_table
 from headgate.errands.schemas import ErrandError, ErrandIn, ErrandOut, Findings
-from headgate.errors import Conflict, NotFound, TooMany
+from headgate.errors import Conflict, TooMany
 from headgate.kit.db import fetch
 from headgate.kit.ids import kind_of, new_id
 from headgate.places.repository import place_of
@@ -63,11 +63,10 @@ def own(call: Call, errand: str) -> RowMapping:
     query = select(errand_table).where(_rows.id == errand, _rows.member_id == call.caller.member)
     row = call.connection.execute(query).mappings().one_or_none()
     if row is None:
-        raise NotFound
+        call.hide("see", "errand", errand)
     kind = kind_of(row["place_id"]) or ""
     if not call.decide(queue.TEST, kind, row["place_id"]):
-        call.note_denial(queue.TEST, kind, row["place_id"])
-        raise NotFound
+        call.hide(queue.TEST, kind, row["place_id"])
     return row
 
 

@@ -84,10 +84,9 @@ def own(call: Call, identifier: str) -> Any:
     """An upload of the caller's own, into a volume that they may write to now; NotFound to everyone else."""
     row = repository.one(call.connection, identifier, call.now)
     if row is None:
-        raise NotFound
+        call.hide("edit", "upload", identifier)
     if row["created_by_id"] != call.caller.member:
-        call.note_denial("edit", "volume", row["volume_id"])
-        raise NotFound
+        call.hide("edit", "volume", row["volume_id"])
     call.require("edit", "volume", row["volume_id"])
     return row
 

@@ -15,7 +15,7 @@ from headgate.edge.identity import refuse_cross_site
 from headgate.edge.pages import After, Limit, begins_after
 from headgate.edge.routes import Audit, GovernedRouter
 from headgate.edge.services import Services
-from headgate.errors import Conflict, Denied, Invalid, LinkSpent, NotFound, TooMany
+from headgate.errors import Conflict, Denied, Invalid, LinkSpent, TooMany
 from headgate.governance.changes.targets import Targets
 from headgate.kit.clock import now as clock
 from headgate.kit.names import BadName, check_name, email_key
@@ -165,7 +165,7 @@ def _own(call: Call, identifier: str) -> Invitation:
     """An invitation that the caller made, or manages as an admin; it must wait or have expired."""
     found = invitations.by_id(call.connection, identifier)
     if found is None or not call.handles(found.invited_by):
-        raise NotFound
+        call.hide("manage_invitation", "invitation", identifier)
     if found.state(call.now) in {"accepted", "revoked"}:
         raise Conflict(f"This invitation was {found.state(call.now)}")
     return found

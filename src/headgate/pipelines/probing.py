@@ -60,7 +60,7 @@ def save_probed(
     try:
         return save(call, draft, _reads(connection, tables, own), missing, known)
     except Problem as error:
-        raise NotSaved(error.detail or error.title) from None
+        raise NotSaved(error.detail or error.title, call.recorded.denials) from None
 
 
 def _loaded(connection: Connection, statement: str) -> dict[str, str | None]:

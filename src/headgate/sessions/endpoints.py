@@ -9,7 +9,7 @@ from sqlalchemy import select, update
 from headgate.audit.events import Event, record
 from headgate.config import Settings
 from headgate.edge.call import Call
-from headgate.edge.guards import OwnCredentials, Public, SignedIn, refuse_narrowed
+from headgate.edge.guards import OwnCredentials, Public, SignedIn
 from headgate.edge.identity import caller, refuse_cross_site
 from headgate.edge.routes import Audit, GovernedRouter
 from headgate.edge.services import Services
@@ -253,7 +253,6 @@ def _hash_own(services: Services, request: Request, parameters: dict[str, Passwo
     body, now, settings = parameters["body"], clock(), services.settings
     with services.database.read() as connection:
         who = caller(connection, request, settings, now)
-        refuse_narrowed(who, now)
         columns = (_members.name, _members.email, _members.password, _members.password_ended_at)
         found = connection.execute(select(*columns).where(_members.id == who.member)).one_or_none()
         if found is None:
@@ -336,7 +335,7 @@ def end_session(call: Call, session_id: Annotated[str, Path(pattern="^ses_[0-9a-
     """End one of one's own sessions."""
     ended = service.end(call.connection, call.caller.member, call.now, only=session_id)
     if not ended:
-        raise NotFound
+        call.hide("end_session", "session", session_id)
     call.record(call.event(ENDED, allowed=True, resource_id=session_id))
     return Ended(ended=ended)
 

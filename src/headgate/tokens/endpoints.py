@@ -9,7 +9,7 @@ from headgate.edge.call import Call
 from headgate.edge.guards import OwnCredentials
 from headgate.edge.pages import After, Limit, begins_after
 from headgate.edge.routes import Audit, GovernedRouter
-from headgate.errors import Conflict, Invalid, NotFound
+from headgate.errors import Conflict, Invalid
 from headgate.governance.changes.targets import Targets
 from headgate.kit.names import BadName, check_name
 from headgate.kit.paging import DEFAULT_LIMIT, Cursor
@@ -111,7 +111,7 @@ def revoke_token(call: Call, token_id: TokenId) -> TokenOut:
     """End a token at once."""
     owner = call.connection.execute(select(_tokens.member_id).where(_tokens.id == token_id)).scalar_one_or_none()
     if owner is None or not call.handles(owner):
-        raise NotFound
+        call.hide("revoke_token", "token", token_id)
     service.revoke(call.connection, token_id, call.now, by=call.caller.member)
     joined = token_table.join(member_table, member_table.c.id == _tokens.member_id)
     query = select(token_table, member_table.c.name.label("member")).select_from(joined).where(_tokens.id == token_id)

@@ -291,6 +291,7 @@ def _finish_probe(connection: Connection, now: datetime, row: RowMapping, outcom
         with connection.begin_nested():
             saved = save(connection, now, row, loaded(connection, row["id"]), missing)
     except saving.NotSaved as error:
+        record(connection, list(error.denials))
         code = MISSING if missing is not None and str(error) == missing else "NOT_SAVED"
         return _end(connection, now, row["id"], "failed", code, str(error))
     return _end(connection, now, row["id"], "succeeded", saved_query_id=saved)

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.engine import RowMapping
 
-from headgate.audit.events import Event, record
+from headgate.audit.events import DENIED, Event, record
 from headgate.governance.questions import Question, decide
 from headgate.kit.ids import new_id
 from headgate.kit.names import name_key
@@ -20,8 +20,15 @@ KIND = "saved_query"
 _resources, _queries, _items, _refs = resource_table.c, saved_query_table.c, lake_item_table.c, table_ref_table.c
 
 
+UNREADABLE = "You may not read every table that the query reads"
+
+
 class NotSaved(Exception):
-    """Why a query was not saved, and what to do."""
+    """Why a query or pipeline was not saved, and what to do; `denials` are the refusals to be recorded."""
+
+    def __init__(self, why: str, denials: Sequence[Event] = ()) -> None:
+        super().__init__(why)
+        self.denials = denials
 
 
 def name_taken(connection: Connection, author: str, name: str, own: str | None = None) -> str | None:
@@ -40,7 +47,8 @@ def save_probed(connection: Connection, now: datetime, row: RowMapping, tables: 
         raise NotSaved("A table that the query reads was deleted while it was saved; save it again")
     refs = tuple(ref for ref, _, _ in reads)
     if not decide(connection, Question(author, "create", KIND, None, state={"reads": refs}), now):
-        raise NotSaved("You may not read every table that the query reads")
+        who = {"actor_id": author, "token_id": row["token_id"], "action": "create", "kind": KIND}
+        raise NotSaved(UNREADABLE, [Event(now, DENIED, allowed=False, **who)])
     own = wanted.get("saved_query")
     taken = name_taken(connection, author, wanted["name"], own)
     if taken is not None:

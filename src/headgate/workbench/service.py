@@ -70,7 +70,7 @@ def own(call: Call, statement: str) -> RowMapping:
     """A statement of the caller; NotFound for any other. A token that is narrowed to a list sees its own alone."""
     row = repository.own(call.connection, call.caller.member, statement)
     if row is None or (_is_listed(call) and row["token_id"] != call.caller.token):
-        raise NotFound
+        call.hide("see", KIND, statement)
     return row
 
 
