@@ -105,8 +105,12 @@ def create_table(stages: Stages, request: Request, namespace_: str) -> Response:
 )
 def register_table(stages: Stages, namespace_: str) -> Response:
     """Nobody registers tables: their metadata is the catalog's own."""
-    stages.read(lambda call: access.require_layer(call, "see", namespace(namespace_)))
-    raise Forbidden("Nobody registers a table here: create one, and write the rows into it")
+
+    def refuse(call: Call) -> Response:
+        access.require_layer(call, "see", namespace(namespace_))
+        raise Forbidden("Nobody registers a table here: create one, and write the rows into it")
+
+    return stages.read(refuse)
 
 
 @router.governed(

@@ -211,8 +211,9 @@ def _refusals_recorded(call: Call, operation: str, parameters: dict[str, Any]) -
     """Have whatever is refused in here recorded; where nothing told the action, under the name of the operation."""
     try:
         yield
-    except Denied:
-        call.note_refusal(operation, parameters)
+    except Problem as problem:
+        if problem.status == Denied.status:
+            call.note_refusal(operation, parameters)
         raise
 
 
