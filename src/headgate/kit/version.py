@@ -4,7 +4,7 @@ from sqlalchemy import inspect, text
 
 from headgate.kit.db import Database
 
-NEEDED = "0011"
+NEEDED = "0012"
 """The version that this code needs; a test compares it with the migrations."""
 
 
