@@ -73,6 +73,11 @@ guard: jars ## Build the guard inside Spark, and put it into the package
 cluster-test: sandbox jars postgres mariadb ## Try members' SQL and pipelines on a cluster: a master and two workers
 	CLUSTER=1 $(BIN)/pytest -m cluster tests/engine tests/runs
 
+.PHONY: catalog-tests
+catalog-tests: $(READY) ## Run Iceberg's own catalog tests against Headgate
+	@tools/need javac:openjdk-17-jdk-headless
+	$(BIN)/python -m tests.catalog.conformance
+
 .PHONY: kill-test
 kill-test: sandbox jars ## Kill at random for MINUTES=5, and look that no row is lost or doubled
 	$(BIN)/python -m tests.runs.kill_loop

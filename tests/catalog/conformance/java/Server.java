@@ -6,7 +6,7 @@ import org.apache.iceberg.catalog.Namespace;
 import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.iceberg.rest.RESTCatalog;
 
-/** The Headgate server that the properties headgate.uri and headgate.token name, and the catalogs that tests open on it. */
+/** The Headgate server at the property headgate.uri, called with HEADGATE_TOKEN, and the catalogs that tests open on it. */
 final class Server implements AutoCloseable {
 
   private final List<RESTCatalog> open = new ArrayList<>();
@@ -22,8 +22,13 @@ final class Server implements AutoCloseable {
   RESTCatalog connect(String name, Map<String, String> properties) {
     Map<String, String> all = new HashMap<>();
     all.put("uri", System.getProperty("headgate.uri"));
-    all.put("token", System.getProperty("headgate.token"));
+    all.put("token", System.getenv("HEADGATE_TOKEN"));
     all.put("io-impl", LocalFiles.class.getName());
+    // What the tests of defaults and overrides expect of every catalog.
+    all.put("table-default.default-key1", "catalog-default-key1");
+    all.put("table-default.default-key2", "catalog-default-key2");
+    all.put("table-override.override-key3", "catalog-override-key3");
+    all.put("table-override.override-key4", "catalog-override-key4");
     all.putAll(properties);
     RESTCatalog made = new RESTCatalog();
     made.initialize(name, all);
