@@ -86,6 +86,10 @@ kill-test: sandbox jars ## Kill at random for MINUTES=5, and look that no row is
 worlds: $(READY) postgres ## Compare 10,000 random worlds with the oracle
 	WORLDS=10000 $(BIN)/pytest -n $(WORKERS) tests/access/test_properties.py
 
+.PHONY: escalations
+escalations: $(READY) ## Search for MINUTES=5 for acts that give somebody a right that nobody gave
+	$(BIN)/python -m tests.escalation.search
+
 .PHONY: mutants
 mutants: $(READY) ## Break each rule in turn; the tests must notice every one
 	$(BIN)/python tools/mutants.py
