@@ -270,6 +270,8 @@ def sign_in_alone(play: Play, by: dict[str, str], who: str, whom: str, what: str
         lambda c: make_link(c, member, "sign_in", None, now(), minutes, BY_OPERATOR)
     )
     answer = play.post({}, "/api/sign-in/by-link", {"link": secret})
+    if answer.status_code != 200:
+        return False  # they were removed
     cookie = answer.headers["set-cookie"].partition("headgate=")[2].partition(";")[0]
     made = play.post({"Cookie": f"headgate={cookie}"}, "/api/tokens", {"name": "my own"})
     play.kept[who] = made.json()["token"]
