@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from headgate.edge.slips import slips
 from tests.support.company import Company
 
 CHANGES, STATEMENTS = "/api/access/changes", "/api/sql/statements"
@@ -42,6 +43,16 @@ CHANGES, STATEMENTS = "/api/access/changes", "/api/sql/statements"
         ("GET", "/api/resources?kind=table&limit=0", None, "limit: must be at least 1"),
         ("GET", "/api/resources?kind=table&prefix=%00", None, "prefix: a name cannot hold control characters"),
         ("GET", "/api/resources?kind=table&cursor=x", None, "cursor: "),
+        (
+            "POST",
+            "/api/connections",
+            {
+                "name": "x",
+                "space": "Sales data",
+                "place": {"kind": "postgresql", "host": "a b", "database": "d", "user": "u"},
+            },
+            "place.host: ",
+        ),
         ("GET", f"{STATEMENTS}/7", None, "statement_id: is not an id; one looks like stm_"),
     ],
 )
@@ -64,3 +75,10 @@ def test_every_value_is_named_at_once(millrace_on_sqlite: Company) -> None:
     answer = millrace_on_sqlite.as_("Adam").post(CHANGES, {"change": "grant", "level": "boss", "resource": 1}).json()
     assert [one["place"] for one in answer["errors"]] == ["to", "resource", "level"]
     assert answer["detail"] == "to: is needed; resource: must be a text; level: must be viewer, editor or manager"
+
+
+def test_a_text_of_another_form_than_an_id_is_not_called_one() -> None:
+    [slip] = slips(
+        [{"type": "string_pattern_mismatch", "loc": ("body", "secret"), "ctx": {"pattern": "^[a-z]{1,40}$"}}]
+    )
+    assert slip["message"] == "does not have the form that is needed here; it must match ^[a-z]{1,40}$"

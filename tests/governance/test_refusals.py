@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 
 from headgate.access.actions import words
+from headgate.access.explain import reasons
 from headgate.catalog.work import open_work
+from headgate.governance.facts import Facts
 from headgate.kit.clock import now
 from headgate.kit.db import Database
 from tests.support.company import Api, Company, company
 
-EDIT = "You may not edit: write to and alter table service.revenue. Missing: Editor (Adam, Olga or Tess could grant the level)"
+EDIT = "You may not edit: write to and alter table service.revenue. Missing: Editor (Adam, Olga or Tess could grant the level). You have Viewer"
 END = "2031-01-01T00:00:00Z"
 
 
@@ -61,9 +63,11 @@ def test_a_table_that_may_not_be_changed_is_named_with_the_level_it_takes(engine
     millrace = engines
     place = f"/api/tables/{millrace.id('table', 'service.revenue')}"
     describe = refused(millrace.as_("Bea").request("PATCH", place, json={"title": "x"}))["detail"]
-    assert describe.endswith("(table service.revenue). Missing: Editor (Adam, Olga or Tess could grant the level)")
+    missing = "Missing: Editor (Adam, Olga or Tess could grant the level). You have Viewer"
+    assert describe.endswith(f"(table service.revenue). {missing}")
     drop = refused(millrace.as_("Bea").request("DELETE", place))["detail"]
-    assert drop == "You may not delete table service.revenue. Missing: Manager (Adam or Olga could grant Manager)"
+    missing = "Missing: Manager (Adam or Olga could grant Manager). You have Viewer"
+    assert drop == f"You may not delete table service.revenue. {missing}"
     schema = {"type": "struct", "schema-id": 0, "fields": [{"id": 1, "name": "n", "required": False, "type": "int"}]}
     body = {"name": "revenue", "schema": schema}
     for api in (millrace.as_("Bea"), _statement(millrace, "Bea")):
@@ -78,7 +82,7 @@ def test_a_narrowed_token_is_told_apart_from_who_made_it(millrace: Company) -> N
     own = refused(millrace.as_("Tess", read_only=True).request("DELETE", place))
     assert own["detail"] == "This token is narrowed and may not delete table service.revenue; you yourself may"
     neither = refused(millrace.as_("Bea", read_only=True).request("DELETE", place))
-    assert neither["detail"].endswith("Missing: Manager (Adam or Olga could grant Manager)")
+    assert neither["detail"].endswith("Missing: Manager (Adam or Olga could grant Manager). You have Viewer")
     assert "ask" not in neither
 
 
@@ -110,7 +114,7 @@ def test_who_may_grant_nothing_is_told_that_instead(millrace: Company) -> None:
     )
     assert problem["detail"] == (
         "You may not grant, change and revoke Viewer and Editor (table service.revenue). "
-        "Missing: Manager (Adam or Olga could grant Manager)"
+        "Missing: Manager (Adam or Olga could grant Manager). You have Viewer"
     )
 
 
@@ -146,3 +150,24 @@ def test_nobody_is_advised_to_ask_for_a_saved_query(millrace: Company) -> None:
         "You may not delete saved query Largest orders. "
         "Missing: Editor on table trusted.orders (Adam, Olga or Tess could grant the level)"
     )
+
+
+def test_a_pipeline_that_may_not_be_made_is_refused_with_table_level_and_who_could_grant_it(millrace: Company) -> None:
+    definition = {"kind": "history", "table": "trusted.orders", "output": "service.versions", "keys": ["id"]}
+    answer = millrace.as_("Bea").post("/api/pipelines", {"name": "x", "definition": definition})
+    detail = refused(answer)["detail"]
+    assert detail.startswith("You may not add a pipeline here. Missing: ")
+    assert "Editor, of layer service" in detail
+    assert "(Adam, Olga or Tess could grant the level; Bea has no level on layer service)" in detail
+    assert "trusted" not in detail
+
+
+def test_who_lacks_a_level_is_named_once(millrace: Company) -> None:
+    """The author of a trigger stands behind a member whom the pipeline acts for."""
+    millrace.as_("Adam").change(change="revoke", to="Tess", resource="layer:raw", level="manager").raise_for_status()
+    trigger = millrace.id("pipeline_trigger", "Hourly")
+    with millrace.database.read() as connection:
+        thing = Facts(connection, now()).thing(trigger)
+        texts = [text for reason in reasons(None, "fire", thing, lambda _: True) for text in reason.missing]
+    assert any("(Tess) lacks Viewer" in text or "(Tess) lacks Editor" in text for text in texts), texts
+    assert all(text.count("lacks") <= 1 and "lacks it" not in text for text in texts), texts

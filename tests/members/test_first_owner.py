@@ -41,6 +41,16 @@ def test_init_makes_an_owner_who_signs_in(tmp_path: Path) -> None:
         assert tokens[0]["name"] == "nightly"
         assert "is ended" in one.headgate("my", "end-token", tokens[0]["id"]).stdout
         assert "signed in nowhere" in one.headgate("my", "sessions").stdout
+        told = run(one, "", "login", "--server", address, "--link", invited["link"])
+        assert (told.returncode, "headgate invitation accept" in told.stderr) == (2, True)
+        one.environment["XDG_CONFIG_HOME"] = str(tmp_path / "of ana")
+        words = ("invitation", "accept", invited["link"], "--name", "Ana", "--server", address)
+        joined = run(one, "nine slow otters swimming", *words)
+        assert "You are Ana" in joined.stdout, joined.stderr
+        assert json.loads(one.headgate("me", "--json").stdout)["role"] == "technical"
+        again = run(one, "nine slow otters swimming", *words)
+        assert (again.returncode, "used" in again.stderr) == (1, True)
+        one.environment["XDG_CONFIG_HOME"] = str(tmp_path / "config")
         token = json.loads(kept.read_text())["token"]
         assert one.headgate("logout").returncode == 0
         assert not kept.exists()

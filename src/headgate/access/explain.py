@@ -4,11 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from headgate.access.actions import LEVEL_NAMES
 from headgate.access.book import BOOK, Book
 from headgate.access.conditions import AllOf, AnyOf, As, Can, Condition, Every, NoneOf, On, Some, Term
 from headgate.access.facts import Subject, Thing
 from headgate.access.kinds import COLLECTIONS, PERSONS, RELATIONS
 from headgate.access.rules import Remedy
+from headgate.access.rules.terms import held
 
 Known = Callable[[Thing], bool]
 """Whether whoever reads the explanation may know of a resource; what they may not know of is not named."""
@@ -35,6 +37,8 @@ class Gap:
 
     text: str
     about: Thing | None = None
+    of_person: bool = False
+    """Whether it already names the member who lacks it, or nobody lacks it."""
 
 
 def reasons(subject: Subject | None, action: str, thing: Thing, known: Known, book: Book = BOOK) -> list[PathReason]:
@@ -46,6 +50,14 @@ def reasons(subject: Subject | None, action: str, thing: Thing, known: Known, bo
         texts = tuple(dict.fromkeys(gap.text for gap in gaps))
         found.append(PathReason(path.name, path.condition.words(thing.kind), texts, path.remedy, tuple(about.values())))
     return sorted(found, key=lambda reason: len(reason.missing))
+
+
+def level_held(subject: Subject, item: Thing) -> str:
+    """The level that a member has on a layer, table or volume, in a word."""
+    for level in (3, 2, 1):
+        if held(level).check(BOOK, item.kind)(subject, item):
+            return LEVEL_NAMES[level].title()
+    return "no level"
 
 
 class _Gaps:
@@ -88,11 +100,12 @@ class _Gaps:
         relation = RELATIONS[r.kind, condition.relation]
         other = self.book.compiled(f"lambda r: {relation.python.format(t='r')}")(r)
         if other is None:
-            return [Gap(f"it has no {relation.words.removeprefix('its ')}")]
+            return [Gap(f"it has no {relation.words.removeprefix('its ')}", of_person=True)]
         if isinstance(condition.inner, Can | On):
             return self.of(condition.inner, s, other)
         return [
-            Gap(f"{gap.text}, of {self._name(other)}", gap.about or other) for gap in self.of(condition.inner, s, other)
+            Gap(f"{gap.text}, of {self._name(other)}", gap.about or other, gap.of_person)
+            for gap in self.of(condition.inner, s, other)
         ]
 
     def _every(self, condition: Every, s: Subject | None, r: Any) -> list[Gap]:
@@ -106,9 +119,10 @@ class _Gaps:
         person = PERSONS[r.kind, condition.person]
         who = getattr(r, person.attribute)
         if who is None:
-            return [Gap(f"{person.words} is no longer a member")]
+            return [Gap(f"{person.words} is no longer a member", of_person=True)]
         named = f"{person.words} ({who.name})" if who.name else person.words
-        return [Gap(f"{named} lacks {gap.text}", gap.about) for gap in self.of(condition.inner, who, r)]
+        gaps = self.of(condition.inner, who, r)
+        return [gap if gap.of_person else Gap(f"{named} lacks {gap.text}", gap.about, of_person=True) for gap in gaps]
 
     def _name(self, thing: Any) -> str:
         if thing is None:

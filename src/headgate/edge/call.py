@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 from headgate.access.asking import can_be_asked_for
 from headgate.access.book import BOOK
 from headgate.access.decision import Decision
+from headgate.access.explain import level_held
 from headgate.access.facts import Subject
 from headgate.access.kinds import KINDS, rule_kinds
 from headgate.access.narrowing import UNLIMITED, Narrowing
@@ -244,7 +245,10 @@ class Call:
         if is_narrowed and decide(self.connection, full, self.now):
             return {"detail": f"This token is narrowed and may not {what}; you yourself may"}
         ways = explain(self.facts, full, self.subject).ways
-        told = {"detail": refusal(action, thing, ways), "action": action, "ways": listed(ways)}
+        detail = refusal(action, thing, ways)
+        if thing is not None and thing.kind in LAKE:
+            detail += f". You have {level_held(self.subject, thing)}"
+        told = {"detail": detail, "action": action, "ways": listed(ways)}
         if is_narrowed or not can_be_asked_for(action, kind):
             return told
         name = f"{kind}:{thing.name}" if thing is not None and kind in LAKE else resource

@@ -49,6 +49,14 @@ def _prefix(context: dict[str, Any]) -> str:
     return found[1] if found else PREFIXES["data_mart"]
 
 
+def _malformed(context: dict[str, Any]) -> str:
+    """What is said of a text that does not match a pattern: one for ids, or another one."""
+    pattern = str(context.get("pattern"))
+    if re.search(r"\{20\}", pattern):
+        return f"is not an id; one looks like {_prefix(context)}_01k6x3v9c2m4n8p0q7rs"
+    return f"does not have the form that is needed here; it must match {pattern}"
+
+
 def _count(number: Any, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
@@ -63,7 +71,7 @@ _MESSAGES: dict[str, str | Callable[[dict[str, Any]], str]] = {
     "json_invalid": "is not JSON",
     "union_tag_invalid": lambda c: f"there is no {c['tag']!r}; there are {c['expected_tags'].replace(chr(39), '')}",
     "union_tag_not_found": "is needed",
-    "string_pattern_mismatch": lambda c: f"is not an id; one looks like {_prefix(c)}_01k6x3v9c2m4n8p0q7rs",
+    "string_pattern_mismatch": _malformed,
     "string_too_short": lambda c: _short(c["min_length"]),
     "string_too_long": lambda c: f"is too long; it has at most {_count(c['max_length'], 'character')}",
     "string_type": "must be a text",

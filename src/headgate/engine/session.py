@@ -293,4 +293,4 @@ def _after(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
 
 
 def _too_long(seconds: float | None) -> SqlFailed:
-    return SqlFailed(TIME_LIMIT, f"The statement ran longer than {seconds:g} seconds, and was stopped")
+    return SqlFailed(TIME_LIMIT, f"The statement ran longer than {round(seconds or 0, 1):g} seconds, and was stopped")

@@ -2,13 +2,14 @@
 
 from typing import Any, NoReturn
 
-from headgate.access.actions import words
+from headgate.access.actions import DRAFT_ACTIONS, words
 from headgate.access.decision import Decision
 from headgate.edge.call import Call
 from headgate.errors import Denied
 from headgate.governance.drafts import Asker
 from headgate.governance.questions import Question, decide
 from headgate.governance.reasons import explain_draft
+from headgate.governance.refusals import missing
 
 
 def require_new(call: Call, action: str, kind: str, place: dict[str, Any]) -> Decision:
@@ -24,10 +25,12 @@ def require_new(call: Call, action: str, kind: str, place: dict[str, Any]) -> De
 
 def _refuse(call: Call, question: Question) -> NoReturn:
     call.note_denial(question.action, question.kind, None)
-    asked = words(question.action)
+    noun = question.kind.replace("_", " ")
+    asked = f"{question.action} a {noun} here" if question.action in DRAFT_ACTIONS else words(question.action)
     full = Question(question.member, question.action, question.kind, None, question.state)
     if question.narrowing.is_narrowed and decide(call.connection, full, call.now):
         raise Denied(f"This token is narrowed and may not {asked}; you yourself may")
     ways = explain_draft(call.facts, question, call.subject).ways
     told = [{"path": way.path, "missing": list(way.missing), "how": way.how, "who": list(way.who)} for way in ways]
-    raise Denied(f"You may not {asked}", action=question.action, ways=told)
+    detail = ". ".join(one for one in (f"You may not {asked}", missing(ways)) if one)
+    raise Denied(detail, action=question.action, ways=told)

@@ -5,7 +5,7 @@ from typing import Any
 
 from headgate.access.book import BOOK
 from headgate.access.decision import Decision
-from headgate.access.explain import PathReason, reasons
+from headgate.access.explain import PathReason, level_held, reasons
 from headgate.access.facts import Subject, Thing
 from headgate.access.rules import Remedy
 from headgate.governance.drafts import Drafts, NotThere
@@ -82,7 +82,25 @@ def explain_draft(facts: Facts, question: Question, reader: Subject | None) -> E
     because = tuple(reason.asks for reason in found if reason.is_open)
     if decision.allowed or question.narrowing.is_narrowed:
         return Explanation(decision.allowed, decision.via, because, ())
-    return Explanation(False, (), because, tuple(Way(reason.name, reason.missing) for reason in found))  # noqa: FBT003
+    return Explanation(False, (), because, tuple(_draft_way(facts, subject, reason) for reason in found))  # noqa: FBT003
+
+
+_LEVELLED = frozenset({"layer", "table", "volume"})
+
+
+def _draft_way(facts: Facts, subject: Subject | None, reason: PathReason) -> Way:
+    """A way to make something new: the levels that are missing, those held, and who could grant the missing ones."""
+    names: dict[str, None] = {}
+    have: list[str] = []
+    for about in reason.about:
+        stored: Any = facts.thing(about.id)
+        if subject is None or stored is None or stored.kind not in _LEVELLED:
+            continue
+        have.append(f"{subject.name} has {level_held(subject, stored)} on {stored.kind} {stored.name}")
+        people = who_can(facts.connection, "grant", stored.id, facts.now, limit=MAX_NAMED)
+        names.update(dict.fromkeys(person.name for person in people if person.id != subject.id))
+    how = f"grant the level; {', '.join(have)}" if names else None
+    return Way(reason.name, reason.missing, how, tuple(names)[:MAX_NAMED])
 
 
 def _bare(decision: Decision, text: str) -> Explanation:

@@ -7,6 +7,7 @@ import typer
 from headgate.cli.output import Json, print_json, print_table, told
 from headgate.cli.pages import Cursor, Limit, Prefix, print_page
 from headgate.organization.named_cli import id_of
+from headgate.sessions.cli import accept
 
 app = typer.Typer(help="Members.", no_args_is_help=True, rich_markup_mode=None)
 invitations = typer.Typer(help="Invitations.", no_args_is_help=True, rich_markup_mode=None)
@@ -237,6 +238,9 @@ def list_invitations(
     shown = ({**one, "contexts": _names(one["contexts"])} for one in found["items"])
     rows = ([one[column] for column in columns] for one in shown)
     print_page(found, columns, rows, "There are no invitations.", as_json=as_json)
+
+
+invitations.command("accept")(accept)
 
 
 @invitations.command()

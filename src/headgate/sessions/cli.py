@@ -1,11 +1,16 @@
 """`headgate init`, `headgate login` and `headgate logout`."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from headgate.cli.output import Json, print_json, told
 from headgate.cli.reading import line_of_input
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from headgate.cli.client import Client
 
 Server = Annotated[str | None, typer.Option(help="The server's address; left out, HEADGATE_SERVER_URL or this host.")]
 
@@ -62,10 +67,9 @@ def login(
     ] = False,
 ) -> None:
     """Sign in, and keep a token for the commands that follow."""
-    import socket
-
     from headgate.cli.client import Client, over_http, server_address
-    from headgate.cli.credentials import Login, save
+    from headgate.errors import Invalid
+    from headgate.kit.secrets import Sort
 
     address = server_address(server)
     with over_http(address, {"Origin": address}) as http:
@@ -75,15 +79,52 @@ def login(
             print(client.post("/api/password/links", {"email": mail})["detail"])
             return
         if link:
-            who = client.post("/api/sign-in/by-link", {"link": link.rpartition("#")[2]})
+            secret = link.rpartition("#")[2]
+            if secret.startswith(Sort.invitation):
+                raise Invalid("this link is an invitation: `headgate invitation accept LINK` accepts it and signs in")
+            who = client.post("/api/sign-in/by-link", {"link": secret})
         else:
             mail = email or typer.prompt("Your mail address")
             typed = line_of_input() if password_stdin else typer.prompt("Password", hide_input=True)
             who = client.post("/api/sign-in", {"email": mail, "password": typed})
-        made = client.post("/api/tokens", {"name": f"command line on {socket.gethostname()}"})
-        client.request("POST", "/api/sign-out")
-    place = save(Login(address, made["token"], made["id"], who["name"]))
+        place = _keep(client, address, who)
     print(f"You are {who['name']} at {address}. The token is kept in {place}; `headgate logout` ends it.")
+
+
+def _keep(client: "Client", address: str, who: dict[str, Any]) -> "Path":
+    """Make a token in place of the session that was just begun, and keep it; where."""
+    import socket
+
+    from headgate.cli.credentials import Login, save
+
+    made = client.post("/api/tokens", {"name": f"command line on {socket.gethostname()}"})
+    client.request("POST", "/api/sign-out")
+    return save(Login(address, made["token"], made["id"], who["name"]))
+
+
+@told
+def accept(
+    link: Annotated[str, typer.Argument(help="The invitation's link.")],
+    name: Annotated[str | None, typer.Option(help="What to call you here.")] = None,
+    server: Server = None,
+    password_stdin: Annotated[bool, typer.Option("--password-stdin", help="Read the password from a line.")] = False,
+) -> None:
+    """Accept an invitation: become a member, and keep a token for the commands that follow."""
+    from headgate.cli.client import Client, over_http, server_address
+    from headgate.errors import Invalid
+    from headgate.kit.secrets import Sort
+
+    secret = link.rpartition("#")[2]
+    if not secret.startswith(Sort.invitation):
+        raise Invalid("this link is no invitation; `headgate login --link LINK` takes a sign-in link")
+    address = server_address(server)
+    name = name or typer.prompt("Your name")
+    typed = line_of_input() if password_stdin else typer.prompt("A password", hide_input=True, confirmation_prompt=True)
+    with over_http(address, {"Origin": address}) as http:
+        client = Client(http)
+        who = client.post("/api/invitations/accept", {"invitation": secret, "name": name, "password": typed})
+        place = _keep(client, address, who)
+    print(f"You are {who['name']} at {address}, a member now. The token is kept in {place}.")
 
 
 @told
