@@ -298,7 +298,7 @@ TABLE: dict[tuple[str, str], tuple[Any, str]] = {
     ("POST", "/api/runs/{run_id}/resume"): (None, "404"),
     ("DELETE", "/api/runs/{run_id}"): (None, "404"),
     ("GET", "/api/runs/{run_id}/artifacts/{name}"): (None, "404"),
-    ("POST", "/api/worker/replace"): ({"worker": A_WORKER["worker"], "name": "w", "dead": [f"wrk_{'1' * 20}"]}, NOBODY),
+    ("POST", "/api/worker/replace"): ({**A_WORKER, "dead": [f"wrk_{'1' * 20}"]}, NOBODY),
     ("POST", "/api/worker/runs/claim"): ({**A_WORKER, "slots": 1}, NOBODY),
     ("POST", "/api/worker/runs/heartbeat"): ({**A_WORKER, "running": []}, NOBODY),
     ("GET", "/api/worker/runs/{run_id}/volumes/{volume_id}"): ({"worker": A_WORKER["worker"], "fence": 1}, NOBODY),
