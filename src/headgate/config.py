@@ -10,12 +10,12 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
+from headgate.audit.sections import AuditSettings
 from headgate.kit import crash
 from headgate.maintenance.sections import MaintenanceSettings
 from headgate.places.sections import DeliveriesSettings, SourcesSettings
 from headgate.runs.sections import RunsSettings
 from headgate.sections import (
-    AuditSettings,
     DatabaseSettings,
     LogSettings,
     MailSettings,
@@ -24,9 +24,9 @@ from headgate.sections import (
     ServerSettings,
     SignInSettings,
     SparkSettings,
-    SqlSettings,
     WarehouseSettings,
 )
+from headgate.workbench.sections import SqlSettings
 
 FILE_VARIABLE = "HEADGATE_CONFIG"
 DEFAULT_FILE = "headgate.toml"

@@ -17,6 +17,7 @@ from headgate.config import Settings
 from headgate.engine import sandbox, seccomp
 from headgate.kit.ownership import give
 from tests.engine.sandbox_walk import DEVICES
+from tests.support.root import only_root
 
 pytestmark = pytest.mark.usefixtures("with_sandbox")
 USER, OTHER = Settings().spark.sandbox_uid, 54321
@@ -105,20 +106,19 @@ def test_nothing_of_the_kernel_can_be_changed_from_a_sandbox(scratch: Path) -> N
     assert (scratch / "written").stat().st_uid == (os.getuid() or USER)
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+@only_root
 def test_nor_from_one_that_a_user_without_rights_started(scratch: Path) -> None:
     os.chown(scratch, OTHER, OTHER)
     _see_that_it_is_powerless(_walked(scratch, _as_another_user()))
     assert (scratch / "written").stat().st_uid == OTHER
 
 
-@pytest.mark.skipif(platform.machine() not in _ADD_KEY, reason="the numbers of calls are not known")
 def test_the_kernels_keys_of_whoever_starts_a_sandbox_stay_outside(scratch: Path) -> None:
     give(USER, scratch)
     assert KEY not in _walked(scratch, [], KEY)["keys"]
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="another user stays who it is")
+@only_root
 def test_what_cannot_become_a_user_without_rights_does_not_run(scratch: Path) -> None:
     give(USER, scratch)
     plan = {"listen": [], "serve": None, "command": ["/usr/bin/env", "touch", "/scratch/ran"]}

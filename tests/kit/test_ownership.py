@@ -3,14 +3,12 @@
 import os
 from pathlib import Path
 
-import pytest
-
 from headgate.config import Settings
 from headgate.kit.ownership import give, make_folder, owned
 from headgate.warehouse.folder import FolderStore
+from tests.support.root import only_root
 
 USER = Settings().spark.sandbox_uid
-only_root = pytest.mark.skipif(os.getuid() != 0, reason="only root gives files away")
 
 
 def _owner(path: Path) -> int:
