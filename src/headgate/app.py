@@ -13,6 +13,7 @@ from headgate.catalog import endpoints as catalog
 from headgate.catalog import namespace_endpoints as namespaces
 from headgate.catalog import oauth
 from headgate.catalog import signing_endpoints as signing
+from headgate.catalog import view_endpoints as views
 from headgate.config import Settings
 from headgate.connections import endpoints as connections
 from headgate.contexts import endpoints as contexts
@@ -93,6 +94,7 @@ ROUTERS = (
     oauth.router,
     namespaces.router,
     catalog.router,
+    views.router,
     signing.router,
     workbench.router,
     saved.router,

@@ -223,11 +223,11 @@ ROUTES = {
     ("POST", "/iceberg/v1/tables/rename"): (MEMBER, "changes"),
     ("POST", "/iceberg/v1/transactions/commit"): (MEMBER, "changes"),
     ("GET", "/iceberg/v1/namespaces/{namespace_}/views"): (MEMBER, "nothing"),
-    ("POST", "/iceberg/v1/namespaces/{namespace_}/views"): (MEMBER, "nothing"),
-    ("GET", "/iceberg/v1/namespaces/{namespace_}/views/{view_}"): (MEMBER, "nothing"),
-    ("POST", "/iceberg/v1/namespaces/{namespace_}/views/{view_}"): (MEMBER, "nothing"),
-    ("DELETE", "/iceberg/v1/namespaces/{namespace_}/views/{view_}"): (MEMBER, "nothing"),
-    ("POST", "/iceberg/v1/views/rename"): (MEMBER, "nothing"),
+    ("POST", "/iceberg/v1/namespaces/{namespace_}/views"): (MEMBER, "changes"),
+    ("GET", "/iceberg/v1/namespaces/{namespace_}/views/{view_}"): (MEMBER, "reads"),
+    ("POST", "/iceberg/v1/namespaces/{namespace_}/views/{view_}"): (MEMBER, "changes"),
+    ("DELETE", "/iceberg/v1/namespaces/{namespace_}/views/{view_}"): (MEMBER, "changes"),
+    ("POST", "/iceberg/v1/views/rename"): (MEMBER, "changes"),
 }
 
 

@@ -97,7 +97,7 @@ DYNAMIC = (
 ABOUT = (
     "SHOW CREATE TABLE {mine} AS SERDE", "SHOW TBLPROPERTIES {mine} (location)", "SHOW TBLPROPERTIES {mine} ('write.data.path')",
     "DESCRIBE TABLE EXTENDED {mine} AS JSON", "SHOW TABLE EXTENDED IN service LIKE '*'",
-    "DESCRIBE NAMESPACE EXTENDED service", "DESCRIBE DATABASE service", "SHOW PARTITIONS {mine}", "SHOW FUNCTIONS", "SHOW PROCEDURES IN lake.system", "SHOW VIEWS IN service",
+    "DESCRIBE NAMESPACE EXTENDED service", "DESCRIBE DATABASE service", "SHOW PARTITIONS {mine}", "SHOW FUNCTIONS", "SHOW PROCEDURES IN lake.system",
     *(f"SELECT * FROM {{mine}}.{kind}" for kind in (
         "files", "data_files", "delete_files", "manifests", "entries", "all_files", "all_data_files", "all_manifests", "all_entries",
         "metadata_log_entries", "position_deletes", "all_delete_files",

@@ -57,7 +57,7 @@ class NoSuchNamespace(IcebergError):
 
 
 class NoSuchView(IcebergError):
-    """There are no views."""
+    """There is no such view that the caller may see."""
 
     status, code, title, type = 404, "not_found", "View does not exist", "NoSuchViewException"
 

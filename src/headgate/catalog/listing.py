@@ -45,6 +45,15 @@ def tables(call: Call, ident: Ident, token: str | None, size: int | None) -> Lis
     return Listed([{"namespace": [ident.layer_key], "name": name} for name in shown], following)
 
 
+def views(call: Call, ident: Ident, token: str | None, size: int | None) -> Listed:
+    """The views of a layer that the caller may see."""
+    access.require_layer(call, "see", ident)
+    ids, following = _page(call, "table", f"{ident.layer_key}.", token, size)
+    found = _names(call, _VIEWS, ids)
+    return Listed([{"namespace": [ident.layer_key], "name": found[one]} for one in ids if one in found], following)
+
+
+_VIEWS = "SELECT id, name FROM resources JOIN views ON view_id = id WHERE {chosen}"
 _WRITTEN = "SELECT id, name FROM resources JOIN table_pointers ON table_id = id WHERE {chosen}"
 """Tables that have content."""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fastapi import Response
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from headgate.audit.events import READ
@@ -142,4 +142,7 @@ def record(connection: Connection, work: Work, ident: Ident, found: Found | None
         with connection.begin_nested():
             connection.execute(insert(work_load_table).values(row))
     except IntegrityError:
-        return
+        # An engine asks for a table and for a view of each name; what it found counts.
+        same = (_loads.work_id == work.id, _loads.ref == ident.ref, _loads.table_id.is_(None))
+        if table is not None:
+            connection.execute(update(work_load_table).where(*same).values(table_id=table, layer_id=layer))

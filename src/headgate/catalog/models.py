@@ -21,6 +21,20 @@ table_pointer_table = Table(
 )
 """The pointer: the file in the table's metadata folder that is the table now, and its sum. `version` counts commits."""
 
+view_table = Table(
+    "views",
+    METADATA,
+    Column("view_id", Id, ForeignKey("lake_items.id", ondelete="CASCADE"), primary_key=True),
+    Column("uuid", text_type(36), nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("metadata", JSON, nullable=False),
+    Column("reads", JSON, nullable=False),
+    Column("saved_at", UtcDateTime, nullable=False),
+    Column("saved_by_id", Id, ForeignKey("members.id")),
+)
+"""A view: a table of the lakehouse whose rows a query gives. `metadata` is Iceberg's view metadata; `reads` names the
+tables and views that the query reads, as layer.table. `version` counts saves."""
+
 run_pointer_table = Table(
     "run_pointers",
     METADATA,

@@ -1,20 +1,18 @@
-"""The namespaces of the Iceberg REST catalog over HTTP, and the views that it does not have."""
+"""The namespaces of the Iceberg REST catalog over HTTP."""
 
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 from fastapi import Query, Request, Response
 
 from headgate.catalog import access, listing, namespaces
 from headgate.catalog.endpoints import LISTS, LOADS, body_of, read_body
-from headgate.catalog.errors import NoSuchView, NotSupported
-from headgate.catalog.names import from_json, namespace, table
+from headgate.catalog.names import from_json, namespace
 from headgate.catalog.responses import empty, json_response
 from headgate.edge.guards import SignedIn
 from headgate.edge.middleware import IS_HEAD
 from headgate.edge.routes import Audit, GovernedRouter, Stages
 
 router = GovernedRouter(prefix="/iceberg/v1", tags=["catalog"], include_in_schema=False)
-_NO_VIEWS = SignedIn("is told that there are no views")
 
 
 @router.governed(
@@ -106,99 +104,3 @@ def change_namespace(stages: Stages, request: Request, namespace_: str) -> Respo
     """Set or remove a layer's comment, which is its description."""
     body = body_of(request)
     return json_response(stages.write(lambda call: namespaces.change(call, namespace(namespace_), body)))
-
-
-def _refuse_view(stages: Stages, namespace_: str, view: str) -> NoReturn:
-    stages.read(lambda call: None)
-    raise NoSuchView(f"View does not exist: {table(namespace_, view)}")
-
-
-def _known_layer(stages: Stages, namespace_: str) -> None:
-    stages.read(lambda call: access.require_layer(call, "see", namespace(namespace_)))
-
-
-@router.governed(
-    "GET",
-    "/namespaces/{namespace_}/views",
-    guard=_NO_VIEWS,
-    audit=Audit.nothing,
-    summary="Not supported: list views",
-    staged=True,
-    limiter=LOADS,
-)
-def list_views(stages: Stages, namespace_: str) -> Response:
-    """There are no views."""
-    _known_layer(stages, namespace_)
-    raise NotSupported("This catalog has no views")
-
-
-@router.governed(
-    "POST",
-    "/namespaces/{namespace_}/views",
-    guard=_NO_VIEWS,
-    audit=Audit.nothing,
-    summary="Not supported: create a view",
-    staged=True,
-    limiter=LOADS,
-)
-def create_view(stages: Stages, namespace_: str) -> Response:
-    """There are no views."""
-    _known_layer(stages, namespace_)
-    raise NotSupported("This catalog has no views")
-
-
-@router.governed(
-    "GET",
-    "/namespaces/{namespace_}/views/{view_}",
-    guard=_NO_VIEWS,
-    audit=Audit.nothing,
-    summary="No view is there",
-    staged=True,
-    limiter=LOADS,
-)
-def load_view(stages: Stages, namespace_: str, view_: str) -> Response:
-    """There are no views, so whatever is asked for does not exist; a client then looks for a table."""
-    _refuse_view(stages, namespace_, view_)
-
-
-@router.governed(
-    "POST",
-    "/namespaces/{namespace_}/views/{view_}",
-    guard=_NO_VIEWS,
-    audit=Audit.nothing,
-    summary="No view is there",
-    staged=True,
-    limiter=LOADS,
-)
-def replace_view(stages: Stages, namespace_: str, view_: str) -> Response:
-    """There are no views."""
-    _refuse_view(stages, namespace_, view_)
-
-
-@router.governed(
-    "DELETE",
-    "/namespaces/{namespace_}/views/{view_}",
-    guard=_NO_VIEWS,
-    audit=Audit.nothing,
-    summary="No view is there",
-    staged=True,
-    limiter=LOADS,
-)
-def drop_view(stages: Stages, namespace_: str, view_: str) -> Response:
-    """There are no views."""
-    _refuse_view(stages, namespace_, view_)
-
-
-@router.governed(
-    "POST",
-    "/views/rename",
-    guard=_NO_VIEWS,
-    audit=Audit.nothing,
-    summary="Not supported: rename a view",
-    staged=True,
-    limiter=LOADS,
-)
-def rename_view(stages: Stages) -> Response:
-    """There are no views."""
-    stages.read(lambda call: None)
-    raise NotSupported("This catalog has no views")

@@ -76,7 +76,8 @@ class Move:
 _FIND = (
     "SELECT ly.id, it.id, p.uuid, p.version, p.metadata_file, p.metadata_sha256, p.snapshot_id FROM resources ly "
     "LEFT JOIN resources it ON it.namespace = 'table' AND it.scope_id = ly.id AND it.name_key = :name "
-    "AND it.kind = 'table' LEFT JOIN table_pointers p ON p.table_id = it.id "
+    "AND it.kind = 'table' AND NOT EXISTS (SELECT 1 FROM views v WHERE v.view_id = it.id) "
+    "LEFT JOIN table_pointers p ON p.table_id = it.id "
     "WHERE ly.namespace = 'layer' AND ly.scope_id = '' AND ly.name_key = :layer"
 )
 _FIND_OWN = (

@@ -62,6 +62,12 @@ _NO_SNAPSHOT = re.compile(
 )
 """What Iceberg says of a snapshot that is not there. Its error is of no own class: the whole sentence must match."""
 
+_ANALYSIS = "org.apache.spark.sql.AnalysisException"
+_CYCLE = "Recursive cycle in view detected: "
+_READS_ITSELF = SqlFailed(
+    "VIEW_READS_ITSELF", "A view that this query reads reads the view itself; leave that view out"
+)
+
 _FULL = SqlFailed(
     "DISK_FULL", "The disk that Spark writes to is full, so nothing was written; an operator makes room on it"
 )
@@ -162,6 +168,8 @@ def _told(cause: Cause) -> Exception | None:
             return _of_catalog(name.removeprefix(_CATALOG), cause.message)
     if _ARGUMENT in cause.classes and _NO_SNAPSHOT.fullmatch(cause.message):
         return SqlFailed("SNAPSHOT_NOT_FOUND", cause.message)
+    if _ANALYSIS in cause.classes and cause.message.startswith(_CYCLE):
+        return _READS_ITSELF
     return None
 
 

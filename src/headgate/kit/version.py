@@ -4,7 +4,7 @@ from sqlalchemy import inspect, text
 
 from headgate.kit.db import Database
 
-NEEDED = "0012"
+NEEDED = "0013"
 """The version that this code needs; a test compares it with the migrations."""
 
 

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.function.Predicate;
+import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.analysis.ResolvedIdentifier;
 import org.apache.spark.sql.catalyst.analysis.ResolvedNamespace;
 import org.apache.spark.sql.catalyst.analysis.ResolvedProcedure;
@@ -19,6 +20,7 @@ import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedTable;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedTableOrView;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedTableValuedFunction;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedView;
 import org.apache.spark.sql.catalyst.expressions.ApplyFunctionExpression;
 import org.apache.spark.sql.catalyst.expressions.CurrentUser;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -27,6 +29,8 @@ import org.apache.spark.sql.catalyst.expressions.objects.Invoke;
 import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
 import org.apache.spark.sql.catalyst.plans.UsingJoin;
 import org.apache.spark.sql.catalyst.plans.logical.*;
+import org.apache.spark.sql.catalyst.plans.logical.views.CreateIcebergView;
+import org.apache.spark.sql.catalyst.plans.logical.views.ResolvedV2View;
 import org.apache.spark.sql.execution.LogicalRDD;
 import org.apache.spark.sql.execution.command.DescribeQueryCommand;
 import org.apache.spark.sql.execution.command.ExplainCommand;
@@ -63,6 +67,7 @@ final class Checks {
     rounds();
     statements();
     definitions();
+    views();
     expressions();
   }
 
@@ -87,6 +92,7 @@ final class Checks {
     });
     on(UnresolvedTable.class, one -> leaf(() -> names.table(one.multipartIdentifier())));
     on(UnresolvedTableOrView.class, one -> leaf(() -> names.table(one.multipartIdentifier())));
+    on(UnresolvedView.class, one -> leaf(() -> names.table(one.multipartIdentifier())));
     on(UnresolvedIdentifier.class, one -> leaf(() -> names.table(one.nameParts())));
     on(UnresolvedNamespace.class, one -> leaf(() -> names.identifier(one.multipartIdentifier(), true)));
     on(UnresolvedFunctionName.class, one -> leaf(() -> names.function(one.multipartIdentifier())));
@@ -116,7 +122,13 @@ final class Checks {
       Tables.table(one.table());
       return false;
     });
-    on(ResolvedIdentifier.class, one -> leaf(() -> Tables.catalog(one.catalog())));
+    on(ResolvedV2View.class, one -> leaf(() -> Tables.catalog(one.catalog())));
+    on(ResolvedIdentifier.class, one -> {
+      // Iceberg's parser resolves the names of views, which no other check has seen then.
+      Tables.catalog(one.catalog());
+      names.table(Stream.concat(Stream.of(one.identifier().namespace()), Stream.of(one.identifier().name())).toList());
+      return false;
+    });
     on(ResolvedNamespace.class, one -> leaf(() -> Tables.catalog(one.catalog())));
     on(ResolvedProcedure.class, one -> leaf(() -> Calls.resolved(one)));
   }
@@ -155,11 +167,7 @@ final class Checks {
         inside(() -> {
           if (one.propertyKey().nonEmpty()) names.property(one.propertyKey().get());
         }));
-    on(RenameTable.class, one ->
-        inside(() -> {
-          if (one.isView()) throw new Refused("a view", "there are tables only");
-          names.table(one.newName());
-        }));
+    on(RenameTable.class, one -> inside(() -> names.table(one.newName())));
     on(AppendData.class, one -> inside(() -> noOptions(one.writeOptions())));
     on(OverwriteByExpression.class, one -> inside(() -> noOptions(one.writeOptions())));
     on(OverwritePartitionsDynamic.class, one -> inside(() -> noOptions(one.writeOptions())));
@@ -183,6 +191,14 @@ final class Checks {
         inside(() -> {
           if (one.cascade()) throw new Refused("CASCADE", "drop the tables first");
         }));
+  }
+
+  /** The query of a view is visited as any other, here and each time that the view is read. */
+  private void views() {
+    on(CreateView.class, one -> inside(() -> specs.properties(one.properties())));
+    on(CreateIcebergView.class, one -> inside(() -> specs.properties(one.properties())));
+    on(SetViewProperties.class, one -> inside(() -> specs.properties(one.properties())));
+    on(UnsetViewProperties.class, one -> inside(() -> NameChecks.list(one.propertyKeys()).forEach(names::property)));
   }
 
   private void expressions() {

@@ -8,10 +8,12 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.RenameTable;
 import org.apache.spark.sql.catalyst.plans.logical.ShowCreateTable;
 import org.apache.spark.sql.catalyst.plans.logical.ShowTableProperties;
+import org.apache.spark.sql.catalyst.plans.logical.views.ResolvedV2View;
 import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.connector.catalog.Identifier;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** Makes statements about a table show nothing of its internals, and completes the name that RENAME TO gives. */
+/** Makes statements about a table show nothing of its internals, and completes the name that RENAME TO gives a table or view. */
 final class TablesRule extends Rule<LogicalPlan> {
 
   @Override
@@ -27,7 +29,8 @@ final class TablesRule extends Rule<LogicalPlan> {
     if (plan instanceof DescribeRelation describe && describe.isExtended() && isWhole(describe.relation())) {
       return describe.copy(shown(describe.relation()), describe.partitionSpec(), true, describe.output());
     }
-    if (plan instanceof RenameTable rename && rename.child() instanceof ResolvedTable table) return renamed(rename, table);
+    if (plan instanceof RenameTable rename && rename.child() instanceof ResolvedTable table) return renamed(rename, table.identifier());
+    if (plan instanceof RenameTable rename && rename.child() instanceof ResolvedV2View view) return renamed(rename, view.identifier());
     return plan;
   }
 
@@ -41,11 +44,11 @@ final class TablesRule extends Rule<LogicalPlan> {
   }
 
   /** Spark takes the whole new name for layer and table: neither may it lack the layer, nor name the catalog. */
-  private static LogicalPlan renamed(RenameTable rename, ResolvedTable table) {
+  private static LogicalPlan renamed(RenameTable rename, Identifier before) {
     List<String> name = new ArrayList<>(NameChecks.list(rename.newName()));
     if (name.size() == 2) return rename;
-    if (name.size() == 1) name.addAll(0, List.of(table.identifier().namespace()));
+    if (name.size() == 1) name.addAll(0, List.of(before.namespace()));
     else if (name.get(0).equals(NameChecks.CATALOG)) name.remove(0);
-    return rename.copy(table, CollectionConverters.asScala(name).toList(), rename.isView());
+    return rename.copy(rename.child(), CollectionConverters.asScala(name).toList(), rename.isView());
   }
 }
