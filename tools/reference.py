@@ -87,7 +87,9 @@ STATEMENTS = (
     " `CREATE NAMESPACE`, `DROP NAMESPACE` without `CASCADE`.",
     "Change tables: `ALTER TABLE` for columns, properties, partition fields, the order of writing, identifier fields,"
     " branches and tags; `RENAME TO`; `COMMENT ON TABLE`.",
-    "Look: `SHOW NAMESPACES`, `SHOW TABLES`, `SHOW COLUMNS`, `SHOW CREATE TABLE`, `SHOW TBLPROPERTIES`,"
+    "Views: `CREATE VIEW`, `CREATE OR REPLACE VIEW`, `DROP VIEW`, `ALTER VIEW` with `RENAME TO`, `SET TBLPROPERTIES`"
+    " and `UNSET TBLPROPERTIES`.",
+    "Look: `SHOW NAMESPACES`, `SHOW TABLES`, `SHOW VIEWS`, `SHOW COLUMNS`, `SHOW CREATE TABLE`, `SHOW TBLPROPERTIES`,"
     " `DESCRIBE TABLE`, also `EXTENDED`, `DESCRIBE QUERY`, `DESCRIBE FUNCTION`, `EXPLAIN`.",
     "Set, before one of these in the same text: `SET TIME ZONE 'Europe/Madrid';` and `USE layer;`.",
     "Go back: `CALL` with a procedure of those below.",
@@ -107,7 +109,7 @@ def sql_page() -> str:
         "What a statement may hold. Whatever is not here is refused, with a sentence that says what to use instead.",
         "What a statement may read and change is another matter: see [permissions](permissions.md).\n",
         "The language is Spark's. Tables are named `layer.table` or `lake.layer.table`, with letters, digits and",
-        "underscores. There are tables only: no views, no variables, no other settings, no functions of your own.\n",
+        "underscores. There are no variables, no other settings, no temporary views and no functions of your own.\n",
         "## Statements\n",
         *(f"* {one}" for one in STATEMENTS),
         "\n## Operators\n",
