@@ -97,6 +97,7 @@ def launched(folder: Path, code: str, **more: Any) -> tuple[dict[str, Any], floa
         "folder": str(work),
         "output": str(folder / "output.log"),
         "network": [],
+        "user": None,
         "open": [],
         "record": str(folder / "processes.json"),
         "sockets": str(folder),
