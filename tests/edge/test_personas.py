@@ -356,12 +356,12 @@ TABLE: dict[tuple[str, str], tuple[Any, str]] = {
     ("POST", "/iceberg/v1/signer/{table_id}"): (SIGN, "406"),
     ("POST", "/iceberg/v1/tables/rename"): ({"source": REVENUE, "destination": REVENUE}, "404"),
     ("POST", "/iceberg/v1/transactions/commit"): ({"table-changes": [{"identifier": REVENUE}]}, "403"),
-    ("GET", "/iceberg/v1/namespaces/{namespace_}/views"): (None, IN_LAYER.replace("ok", "406")),
-    ("POST", "/iceberg/v1/namespaces/{namespace_}/views"): ({}, IN_LAYER.replace("ok", "406")),
+    ("GET", "/iceberg/v1/namespaces/{namespace_}/views"): (None, IN_LAYER),
+    ("POST", "/iceberg/v1/namespaces/{namespace_}/views"): ({"name": "new"}, "403"),
     ("GET", "/iceberg/v1/namespaces/{namespace_}/views/{view_}"): (None, "404"),
-    ("POST", "/iceberg/v1/namespaces/{namespace_}/views/{view_}"): ({}, "404"),
+    ("POST", "/iceberg/v1/namespaces/{namespace_}/views/{view_}"): ({}, "403"),
     ("DELETE", "/iceberg/v1/namespaces/{namespace_}/views/{view_}"): (None, "404"),
-    ("POST", "/iceberg/v1/views/rename"): ({}, "406"),
+    ("POST", "/iceberg/v1/views/rename"): ({"source": REVENUE, "destination": REVENUE}, "404"),
 }
 NAMES = {"nobody": "Ben", "expired": "Adam", "owner": "Olga", "admin": "Adam", "technical": "Tess", "business": "Ben"}
 NAMES |= {"data admin": "Dora", "read-only admin": "Adam", "listed admin": "Adam", "removed": "Ben"}
@@ -436,9 +436,9 @@ NO_DECISION = {
         )
     },
     ("POST", "/iceberg/v1/tables/rename"): "the table has no content yet; they may see it",
-    ("GET", f"{_CATALOG}/views/{{view_}}"): "there are no views",
-    ("POST", f"{_CATALOG}/views/{{view_}}"): "there are no views",
-    ("DELETE", f"{_CATALOG}/views/{{view_}}"): "there are no views",
+    ("GET", f"{_CATALOG}/views/{{view_}}"): "there is no view of this name",
+    ("POST", "/iceberg/v1/views/rename"): "there is no view of this name",
+    ("DELETE", f"{_CATALOG}/views/{{view_}}"): "there is no view of this name",
 }
 """Routes that answer 404 without a decision, and why."""
 
