@@ -22,6 +22,8 @@ class Elsewhere:
 
     def __init__(self, address: Address) -> None:
         self._connection = Connection.to(address)
+        self.isolated = self
+        """Runs that a dying worker gave up are begun again here: there is no other Spark."""
 
     def ensure(self) -> None:
         """It is up."""
