@@ -199,3 +199,33 @@ def test_what_a_statement_reads_by_a_view_is_known(orders: Bench) -> None:
         for row in orders.millrace.rows(f"SELECT table_id FROM statement_reads WHERE statement_id = '{found['id']}'")
     }
     assert read == {orders.millrace.id("table", f"service.{name}") for name in ("north", "orders")}
+
+
+def test_a_view_is_described_over_http(orders: Bench) -> None:
+    view = orders.millrace.id("table", "service.secretive")
+    facts = {member: orders.millrace.as_(member).get(f"/api/tables/{view}").json() for member in ("Tess", "Bea")}
+    assert [column["name"] for column in facts["Bea"]["columns"]] == ["shop", "paid"]
+    assert "service.salaries" in facts["Tess"]["view"]["sql"]
+    assert facts["Bea"]["view"]["sql"] is None
+    assert "salaries" not in str(facts["Bea"])
+    told = orders.millrace.as_("Tess").get(f"/api/tables/{view}/preview")
+    assert (told.status_code, "This is a view" in told.json()["detail"]) == (409, True)
+
+
+def test_pipelines_read_views_by_sql_alone_and_write_into_none(orders: Bench) -> None:
+    tess = orders.millrace.as_("Tess")
+    query = {"kind": "query", "sql": "SELECT id FROM service.north", "output": "service.copied"}
+    saved = tess.post("/api/pipelines", {"name": "Copy", "definition": query}).json()
+    assert orders.done("Tess", saved["statement"])["state"] == "succeeded"
+    for definition, told in (
+        (
+            {"kind": "history", "table": "service.north", "output": "service.versions", "keys": ["id"]},
+            "service.north is a view",
+        ),
+        (
+            {"kind": "history", "table": "service.orders", "output": "service.north", "keys": ["id"]},
+            "service.north is a view",
+        ),
+    ):
+        answer = tess.post("/api/pipelines", {"name": "Keep", "definition": definition})
+        assert (answer.status_code, told in answer.json()["detail"]) == (422, True), answer.text

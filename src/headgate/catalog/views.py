@@ -5,8 +5,9 @@ name from the statement that saved it, and judged for the reader each time it is
 may not load the view, and is not told what is missing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from fastapi import Response
@@ -43,6 +44,8 @@ class View:
     version: int
     metadata: Document
     reads: tuple[str, ...]
+    saved_at: datetime
+    saved_by: str | None
 
 
 # Finding
@@ -64,7 +67,15 @@ def find(connection: Connection, ident: Ident) -> View | None:
 def stored(connection: Connection, view_id: str, layer_id: str = "") -> View | None:
     """The view of an id; None if there is none, or if it is a table of its own."""
     row = connection.execute(select(view_table).where(_views.view_id == view_id)).mappings().one_or_none()
-    return View(view_id, layer_id, row["version"], row["metadata"], tuple(row["reads"])) if row else None
+    if row is None:
+        return None
+    saved = (row["saved_at"], row["saved_by_id"])
+    return View(view_id, layer_id, row["version"], row["metadata"], tuple(row["reads"]), *saved)
+
+
+def among(connection: Connection, ids: Sequence[str]) -> set[str]:
+    """Which of these are views."""
+    return set(connection.execute(select(_views.view_id).where(_views.view_id.in_(ids))).scalars())
 
 
 def missing(ident: Ident) -> NoSuchView:
@@ -210,7 +221,7 @@ def _create(call: Call, ident: Ident, body: Document) -> View:
     row = {"view_id": view_id, "uuid": found["view-uuid"], "version": 1, "metadata": found, "reads": list(reads)}
     call.connection.execute(insert(view_table).values(**row, saved_at=call.now, saved_by_id=call.caller.author))
     _record(call, view_id, found, reads, 1)
-    return View(view_id, layer, 1, found, reads)
+    return View(view_id, layer, 1, found, reads, call.now, call.caller.author)
 
 
 def replace(stages: Stages, ident: Ident, body: Document) -> Response:
@@ -231,7 +242,7 @@ def _replace(call: Call, ident: Ident, body: Document) -> View:
     if call.connection.execute(update(view_table).where(*same).values(values)).rowcount != 1:
         raise CommitFailed(f"The view {ident} was changed by another statement; run yours again")
     _record(call, view.id, found, reads, version)
-    return View(view.id, view.layer_id, version, found, reads)
+    return View(view.id, view.layer_id, version, found, reads, call.now, call.caller.author)
 
 
 def _statement(call: Call) -> Work:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi import Response
 
+from headgate.catalog import views
 from headgate.edge.call import Call
 from headgate.edge.routes import Stages
 from headgate.errors import Conflict, Invalid
@@ -56,6 +57,8 @@ def preview(stages: Stages, table: str, asked: Asked) -> Preview | Response:
 
 def _begin(call: Call, table: str) -> Any:
     pointer = repository.pointer(call.connection, table)
+    if pointer is None and views.among(call.connection, [table]):
+        raise Conflict("This is a view, whose rows a query gives: run SELECT * on it as SQL to see them")
     if pointer is None:
         raise Conflict("This table has no data yet: nothing was committed to it")
     return pointer

@@ -72,6 +72,13 @@ def pointer(connection: Connection, table: str) -> Any:
     return connection.execute(query).mappings().one_or_none()
 
 
+def named(connection: Connection, member: str | None) -> Named | None:
+    """A member by id; None for one who was removed."""
+    query = select(_members.id, _members.name).where(_members.id == member, _members.removed_at.is_(None))
+    row = connection.execute(query).one_or_none()
+    return Named(id=row.id, name=row.name) if row else None
+
+
 def pointers(connection: Connection, tables: Iterable[str]) -> dict[str, Any]:
     """The pointers of some tables."""
     query = select(table_pointer_table).where(table_pointer_table.c.table_id.in_(list(tables)))

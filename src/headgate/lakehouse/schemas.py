@@ -230,6 +230,14 @@ class SnapshotPage(BaseModel):
     next_cursor: str | None = Field(description=NEXT)
 
 
+class ViewOut(BaseModel):
+    """What makes a table a view."""
+
+    sql: str | None = Field(description="Its query; null if you may not read everything that it reads")
+    saved_at: datetime
+    saved_by: Named | None
+
+
 class TableOut(LakeResource):
     """A table, with what is known about its data. What is null is not known before the first commit."""
 
@@ -245,6 +253,7 @@ class TableOut(LakeResource):
     snapshot: SnapshotOut | None = Field(description="The current one")
     committed_at: datetime | None
     committed_by: Named | None
+    view: ViewOut | None = Field(None, description="Null for a table that has rows of its own")
 
 
 class CommitOut(BaseModel):

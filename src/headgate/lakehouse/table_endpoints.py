@@ -6,6 +6,8 @@ from typing import Annotated, Any
 from anyio import CapacityLimiter
 from fastapi import Path, Query, Request
 
+from headgate.catalog import view_metadata, views
+from headgate.catalog.names import Ident
 from headgate.edge.call import Call
 from headgate.edge.guards import SignedIn
 from headgate.edge.pages import After, Limit, Prefix, begins_after
@@ -30,6 +32,7 @@ from headgate.lakehouse.schemas import (
     SnapshotPage,
     TableOut,
     TablePatch,
+    ViewOut,
 )
 from headgate.lakehouse.table_documents import Document, document
 from headgate.lakehouse.volume_endpoints import InLayer
@@ -76,14 +79,34 @@ def show_table(stages: Stages, table_id: TableId) -> TableOut:
 
 
 def _facts(stages: Stages, table: str) -> TableOut:
-    def look(call: Call) -> tuple[LakeResource, Any, repository.Texts]:
+    def look(call: Call) -> tuple[LakeResource, Any, repository.Texts, TableOut | None]:
         call.note_read("see", "table", table)
         shown = showing.one(call, table)
-        return shown, repository.pointer(call.connection, table), repository.texts(call.connection, table)
+        pointer = repository.pointer(call.connection, table)
+        view = views.stored(call.connection, table) if pointer is None else None
+        facts = _of_view(call, shown, view) if view else None
+        return shown, pointer, repository.texts(call.connection, table), facts
 
-    shown, pointer, texts = stages.read(look)
+    shown, pointer, texts, of_view = stages.read(look)
+    if of_view is not None:
+        return of_view
     found = document(stages.services.store, pointer) if pointer else None
     return table_facts.facts(shown, pointer, found, texts)
+
+
+def _of_view(call: Call, shown: LakeResource, view: views.View) -> TableOut:
+    layer, _, name = shown.name.partition(".")
+    is_readable = views.is_readable(call, Ident((layer,), name), view.reads)
+    return table_facts.facts_of_view(
+        shown,
+        view_metadata.current_schema(view.metadata),
+        view.metadata["properties"],
+        ViewOut(
+            sql=view_metadata.sql(view.metadata) if is_readable else None,
+            saved_at=view.saved_at,
+            saved_by=repository.named(call.connection, view.saved_by),
+        ),
+    )
 
 
 @router.governed(

@@ -7,7 +7,7 @@ from typing import Any
 
 from headgate.kit.paging import Cursor
 from headgate.lakehouse.repository import Texts, id_text, number_of
-from headgate.lakehouse.schemas import ColumnOut, LakeResource, PartitionOut, SnapshotOut, SortOut, TableOut
+from headgate.lakehouse.schemas import ColumnOut, LakeResource, PartitionOut, SnapshotOut, SortOut, TableOut, ViewOut
 from headgate.lakehouse.table_documents import Document, current_schema, current_snapshot, snapshots
 from headgate.members.schemas import Named
 
@@ -19,11 +19,7 @@ def facts(resource: LakeResource, pointer: Any, found: Document | None, texts: T
     """A table with all that is known about it."""
     common = dict(resource)
     if found is None:
-        unknown = dict.fromkeys(
-            ("format_version", "rows", "bytes", "files", "snapshot", "committed_at", "committed_by")
-        )
-        empty: dict[str, Any] = {"columns": [], "partitions": [], "sort_order": [], "properties": {}, "snapshots": 0}
-        return TableOut(**common, **empty, **unknown)
+        return TableOut(**common, **_EMPTY)
     states = snapshots(found)
     current = current_snapshot(found)
     by = Named(id=pointer["committed_by_id"], name=pointer["committed_by"]) if pointer["committed_by"] else None
@@ -42,6 +38,24 @@ def facts(resource: LakeResource, pointer: Any, found: Document | None, texts: T
         committed_at=pointer["committed_at"],
         committed_by=by,
     )
+
+
+_UNKNOWN = dict.fromkeys(("format_version", "rows", "bytes", "files", "snapshot", "committed_at", "committed_by"))
+_EMPTY: dict[str, Any] = {
+    **_UNKNOWN,
+    "columns": [],
+    "partitions": [],
+    "sort_order": [],
+    "properties": {},
+    "snapshots": 0,
+}
+
+
+def facts_of_view(resource: LakeResource, schema: Document, properties: dict[str, str], view: ViewOut) -> TableOut:
+    """A view with all that is known about it."""
+    found = {"schemas": [schema], "current-schema-id": schema["schema-id"]}
+    known = {"columns": columns(found, {}), "properties": _properties(properties)}
+    return TableOut(**dict(resource), **{**_EMPTY, **known}, view=view)
 
 
 # Columns

@@ -12,6 +12,7 @@ from sqlalchemy import delete, insert, select, update
 from sqlalchemy.engine import RowMapping
 
 from headgate.access.decision import Decision
+from headgate.catalog import views
 from headgate.edge.call import Call
 from headgate.errors import Denied, Invalid
 from headgate.governance.drafts import Asker
@@ -161,7 +162,7 @@ def save(
     """Judge and write a pipeline, in this transaction; its id."""
     found = refs(call, draft.definition, probed)
     decision = judge(call, draft, found)
-    check_kinds(draft.definition, found)
+    check_kinds(call, draft.definition, found)
     check_places(call, draft.definition)
     _check_cursors(call, draft.definition)
     found = [_made(call, one) for one in found]
@@ -186,8 +187,9 @@ def save(
     return identifier
 
 
-def check_kinds(definition: AnyDefinition, found: list[Ref]) -> None:
+def check_kinds(call: Call, definition: AnyDefinition, found: list[Ref]) -> None:
     """See that what is named as a table or a volume is one. A volume is not made by a run: it must be there."""
+    _check_views(call, definition, found)
     volumes = definitions.volumes(definition)
     for one in found:
         wanted = "volume" if one.name in volumes else "table"
@@ -196,6 +198,17 @@ def check_kinds(definition: AnyDefinition, found: list[Ref]) -> None:
             raise Invalid(f"definition: there is no volume {one.name}; make it first")
         if one.item_id is not None and kind_of(one.item_id) != wanted:
             raise Invalid(f"definition: {one.name} is a {kind_of(one.item_id)}, and is named as a {wanted}")
+
+
+def _check_views(call: Call, definition: AnyDefinition, found: list[Ref]) -> None:
+    """Refuse a view where the rows of a table are needed: SQL alone knows what it gives, and nothing writes into it."""
+    known = views.among(call.connection, [one.item_id for one in found if one.item_id is not None])
+    for one in found:
+        if one.item_id in known and not (isinstance(definition, definitions.Query) and one.mode == "read"):
+            todo = (
+                "name another output" if one.mode == "write" else "read it by a query pipeline, and use its output here"
+            )
+            raise Invalid(f"definition: {one.name} is a view; {todo}")
 
 
 def check_places(call: Call, definition: AnyDefinition) -> None:

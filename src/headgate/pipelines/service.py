@@ -251,7 +251,7 @@ def plan_draft(call: Call, draft: saving.Draft) -> PlanOut:
     """What a definition would do if the caller saved it, without saving it."""
     found = saving.refs(call, draft.definition, [])
     saving.judge(call, draft, found)
-    saving.check_kinds(draft.definition, found)
+    saving.check_kinds(call, draft.definition, found)
     saving.check_places(call, draft.definition)
     known = {one.name: Item(one.item_id or "", *one.name.split(".", 1)) for one in found}
     problems = [
