@@ -165,7 +165,7 @@ def test_partitions_and_order_follow_the_definition(bench: Bench) -> None:
         ("SELECT * FROM raw.hidden", StepFailed, "raw.hidden that you may see.* run the pipeline that writes it first"),
         ("SELECT 1 AS _file", Refused, "_file"),
         ("SELECT NULL AS a", StepFailed, "CAST\\(NULL AS STRING\\)"),
-        ("SELECT interval 2 months AS a", StepFailed, "interval"),
+        ("SELECT interval 2 months AS a", StepFailed, "column a has a type that tables do not hold"),
         ("SELECT 1 a, 2 A", StepFailed, "Two columns are called a"),
         ("-- nothing", SqlFailed, "Syntax error"),
     ],
