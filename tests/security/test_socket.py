@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from headgate.engine import sandbox
 from headgate.engine.processes import descendants
 from tests.security.conftest import World
 
@@ -29,21 +30,25 @@ def socket_of(world: World) -> Path:
 
 def test_nobody_else_opens_the_socket(world: World) -> None:
     path = socket_of(world)
-    for folder in path.parents[:2]:
+    inner, outer = path.parents[:2]
+    for folder in (inner, outer):
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700, folder
-        assert folder.stat().st_uid == os.getuid()
+    # As root, Spark runs as a user without rights, who owns the folder of its socket; only root enters the one around it.
+    assert inner.stat().st_uid == (sandbox.user(world.spark.settings.spark.sandbox_uid) or os.getuid())
+    assert outer.stat().st_uid == os.getuid()
     assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0
     own = subprocess.run([sys.executable, "-c", _DIAL, str(path)], capture_output=True, text=True, check=False)
     assert own.stdout.strip() == "open", own.stderr
     if os.getuid() != 0:
         pytest.skip("only root can try as another user")
     as_nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs"]
-    program = Path("/usr/bin/python3")
-    other = subprocess.run(
-        [*as_nobody, str(program), "-c", _DIAL, str(path)], capture_output=True, text=True, check=False
-    )
-    assert other.returncode != 0
-    assert "PermissionError" in other.stderr
+    sandboxed = sandbox.user(world.spark.settings.spark.sandbox_uid)
+    as_sandboxed = ["setpriv", f"--reuid={sandboxed}", f"--regid={sandboxed}", "--clear-groups", "--no-new-privs"]
+    for become in (as_nobody, as_sandboxed):
+        dial = [*become, "/usr/bin/python3", "-c", _DIAL, str(path)]
+        other = subprocess.run(dial, capture_output=True, text=True, check=False)
+        assert other.returncode != 0
+        assert "PermissionError" in other.stderr
 
 
 def test_nobody_else_reads_its_files(world: World) -> None:
