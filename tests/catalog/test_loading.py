@@ -144,10 +144,19 @@ def test_a_metadata_file_that_was_changed_is_not_given_out(events: Lake) -> None
     for answer in (events.api("Tom").get(EVENTS), events.api("Tom").post(EVENTS, {"updates": []})):
         assert error_of(answer) == (400, "ValidationException")
         assert b"eman" not in answer.content
-    file.unlink()
-    assert events.api("Tom").get(EVENTS).status_code == 400
     file.write_bytes(stored)
     assert events.api("Tom").get(EVENTS).status_code == 200
+
+
+def test_a_metadata_file_that_is_missing_is_told_in_icebergs_words_to_who_may_see_the_table(events: Lake) -> None:
+    file = metadata_file(events)
+    hidden = events.api("Bea").get(EVENTS).json()["error"]
+    file.rename(file.with_name("away.json"))
+    answer = events.api("Tess").get(EVENTS)
+    assert error_of(answer) == (404, "NotFoundException")
+    assert f"Failed to open input stream for file: file://{file}" in answer.json()["error"]["message"]
+    assert events.api("Bea").get(EVENTS).json()["error"] == hidden
+    assert hidden["type"] == "NoSuchTableException"
 
 
 def test_other_engines_load_nothing_from_a_folder_unless_the_operator_trusts_the_host(millrace: Company) -> None:

@@ -125,6 +125,15 @@ class Damaged(IcebergError):
     status, code, title, type = 400, "bad_request", "The table's metadata is damaged", "ValidationException"
 
 
+class Lost(Damaged):
+    """A metadata file is missing: Iceberg's own clients tell this type from a table that does not exist."""
+
+    status, code, title, type = 404, "not_found", "The table's metadata file is missing", "NotFoundException"
+
+    def __init__(self, address: str) -> None:
+        super().__init__(f"Failed to open input stream for file: {address}. It is missing; restore it from a backup")
+
+
 _TYPES: dict[type[Problem], tuple[int, str]] = {
     NotSignedIn: (401, "NotAuthorizedException"),
     Denied: (403, "ForbiddenException"),

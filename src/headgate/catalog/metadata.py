@@ -5,7 +5,7 @@ import json
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from headgate.catalog.errors import Damaged, NotValid
+from headgate.catalog.errors import Damaged, Lost, NotValid
 from headgate.kit.log import get_logger
 from headgate.warehouse.places import metadata_root
 from headgate.warehouse.store import Missing, OutOfReach, Store
@@ -34,12 +34,12 @@ def url(store: Store, table_id: str, metadata_file: str) -> str:
 
 
 def read_metadata(store: Store, table_id: str, metadata_file: str, sha256: str) -> bytes:
-    """A metadata file, if it is the one that was committed; else Damaged."""
+    """A metadata file, if it is the one that was committed; else Damaged or Lost."""
     try:
         content = store.read(f"{metadata_root(table_id)}/{metadata_file}")
     except Missing:
         _log.error("a metadata file is missing", table=table_id, file=metadata_file)
-        raise Damaged("The table's metadata file is missing; restore it from a backup") from None
+        raise Lost(url(store, table_id, metadata_file)) from None
     if sum_of(content) != sha256:
         _log.error("a metadata file was changed", table=table_id, file=metadata_file)
         raise Damaged("The table's metadata file is not the one that was committed; restore it from a backup")
