@@ -8,6 +8,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.engine import RowMapping
 
 from headgate.audit.events import DENIED, Event, record
+from headgate.catalog.models import work_load_table, work_token_table
 from headgate.governance.questions import Question, decide
 from headgate.kit.ids import new_id
 from headgate.kit.names import name_key
@@ -18,9 +19,7 @@ from headgate.resources.models import resource_table
 SAVED, RENAMED, DELETED = "saved_query.saved", "saved_query.renamed", "saved_query.deleted"
 KIND = "saved_query"
 _resources, _queries, _items, _refs = resource_table.c, saved_query_table.c, lake_item_table.c, table_ref_table.c
-
-
-UNREADABLE = "You may not read every table that the query reads"
+_loads, _works = work_load_table.c, work_token_table.c
 
 
 class NotSaved(Exception):
@@ -48,7 +47,7 @@ def save_probed(connection: Connection, now: datetime, row: RowMapping, tables: 
     refs = tuple(ref for ref, _, _ in reads)
     if not decide(connection, Question(author, "create", KIND, None, state={"reads": refs}), now):
         who = {"actor_id": author, "token_id": row["token_id"], "action": "create", "kind": KIND}
-        raise NotSaved(UNREADABLE, [Event(now, DENIED, allowed=False, **who)])
+        raise NotSaved(_unreadable(connection, now, row["id"], author), [Event(now, DENIED, allowed=False, **who)])
     own = wanted.get("saved_query")
     taken = name_taken(connection, author, wanted["name"], own)
     if taken is not None:
@@ -68,6 +67,18 @@ def save_probed(connection: Connection, now: datetime, row: RowMapping, tables: 
     event = Event(now, SAVED, True, author, row["token_id"], kind=KIND, resource_id=own, after={"reads": list(refs)})  # noqa: FBT003
     record(connection, [event])
     return own
+
+
+def _unreadable(connection: Connection, now: datetime, statement: str, author: str) -> str:
+    """Which tables the author may not read any more, by the names under which the statement has loaded them."""
+    joined = work_load_table.join(work_token_table, _works.id == _loads.work_id)
+    query = select(_loads.ref, _loads.table_id).select_from(joined).where(_works.statement_id == statement).distinct()
+    rows = connection.execute(query.where(_loads.table_id.is_not(None)).order_by(_loads.ref)).all()
+    lost = [ref for ref, table in rows if not decide(connection, Question(author, "execute", "table", table), now)]
+    if not lost:
+        return "You may not save queries any more"
+    what = f"{'is no table' if len(lost) == 1 else 'are no tables'} {', '.join(lost)}"
+    return f"There {what} that you may read; ask for Viewer, or save the query without it"
 
 
 def _named(connection: Connection, tables: Sequence[str]) -> list[tuple[str, str, str]]:
