@@ -6,6 +6,7 @@ import pytest
 
 from headgate.engine.errors import EngineDown, Refused, SqlFailed
 from headgate.engine.failures import MOST_CHARACTERS, Cause, _full_disk, _told
+from headgate.engine.session import too_long
 from headgate.errors import DiskFull
 from tests.engine.conftest import Lakehouse
 
@@ -280,3 +281,11 @@ def _failure(session: object, sql: str) -> tuple[str, str] | None:
     except EngineDown as error:
         return "DOWN", error.detail
     return None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [(59.9936, "60 seconds"), (0.9999, "1 second"), (2.54, "2.5 seconds"), (3600.0, "3600 seconds")],
+)
+def test_a_limit_is_told_in_round_numbers(seconds: float, told: str) -> None:
+    assert str(too_long(seconds)).endswith(f"The statement ran longer than {told}, and was stopped")

@@ -184,7 +184,7 @@ class SqlSession:
         args: Arguments | None,
     ) -> Iterator["pa.RecordBatch"]:
         self._operation = operation = str(uuid.uuid4())
-        limit = threading.Timer(seconds, self._stop, [_too_long(seconds)]) if seconds is not None else None
+        limit = threading.Timer(seconds, self._stop, [too_long(seconds)]) if seconds is not None else None
         if limit is not None:
             limit.daemon = True
             limit.start()
@@ -292,5 +292,8 @@ def _after(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
         rest.close()  # type: ignore[attr-defined]
 
 
-def _too_long(seconds: float | None) -> SqlFailed:
-    return SqlFailed(TIME_LIMIT, f"The statement ran longer than {round(seconds or 0, 1):g} seconds, and was stopped")
+def too_long(seconds: float | None) -> SqlFailed:
+    """That a statement was stopped. What was left of its time when Spark began is told as people would say it."""
+    rounded = f"{round(seconds or 0, 1):g}"
+    what = f"{rounded} second{'' if rounded == '1' else 's'}"
+    return SqlFailed(TIME_LIMIT, f"The statement ran longer than {what}, and was stopped")
