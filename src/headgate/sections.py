@@ -8,8 +8,11 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
+from headgate.kit.forms import Form
+
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9.-]+(?::\d{1,5})?")
 _BUCKET = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](?:/[A-Za-z0-9_=-][A-Za-z0-9._=-]*)*/?")
+_MEMORY = Form("^[1-9][0-9]*[mg]$", "must be a number of megabytes or gigabytes, such as 512m or 2g")
 
 
 class Section(BaseModel):
@@ -215,7 +218,9 @@ class WarehouseSettings(Section):
         ),
     ] = None
     s3_region: Annotated[
-        str, Field(pattern="^[a-z0-9-]{1,40}$", description="The bucket's region, which signatures name.")
+        str,
+        Form("^[a-z0-9-]{1,40}$", "must be a region: lowercase letters, digits and hyphens, such as eu-central-1"),
+        Field(description="The bucket's region, which signatures name."),
     ] = "us-east-1"
     s3_access_key_id: Annotated[
         str | None, Field(description="The id of the key by which the server reaches the bucket.")
@@ -301,10 +306,8 @@ class SparkSettings(Section):
         ),
     ] = None
     memory: Annotated[
-        str | None,
-        Field(
-            pattern="^[1-9][0-9]*[mg]$", description="Memory of each server, such as `2g`. Left out, by the machine's."
-        ),
+        Annotated[str, _MEMORY] | None,
+        Field(description="Memory of each server, such as `2g`. Left out, by the machine's."),
     ] = None
     cores: Annotated[int | None, Field(ge=1, le=1024, description="Cores of each server. Left out, all of them.")] = (
         None
@@ -343,7 +346,7 @@ class SparkSettings(Section):
         ),
     ] = None
     java_options: Annotated[
-        list[Annotated[str, Field(pattern=r"^-[\x20-\x7e]+$", max_length=1000)]],
+        list[Annotated[str, Form(r"^-[\x20-\x7e]{1,999}$", "must be an option of Java: it begins with a hyphen")]],
         Field(description='Options for the Java of each Spark that a worker starts, such as `["-XX:+UseParallelGC"]`.'),
     ] = []
 
@@ -360,9 +363,8 @@ class NotebookSettings(Section):
         ),
     ] = "sandbox"
     memory: Annotated[
-        str | None,
+        Annotated[str, _MEMORY] | None,
         Field(
-            pattern="^[1-9][0-9]*[mg]$",
             description="Memory that all processes of a notebook may hold together, such as `4g`, and `2g` at least. "
             "Left out, by the machine's: twice what a Spark server has, and `1g`.",
         ),

@@ -1,12 +1,15 @@
 """Values that cannot be used are named as whoever sent them calls them, with what they have to be in plain words."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from headgate.edge.slips import slips
+import headgate
 from tests.support.company import Company
 
+SOURCES = Path(headgate.__file__).parent
 CHANGES, STATEMENTS = "/api/access/changes", "/api/sql/statements"
 
 
@@ -77,8 +80,32 @@ def test_every_value_is_named_at_once(millrace_on_sqlite: Company) -> None:
     assert answer["detail"] == "to: is needed; resource: must be a text; level: must be viewer, editor or manager"
 
 
-def test_a_text_of_another_form_than_an_id_is_not_called_one() -> None:
-    [slip] = slips(
-        [{"type": "string_pattern_mismatch", "loc": ("body", "secret"), "ctx": {"pattern": "^[a-z]{1,40}$"}}]
-    )
-    assert slip["message"] == "does not have the form that is needed here; it must match ^[a-z]{1,40}$"
+def test_only_ids_have_a_bare_pattern() -> None:
+    """Any other text that must match one is a Form, which says in words what it has to be."""
+    bare = re.compile(r"(?:Field|Path|Query)\([^#\n]*pattern=(?!_ID\b)(?![^\n]*(?:\{20\}|_SUFFIX|PATTERN))")
+    texts = {file: file.read_text(encoding="utf-8") for file in SOURCES.rglob("*.py")}
+    assert [file.name for file, text in texts.items() if bare.search(text)] == []
+    assert bare.search('Field(max_length=9, pattern="^[a-z]+$")')
+
+
+NOTEBOOK = {"kind": "notebook", "cells": [{"kind": "code", "source": "1"}]}
+SECRET = {"name": "api_key", "connection": "con_01k6x3v9c2m4n8p0q7rs", "field": "token"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"hosts": ["API.example.com"]}, "hosts.0: must be a host in lowercase letters with a port, such as"),
+        ({"secrets": [SECRET | {"name": "1st"}]}, "secrets.0.name: must be at most 64 lowercase letters"),
+        ({"secrets": [SECRET | {"field": "a b"}]}, "secrets.0.field: must be the name of a secret field"),
+        (
+            {"secrets": [SECRET | {"connection": "x"}]},
+            "secrets.0.connection: 'x' is not the id of a connection; write it as con_",
+        ),
+    ],
+)
+def test_a_text_of_a_form_says_it_in_words(millrace_on_sqlite: Company, changed: Any, says: str) -> None:
+    body = {"name": "x", "definition": NOTEBOOK | changed}
+    answer = millrace_on_sqlite.as_("Adam").post("/api/pipelines", body)
+    assert answer.status_code == 422, answer.text
+    assert answer.json()["detail"].startswith(f"definition.{says}"), answer.json()["detail"]

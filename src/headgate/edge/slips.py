@@ -50,11 +50,8 @@ def _prefix(context: dict[str, Any]) -> str:
 
 
 def _malformed(context: dict[str, Any]) -> str:
-    """What is said of a text that does not match a pattern: one for ids, or another one."""
-    pattern = str(context.get("pattern"))
-    if re.search(r"\{20\}", pattern):
-        return f"is not an id; one looks like {_prefix(context)}_01k6x3v9c2m4n8p0q7rs"
-    return f"does not have the form that is needed here; it must match {pattern}"
+    """What is said of a text that does not match a pattern: only ids have one; other texts say their form in words."""
+    return f"is not an id; one looks like {_prefix(context)}_01k6x3v9c2m4n8p0q7rs"
 
 
 def _count(number: Any, what: str) -> str:

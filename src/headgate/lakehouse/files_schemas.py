@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, Field
 
+from headgate.kit.forms import Form
 from headgate.kit.inputs import Input
 from headgate.lakehouse.files_names import MAX_CHARACTERS, check_path
 from headgate.members.schemas import Named
@@ -13,7 +14,9 @@ PathText = Annotated[
     str, Field(min_length=1, max_length=MAX_CHARACTERS, examples=["2026/march.csv"]), AfterValidator(check_path)
 ]
 Sum = Annotated[
-    str, Field(pattern="^[0-9a-f]{64}$", examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"])
+    str,
+    Form("^[0-9a-f]{64}$", "must be a SHA-256 sum: 64 lowercase hexadecimal digits"),
+    Field(examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"]),
 ]
 
 

@@ -12,7 +12,7 @@ from headgate.kit.inputs import Input
 from headgate.notifications.service import CHANNELS
 
 Channel = StrEnum("Channel", {name: name for name in CHANNELS})  # type: ignore[misc]
-NoticeId = Annotated[str, Field(max_length=32, pattern=f"^{PREFIXES['notice']}_[0-9a-z]+$")]
+NoticeId = Annotated[str, Field(pattern=f"^{PREFIXES['notice']}_[0-9a-z]{{20}}$")]
 
 
 class NotifiedOf(BaseModel):

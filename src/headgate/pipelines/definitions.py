@@ -9,6 +9,7 @@ from zoneinfo import available_timezones
 
 from pydantic import AfterValidator, Discriminator, Field, TypeAdapter, model_validator
 
+from headgate.kit.forms import Form
 from headgate.kit.inputs import Input
 from headgate.pipelines.expectations import Expectation
 from headgate.pipelines.streams import Stream
@@ -154,12 +155,25 @@ class Wheel(Input):
     path: Annotated[str, Field(max_length=1000, examples=["wheels/phonenumbers-9.0.1-py2.py3-none-any.whl"])]
 
 
+_SECRET_NAME = Form(
+    r"^[a-z_][a-z0-9_]{0,63}$",
+    "must be at most 64 lowercase letters, digits and underscores, and not begin with a digit, such as api_key",
+)
+_SECRET_FIELD = Form(
+    r"^[a-z_]{1,40}$",
+    "must be the name of a secret field of the connection, in lowercase letters and underscores, such as token",
+)
+_HOST = Form(
+    r"^[a-z0-9.-]{1,253}:[0-9]{1,5}$", "must be a host in lowercase letters with a port, such as api.example.com:443"
+)
+
+
 class SecretRef(Input):
     """A secret of a connection that the notebook may read, under a name of its own."""
 
-    name: Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_]{0,63}$", examples=["api_key"])]
+    name: Annotated[str, _SECRET_NAME, Field(examples=["api_key"])]
     connection: ConnectionId
-    field: Annotated[str, Field(pattern=r"^[a-z_]{1,40}$", examples=["token"])]
+    field: Annotated[str, _SECRET_FIELD, Field(examples=["token"])]
 
 
 class Notebook(Common):
@@ -176,7 +190,7 @@ class Notebook(Common):
     parameters: Parameters = Field(default_factory=dict)
     wheels: Annotated[tuple[Wheel, ...], Field(max_length=50)] = ()
     hosts: Annotated[
-        tuple[Annotated[str, Field(pattern=r"^[a-z0-9.-]{1,253}:[0-9]{1,5}$", examples=["api.example.com:443"])], ...],
+        tuple[Annotated[str, _HOST, Field(examples=["api.example.com:443"])], ...],
         Field(max_length=20, description="The only hosts that it can reach"),
     ] = ()
     secrets: Annotated[tuple[SecretRef, ...], Field(max_length=20)] = ()

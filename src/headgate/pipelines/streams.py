@@ -5,8 +5,11 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
+from headgate.kit.forms import Form
 from headgate.kit.inputs import Input
 from headgate.pipelines.texts import ColumnName, Columns, Duration, SqlName
+
+_ENCODING = Form(r"^[A-Za-z0-9_-]{1,40}$", "must be the name of an encoding, such as UTF-8 or windows-1252")
 
 
 def _encoding(name: str) -> str:
@@ -26,7 +29,7 @@ class FileOptions(Input):
     header: bool = True
     delimiter: Annotated[str, Field(min_length=1, max_length=4)] = ","
     quote: Annotated[str, Field(max_length=1)] = '"'
-    encoding: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,40}$"), AfterValidator(_encoding)] = "UTF-8"
+    encoding: Annotated[str, _ENCODING, AfterValidator(_encoding)] = "UTF-8"
     multiline: Annotated[bool, Field(description="csv: values hold line breaks; json: a file is one value")] = False
     row_tag: Annotated[str, Field(max_length=100, description="xml: the element that is a row")] = "row"
     sheet: Annotated[str, Field(max_length=100, description="excel: the sheet; left out, the first")] = ""

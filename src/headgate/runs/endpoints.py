@@ -20,7 +20,7 @@ from headgate.pipelines.endpoints import PipelineId
 from headgate.resources.models import resource_table
 from headgate.runs import log, service
 from headgate.runs.models import ENDED, WAITING, run_artifact_table
-from headgate.runs.schemas import LogPage, RunOut, RunPage
+from headgate.runs.schemas import ARTIFACT_NAME, LogPage, RunOut, RunPage
 from headgate.runs.worker_schemas import RunState
 from headgate.workbench.watching import LONGEST
 
@@ -191,9 +191,7 @@ def delete_run(call: Call, run_id: RunId) -> RunState:
     text="application/octet-stream",
     staged=True,
 )
-def get_run_artifact(
-    stages: Stages, run_id: RunId, name: Annotated[str, Path(pattern=r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}$")]
-) -> Response:
+def get_run_artifact(stages: Stages, run_id: RunId, name: Annotated[str, ARTIFACT_NAME, Path()]) -> Response:
     """A file that a run keeps, such as a plot of a notebook."""
 
     def work(call: Call) -> Any:

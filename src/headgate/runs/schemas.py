@@ -5,7 +5,13 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
+from headgate.kit.forms import Form
 from headgate.workbench.schemas import ProgressOut
+
+ARTIFACT_NAME = Form(
+    r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}$",
+    "must be the name of a file: at most 100 letters, digits and . _ -, and no dot at its start",
+)
 
 
 class CheckOut(BaseModel):

@@ -16,12 +16,14 @@ from headgate.errors import Conflict, NotFound, Problem
 from headgate.kit.clock import now
 from headgate.kit.crash import crash_point
 from headgate.kit.db import is_full, passes
+from headgate.kit.forms import Form
 from headgate.kit.log import get_logger
 from headgate.pipelines.steps import to_json
 from headgate.places.opening import open_endpoint
 from headgate.runs import finishing, log, queue, staged_files, steps, volumes
 from headgate.runs.ending import end
 from headgate.runs.models import run_artifact_table
+from headgate.runs.schemas import ARTIFACT_NAME
 from headgate.runs.waiting import is_waiting, waiting
 from headgate.runs.worker_schemas import (
     EndpointOut,
@@ -46,6 +48,7 @@ from headgate.workbench.worker_schemas import Fence, OrdersOut, WorkerId
 router = GovernedRouter(prefix="/api/worker/runs", tags=["workers"])
 
 RunPath = Annotated[RunId, Path()]
+_MEDIA_TYPE = Form(r"^[a-z]{1,40}/[a-z0-9.+-]{1,59}$", "must be a media type, such as image/png")
 MAX_ARTIFACTS = 500
 FAULT = "A fault of ours kept this run from beginning; the server's log says more"
 _log = get_logger("headgate.runs")
@@ -270,10 +273,10 @@ def keep_artifact(
     stages: Stages,
     request: Request,
     run_id: RunPath,
-    name: Annotated[str, Path(pattern=r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}$")],
+    name: Annotated[str, ARTIFACT_NAME, Path()],
     worker: Annotated[WorkerId, Query()],
     fence: Annotated[Fence, Query()],
-    media_type: Annotated[str, Query(max_length=100, pattern=r"^[a-z]+/[a-z0-9.+-]+$")],
+    media_type: Annotated[str, _MEDIA_TYPE, Query()],
 ) -> Noted:
     """Keep a file with a run. Sent again, it replaces what was sent before."""
     stages.read(lambda call: queue.owned(call.connection, run_id, worker, fence))
