@@ -13,6 +13,7 @@ LONG = "SELECT count(*) FROM range(0, 30000000, 1, 4) WHERE sha2(CAST(id AS STRI
 BOMBS = (
     "SELECT size(array_repeat('x', 2000000000))",
     "SELECT length(format_string('%2147483000d', 1))",
+    "SELECT size(collect_list(repeat(CAST(id AS STRING), 1000))) FROM range(0, 100000000)",
 )
 
 
