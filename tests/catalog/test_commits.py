@@ -10,6 +10,7 @@ from pyiceberg.exceptions import BadRequestError, CommitFailedException
 
 from headgate.catalog import committing
 from headgate.errors import DiskFull
+from headgate.kit import backoff
 from headgate.kit.db import Database
 from headgate.schema import METADATA
 from tests.catalog.support import MORE, ROWS, Lake, appending, error_of, lake, pending, table_path, together
@@ -268,12 +269,51 @@ def test_a_requirement_that_does_not_hold_is_a_conflict(events: Lake) -> None:
     assert error_of(unknown) == (400, "BadRequestException")
 
 
-def test_a_commit_is_repeated_a_bounded_number_of_times(events: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_that_keeps_losing_backs_off_and_gives_up_at_a_deadline(
+    events: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(backoff, "time", clock)
+    monkeypatch.setattr(backoff.random, "random", lambda: 1.0)
     monkeypatch.setattr(committing.pointers, "swap", lambda *_: False)
     body = {"updates": [{"action": "set-properties", "updates": {"comment": "x"}}]}
-    assert error_of(events.api("Tom").post(EVENTS, body)) == (409, "CommitFailedException")
+    answer = events.api("Tom").post(EVENTS, body)
+    assert error_of(answer) == (409, "CommitFailedException")
+    assert "raw.events" in answer.json()["error"]["message"]
+    assert clock.pauses[:6] == [0.02, 0.04, 0.08, 0.16, 0.32, 0.5]
+    assert set(clock.pauses[5:]) == {0.5}
+    assert committing.RETRY_SECONDS - 0.5 <= sum(clock.pauses) <= committing.RETRY_SECONDS
     table = events.company.id("table", "raw.events")
     assert len(list((events.warehouse / "metadata" / table).iterdir())) == 2
+
+
+class Clock:
+    """Time that passes only while somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.pauses: list[float] = []
+
+    def monotonic(self) -> float:
+        return sum(self.pauses)
+
+    def sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+
+
+def test_eight_writers_of_one_table_all_commit(events: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their requirements hold on whatever the others leave, so none of them has to hear of a conflict."""
+    monkeypatch.setattr(committing, "RETRY_SECONDS", 300.0)
+    tess = events.api("Tess")
+
+    def write(writer: int) -> list[int]:
+        changes = [{f"custom.n{writer}": str(number)} for number in range(4)]
+        bodies = [{"updates": [{"action": "set-properties", "updates": change}]} for change in changes]
+        return [tess.post(EVENTS, body).status_code for body in bodies]
+
+    answers = together(*(lambda writer=writer: write(writer) for writer in range(8)))
+    assert answers == [[200] * 4] * 8
+    found = tess.get(EVENTS).json()["metadata"]["properties"]
+    assert {f"custom.n{writer}": "3" for writer in range(8)}.items() <= found.items()
 
 
 def test_commits_do_not_stop_loads(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

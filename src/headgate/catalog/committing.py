@@ -28,13 +28,15 @@ from headgate.config import Settings
 from headgate.edge.call import Call
 from headgate.edge.routes import Stages
 from headgate.errors import Problem
+from headgate.kit.backoff import attempts
 from headgate.kit.crash import crash_point
 from headgate.kit.db import Busy, is_full, is_out_of_reach, may_be_kept
 from headgate.runs.outputs import is_held
 from headgate.warehouse.store import Store
 
 COMMITTED = "table.committed"
-MAX_ATTEMPTS = 5
+FIRST_PAUSE, LONGEST_PAUSE, RETRY_SECONDS = 0.02, 0.5, 15.0
+"""After a lost swap: the bound of the first pause, that of each, and for how long a commit is tried again."""
 MAX_TABLES = 100
 _LONG = 2**63
 
@@ -71,13 +73,14 @@ def commit(stages: Stages, changes: Sequence[Change]) -> list[Planned]:
         raise Malformed("A commit names each table once")
     if len(changes) > MAX_TABLES:
         raise Malformed(f"A commit changes at most {MAX_TABLES} tables")
-    for _ in range(MAX_ATTEMPTS):
+    for _ in attempts(FIRST_PAUSE, LONGEST_PAUSE, RETRY_SECONDS):
         found = stages.read(lambda call: [_look(call, one) for one in changes])
         try:
             return _make(stages, changes, found)
         except _Moved:
             continue
-    raise CommitFailed("The table changes too often just now; load it again")
+    names = ", ".join(str(one.ident) for one in changes)
+    raise CommitFailed(f"Other commits to {names} came first for {RETRY_SECONDS:g} seconds; load it again, and retry")
 
 
 def _make(stages: Stages, changes: Sequence[Change], found: Sequence[Found | Place]) -> list[Planned]:

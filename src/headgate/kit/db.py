@@ -6,7 +6,6 @@ another one (PostgreSQL), so that work which decides and then changes never acts
 
 import errno
 import json
-import random
 import re
 import sqlite3
 import threading
@@ -23,10 +22,12 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.pool import QueuePool, StaticPool
 
+from headgate.kit.backoff import full_jitter
+
 T = TypeVar("T")
 
 MAX_ATTEMPTS = 25
-LONGEST_PAUSE = 0.2
+FIRST_PAUSE, LONGEST_PAUSE = 0.005, 0.2
 BUSY_TIMEOUT = 10.0
 PING_AFTER = 1.0
 _WRITE = "headgate_write"
@@ -101,7 +102,7 @@ class Database:
                     raise
                 if attempt == MAX_ATTEMPTS - 1:
                     raise Busy from error
-                time.sleep(min(0.005 * 2**attempt, LONGEST_PAUSE) * random.random())  # noqa: S311 - spreads those who met
+                time.sleep(full_jitter(attempt, FIRST_PAUSE, LONGEST_PAUSE))
         raise Busy
 
     @contextmanager
