@@ -5,6 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi.routing import APIRoute
+from starlette.routing import Match
+from starlette.types import Scope
 
 from headgate.errors import Problem
 from headgate.governance import service
@@ -200,3 +203,23 @@ def test_metrics_can_be_closed(tmp_path: Path, mode: str, header: str | None, st
     with company(database, tmp_path, server={"metrics": mode, "metrics_token": "scrape"}) as found:
         headers = {"Authorization": header} if header else {}
         assert found.client.get("/metrics", headers=headers).status_code == status
+
+
+def test_a_request_is_compared_with_the_routes_of_fitting_routers_alone(
+    millrace_on_sqlite: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared = []
+    matches = APIRoute.matches
+
+    def counted(route: APIRoute, scope: Scope) -> tuple[Match, Scope]:
+        compared.append(route.path)
+        return matches(route, scope)
+
+    api = millrace_on_sqlite.as_("Ben")
+    monkeypatch.setattr(APIRoute, "matches", counted)
+    for path in ("/api/resources", "/api/maintenance/nothing", "/nowhere"):
+        compared.clear()
+        api.get(path, kind="data_mart")
+        others = [route for route in compared if route.startswith(("/api/members", "/api/layers", "/iceberg"))]
+        assert compared
+        assert others == [], path

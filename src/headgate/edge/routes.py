@@ -20,6 +20,8 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, TypeAdapter
 from pydantic_core import SchemaSerializer
 from starlette.concurrency import run_in_threadpool
+from starlette.routing import Match
+from starlette.types import Scope
 
 from headgate.audit.events import record
 from headgate.config import Settings
@@ -61,6 +63,16 @@ class Declared:
 
 class GovernedRouter(APIRouter):
     """A router on which no route can be added without a guard and an audit entry."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Whether one of its routes fits; a path outside its prefix is answered without trying any of them.
+
+        FastAPI compares a path with every route of every router before the right one, twice, which cost a sixth of
+        the time of a read.
+        """
+        if not scope["path"].startswith(self.prefix):
+            return Match.NONE, {}
+        return super().matches(scope)
 
     def governed(  # noqa: PLR0913 - each is a word that a route may say of itself
         self,
