@@ -270,7 +270,8 @@ def stored(instant: datetime) -> str:
 def instant(value: Any) -> datetime:
     """An instant as either driver gives it."""
     if isinstance(value, str):
-        return datetime.fromisoformat(value).replace(tzinfo=UTC)
+        # Parsed with its zone at once: `replace` costs more than the parsing.
+        return datetime.fromisoformat(f"{value}+00:00")
     return value.astimezone(UTC)  # type: ignore[no-any-return]
 
 
