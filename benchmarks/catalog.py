@@ -16,9 +16,10 @@ from typing import Any
 
 import httpx2 as httpx
 from sqlalchemy import update
-from tests.support.installation import Installation, installed
+from tests.support.installation import Installation
 
 from benchmarks.harness import ROUNDS, Table, compared, row, save
+from benchmarks.product import product
 from benchmarks.requests import load
 from headgate.catalog.models import table_pointer_table
 from headgate.kit.db import Database
@@ -140,7 +141,7 @@ def previewing(address: str, token: str, table: Any) -> Table:
 def main() -> None:
     """Measure, print and keep."""
     settings = {"HEADGATE_LOG__LEVEL": "warning", "HEADGATE_WAREHOUSE__EXTERNAL_ENGINES": "same-host"}
-    with tempfile.TemporaryDirectory() as name, installed(Path(name), **settings) as one:
+    with tempfile.TemporaryDirectory() as name, product(Path(name), spark=False, **settings) as one:
         one.fill()
         address, token, folder = one.up(), one.token("Adam"), Path(name)
         table = filled(address, token)

@@ -10,10 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sqlalchemy import Connection, func, insert, select
-from tests.support.installation import eventually, installed
+from tests.support.installation import eventually
 from tests.support.postgres import server
 
 from benchmarks.harness import Row, Table, row, save
+from benchmarks.product import product
 from headgate.governance.lookup import Lookup
 from headgate.kit.clock import now
 from headgate.kit.db import Database
@@ -97,7 +98,7 @@ def _pipeline(connection: Connection) -> str:
 def company(url: str | None) -> Iterator[Company]:
     """It runs, with one worker, as `headgate up` starts it."""
     settings = {"HEADGATE_LOG__LEVEL": "warning", "HEADGATE_RUNS__SLOTS": str(SLOTS)}
-    with tempfile.TemporaryDirectory() as folder, installed(Path(folder), url, **settings) as one:
+    with tempfile.TemporaryDirectory() as folder, product(Path(folder), url, spark=False, **settings) as one:
         one.fill()
         one.up()
         database = Database(one.url)

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.support.installation import installed
-
 from benchmarks.harness import ROUNDS, Table, compared, row, save
 from benchmarks.lake import CORES, MEMORY, Bare, Governed
+from benchmarks.product import product
 
 ROWS = int(os.environ.get("BENCH_ROWS", "5000000"))
 COLUMNS = "id BIGINT, name STRING, city STRING, amount DOUBLE, status INT"
@@ -73,7 +72,7 @@ def contenders() -> Iterator[tuple[Governed, Pipeline, Bare]]:
         "HEADGATE_SPARK__MEMORY": MEMORY,
         "HEADGATE_SQL__STATEMENT_SECONDS": "3600",
     }
-    with tempfile.TemporaryDirectory() as folder, installed(Path(folder), **settings) as one:
+    with tempfile.TemporaryDirectory() as folder, product(Path(folder), **settings) as one:
         one.fill()
         address, token = one.up(), one.token("Adam")
         governed, bare = Governed(address, token), Bare(address, token, Path(folder, "own"))

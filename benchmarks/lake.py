@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx2 as httpx
-from tests.support.installation import installed
 
 from benchmarks.harness import ROUNDS, Table, compared, row, save
+from benchmarks.product import product
 
 ROWS = int(os.environ.get("BENCH_ROWS", "10000000"))
 CORES, MEMORY = 2, "2g"
@@ -101,7 +101,7 @@ def contenders() -> Iterator[tuple[Governed, Bare]]:
         "HEADGATE_WAREHOUSE__EXTERNAL_ENGINES": "same-host",
         "HEADGATE_SQL__STATEMENT_SECONDS": "3600",
     }
-    with tempfile.TemporaryDirectory() as folder, installed(Path(folder), **settings) as one:
+    with tempfile.TemporaryDirectory() as folder, product(Path(folder), **settings) as one:
         one.fill()
         address = one.up()
         governed = Governed(address, one.token("Adam"))

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, create_engine, insert, select, text
-from tests.support.installation import Installation
 from tests.support.postgres import server
 
 from benchmarks.harness import Row, Table, save
+from benchmarks.product import Product
 from headgate.governance.lookup import Lookup
 from headgate.kit.clock import now
 from headgate.kit.db import Database
@@ -147,7 +147,7 @@ def _sleep_until(second: int) -> None:
 
 def ours(folder: Path, url: str | None) -> tuple[list[float], list[float]]:
     """How late each fire of ours was, in seconds; and the percentage of a core."""
-    one = Installation(folder, url, HEADGATE_LOG__LEVEL="warning")
+    one = Product(folder, url, HEADGATE_LOG__LEVEL="warning")
     one.fill()
     database = Database(one.url)
     fill(database)

@@ -9,9 +9,9 @@ from typing import Any
 
 import httpx2 as httpx
 from sqlalchemy import insert
-from tests.support.installation import installed
 
 from benchmarks.harness import ROUNDS, Table, compared, row, save
+from benchmarks.product import product
 from headgate.contexts.models import context_table, member_context_table
 from headgate.groups.models import group_member_table, group_table
 from headgate.kit.clock import now
@@ -140,7 +140,10 @@ def _fill(url: str) -> None:
 
 def main() -> None:
     """On SQLite, one server process."""
-    with tempfile.TemporaryDirectory() as folder, installed(Path(folder), HEADGATE_LOG__LEVEL="warning") as one:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        product(Path(folder), spark=False, HEADGATE_LOG__LEVEL="warning") as one,
+    ):
         one.fill()
         database = Database(one.url)
         values = {"email": EMAIL, "email_key": EMAIL, "password": passwords.hashed(PASSWORD)}

@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 
 import httpx2 as httpx
-from tests.support.installation import Installation
 
 from benchmarks.harness import ROUNDS, Table, compared, in_turns, row, save
+from benchmarks.product import Product
 
 
 def run(*command: str) -> float:
@@ -63,7 +63,7 @@ def _ready() -> Table:
     )
     with tempfile.TemporaryDirectory() as name:
         folder, port = Path(name), "18422"
-        one = Installation(folder, HEADGATE_SERVER__PORT=port)
+        one = Product(folder, HEADGATE_SERVER__PORT=port)
         one.fill()
         up = [sys.executable, "-m", "headgate.cli.main", "up"]
         peer = [sys.executable, "-m", "uvicorn", "benchmarks.bare:app", "--port", "18423"]

@@ -6,10 +6,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx2 as httpx
 
@@ -25,12 +25,12 @@ from tests.support.databases import WORLD
 class Installation:
     """A data folder, settings, and the processes on it."""
 
+    # A JVM for each of many short lives would cost more than all else, and such a life ends before Java has compiled.
+    DEFAULTS: ClassVar[Mapping[str, str]] = {"HEADGATE_SPARK__PREWARM": "false", java.VARIABLE: java.QUICK}
+
     def __init__(self, folder: Path, url: str | None = None, **settings: str) -> None:
         self.folder, self.process, self.log = folder, None, folder / "up.log"
-        own = {"HEADGATE_DATA_DIR": str(folder), "HEADGATE_SERVER__PORT": "0", **settings}
-        # A JVM for each of many short lives would cost more than all else.
-        own.setdefault("HEADGATE_SPARK__PREWARM", "false")
-        own.setdefault(java.VARIABLE, java.QUICK)
+        own = {"HEADGATE_DATA_DIR": str(folder), "HEADGATE_SERVER__PORT": "0", **self.DEFAULTS, **settings}
         if url:
             own["HEADGATE_DATABASE__URL"] = url
         kept = {name: value for name, value in os.environ.items() if not name.startswith("HEADGATE_")}
@@ -112,9 +112,11 @@ class Installation:
 
 
 @contextmanager
-def installed(folder: Path, url: str | None = None, **settings: str) -> Iterator[Installation]:
+def installed(
+    folder: Path, url: str | None = None, *, of: type[Installation] = Installation, **settings: str
+) -> Iterator[Installation]:
     """An installation that leaves no process behind."""
-    found = Installation(folder, url, **settings)
+    found = of(folder, url, **settings)
     try:
         yield found
     finally:
