@@ -11,6 +11,8 @@ NAMES = (
     "sign_in",
     "lists",
     "catalog",
+    "namespaces",
+    "writers",
     "lake",
     "history",
     "landing",
