@@ -10,11 +10,16 @@ import pytest
 ROOT = Path(__file__).parent.parent
 CONFTEST = "from tests.support.failures import pytest_report_header, pytest_runtest_makereport  # noqa: F401\n"
 PASSES_THE_SECOND_TIME = """
+import os
 from pathlib import Path
 
 def test_unsteady(tmp_path):
     seen = Path(__file__).with_name("seen")
     tmp_path.joinpath("server.log").write_text("the server ran out of luck")
+    folder = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(90):
+        os.mkdir("d" * 50, dir_fd=folder)
+        folder = os.open("d" * 50, os.O_RDONLY, dir_fd=folder)
     print("what it printed")
     seen.write_text(seen.read_text() + "x" if seen.exists() else "x")
     assert seen.read_text() != "x", "the first time"

@@ -48,14 +48,18 @@ def _load() -> str:
 def _logs(config: pytest.Config, since: float) -> Iterator[Path]:
     """The log files below the temporary folder of the tests that were written since then, the newest first."""
     factory: pytest.TempPathFactory | None = getattr(config, "_tmp_path_factory", None)
-    found = []
-    for path in factory.getbasetemp().rglob("*.log") if factory else ():
-        try:
-            if path.is_file() and path.stat().st_mtime >= since:
-                found.append((path.stat().st_mtime, path))
-        except OSError:
-            continue
-    return (path for _, path in sorted(found, reverse=True)[:FILES])
+    if factory is None:
+        return iter(())
+    logs = []
+    # os.walk skips what it cannot list. Tests of limits leave folders that are nested deeper than a path may be long.
+    for folder, _, names in os.walk(factory.getbasetemp()):
+        for path in (Path(folder, name) for name in names if name.endswith(".log")):
+            try:
+                if path.is_file() and path.stat().st_mtime >= since:
+                    logs.append((path.stat().st_mtime, path))
+            except OSError:
+                continue
+    return (path for _, path in sorted(logs, reverse=True)[:FILES])
 
 
 def _end(path: Path) -> str:
