@@ -73,6 +73,21 @@ def test_what_was_repointed_after_it_was_shown_is_not_confirmed(works: Works) ->
     assert (again.status_code, "nothing to confirm" in again.json()["detail"]) == (409, True)
 
 
+def test_saving_confirms_no_place_that_was_repointed(works: Works) -> None:
+    found = works.made("Adam", source(connection=works.database, grain=True))
+    repoint(works, works.database, "unseen.example.com")
+    seen = versions(works, "Adam", found)
+    more = source(connection=works.database, grain=True, flour=True)
+    assert works.patch("Adam", found, definition=more) == 200
+    assert works.start("Adam", found) == 409
+    works.ok(confirm(works, "Adam", found, seen))
+    assert works.start("Adam", found) == 200
+    # What a save names for the first time is chosen as it is now.
+    repoint(works, works.shop, "other.example.com", "Tess")
+    assert works.patch("Adam", found, definition=source(connection=works.shop, grain=True)) == 200
+    assert works.start("Adam", found) == 200
+
+
 def test_a_delivery_to_a_repointed_destination_waits_for_who_may_use_it(works: Works) -> None:
     works.ok(works.as_("Bea").change(change="share", resource=works.bakery, for_use=True))
     works.grant("Tess", "editor", "table:land.grain")

@@ -73,7 +73,9 @@ def _check(call: Call, confirmed: dict[str, int], now: dict[str, int], seen: dic
     """See that every place that moved is named, with its version of now."""
     moved = {one: version for one, version in now.items() if confirmed.get(one) != version}
     if not moved:
-        raise Conflict("Nothing was repointed since this pipeline was saved or confirmed; there is nothing to confirm")
+        raise Conflict(
+            "Nothing was repointed since this pipeline named it or was confirmed; there is nothing to confirm"
+        )
     for one, version in moved.items():
         name = showing.one(call, one).name
         if one not in seen:

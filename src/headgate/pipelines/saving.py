@@ -286,7 +286,10 @@ def _write_definition(call: Call, draft: Draft, identifier: str, unresolved: str
         new = {"pipeline_id": identifier, "version": 1, "active": True, "failures": 0}
         call.connection.execute(insert(pipeline_definition_table).values(**new, **values))
         return
-    values |= {"version": stored["version"] + 1, "failures": 0}
+    # A save names a connection or destination, not where it points: what was repointed is still to be confirmed.
+    confirmed = {**values["place_versions"], **stored["place_versions"]}
+    places = {one: confirmed[one] for one in values["place_versions"]}
+    values |= {"version": stored["version"] + 1, "failures": 0, "place_versions": places}
     mine = _definitions.pipeline_id == identifier
     call.connection.execute(update(pipeline_definition_table).where(mine).values(values))
 

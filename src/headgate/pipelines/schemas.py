@@ -91,7 +91,9 @@ class EndpointOut(BaseModel):
     kind: str = Field(examples=["postgresql"])
     config: dict[str, Any] | None = Field(description="Where it points; null for who may only list it")
     version: int = Field(description="Counts up each time that it is repointed; to be named when it is confirmed")
-    confirmed: int = Field(description="The version for which the pipeline was saved or confirmed; others do not run")
+    confirmed: int = Field(
+        description="The version when the pipeline first named it, or that was confirmed; others do not run"
+    )
     moved_at: datetime = Field(description="When it was last repointed")
 
 
