@@ -42,6 +42,13 @@ def test_what_a_narrowed_token_may_not_do_is_recorded(
     assert [one[0] for one in denied(millrace_on_sqlite, "Adam")] == [action]
 
 
+@pytest.mark.parametrize("name", ["table:service.hidden", "table:service.missing"])
+def test_narrowing_a_token_to_what_one_may_not_see_is_recorded(millrace: Company, name: str) -> None:
+    answer = millrace.as_("Ana").post("/api/tokens", {"name": "mine", "only": [name]})
+    assert answer.status_code == 404, answer.text
+    assert [one[:2] for one in denied(millrace, "Ana")] == [("see", "table")]
+
+
 def test_inviting_beyond_ones_own_scope_is_recorded(millrace: Company) -> None:
     ana = millrace.as_("Ana")
     answer = ana.post("/api/invitations", {**INVITATION, "scope": "entire"})

@@ -10,7 +10,7 @@ from headgate.edge.guards import OwnCredentials
 from headgate.edge.pages import After, Limit, begins_after
 from headgate.edge.routes import Audit, GovernedRouter
 from headgate.errors import Conflict, Invalid
-from headgate.governance.changes.targets import Targets
+from headgate.governance.changes.targets import Hidden, Targets
 from headgate.kit.names import BadName, check_name
 from headgate.kit.paging import DEFAULT_LIMIT, Cursor
 from headgate.members.models import member_table
@@ -41,8 +41,7 @@ def make_token(call: Call, body: TokenIn) -> TokenMade:
         raise Invalid("expires: the end of a token lies in the future")
     only: list[str] | None = None
     if body.only is not None:
-        targets = Targets(call.facts, call.subject)
-        only = [targets.resource(text, "layer", "table", "volume").id for text in body.only]
+        only = _listed(call, body.only)
     made = service.create(
         call.connection,
         call.caller.member,
@@ -55,6 +54,16 @@ def make_token(call: Call, body: TokenIn) -> TokenMade:
         origin=call.caller.origin,
     )
     return TokenMade(id=made.id, token=made.secret)
+
+
+def _listed(call: Call, names: list[str]) -> list[str]:
+    """The ids of what a token is to be narrowed to, of what the caller sees."""
+    targets = Targets(call.facts, call.subject)
+    try:
+        return [targets.resource(text, "layer", "table", "volume").id for text in names]
+    except Hidden as problem:
+        call.note_denial("see", problem.kind, problem.resource)
+        raise
 
 
 @router.governed(
