@@ -14,8 +14,9 @@ LEVEL_NAMES = {number: name for name, number in LEVELS.items()}
 READ_ONLY = frozenset({"see", "list", "open", "see_runs", "execute", "view_data", "consume_data"})
 """What a read-only token can do."""
 
-CREDENTIAL_ACTIONS = frozenset({"reset_password", "make_magic_link", "manage_tokens"})
-"""What no narrowed token can do: it makes or changes no token, password or session."""
+INVITATIONS = frozenset({"invite_owner", "invite_admin", "invite_technical", "invite_business"})
+CREDENTIAL_ACTIONS = INVITATIONS | {"reset_password", "make_magic_link", "manage_tokens"}
+"""What no narrowed token can do: it makes or changes no token, password or session, and no link that begins one."""
 
 DATA_READING = frozenset({"execute", "view_data", "consume_data"})
 """Actions that give rows of data to someone; each decision about them is an audit event."""

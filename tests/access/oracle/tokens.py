@@ -56,7 +56,9 @@ def token_allows(world: World, token: object, asked: Asked) -> bool:
     if narrowing is None or world.has_ended(narrowing.ends):
         return False
     # it must not make a way in that is wider than itself
-    if narrowing.is_narrow and asked.action in ("reset_password", "make_magic_link"):
+    if narrowing.is_narrow and (
+        asked.action in ("reset_password", "make_magic_link") or asked.action.startswith("invite_")
+    ):
         return False
     if narrowing.read_only and asked.action not in READ_ONLY_ACTIONS:
         return False
