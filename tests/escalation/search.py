@@ -15,7 +15,9 @@ from random import Random
 
 from argon2 import PasswordHasher
 
+from headgate.edge import logs
 from headgate.kit.clock import now
+from headgate.sections import LogSettings
 from headgate.sessions import passwords
 from headgate.tokens import service as tokens
 from tests.escalation.acts import AS_NOBODY, HONESTLY, Act, Play, do, drawn
@@ -179,6 +181,7 @@ def main() -> int:
     chosen = os.environ.get("SEED")
     seed = int(chosen) if chosen else time.time_ns() % 10**9
     tried = 0
+    logs.configure(LogSettings(level="error"))
     with tempfile.TemporaryDirectory() as folder, cheap_passwords():
         search = Search(Path(folder))
         while True:
