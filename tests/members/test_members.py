@@ -150,6 +150,26 @@ def test_what_a_removed_member_solely_owned_stays_listed_until_it_is_reassigned(
     assert adam.get("/api/members/mbr_00000000000000000000/holdings").status_code == 404
 
 
+def test_a_deleted_destination_is_listed_and_handed_over_once_it_is_restored(millrace: Company) -> None:
+    adam, ben = millrace.as_("Adam"), millrace.id("member", "Ben")
+    place = {"place": {"kind": "http", "base_url": "https://example.com"}}
+    made = [millrace.as_("Ben").post("/api/destinations", {"name": name, **place}).json()["id"] for name in "AB"]
+    millrace.as_("Ben").request("DELETE", f"/api/destinations/{made[0]}").raise_for_status()
+
+    def listed() -> set[str]:
+        return {one["id"] for one in adam.get(f"/api/members/{ben}/holdings").json()["solely_owned"]}
+
+    assert set(made) & listed() == {made[1]}
+    adam.change(change="remove_member", member="Ben").raise_for_status()
+    assert set(made) & listed() == {made[1]}
+    adam.post(f"/api/members/{ben}/reassign", {"to": "Tom"}).raise_for_status()
+    assert (listed(), adam.get("/api/members/removed").json()["items"]) == (set(), [])
+    adam.change(change="restore_destination", destination=made[0]).raise_for_status()
+    assert listed() == {made[0]}
+    adam.post(f"/api/members/{ben}/reassign", {"to": "Tom"}).raise_for_status()
+    assert millrace.as_("Tom").may("manage_owners", made[0])
+
+
 def test_removed_members_are_listed_by_page(millrace: Company) -> None:
     adam = millrace.as_("Adam")
     for who in ("Tess", "Tom", "Ben"):

@@ -32,6 +32,8 @@ _LEFT = (
     f"JOIN resources rs ON rs.id = fo.resource_id WHERE NOT EXISTS ({_OWNED_BY_ANOTHER})"
 )
 """Of what removed members solely owned, what nobody has owned since."""
+_PRESENT = "NOT EXISTS (SELECT 1 FROM destinations de WHERE de.id = {id} AND de.deleted_at IS NOT NULL)"
+"""A deleted destination has no owner to be given until it is restored; then it is listed again."""
 _LEFT_BY = f"SELECT lo.id, lo.kind, lo.name, lo.ownership FROM ({_LEFT}) lo WHERE lo.member_id = :member"
 
 
@@ -59,10 +61,13 @@ def _rows(connection: Connection, statements: Iterable[str], member: str) -> lis
     return sorted(rows, key=lambda one: (one.kind, one.name, one.id))
 
 
-def solely_owned(connection: Connection, member: str) -> list[Held]:
+def solely_owned(connection: Connection, member: str, *, with_deleted: bool = False) -> list[Held]:
     """What would have no owner without them; of a removed member, what has had none since."""
     owned = (_OWNED.format(word="owner", table=table, column="owner_id") for table in _ONE_OWNER)
-    return _rows(connection, [_SOLE, *owned, _LEFT_BY], member)
+    if with_deleted:
+        return _rows(connection, [_SOLE, *owned, _LEFT_BY], member)
+    present = _PRESENT.format(id="rs.id"), _PRESENT.format(id="lo.id")
+    return _rows(connection, [f"{_SOLE} AND {present[0]}", *owned, f"{_LEFT_BY} AND {present[1]}"], member)
 
 
 def acting_for(connection: Connection, member: str) -> list[Held]:
@@ -77,7 +82,7 @@ def removed(connection: Connection, limit: int, after: str | None) -> list[Left]
     """Removed members who left something without an owner, the oldest first; at most `limit`."""
     text = (
         f"SELECT m.id, m.removed_at, COUNT(*) FROM members m JOIN ({_LEFT}) lo "
-        "ON lo.member_id = m.id WHERE m.removed_at IS NOT NULL AND m.id > :after "
+        f"ON lo.member_id = m.id WHERE m.removed_at IS NOT NULL AND m.id > :after AND {_PRESENT.format(id='lo.id')} "
         "GROUP BY m.id, m.removed_at ORDER BY m.id LIMIT :limit"
     )
     rows = fetch(connection, text, {"after": after or "", "limit": limit})

@@ -63,7 +63,7 @@ def remove_member(facts: Facts, member: str, delta: Delta) -> tuple[dict[str, An
     """Lay down what a removal changes; what there was, and what there will be, for the audit log."""
     connection = facts.connection
     delta.change(connection, member_table, {"id": member}, removed_at=facts.now, name_key=member, **_FORGOTTEN)
-    for held in solely_owned(connection, member):
+    for held in solely_owned(connection, member, with_deleted=True):
         delta.put(former_owner_table, {"resource_id": held.id, "ownership": held.holds, "member_id": member})
     counts: dict[str, int] = {}
     for table, column in _HOLDINGS.items():
