@@ -91,6 +91,25 @@ def test_a_view_is_loaded_by_who_may_read_all_behind_it(viewed: Lake) -> None:
     assert code(bea.get(f"{SERVICE}/views/salaries")) == code(bea.get(f"{SERVICE}/views/nothing"))
 
 
+def test_what_a_view_was_before_is_not_given_out(viewed: Lake) -> None:
+    found = viewed.api("Tess").get(f"{SERVICE}/views/all_salaries").json()["metadata"]
+    version = {**body("all_salaries", "SELECT * FROM orders")["view-version"], "schema-id": 0}
+    change = {
+        "requirements": [{"type": "assert-view-uuid", "uuid": found["view-uuid"]}],
+        "updates": [
+            {"action": "add-view-version", "view-version": version},
+            {"action": "set-current-view-version", "view-version-id": -1},
+        ],
+    }
+    changed = statement(viewed, "Tess", "orders").post(f"{SERVICE}/views/all_salaries", change)
+    answer = viewed.api("Bea").get(f"{SERVICE}/views/all_salaries")
+    for found in (changed.json()["metadata"], answer.json()["metadata"]):
+        assert [one["version-id"] for one in found["versions"]] == [found["current-version-id"]] == [2]
+        assert [one["version-id"] for one in found["version-log"]] == [2]
+    assert "FROM orders" in answer.text
+    assert "FROM salaries" not in answer.text
+
+
 def test_only_statements_save_views(viewed: Lake) -> None:
     tess = viewed.api("Tess")
     for answer in (

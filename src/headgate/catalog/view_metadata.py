@@ -69,6 +69,13 @@ def sql(found: Document) -> str:
     return str(current(found)["representations"][0]["sql"])
 
 
+def shown(found: Document) -> Document:
+    """The metadata as it is now, without what the view was before: that may name what its reader may not see."""
+    now = current(found)
+    last = [one for one in found["version-log"] if one["version-id"] == now["version-id"]][-1:]
+    return {**found, "schemas": [current_schema(found)], "versions": [now], "version-log": last}
+
+
 class _Draft:
     """The metadata while the updates of one request are applied to it."""
 

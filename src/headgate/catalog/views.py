@@ -116,9 +116,10 @@ def exists(stages: Stages, ident: Ident) -> Response:
 
 
 def answer(view: View) -> Response:
-    """A view as the specification writes it."""
+    """A view as the specification writes it, in its current version alone."""
     location = f"{_location(view.id)}/{view.version}"
-    return json_response({"metadata-location": location, "metadata": view.metadata, "config": {}})
+    metadata = view_metadata.shown(view.metadata)
+    return json_response({"metadata-location": location, "metadata": metadata, "config": {}})
 
 
 def _location(view_id: str) -> str:
@@ -259,7 +260,7 @@ def _statement(call: Call) -> Work:
 def _reads(call: Call, ident: Ident, work: Work) -> tuple[str, ...]:
     """What the statement has loaded, as the caller may read it now; Malformed if the view would read itself.
 
-    Replacing a view loads it too; that it names itself is for Iceberg to refuse, which sees the query.
+    Replacing a view loads it too; that it names itself is for the guard to refuse, which sees the query.
     """
     names = {ref for ref, table in loaded(call.connection, work.id).items() if table is not None and ref != ident.ref}
     reads = tuple(sorted(names))
