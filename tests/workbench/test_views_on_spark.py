@@ -173,8 +173,47 @@ def test_no_view_reads_itself(orders: Bench) -> None:
 
 
 @pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT id FROM service.own",
+        "SELECT id FROM lake.service.own",
+        "SELECT id FROM service.orders WHERE id IN (SELECT id FROM Service.OWN)",
+        "WITH t AS (SELECT id FROM service.own) SELECT a.id FROM t a JOIN t b ON a.id = b.id",
+    ],
+)
+def test_no_view_names_itself(orders: Bench, query: str) -> None:
+    orders.rows("Tess", "CREATE OR REPLACE VIEW service.own AS SELECT id FROM service.orders")
+    code, message = error(orders, "Tess", f"CREATE OR REPLACE VIEW service.own AS {query}")
+    assert (code, "a view that reads itself" in message) == ("REFUSED", True)
+    short = "USE service; CREATE OR REPLACE VIEW own AS SELECT id FROM own"
+    assert error(orders, "Tess", short)[0] == "REFUSED"
+    orders.rows("Tess", "CREATE OR REPLACE VIEW service.own AS SELECT own.id FROM service.orders AS own")
+    assert len(orders.rows("Tess", "SELECT id FROM service.own")) == 3
+
+
+def test_a_view_has_queries_with_names_and_hierarchies(orders: Bench) -> None:
+    orders.rows(
+        "Tess",
+        "CREATE VIEW service.named AS WITH t AS (SELECT id FROM service.orders), u(top) AS (SELECT max(id) FROM t) "
+        "SELECT t.id, u.top FROM t, u WHERE t.id IN (WITH w AS (SELECT 1 AS one) SELECT one FROM w)",
+    )
+    assert orders.rows("Tess", "SELECT * FROM service.named") == [[1, 3]]
+    orders.rows(
+        "Tess",
+        "CREATE VIEW service.chain AS WITH RECURSIVE chain(id) AS (SELECT id FROM service.orders WHERE id = 1 "
+        "UNION ALL SELECT o.id FROM chain JOIN service.orders o ON o.id = chain.id + 1) SELECT * FROM chain",
+    )
+    assert orders.rows("Tess", "SELECT * FROM service.chain ORDER BY id") == [[1], [2], [3]]
+    assert error(orders, "Bea", "SELECT * FROM service.chain")[0] == "TABLE_OR_VIEW_NOT_FOUND"
+    orders.change("Tess", "grant", to="Bea", resource="table:service.chain", level="viewer")
+    assert orders.rows("Bea", "SELECT count(*) FROM service.chain") == [[3]]
+
+
+@pytest.mark.parametrize(
     "statement",
     [
+        "CREATE VIEW service.bad AS WITH x AS (SELECT * FROM csv.`/etc/passwd`) SELECT * FROM x",
+        "CREATE VIEW service.bad AS WITH x AS (SELECT reflect('java.lang.System', 'getenv')) SELECT * FROM x",
         "CREATE VIEW service.bad AS SELECT * FROM csv.`/etc/passwd`",
         "CREATE VIEW service.bad AS SELECT reflect('java.lang.System', 'getenv')",
         "CREATE VIEW service.bad AS SELECT input_file_name() FROM service.orders",

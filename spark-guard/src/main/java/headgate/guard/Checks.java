@@ -1,5 +1,6 @@
 package headgate.guard;
 
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
@@ -31,6 +32,7 @@ import org.apache.spark.sql.catalyst.plans.UsingJoin;
 import org.apache.spark.sql.catalyst.plans.logical.*;
 import org.apache.spark.sql.catalyst.plans.logical.views.CreateIcebergView;
 import org.apache.spark.sql.catalyst.plans.logical.views.ResolvedV2View;
+import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.execution.LogicalRDD;
 import org.apache.spark.sql.execution.command.DescribeQueryCommand;
 import org.apache.spark.sql.execution.command.ExplainCommand;
@@ -54,13 +56,18 @@ final class Checks {
           DropTag.class, SetIdentifierFields.class, DropIdentifierFields.class);
 
   private final Walk walk;
+  private final Setup setup;
   private final NameChecks names;
   private final Specs specs;
   private final Map<Class<?>, Predicate<Object>> byClass = new HashMap<>();
 
-  Checks(Walk walk, NameChecks names) {
+  /** The view that the statement makes; null if it makes none. */
+  private Identifier view;
+
+  Checks(Walk walk, Setup setup) {
     this.walk = walk;
-    this.names = names;
+    this.setup = setup;
+    this.names = new NameChecks(setup);
     this.specs = new Specs(names);
     unresolvedNames();
     resolvedNames();
@@ -86,6 +93,7 @@ final class Checks {
   private void unresolvedNames() {
     on(UnresolvedRelation.class, one -> {
       names.table(one.multipartIdentifier());
+      notItself(one.multipartIdentifier());
       noOptions(one.options());
       if (one.isStreaming()) throw new Refused("STREAM", "read the table itself");
       return false;
@@ -196,9 +204,26 @@ final class Checks {
   /** The query of a view is visited as any other, here and each time that the view is read. */
   private void views() {
     on(CreateView.class, one -> inside(() -> specs.properties(one.properties())));
-    on(CreateIcebergView.class, one -> inside(() -> specs.properties(one.properties())));
+    on(CreateIcebergView.class, one -> {
+      specs.properties(one.properties());
+      if (one.child() instanceof ResolvedIdentifier made) view = made.identifier();
+      walk.push(one.child());
+      // Iceberg's parser puts each WITH where it is used, so that its query holds classes that no other parsed one does.
+      walk.push(one.query(), walk.stage() == Walk.Stage.PARSED ? Walk.Stage.EARLY : walk.stage());
+      return false;
+    });
     on(SetViewProperties.class, one -> inside(() -> specs.properties(one.properties())));
     on(UnsetViewProperties.class, one -> inside(() -> NameChecks.list(one.propertyKeys()).forEach(names::property)));
+  }
+
+  /** Iceberg compares whole names alone, and so overlooks a view that names itself as layer.view. */
+  private void notItself(Seq<String> relation) {
+    if (view == null) return;
+    List<String> read = new ArrayList<>(NameChecks.list(relation));
+    if (read.size() == 1) read.addAll(0, setup.layer());
+    else if (read.size() > 2) read.remove(0);
+    String made = String.join(".", view.namespace()) + "." + view.name();
+    if (made.equalsIgnoreCase(String.join(".", read))) throw new Refused("a view that reads itself", "leave the view out of its query");
   }
 
   private void expressions() {

@@ -1,5 +1,6 @@
 package headgate.guard;
 
+import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -63,6 +64,11 @@ final class Setup {
 
   String timeZone() {
     return state().conf().sessionLocalTimeZone();
+  }
+
+  /** Where tables are that are named without a layer. */
+  List<String> layer() {
+    return List.of(state().catalogManager().currentNamespace());
   }
 
   boolean isCatalog(String name) {

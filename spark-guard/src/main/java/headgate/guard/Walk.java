@@ -45,7 +45,7 @@ final class Walk {
   private Stage stage;
 
   Walk(Setup setup) {
-    this.checks = new Checks(this, new NameChecks(setup));
+    this.checks = new Checks(this, setup);
   }
 
   void check(Object root, Stage first) {
