@@ -209,6 +209,25 @@ def test_a_view_has_queries_with_names_and_hierarchies(orders: Bench) -> None:
     assert orders.rows("Bea", "SELECT count(*) FROM service.chain") == [[3]]
 
 
+@pytest.mark.parametrize("of", ["id FROM service.kept WHERE id = 1", "* FROM service.kept"])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM service.part",
+        "DELETE FROM lake.service.part AS p WHERE p.id = 2",
+        "UPDATE service.part SET id = 7",
+        "MERGE INTO service.part p USING service.orders o ON p.id = o.id WHEN MATCHED THEN DELETE",
+        "EXPLAIN DELETE FROM service.part",
+    ],
+)
+def test_no_rows_are_changed_by_way_of_a_view(orders: Bench, statement: str, of: str) -> None:
+    orders.rows("Tess", "CREATE TABLE IF NOT EXISTS service.kept AS SELECT id FROM service.orders")
+    orders.rows("Tess", f"CREATE OR REPLACE VIEW service.part AS SELECT {of}")
+    code, message = error(orders, "Tess", statement)
+    assert (code, "changing the rows of a view" in message) == ("REFUSED", True)
+    assert orders.rows("Tess", "SELECT count(*) FROM service.kept") == [[3]]
+
+
 @pytest.mark.parametrize(
     "statement",
     [

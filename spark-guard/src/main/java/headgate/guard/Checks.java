@@ -73,6 +73,7 @@ final class Checks {
     resolvedNames();
     rounds();
     statements();
+    changes();
     definitions();
     views();
     expressions();
@@ -180,6 +181,21 @@ final class Checks {
     on(OverwriteByExpression.class, one -> inside(() -> noOptions(one.writeOptions())));
     on(OverwritePartitionsDynamic.class, one -> inside(() -> noOptions(one.writeOptions())));
     on(UsingJoin.class, one -> inside(() -> names.column(one.usingColumns())));
+  }
+
+  /** Rows are changed in tables alone: Spark would take a view for the table behind it, and forget the view's filter. */
+  private void changes() {
+    on(DeleteFromTable.class, one -> inside(() -> changed(one.table())));
+    on(UpdateTable.class, one -> inside(() -> changed(one.table())));
+    on(MergeIntoTable.class, one -> inside(() -> changed(one.targetTable())));
+  }
+
+  private static void changed(LogicalPlan target) {
+    LogicalPlan named = target;
+    while (named instanceof SubqueryAlias alias) named = alias.child();
+    if (!(named instanceof UnresolvedRelation || named instanceof DataSourceV2Relation)) {
+      throw new Refused("changing the rows of a view", "change those of the tables that it reads");
+    }
   }
 
   private void definitions() {
