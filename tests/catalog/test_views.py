@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from pyiceberg.exceptions import ForbiddenError
+from sqlalchemy import text
 
 from headgate.catalog.work import open_work
 from headgate.kit.clock import now
@@ -108,6 +109,15 @@ def test_what_a_view_was_before_is_not_given_out(viewed: Lake) -> None:
         assert [one["version-id"] for one in found["version-log"]] == [2]
     assert "FROM orders" in answer.text
     assert "FROM salaries" not in answer.text
+
+
+def test_a_view_over_a_table_without_data_is_shown(viewed: Lake) -> None:
+    drop = "DELETE FROM table_pointers WHERE table_id = :id"
+    orders = {"id": viewed.company.id("table", "service.orders")}
+    viewed.company.database.write(lambda connection: connection.execute(text(drop), orders))
+    found = viewed.api("Bea").get(f"/api/tables/{viewed.company.id('table', 'service.all_orders')}")
+    assert (found.status_code, found.json()["view"]["sql"]) == (200, None)
+    assert "was declared and has no data yet" in viewed.api("Bea").get(f"{SERVICE}/views/all_orders").text
 
 
 def test_only_statements_save_views(viewed: Lake) -> None:

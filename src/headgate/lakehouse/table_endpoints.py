@@ -7,6 +7,7 @@ from anyio import CapacityLimiter
 from fastapi import Path, Query, Request
 
 from headgate.catalog import view_metadata, views
+from headgate.catalog.errors import IcebergError
 from headgate.catalog.names import Ident
 from headgate.edge.call import Call
 from headgate.edge.guards import SignedIn
@@ -95,18 +96,25 @@ def _facts(stages: Stages, table: str) -> TableOut:
 
 
 def _of_view(call: Call, shown: LakeResource, view: views.View) -> TableOut:
-    layer, _, name = shown.name.partition(".")
-    is_readable = views.is_readable(call, Ident((layer,), name), view.reads)
     return table_facts.facts_of_view(
         shown,
         view_metadata.current_schema(view.metadata),
         view.metadata["properties"],
         ViewOut(
-            sql=view_metadata.sql(view.metadata) if is_readable else None,
+            sql=view_metadata.sql(view.metadata) if _is_readable(call, shown, view) else None,
             saved_at=view.saved_at,
             saved_by=repository.named(call.connection, view.saved_by),
         ),
     )
+
+
+def _is_readable(call: Call, shown: LakeResource, view: views.View) -> bool:
+    """Whether the caller may read a view now; not if something behind it has no data, or leads back to it."""
+    layer, _, name = shown.name.partition(".")
+    try:
+        return views.is_readable(call, Ident((layer,), name), view.reads)
+    except IcebergError:
+        return False
 
 
 @router.governed(
