@@ -4,9 +4,8 @@ import re
 
 import pytest
 
-from headgate.engine.errors import EngineDown, Refused, SqlFailed
+from headgate.engine.errors import EngineDown, Refused, SqlFailed, too_long
 from headgate.engine.failures import MOST_CHARACTERS, Cause, _full_disk, _told
-from headgate.engine.session import too_long
 from headgate.errors import DiskFull
 from tests.engine.conftest import Lakehouse
 

@@ -101,8 +101,9 @@ def test_the_time_limit_holds(tmp_path: Path, database: Database) -> None:
         served(millrace) as address,
         working(millrace, address, StandIn()),
     ):
-        found = done(millrace, "Ben", submit(millrace, "Ben", "sleep 60"))
-        assert found["error"]["code"] == "TIME_LIMIT"
+        found = done(millrace, "Ben", submit(millrace, "Ben", "sleep 60"))["error"]
+        assert found["code"] == "TIME_LIMIT"
+        assert found["message"] == "The statement ran longer than 1 second, and was stopped"
 
 
 def test_no_more_run_at_a_time_than_there_are_slots_and_forty_all_end(tmp_path: Path, database: Database) -> None:

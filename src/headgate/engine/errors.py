@@ -29,3 +29,10 @@ class Refused(Exception):
 
 CANCELED = "OPERATION_CANCELED"
 TIME_LIMIT = "TIME_LIMIT"
+
+
+def too_long(seconds: float | None) -> SqlFailed:
+    """That a statement was stopped at its limit, told as people would say it."""
+    rounded = f"{round(seconds or 0, 1):g}"
+    what = f"{rounded} second{'' if rounded == '1' else 's'}"
+    return SqlFailed(TIME_LIMIT, f"The statement ran longer than {what}, and was stopped")

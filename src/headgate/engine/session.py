@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.engine import failures
 from headgate.engine.connect import Arguments, Connection, Session
-from headgate.engine.errors import TIME_LIMIT, EngineDown, Refused, SqlFailed
+from headgate.engine.errors import EngineDown, Refused, SqlFailed, too_long
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -290,10 +290,3 @@ def _after(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
         yield from rest
     finally:
         rest.close()  # type: ignore[attr-defined]
-
-
-def too_long(seconds: float | None) -> SqlFailed:
-    """That a statement was stopped. What was left of its time when Spark began is told as people would say it."""
-    rounded = f"{round(seconds or 0, 1):g}"
-    what = f"{rounded} second{'' if rounded == '1' else 's'}"
-    return SqlFailed(TIME_LIMIT, f"The statement ran longer than {what}, and was stopped")

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from headgate.engine.errors import EngineDown, Refused, SqlFailed
+from headgate.engine.errors import TIME_LIMIT, EngineDown, Refused, SqlFailed, too_long
 from headgate.errors import DiskFull
 from headgate.kit.log import get_logger
 from headgate.pipelines.sql import iceberg, types
@@ -140,8 +140,7 @@ class Running:
         try:
             self._on_spark()
         except SqlFailed as error:
-            is_unbound = error.code == UNBOUND and self.job.purpose == "probe"
-            self._failed(error.code, NO_PARAMETER if is_unbound else error.message)
+            self._failed(error.code, self._words(error))
         except Refused as error:
             self._failed("REFUSED", error.message)
         except TooWide:
@@ -156,6 +155,12 @@ class Running:
                 self._finish("lost", error_code=OUT_OF_MEMORY, error=NO_MEMORY)
             else:
                 self._finish("lost", error_code=ENGINE_DOWN, error=LOST_ENGINE)
+
+    def _words(self, error: SqlFailed) -> str:
+        if error.code == UNBOUND and self.job.purpose == "probe":
+            return NO_PARAMETER
+        # Spark was given what was left of the time when it began.
+        return too_long(self.job.seconds).message if error.code == TIME_LIMIT else error.message
 
     def _on_spark(self) -> None:
         script = self._script
