@@ -37,6 +37,11 @@ NASTY = {
     "SELECT explode(1)": "DATATYPE_MISMATCH",
     "INSERT INTO raw.void VALUES (1)": "TABLE_OR_VIEW_NOT_FOUND",
     "CREATE TABLE void.t (n INT)": "",
+    "CREATE TABLE raw.t (n INTERVAL MONTH)": "UNSUPPORTED_TYPE",
+    "SET TIME ZONE LOCAL; SELECT 1": "INVALID_TIME_ZONE",
+    "CALL lake.system.rollback_to_snapshot('void', 1)": "TABLE_NAME_WITHOUT_LAYER",
+    "CALL lake.system.rollback_to_snapshot('raw.void', 1)": "TABLE_OR_VIEW_NOT_FOUND",
+    "CALL lake.system.rollback_to_snapshot(NULL, 1)": "REFUSED",
     "DROP TABLE raw.void": "TABLE_OR_VIEW_NOT_FOUND",
     "ALTER TABLE raw.void ADD COLUMN n INT": "TABLE_OR_VIEW_NOT_FOUND",
     "SELECT count(*) FROM raw.aged VERSION AS OF 1": "SNAPSHOT_NOT_FOUND",
@@ -169,6 +174,30 @@ def test_sentences_are_told_without_what_surrounds_them(cause: Cause, code: str,
     assert (found.code, found.message) == (code, message)
 
 
+@pytest.mark.parametrize(
+    ("sort", "text", "code"),
+    [
+        ("java.lang.UnsupportedOperationException", "Not a supported type: interval year to month", "UNSUPPORTED_TYPE"),
+        (
+            "org.apache.spark.sql.AnalysisException",
+            "Cannot rename a table with ALTER VIEW. Please use ALTER TABLE instead.",
+            "EXPECT_VIEW_NOT_TABLE",
+        ),
+        (
+            "org.apache.spark.sql.catalyst.parser.ParseException",
+            "\nInvalid time zone displacement value.\n== SQL (line 1, position 1) ==\nSET TIME ZONE LOCAL; SELECT 1",
+            "INVALID_TIME_ZONE",
+        ),
+    ],
+)
+def test_errors_without_a_code_are_known_by_their_sentence(sort: str, text: str, code: str) -> None:
+    for own in (None, "_LEGACY_ERROR_TEMP_0045"):
+        found = _told(Cause((sort,), text, own))
+        assert isinstance(found, SqlFailed)
+        assert found.code == code
+    assert _told(Cause(("java.lang.IllegalStateException",), text, None)) is None
+
+
 LOOK = "SHOW NAMESPACES lists the layers, and SHOW TABLES IN layer its tables"
 NOT_FOUND = (
     "[TABLE_OR_VIEW_NOT_FOUND] The table or view {} cannot be found. Verify the spelling and correctness of the schema "
@@ -187,6 +216,8 @@ NOWHERE = f"There is no table x in a layer that the statement uses: {HOW}. {LOOK
     [
         ("TABLE_OR_VIEW_NOT_FOUND", NOT_FOUND.format("`x`"), "TABLE_NAME_WITHOUT_LAYER", NOWHERE),
         ("TABLE_OR_VIEW_NOT_FOUND", NOT_FOUND.format("`lake`.`raw`.`void`"), "TABLE_OR_VIEW_NOT_FOUND", IN_RAW),
+        ("TABLE_OR_VIEW_NOT_FOUND", NOT_FOUND.format("x"), "TABLE_NAME_WITHOUT_LAYER", NOWHERE),
+        ("TABLE_OR_VIEW_NOT_FOUND", NOT_FOUND.format("raw.void"), "TABLE_OR_VIEW_NOT_FOUND", IN_RAW),
         ("NoSuchTableException", "Invalid table identifier: x", "TABLE_NAME_WITHOUT_LAYER", NOWHERE),
         ("NoSuchTableException", "Table does not exist: raw.void", "TABLE_OR_VIEW_NOT_FOUND", IN_RAW),
         ("NoSuchNamespaceException", "Invalid namespace: ", "SCHEMA_NOT_FOUND", f"Say in which layer: {LOOK}"),

@@ -63,9 +63,17 @@ _NO_SNAPSHOT = re.compile(
 """What Iceberg says of a snapshot that is not there. Its error is of no own class: the whole sentence must match."""
 
 _ANALYSIS = "org.apache.spark.sql.AnalysisException"
+_PARSER = "org.apache.spark.sql.catalyst.parser.ParseException"
+_UNSUPPORTED = "java.lang.UnsupportedOperationException"
 _CYCLE = "Recursive cycle in view detected: "
 _READS_ITSELF = SqlFailed(
     "VIEW_READS_ITSELF", "A view that this query reads reads the view itself; leave that view out"
+)
+
+_TYPE = re.compile(r"Not a supported type: ([a-z][a-z ]{0,60})")
+_NOT_A_VIEW = "Cannot rename a table with ALTER VIEW."
+_TIME_ZONE = SqlFailed(
+    "INVALID_TIME_ZONE", "Write the time zone as text before a statement: SET TIME ZONE 'Europe/Madrid'; SELECT …"
 )
 
 _FULL = SqlFailed(
@@ -162,14 +170,26 @@ def _told(cause: Cause) -> Exception | None:
     if refused and (_GUARD in cause.classes or _GUARD in cause.message):
         return Refused(_clean(refused[1]))
     if cause.code is not None:
-        return _of_spark(cause.code, cause.message)
+        return _of_spark(cause.code, cause.message) or _by_sentence(cause)
     for name in cause.classes:
         if name.startswith(_CATALOG):
             return _of_catalog(name.removeprefix(_CATALOG), cause.message)
     if _ARGUMENT in cause.classes and _NO_SNAPSHOT.fullmatch(cause.message):
         return SqlFailed("SNAPSHOT_NOT_FOUND", cause.message)
+    return _by_sentence(cause)
+
+
+def _by_sentence(cause: Cause) -> Exception | None:
+    """What is told of an error that has no code for people: it is known by how its sentence begins."""
+    kind = _TYPE.fullmatch(cause.message)
+    if _UNSUPPORTED in cause.classes and kind is not None:
+        return SqlFailed("UNSUPPORTED_TYPE", f"No table or view holds the type {kind[1]}; cast the value to STRING")
     if _ANALYSIS in cause.classes and cause.message.startswith(_CYCLE):
         return _READS_ITSELF
+    if _ANALYSIS in cause.classes and cause.message.startswith(_NOT_A_VIEW):
+        return SqlFailed("EXPECT_VIEW_NOT_TABLE", "This is a table; use ALTER TABLE … RENAME TO")
+    if _PARSER in cause.classes and cause.message.lstrip().startswith("Invalid time zone displacement value"):
+        return _TIME_ZONE
     return None
 
 

@@ -8,7 +8,10 @@ _SETTING = re.compile(r"\bspark\.[a-z][\w.]+")
 _OWN = re.compile(r"`lake`\.(?=`)")
 _NAME = r"`(?:[^`]|``)*`"
 _QUOTED = re.compile(rf"{_NAME}(?:\.{_NAME})*")
-_PLAIN = re.compile(r"(?:Invalid (?:table identifier|namespace)|(?:Table|Namespace) does not exist): ?(.*)")
+_PLAIN = re.compile(
+    r"(?:Invalid (?:table identifier|namespace)|(?:Table|Namespace) does not exist): ?(.*)"
+    r"|The (?:table or view|schema) ([\w.]+) cannot be found"
+)
 _LOOK = "SHOW NAMESPACES lists the layers, and SHOW TABLES IN layer its tables"
 
 
@@ -42,7 +45,7 @@ def _parts(text: str) -> list[str]:
     """The parts of the name that a sentence is about, without the catalog's own."""
     plain = _PLAIN.match(text)
     if plain is not None:
-        found = [one for one in plain[1].strip().split(".") if one]
+        found = [one for one in (plain[1] or plain[2] or "").strip().split(".") if one]
     else:
         quoted = _QUOTED.search(text)
         found = [one[1:-1].replace("``", "`") for one in re.findall(_NAME, quoted[0])] if quoted else []

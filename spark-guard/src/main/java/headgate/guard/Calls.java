@@ -51,6 +51,7 @@ final class Calls {
       throw new Refused("a computed argument of a procedure", "write the value itself");
     }
     if (parameter.equals("table")) {
+      if (literal.value() == null) throw new Refused("NULL as the table of a procedure", "name tables as layer.table");
       String table = String.valueOf(literal.value());
       names.table(List.of(table.split("\\.", -1)));
     }
