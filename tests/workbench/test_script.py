@@ -15,6 +15,7 @@ from headgate.workbench.script import Script, split
         ("USE raw;SELECT 1", Script("        SELECT 1", layer="raw")),
         ("use schema lake . raw ;\nSELECT 1", Script(" " * 23 + "\nSELECT 1", layer="raw")),
         ("SET TIME ZONE '+02:00'; SELECT 1", Script(" " * 23 + " SELECT 1", "+02:00")),
+        ('SET TIME ZONE "UTC"; SELECT 1', Script(" " * 20 + " SELECT 1")),
         ("-- a\nUSE raw; /* b; */ USE bin; SELECT 'USE x;'", Script(" " * 4 + "\n" + " " * 26 + " SELECT 'USE x;'", layer="bin")),
     ],
 )  # fmt: skip
@@ -28,7 +29,7 @@ def test_settings_are_taken_and_positions_stay(text: str, expected: Script) -> N
     [
         "", ";", "USE raw", "USE raw;", "USE raw; -- nothing", "SET TIME ZONE 'UTC';", "SELECT 1; USE raw; SELECT 2",
         "SET x = 1; SELECT 1", "USE spark_catalog.raw; SELECT 1", "USE `raw`; SELECT 1", "SET TIME ZONE LOCAL; SELECT 1",
-        "/*+ USE raw; */ SELECT 1", "SELECT 'USE raw; SELECT 1'", "SET TIME ZONE 'a' 'b'; SELECT 1",
+        "/*+ USE raw; */ SELECT 1", "SELECT 'USE raw; SELECT 1'", "SET TIME ZONE 'a' 'b'; SELECT 1", "SET TIME ZONE 'UTC\"; SELECT 1",
     ],
 )  # fmt: skip
 def test_everything_else_is_left_to_spark(text: str) -> None:

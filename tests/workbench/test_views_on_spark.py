@@ -162,6 +162,21 @@ def test_views_and_tables_share_their_names(orders: Bench) -> None:
     assert error(orders, "Tess", "DROP TABLE service.north")[0] != "SPARK_FAILED"
 
 
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ("ALTER TABLE service.north RENAME TO service.south", "use ALTER VIEW"),
+        ("ALTER VIEW service.orders RENAME TO service.south", "use ALTER TABLE"),
+        ("SHOW COLUMNS IN service.north", "use DESCRIBE"),
+        ("CREATE VIEW service.bad AS SELECT INTERVAL '1' MONTH AS m", "cast the value to STRING"),
+        ("CREATE VIEW service.bad AS SELECT DATE'2026-03-01' - DATE'2026-01-01' AS d", "the type interval day"),
+    ],
+)
+def test_what_no_view_can_is_refused_with_what_to_do(orders: Bench, statement: str, words: str) -> None:
+    code, message = error(orders, "Tess", statement)
+    assert (code != "SPARK_FAILED", words in message) == (True, True), message
+
+
 def test_no_view_reads_itself(orders: Bench) -> None:
     orders.rows("Tess", "CREATE VIEW service.first AS SELECT id FROM service.orders")
     orders.rows("Tess", "CREATE VIEW service.second AS SELECT id FROM service.first")

@@ -9,7 +9,7 @@ from headgate.errors import Invalid
 
 _BETWEEN = re.compile(r"\s+|--[^\n]*|/\*(?!\+).*?\*/", re.DOTALL)
 _SETTING = re.compile(
-    r"""(?:SET\s+TIME\s+ZONE\s+'(?P<time_zone>[^'\\]*)'"""
+    r"""(?:SET\s+TIME\s+ZONE\s+(?P<quote>['"])(?P<time_zone>[^'"\\]*)(?P=quote)"""
     r"""|USE\s+(?:(?:NAMESPACE|SCHEMA|DATABASE)\s+)?(?:lake\s*\.\s*)?(?P<layer>[A-Za-z_][A-Za-z0-9_]*))\s*;""",
     re.IGNORECASE,
 )
@@ -40,7 +40,8 @@ def split(text: str) -> Script:
     found, end = Script(text), 0
     while (setting := _SETTING.match(text, _begin(text, end))) is not None:
         end = setting.end()
-        found = replace(found, **{name: value for name, value in setting.groupdict().items() if value is not None})
+        given = setting.groupdict()
+        found = replace(found, **{name: given[name] for name in ("time_zone", "layer") if given[name] is not None})
     if _begin(text, end) == len(text):
         return Script(text)
     _check(found.time_zone)

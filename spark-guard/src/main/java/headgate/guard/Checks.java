@@ -176,7 +176,12 @@ final class Checks {
         inside(() -> {
           if (one.propertyKey().nonEmpty()) names.property(one.propertyKey().get());
         }));
-    on(RenameTable.class, one -> inside(() -> names.table(one.newName())));
+    on(RenameTable.class, one ->
+        inside(() -> {
+          names.table(one.newName());
+          if (!one.isView()) notView(one.child(), "ALTER TABLE of a view; use ALTER VIEW");
+        }));
+    on(ShowColumns.class, one -> inside(() -> notView(one.child(), "SHOW COLUMNS of a view; use DESCRIBE")));
     on(AppendData.class, one -> inside(() -> noOptions(one.writeOptions())));
     on(OverwriteByExpression.class, one -> inside(() -> noOptions(one.writeOptions())));
     on(OverwritePartitionsDynamic.class, one -> inside(() -> noOptions(one.writeOptions())));
@@ -288,6 +293,11 @@ final class Checks {
   private static boolean inside(Runnable check) {
     check.run();
     return true;
+  }
+
+  /** Spark has no plan for these, and calls that a fault of its own. */
+  private static void notView(LogicalPlan named, String words) {
+    if (named instanceof ResolvedV2View) throw Refused.because(words);
   }
 
   /** A resolved EXPLAIN or DESCRIBE QUERY still holds a statement that is not. */
