@@ -6,7 +6,7 @@ import sys
 import textwrap
 from datetime import UTC, datetime, timedelta
 
-from headgate.demo.commands import Commands, follow
+from headgate.demo.commands import Commands, StepFailed, follow
 
 ORDERS = 2000
 REGIONS = ("north", "east", "south", "west")
@@ -51,7 +51,10 @@ def show(commands: Commands) -> None:
         f"\n6. Tess, who manages the layer raw, lands {ORDERS:,} orders in raw.orders with plain PyIceberg …",
         flush=True,
     )
-    land(commands.address, commands.tokens["Tess"])
+    try:
+        land(commands.address, commands.tokens["Tess"])
+    except Exception as error:
+        raise StepFailed("landing raw.orders with PyIceberg", f"{type(error).__name__}: {error}") from error
     print("   and makes service.revenue of them, on Spark (its first start takes some seconds):")
     _ask(commands, "Tess", REVENUE)
     print("\n7. Bea was granted that table. Ana was not: for her it does not exist. The same query, by each:")
