@@ -163,7 +163,7 @@ def test_a_worker_that_is_killed_under_the_supervisor_is_followed_long_before_it
             eventually(lambda: _held(one, run)[0] == "running", 120)
             worker = _held(one, run)[2]
             os.kill(_pid(one, worker), signal.SIGKILL)
-            eventually(lambda: _held(one, run)[1] >= 2, 120)
+            eventually(lambda: _held(one, run)[1] >= 2, 5)
             state, _, successor = _held(one, run)
             assert successor != worker, state
             tess.post(f"/api/runs/{run}/cancel").raise_for_status()
