@@ -71,6 +71,11 @@ def run(one: Installation, line: str, *arguments: str) -> "subprocess.CompletedP
     )  # fmt: skip
 
 
+def test_a_link_for_a_new_password_is_not_taken_for_a_used_one(tmp_path: Path) -> None:
+    told = Installation(tmp_path).headgate("login", "--link", "http://127.0.0.1:1/link#hgp_abc")
+    assert (told.returncode, "this link sets a new password: open it in a browser" in told.stderr) == (2, True)
+
+
 def test_a_weak_password_makes_no_owner(tmp_path: Path) -> None:
     one = Installation(tmp_path)
     done = run(one, "password", "init", "--name", "Olga", "--email", "olga@example.com")

@@ -82,6 +82,8 @@ def login(
             secret = link.rpartition("#")[2]
             if secret.startswith(Sort.invitation):
                 raise Invalid("this link is an invitation: `headgate invitation accept LINK` accepts it and signs in")
+            if secret.startswith(Sort.password):
+                raise Invalid("this link sets a new password: open it in a browser, then run `headgate login`")
             who = client.post("/api/sign-in/by-link", {"link": secret})
         else:
             mail = email or typer.prompt("Your mail address")
