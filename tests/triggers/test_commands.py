@@ -52,6 +52,11 @@ def test_the_commands(installation: Installation) -> None:
         assert "Europe/Berlin" in run("show", "Mornings", "--pipeline", "Land payments")
         assert "paused" in run("pause", found["id"])
         assert "on" in run("resume", "mornings", "-p", "Land payments")
+        assert installation.headgate("pipeline", "deactivate", "Land payments", **tess).returncode == 0
+        for shown in (run("list", "Land payments"), run("show", found["id"])):
+            assert "off: its pipeline is turned off; `headgate pipeline activate` turns it on" in shown
+        assert installation.headgate("pipeline", "activate", "Land payments", **tess).returncode == 0
+        assert "off" not in run("list", "Land payments")
         changed = json.loads(
             run("change", found["id"], "--on-change", "raw.orders", "--at-most-every", "10 minutes", "--json")
         )
