@@ -1,6 +1,7 @@
 """What a fire does: it starts a run, it is left out, or it is blocked; and what is missed is caught up as wanted."""
 
 import errno
+import json
 from datetime import timedelta
 from typing import Any
 
@@ -10,6 +11,7 @@ from sqlalchemy import update
 from headgate.kit.clock import now
 from headgate.lakehouse.models import grant_table
 from headgate.notifications.telling import tell_one
+from headgate.notifications.texts import reason
 from headgate.pipelines.models import pipeline_definition_table
 from headgate.runs.models import run_table, trigger_table
 from headgate.runs.starting import MAX_DEPTH
@@ -193,12 +195,19 @@ def test_a_trigger_of_a_task_is_judged_by_the_rules_of_tasks(yard: Yard) -> None
     assert _blocked(yard, trigger).startswith("The trigger's author may not start")
 
 
+def _told(yard: Yard) -> dict[str, Any]:
+    """What the one notice tells of the run."""
+    [(facts,)] = yard.company.rows("SELECT facts FROM notices")
+    return dict(json.loads(facts) if isinstance(facts, str) else facts)
+
+
 def test_those_who_could_take_it_over_are_told_and_nobody_else(yard: Yard) -> None:
     trigger = yard.trigger(yard.land, "* * * * *", by="Tom")
     _drop_grants(yard, "Tom")
     _blocked(yard, trigger)
     [(notice, event)] = yard.company.rows("SELECT id, event FROM notices")
     assert event == "run.blocked"
+    assert (_told(yard)["state"], _told(yard)["code"]) == ("blocked", "BLOCKED")
     yard.database.write(lambda connection: tell_one(connection, notice, now(), by_mail=False))
     told = "SELECT m.name FROM notifications n JOIN members m ON m.id = n.member_id ORDER BY m.name"
     assert [row[0] for row in yard.company.rows(told)] == ["Adam", "Olga", "Tess"]
@@ -250,6 +259,7 @@ def test_a_chain_without_an_end_is_ended(yard: Yard) -> None:
     yard.round()
     assert yard.states() == ["succeeded", "blocked"]
     assert "loop without an end" in yard.runs()[-1]["error"]
+    assert "like a loop" in str(reason("run.blocked", _told(yard)))
 
 
 def test_a_fault_of_ours_pauses_one_and_holds_up_no_other(yard: Yard) -> None:

@@ -32,6 +32,7 @@ REASONS = {
     "DISK_FULL": "a disk is full",
     "EXPECTATION_FAILED": "an expectation of its outputs did not hold",
     "FAULT": "a fault of Headgate; the operator finds it in the server's log",
+    "LOOP": "pipelines have started one another in a row that looks like a loop without an end",
     "TABLE_MOVED": "another wrote one of its tables each time",
     "TIMEOUT": "it took longer than its time limit",
     "UNREACHABLE": "what it reads or writes could not be reached",

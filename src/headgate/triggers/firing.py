@@ -193,6 +193,7 @@ def _tell_blocked(connection: Connection, now: datetime, due: _Due, run: str) ->
     trigger, pipeline = due.trigger["id"], due.trigger["parent_id"]
     people = tuple(person.id for person in who_can(connection, "manage", trigger, now, limit=EVERYONE))
     parent = Facts(connection, now).thing(pipeline)
+    code = "LOOP" if due.depth > MAX_DEPTH else "BLOCKED"
     notice = Notice(
         "runs",
         "run.blocked",
@@ -200,6 +201,6 @@ def _tell_blocked(connection: Connection, now: datetime, due: _Due, run: str) ->
         resource=pipeline,
         needs="edit_attributes" if parent.kind == "task" else "edit",
         recipients=people,
-        facts={"trigger": trigger, "run": run},
+        facts={"trigger": trigger, "run": run, "state": "blocked", "code": code},
     )
     tell(connection, notice, now)
