@@ -115,6 +115,32 @@ def test_a_schema_is_no_expression(spark: Any, schema: str) -> None:
     assert spark.sql("SELECT from_json('[1]', :s)", args={"s": "array<int>"}).collect()[0][0] == [1]
 
 
+AMBIGUOUS = ("SELECT * FROM", "IDENTIFIER("), ("DROP TABLE", "IDENTIFIER("), *(
+    ("SELECT", f"a {like} {quantifier} (") for like in ("LIKE", "NOT ILIKE") for quantifier in ("ANY", "some", "ALL")
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("start", "level"), AMBIGUOUS)
+def test_what_the_parser_reads_in_two_ways_is_not_nested_in_itself(classpath: str, start: str, level: str) -> None:
+    """Each level doubles the time: 30 of them take Spark's parser minutes."""
+    few, many, between, beside = (
+        f"{start} {level * 4}'a'{')' * 4}",
+        f"{start} {level * 5}'a'{')' * 5}",
+        f"{start} {f'{level}(f(' * 5}'a'{')))' * 5}",
+        f"SELECT {', '.join([f'{level}1)'] * 50)}, {level * 4}1{')' * 4}",
+    )
+    answers = [answer[1:] for answer in _asked(classpath, (few, many, between, beside))]
+    assert [depth for depth, _ in answers] == ["4", "refused", "refused", "4"]
+    assert (answers[0][1], answers[3][1]) == ("parsed", "parsed")
+
+
+def test_ambiguous_brackets_are_refused_by_name(spark: Any) -> None:
+    expected = r"HEADGATE_REFUSED: IDENTIFIER\(\.\.\.\) or LIKE ANY \(\.\.\.\) nested more than 4 deep"
+    for statement in (f"SELECT {'a LIKE ANY (' * 30}1{')' * 30}", f"TABLE {'IDENTIFIER(' * 30}'a'{')' * 30}"):
+        with pytest.raises(Exception, match=expected):
+            spark.sql(statement).collect()
+
+
 def test_comments_in_comments(classpath: str) -> None:
     side_by_side = f"SELECT /* {'/* ( */' * 500} */ 1"
     answers = _asked(

@@ -16,6 +16,7 @@ import org.apache.spark.sql.catalyst.parser.UpperCaseCharStream;
 public final class Depth {
 
   private static final int MOST = 200;
+  private static final int MOST_AMBIGUOUS = 4;
   private static final int MOST_COMMENTS = 10;
   private static final int MOST_CHARACTERS = 1_000_000;
 
@@ -39,6 +40,11 @@ public final class Depth {
           SqlBaseLexer.ILIKE, SqlBaseLexer.RLIKE, SqlBaseLexer.FROM, SqlBaseLexer.COLLATE, SqlBaseLexer.INTERVAL,
           SqlBaseLexer.COMMA, SqlBaseLexer.OVER);
 
+  /** With one of these before ANY, SOME or ALL, a bracket is ambiguous. */
+  private static final Set<Integer> LIKES = Set.of(SqlBaseLexer.LIKE, SqlBaseLexer.ILIKE);
+
+  private static final Set<Integer> QUANTIFIERS = Set.of(SqlBaseLexer.ANY, SqlBaseLexer.SOME, SqlBaseLexer.ALL);
+
   private final CharStream text;
   private final Lexer lexer;
 
@@ -46,12 +52,18 @@ public final class Depth {
   private final int[] cases = new int[MOST + 2];
 
   private final int[] arrows = new int[MOST + 2];
+
+  /** Which open brackets Spark's grammar reads in two ways. */
+  private final boolean[] ambiguous = new boolean[MOST + 2];
+
+  private int ambiguities;
   private int brackets;
   private int inBrackets;
   private int types;
   private int prefixes;
   private int most;
   private int last = Token.INVALID_TYPE;
+  private int beforeLast = Token.INVALID_TYPE;
 
   private Depth(String sql) {
     if (sql.length() > MOST_CHARACTERS) {
@@ -91,6 +103,7 @@ public final class Depth {
     boolean isName = last == SqlBaseLexer.DOT && Character.isLetter(token.getText().charAt(0));
     int type = isName ? SqlBaseLexer.IDENTIFIER : token.getType();
     count(type);
+    beforeLast = last;
     last = type;
     prefixes = PREFIXES.contains(last) ? prefixes + 1 : 0;
     int depth = brackets + inBrackets + types + prefixes;
@@ -100,7 +113,7 @@ public final class Depth {
 
   private void count(int type) {
     switch (type) {
-      case SqlBaseLexer.LEFT_PAREN, SqlBaseLexer.LEFT_BRACKET -> brackets++;
+      case SqlBaseLexer.LEFT_PAREN, SqlBaseLexer.LEFT_BRACKET -> open();
       case SqlBaseLexer.RIGHT_PAREN, SqlBaseLexer.RIGHT_BRACKET -> close();
       case SqlBaseLexer.CASE -> add(cases, 1);
       case SqlBaseLexer.END -> add(cases, cases[brackets] == 0 || BEFORE_EXPRESSION.contains(last) ? 0 : -1);
@@ -117,8 +130,23 @@ public final class Depth {
     inBrackets += more;
   }
 
+  private void open() {
+    brackets++;
+    ambiguous[brackets] = isAmbiguous();
+    ambiguities += ambiguous[brackets] ? 1 : 0;
+    if (ambiguities > MOST_AMBIGUOUS) {
+      throw new Refused("IDENTIFIER(...) or LIKE ANY (...) nested more than " + MOST_AMBIGUOUS + " deep", "write it in parts");
+    }
+  }
+
+  /** `IDENTIFIER(` and `LIKE ANY (` are also calls. The parser tries both, so each level inside another doubles its time. */
+  private boolean isAmbiguous() {
+    return last == SqlBaseLexer.IDENTIFIER_KW || (QUANTIFIERS.contains(last) && LIKES.contains(beforeLast));
+  }
+
   private void close() {
     if (brackets == 0) return;
+    ambiguities -= ambiguous[brackets] ? 1 : 0;
     add(cases, -cases[brackets]);
     add(arrows, -arrows[brackets]);
     brackets--;
