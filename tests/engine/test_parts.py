@@ -72,6 +72,27 @@ def test_the_heap_in_use_is_read_from_the_last_collection(tmp_path: Path) -> Non
     assert jvm.heap_after_collection(tmp_path) == 41 << 20
 
 
+def test_what_a_sandbox_wrote_is_read_without_following_a_link_or_waiting_for_a_pipe(tmp_path: Path) -> None:
+    """This process may be root's, and the sandbox another user's."""
+    secret = tmp_path / "secret"
+    secret.write_text("a secret\nTerminating due to java.lang.OutOfMemoryError\nGC(1) Pause Full 60M->41M(64M) 9ms\n")
+    assert "a secret" in jvm.written(secret)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    for make in (lambda file: file.symlink_to(secret), os.mkfifo):
+        for name in ("output.log", "server.log", "server.log.tasks", "gc.log"):
+            (scratch / name).unlink(missing_ok=True)
+            make(scratch / name)
+            assert jvm.written(scratch / name) == ""
+        assert not jvm.says_that_memory_ran_out(scratch)
+        assert not jvm.says_that_a_task_does_not_stop(scratch)
+        assert jvm.heap_after_collection(scratch) == 0
+    (scratch / "gc.log").unlink()
+    with (scratch / "gc.log").open("wb") as file:
+        file.truncate(jvm.MOST_READ + (1 << 20))
+    assert len(jvm.written(scratch / "gc.log")) == jvm.MOST_READ
+
+
 def test_names_keep_their_names_inside_and_have_an_address_each() -> None:
     found = reach.routes([("127.0.0.1", 8420), ("minio.local", 9000), ("minio.local", 9001), ("s3.local", 9000)])
     assert [(one.inside, one.port, one.name) for one in found] == [

@@ -1,10 +1,12 @@
 """How a Spark server is started as a plain Java program, quicker than through Spark's own scripts."""
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from headgate.engine.conf import CONNECT, Conf
+from headgate.kit import hostile
 
 _OPEN = (
     *("lang", "lang.invoke", "lang.reflect", "io", "net", "nio", "util", "util.concurrent", "util.concurrent.atomic"),
@@ -28,6 +30,9 @@ MODULES = (
 _NOT_STOPPED = re.compile(r"^Killed task \d+ could not be stopped within \d+ ms; not killing JVM", re.MULTILINE)
 
 _NO_MEMORY = re.compile(r"^Terminating due to java\.lang\.OutOfMemoryError", re.MULTILINE)
+
+MOST_READ = 8 << 20
+"""Bytes of a log that are read at most. Each has a smaller limit of its own, which holds inside the sandbox alone."""
 
 LOGGING = """\
 rootLogger.level = warn
@@ -115,11 +120,7 @@ def lay_out(scratch: Path) -> None:
 
 def heap_after_collection(scratch: Path) -> int:
     """The bytes that were still in use after the last garbage collection; 0 if there was none."""
-    try:
-        lines = (scratch / "gc.log").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return 0
-    for line in reversed(lines):
+    for line in reversed(written(scratch / "gc.log").splitlines()):
         _, arrow, rest = line.partition("M->")
         if arrow and rest.partition("M")[0].isdigit():
             return int(rest.partition("M")[0]) << 20
@@ -128,20 +129,25 @@ def heap_after_collection(scratch: Path) -> int:
 
 def says_that_a_task_does_not_stop(scratch: Path) -> bool:
     """Whether Spark gave up on a task that was told to stop. In a process of its own, it would end that."""
-    try:
-        text = (scratch / "server.log.tasks").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return False
-    return _NOT_STOPPED.search(text) is not None
+    return _NOT_STOPPED.search(written(scratch / "server.log.tasks")) is not None
 
 
 def says_that_memory_ran_out(scratch: Path) -> bool:
     """Whether Java ended itself because its memory was full: see -XX:+ExitOnOutOfMemoryError."""
+    return _NO_MEMORY.search(written(scratch / "output.log")) is not None
+
+
+def written(file: Path) -> str:
+    """The end of a file that was written in a sandbox; empty if there is none. A link or a pipe is not followed.
+
+    This process may have more rights than the sandbox, and must neither read another file for it nor wait.
+    """
     try:
-        text = (scratch / "output.log").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return False
-    return _NO_MEMORY.search(text) is not None
+        with hostile.opened(file) as source:
+            source.seek(max(os.fstat(source.fileno()).st_size - MOST_READ, 0))
+            return source.read(MOST_READ).decode("utf-8", errors="replace")
+    except (OSError, hostile.Strange):
+        return ""
 
 
 def _quoted(option: str) -> str:

@@ -148,10 +148,7 @@ class LocalServer:
 
     def why(self) -> str:
         """The end of what it wrote before it ended, for an operator."""
-        text = ""
-        for name in ("output.log", "server.log"):
-            with contextlib.suppress(OSError):
-                text += (self.scratch / name).read_text(encoding="utf-8", errors="replace")
+        text = "".join(jvm.written(self.scratch / name) for name in ("output.log", "server.log"))
         lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
         return "\n".join(lines[-15:])
 
