@@ -43,6 +43,12 @@ def run(arguments: dict[str, Any], step: Step) -> dict[str, Any]:
     return {"rows": [list(row) for row in step.spark.sql(arguments["sql"]).collect()]}
 
 
+def bomb(arguments: dict[str, Any], step: Step) -> dict[str, Any]:
+    """Take all memory of Spark."""
+    step.spark.sql("SELECT size(array_repeat('x', 2000000000))").collect()
+    return {}
+
+
 def slow(arguments: dict[str, Any], step: Step) -> dict[str, Any]:
     """Take long."""
     step.log(f"pid {os.getpid()}")

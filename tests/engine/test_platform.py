@@ -177,3 +177,28 @@ def test_spark_that_dies_ends_the_call(shop: Workshop) -> None:
         call.result(60)
     assert started(pid) == 0
     assert shop.platform.call(f"{FUNCTIONS}:look", {}, shop.run().context)["rows"] == 499_500
+
+
+def test_a_run_that_takes_all_memory_of_a_server_of_its_own_ends_no_other(shop: Workshop) -> None:
+    running, culprit, waiting = shop.run(), shop.run(), shop.run()
+    call = in_thread(running)
+    process, spark = started_in(running), shop.platform.state()["pid"]
+    with shop.platform.alone() as own:
+        # One call after the other is on the same server.
+        own.call(f"{FUNCTIONS}:look", {}, culprit.context)
+        with pytest.raises(EngineDown) as lost:
+            own.call(f"{FUNCTIONS}:bomb", {}, culprit.context)
+        assert lost.value.out_of_memory
+        # There is memory for one such server.
+        with shop.platform.alone() as next_one:
+            waiting.context.stop()
+            with pytest.raises(Stopped):
+                next_one.call(f"{FUNCTIONS}:look", {}, waiting.context)
+    assert started(process)
+    assert not call.done()
+    assert shop.platform.state()["pid"] == spark
+    with shop.platform.alone() as own:
+        assert own.call(f"{FUNCTIONS}:look", {}, shop.run().context)["rows"] == 499_500
+    running.context.stop()
+    with pytest.raises(Stopped):
+        call.result(60)

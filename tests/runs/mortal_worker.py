@@ -5,6 +5,8 @@ The plan is JSON: server, secret, folder, settings, and the Spark's address. It 
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,10 @@ class Elsewhere:
         self._connection = Connection.to(address)
         self.isolated = self
         """Runs that a dying worker gave up are begun again here: there is no other Spark."""
+
+    @contextmanager
+    def alone(self) -> Iterator["Elsewhere"]:
+        yield self
 
     def ensure(self) -> None:
         """It is up."""

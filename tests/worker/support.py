@@ -58,6 +58,10 @@ class StandIn:
         self.ran: list[str] = []
         self.isolated: Any = self
 
+    @contextmanager
+    def alone(self) -> Iterator["StandIn"]:
+        yield self
+
     def ensure(self) -> None:
         if self.is_down:
             raise EngineDown("no Java here, said the operator's log")

@@ -1,15 +1,17 @@
-"""Guarded Spark servers for what may have ended the shared one: each serves one session, with nothing beside it."""
+"""Spark servers for what may have ended the shared one: each serves one session or run, with nothing beside it."""
 
 import threading
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from headgate.engine.errors import EngineDown
 from headgate.kit.log import get_logger
 
 if TYPE_CHECKING:
     from headgate.engine.member import MemberSpark
+    from headgate.engine.platform import PlatformSpark
     from headgate.engine.session import SqlSession
+    from headgate.worker.steps.context import Context
 
 PAUSE = 0.2
 _log = get_logger("headgate.engine")
@@ -53,6 +55,32 @@ class IsolatedSpark:
 
     def _end(self) -> None:
         spark, self._current = self._current, None
+        if spark is not None:
+            spark.close()
+            self._turn.release()
+
+
+class IsolatedPlatform:
+    """A platform's Spark for one run, started at its first call. One runs at a time, for its memory."""
+
+    def __init__(self, make: "Callable[[], PlatformSpark]", turn: threading.Lock) -> None:
+        self._make, self._turn = make, turn
+        self._spark: PlatformSpark | None = None
+
+    def call(
+        self, function: str, arguments: dict[str, Any], context: "Context", *, hosts: Sequence[tuple[str, int]] = ()
+    ) -> dict[str, Any]:
+        """A call on a server of its own, once no other runs; see PlatformSpark."""
+        if self._spark is None:
+            while not self._turn.acquire(timeout=PAUSE):
+                context.check_stopped()
+            self._spark = self._make()
+            _log.info("a Spark server is started for one run alone", run=context.job.id)
+        return self._spark.call(function, arguments, context, hosts=hosts)
+
+    def close(self) -> None:
+        """End the server."""
+        spark, self._spark = self._spark, None
         if spark is not None:
             spark.close()
             self._turn.release()

@@ -35,6 +35,7 @@ from headgate.engine.children import Child
 from headgate.engine.connect import Connection, Session
 from headgate.engine.errors import EngineDown, SqlFailed
 from headgate.engine.failures import UNKNOWN
+from headgate.engine.isolated import IsolatedPlatform
 from headgate.engine.local import local_server
 from headgate.engine.platform_codes import SOURCE_DOWN
 from headgate.engine.server import LocalServer
@@ -62,6 +63,7 @@ class PlatformSpark:
         self._idle: threading.Timer | None = None
         self._spare = children.Spare()
         self._children: set[Child] = set()
+        self._turn = threading.Lock()
 
     def state(self) -> dict[str, Any]:
         """How it is, for an operator."""
@@ -95,6 +97,18 @@ class PlatformSpark:
                 return self._called(request, connection, context)
         finally:
             self._closed()
+
+    @contextmanager
+    def alone(self) -> "Iterator[PlatformSpark | IsolatedPlatform]":
+        """A server for a run that may have ended this one. A server elsewhere is the only one that there is."""
+        if self._settings.spark.platform_url is not None:
+            yield self
+            return
+        own = IsolatedPlatform(lambda: PlatformSpark(self._settings, self._catalog_url), self._turn)
+        try:
+            yield own
+        finally:
+            own.close()
 
     def close(self) -> None:
         """End it, and every session on it."""
@@ -150,14 +164,18 @@ class PlatformSpark:
             with context.on_stop(child.kill):
                 answer = child.ask(request, told)
             return children.outcome(answer, context.job.id)
+        except EngineDown as error:
+            context.check_stopped()
+            error.out_of_memory = connection.ran_out_of_memory()
+            raise
         except children.Lost:
             context.check_stopped()
-            connection.check()
+            _check(connection)
             raise StepFailed("STEP_LOST", children.LOST, passing=True) from None
         except Exception:
             # Whatever it looks like from inside, the run was told to end, or Spark is gone.
             context.check_stopped()
-            connection.check()
+            _check(connection)
             raise
 
     def _where(self, session: Session, context: Context) -> dict[str, Any]:
@@ -198,6 +216,7 @@ class PlatformSpark:
         server = local_server("platform", self._settings, confs, beside)
         address = server.start(self._ended)
         self._server, self._connection = server, Connection.to(address)
+        self._connection.ran_out_of_memory = server.ran_out_of_memory
         _log.info("the platform's Spark is up", seconds=round(time.monotonic() - began, 1))
 
     def _ended(self) -> None:
@@ -231,6 +250,15 @@ class PlatformSpark:
             server.stop()
         if egress is not None:
             egress.close()
+
+
+def _check(connection: Connection) -> None:
+    """EngineDown if the server is gone, with whether its memory was full."""
+    try:
+        connection.check()
+    except EngineDown as error:
+        error.out_of_memory = connection.ran_out_of_memory()
+        raise
 
 
 def _free(session: Session) -> None:

@@ -94,7 +94,7 @@ run_table = Table(
 """One execution of a data mart, report or pipeline. Only while it is running, and only with this fencing number, do
 commits for it count. `named` is what its pipeline read and wrote when it was started, [[item, layer], …]; `plan` is
 what it was judged for when it was claimed; `losses` counts the workers that it lost;
-`isolated` says that the members' Spark was lost under it: from then on its SQL runs on a server of its own."""
+`isolated` says that a Spark was lost under it: from then on its SQL and its steps run on servers of its own."""
 
 run_output_table = Table(
     "run_outputs",

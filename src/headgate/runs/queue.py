@@ -67,7 +67,7 @@ class Claimed:
     places: list[str] = field(default_factory=list)
     """The connections and the destination that it uses."""
     isolated: bool = False
-    """Whether its SQL runs on a Spark of its own, since one was lost under it."""
+    """Whether it runs on a Spark of its own, since one was lost under it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +309,7 @@ def give_back(
 ) -> str:
     """Have a run begun again whose worker or Spark was lost, or which its worker gave back; its state then.
 
-    When `isolates`, its SQL then runs on a Spark of its own: it may be what ended the one that it shared.
+    When `isolates`, it then runs on a Spark of its own: it may be what ended the one that it shared.
     """
     end_works(connection, now, row["id"])
     if row["state"] == CANCELLING:

@@ -48,7 +48,7 @@ class RunJobOut(BaseModel):
     states: dict[str, dict[str, Any]]
     memories: dict[int, dict[str, Any]] = Field(description="What its steps told when it was begun before, by number")
     endpoints: list[EndpointOut]
-    isolated: bool = Field(default=False, description="Spark was lost under it: its SQL runs on a server of its own")
+    isolated: bool = Field(default=False, description="Spark was lost under it: it runs on a server of its own")
 
 
 class RunClaims(BaseModel):

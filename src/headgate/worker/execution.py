@@ -4,7 +4,8 @@ import importlib
 import shutil
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -89,6 +90,15 @@ class Execution:
         session: Session = spark.open(self.job.token, user=self.job.user, time_zone=self.job.time_zone)
         return session
 
+    @contextmanager
+    def _platform(self) -> Iterator[None]:
+        """Have the steps call a Spark of the run's own, if it may be what ended the one that it shared."""
+        if not self.job.isolated:
+            yield
+            return
+        with self.context.platform.alone() as self.context.platform:
+            yield
+
     def _remember(self, number: int, memory: dict[str, Any]) -> None:
         """Have the server keep what a step tells; Stopped if it says that the run is not to go on."""
         try:
@@ -137,7 +147,8 @@ class Execution:
         teller = threading.Thread(target=self._send_lines, name="lines", daemon=True)
         teller.start()
         try:
-            state, code, message = self._outcome()
+            with self._platform():
+                state, code, message = self._outcome()
             crash_point("before the finish")
             self._flush(teller)
             self._finish(state, code, message)

@@ -59,7 +59,7 @@ class RunJob:
     user: str = ""
     """Whom `current_user()` names."""
     isolated: bool = False
-    """Whether its SQL runs on a Spark of its own."""
+    """Whether its SQL and its steps run on a Spark of their own."""
     reading_token: str = field(default="", repr=False)
     """A second token, for a notebook: it reads the inputs that the notebook declared, and nothing else."""
 
