@@ -134,6 +134,12 @@ def test_what_the_parser_reads_in_two_ways_is_not_nested_in_itself(classpath: st
     assert (answers[0][1], answers[3][1]) == ("parsed", "parsed")
 
 
+def test_what_the_parser_reads_in_two_ways_is_not_long(classpath: str) -> None:
+    """Its time grows with the square: 50,000 patterns take minutes, and as many values of IN not a second."""
+    lists = [f"SELECT a LIKE ANY ({'1,' * many}1), a IN ({'1,' * 40_000}1)" for many in (4_900, 5_000)]
+    assert [answer[1:] for answer in _asked(classpath, lists)] == [("1", "parsed"), ("refused", "unparsed")]
+
+
 def test_ambiguous_brackets_are_refused_by_name(spark: Any) -> None:
     expected = r"HEADGATE_REFUSED: IDENTIFIER\(\.\.\.\) or LIKE ANY \(\.\.\.\) nested more than 4 deep"
     for statement in (f"SELECT {'a LIKE ANY (' * 30}1{')' * 30}", f"TABLE {'IDENTIFIER(' * 30}'a'{')' * 30}"):

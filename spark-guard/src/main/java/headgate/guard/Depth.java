@@ -17,6 +17,7 @@ public final class Depth {
 
   private static final int MOST = 200;
   private static final int MOST_AMBIGUOUS = 4;
+  private static final int MOST_IN_AMBIGUOUS = 10_000;
   private static final int MOST_COMMENTS = 10;
   private static final int MOST_CHARACTERS = 1_000_000;
 
@@ -57,6 +58,7 @@ public final class Depth {
   private final boolean[] ambiguous = new boolean[MOST + 2];
 
   private int ambiguities;
+  private int inAmbiguous;
   private int brackets;
   private int inBrackets;
   private int types;
@@ -103,6 +105,10 @@ public final class Depth {
     boolean isName = last == SqlBaseLexer.DOT && Character.isLetter(token.getText().charAt(0));
     int type = isName ? SqlBaseLexer.IDENTIFIER : token.getType();
     count(type);
+    inAmbiguous += ambiguities > 0 ? 1 : 0;
+    if (inAmbiguous > MOST_IN_AMBIGUOUS) {
+      throw new Refused("more than " + MOST_IN_AMBIGUOUS + " words in IDENTIFIER(...) or LIKE ANY (...)", "write it in parts");
+    }
     beforeLast = last;
     last = type;
     prefixes = PREFIXES.contains(last) ? prefixes + 1 : 0;
@@ -139,7 +145,10 @@ public final class Depth {
     }
   }
 
-  /** `IDENTIFIER(` and `LIKE ANY (` are also calls. The parser tries both, so each level inside another doubles its time. */
+  /**
+   * `IDENTIFIER(` and `LIKE ANY (` are also calls. The parser tries both: it takes long for many words, and twice as long
+   * for each level.
+   */
   private boolean isAmbiguous() {
     return last == SqlBaseLexer.IDENTIFIER_KW || (QUANTIFIERS.contains(last) && LIKES.contains(beforeLast));
   }
