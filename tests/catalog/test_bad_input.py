@@ -1,5 +1,6 @@
 """What a client sends and no table can have: refused by name, in words of ours, and nothing is dropped silently."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -150,3 +151,21 @@ def test_a_refusal_says_what_was_tried(lake: Lake) -> None:
     assert message.startswith("You may not rename table raw.events. Missing: Manager"), message
     message = tom.request("DELETE", EVENTS).json()["error"]["message"]
     assert message.startswith("You may not delete table raw.events. Missing: Manager"), message
+
+
+@pytest.mark.parametrize("half", [b"\\ud800", b"\xed\xa0\x80"])
+def test_half_of_a_surrogate_pair_is_refused(lake: Lake, half: bytes) -> None:
+    """It is JSON to Python, and cannot be written to a file or a database."""
+    bodies = {
+        (TABLES, "Tess"): b'{"name": "half", "schema": %s, "properties": {"note": "%s"}}'
+        % (json.dumps(SCHEMA).encode(), half),
+        (EVENTS, "Tess"): b'{"updates": [{"action": "set-properties", "updates": {"note": "%s"}}]}' % half,
+        ("/iceberg/v1/namespaces", "Adam"): b'{"namespace": ["half"], "properties": {"note": "%s"}}' % half,
+    }
+    for (path, member), body in bodies.items():
+        answer = lake.api(member).request("POST", path, content=body)
+        assert error_of(answer) == (400, "BadRequestException"), path
+        assert "surrogate" in answer.json()["error"]["message"]
+    pair = b'{"updates": [{"action": "set-properties", "updates": {"note": "\\ud83d\\ude00"}}]}'
+    answer = lake.api("Tess").request("POST", EVENTS, content=pair)
+    assert answer.json()["metadata"]["properties"]["note"] == "\N{GRINNING FACE}"

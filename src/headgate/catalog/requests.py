@@ -35,7 +35,13 @@ class Change:
 def document(content: bytes) -> dict[str, Any]:
     """The JSON object in a body."""
     try:
-        found = json.loads(content or b"null")
+        text = content.decode()
+        found = json.loads(text or "null")
+        if "\\u" in text:
+            # Half of a surrogate pair is JSON, and nothing that can be stored.
+            json.dumps(found, ensure_ascii=False).encode()
+    except UnicodeError:
+        raise Malformed("The body is not UTF-8, or holds half of a surrogate pair (\\ud800 to \\udfff)") from None
     except (ValueError, RecursionError):
         raise Malformed("The body is not JSON") from None
     if not isinstance(found, dict):
