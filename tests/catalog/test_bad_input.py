@@ -13,7 +13,10 @@ from tests.support.databases import on_sqlite
 
 EVENTS = table_path("events")
 TABLES = "/iceberg/v1/namespaces/raw/tables"
-LIBRARY = ("pydantic", "validation error", "Value error", "input_value", "type=", "NestedField")
+LIBRARY = (
+    *("pydantic", "validation error", "Value error", "input_value", "type=", "NestedField"),
+    *("Input ", "Field required", "discriminator", "instance of", "SnapshotRefType", "expected tags"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -83,11 +86,47 @@ def test_a_malformed_schema_is_refused_in_plain_words(lake: Lake, schema: Any) -
     assert not [word for word in LIBRARY if word in message], message
 
 
-def test_a_malformed_update_is_refused_in_plain_words(lake: Lake) -> None:
-    for update in ({"action": "set-properties", "updates": 5}, {"action": "remove-snapshots", "snapshot-ids": "x"}):
-        message = lake.api("Tess").post(EVENTS, {"updates": [update]}).json()["error"]["message"]
-        assert update["action"] in message
-        assert not [word for word in LIBRARY if word in message], message
+ORDER = {"source-id": 1, "transform": "identity", "direction": "up", "null-order": "nulls-first"}
+PART = {"source-id": "x", "field-id": 1000, "name": "part", "transform": "identity"}
+REFERENCE = {"action": "set-snapshot-ref", "ref-name": "b", "type": "twig", "snapshot-id": 1}
+
+
+@pytest.mark.parametrize(
+    ("update", "said"),
+    [
+        ({"action": "set-properties", "updates": 5}, "another type"),
+        ({"action": "remove-snapshots", "snapshot-ids": "x"}, "must be a list"),
+        ({"action": "colour"}, "'colour' cannot be understood: there is no such one"),
+        ({}, "cannot be understood"),
+        ({"action": "set-location"}, "location: is missing"),
+        ({"action": "assign-uuid", "uuid": "x"}, "must be a UUID"),
+        ({"action": "add-spec", "spec": {"spec-id": 1, "fields": [PART]}}, "source-id: must be a whole number"),
+        ({"action": "add-spec", "spec": 5}, "spec: must be an object"),
+        (
+            {"action": "add-sort-order", "sort-order": {"order-id": 1, "fields": [ORDER]}},
+            "direction: must be 'asc' or 'desc'",
+        ),
+        (REFERENCE, "type: is none of the values"),
+        ({**REFERENCE, "type": "branch", "max-ref-age-ms": "x"}, "must be a whole number"),
+    ],
+)
+def test_a_malformed_update_is_refused_in_plain_words(lake: Lake, update: dict[str, Any], said: str) -> None:
+    answer = lake.api("Tess").post(EVENTS, {"updates": [update]})
+    assert answer.status_code == 400
+    message = answer.json()["error"]["message"]
+    assert said in message
+    assert not [word for word in LIBRARY if word in message], message
+
+
+@pytest.mark.parametrize(
+    "requirement",
+    [{"type": "colour"}, {}, {"type": "assert-default-spec-id"}, {"type": "assert-table-uuid", "uuid": "x"}],
+)
+def test_a_malformed_requirement_is_refused_in_plain_words(lake: Lake, requirement: dict[str, Any]) -> None:
+    answer = lake.api("Tess").post(EVENTS, {"requirements": [requirement], "updates": []})
+    assert error_of(answer) == (400, "BadRequestException")
+    message = answer.json()["error"]["message"]
+    assert not [word for word in LIBRARY if word in message], message
 
 
 def statistics(lake: Lake, kind: str) -> tuple[dict[str, Any], str]:

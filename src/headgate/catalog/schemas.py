@@ -94,11 +94,45 @@ def short(error: Exception) -> str:
     """What is wrong, in one line, without the words of the library that noticed it."""
     errors = getattr(error, "errors", None)
     if callable(errors):
-        found = errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(part) for part in found["loc"])
-        text = str(found["msg"]).removeprefix("Value error, ").removeprefix("Assertion failed, ")
-        return f"{place}: {text}"[:300] if place else text[:300]
+        return _in_words(errors(include_url=False, include_input=False)[0])[:300]
     if isinstance(error, TypeError | KeyError | AttributeError):
         # What Python says of these is about our code, and not about the request.
         return "a part of it is missing or has another type than the Iceberg REST specification says"
     return (str(error).partition("\n")[0] or type(error).__name__)[:300]
+
+
+_KINDS = {
+    "int": "a whole number",
+    "bool": "true or false",
+    "string": "a text",
+    "uuid": "a UUID",
+    "list": "a list",
+    "dict": "an object",
+    "model": "an object",
+    "dataclass": "an object",
+    "set": "a list",
+    "frozen": "a list",
+    "tuple": "a list",
+}
+"""By how the code of a validator's error begins: what the value should be."""
+
+
+def _in_words(found: dict[str, Any]) -> str:
+    """An error of the validator, without its own words. Those of a check of values are the Iceberg library's."""
+    code, place = found["type"], ".".join(str(part) for part in found["loc"])
+    context = found.get("ctx", {})
+    reason, expected = context.get("error"), str(context.get("expected"))
+    if code.startswith("union_tag"):
+        return "there is no such one in the Iceberg REST specification, or it is not supported here"
+    if reason is not None and code in {"value_error", "assertion_error"}:
+        text = str(reason)
+    elif code == "missing":
+        text = "is missing"
+    elif code in {"literal_error", "enum"}:
+        is_listed = expected.startswith("'")
+        text = f"must be {expected}" if is_listed else "is none of the values in the Iceberg REST specification"
+    elif (kind := _KINDS.get(code.partition("_")[0])) is not None:
+        text = f"must be {kind}"
+    else:
+        text = "has another form than the Iceberg REST specification says"
+    return f"{place}: {text}" if place else text
