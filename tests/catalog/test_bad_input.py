@@ -129,6 +129,23 @@ def test_a_malformed_requirement_is_refused_in_plain_words(lake: Lake, requireme
     assert not [word for word in LIBRARY if word in message], message
 
 
+@pytest.mark.parametrize("transform", ["colour", "bucket[0]", "truncate[99999999999]"])
+def test_a_transform_that_no_engine_can_write_is_refused(lake: Lake, transform: str) -> None:
+    """An engine could not even load a table with some of them."""
+    part = {"source-id": 1, "field-id": 1000, "name": "part", "transform": transform}
+    spec, order = {"spec-id": 1, "fields": [part]}, {"order-id": 1, "fields": [{**ORDER, **part, "direction": "asc"}]}
+    asked = [
+        (TABLES, {"name": "new", "schema": SCHEMA, "partition-spec": spec}),
+        (TABLES, {"name": "new", "schema": SCHEMA, "write-order": order}),
+        (EVENTS, {"updates": [{"action": "add-spec", "spec": spec}]}),
+        (EVENTS, {"updates": [{"action": "add-sort-order", "sort-order": order}]}),
+    ]
+    for path, body in asked:
+        answer = lake.api("Tess").post(path, body)
+        assert error_of(answer) == (400, "ValidationException")
+        assert f"unknown transform {transform!r}" in answer.json()["error"]["message"]
+
+
 def statistics(lake: Lake, kind: str) -> tuple[dict[str, Any], str]:
     """An update that names a file of statistics, which does not exist; and where it would be."""
     table = lake.engine("Tess").load_table("raw.events")

@@ -15,7 +15,7 @@ from headgate.catalog.errors import AlreadyExists, Malformed, NotValid
 from headgate.catalog.files import Root
 from headgate.catalog.models import staged_table
 from headgate.catalog.names import Ident
-from headgate.catalog.schemas import check_raw_schema, check_schema, short
+from headgate.catalog.schemas import check_raw_schema, check_schema, check_transforms, short
 from headgate.config import Settings
 from headgate.edge.call import Call
 from headgate.errors import Conflict, Invalid
@@ -109,6 +109,8 @@ def first_metadata(store: Store, body: dict[str, Any], found: Place, *, ignores:
             kept,
             uuids.UUID(found.uuid),
         )
+        check_transforms("partition", made.spec().fields)
+        check_transforms("sort order", made.sort_order().fields)
         made.spec().check_compatible(made.schema())
         made.sort_order().check_compatible(made.schema())
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, ArithmeticError, ValidationError) as error:

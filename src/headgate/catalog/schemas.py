@@ -1,6 +1,7 @@
 """Schemas and partition specs that clients send: understood in full, or refused with the column's name."""
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from headgate.catalog.errors import NotValid
@@ -17,6 +18,7 @@ _PRIMITIVE = re.compile(
     r"boolean|int|long|float|double|date|time|timestamp|timestamptz|string|uuid|binary"
     r"|decimal\(\s*\d{1,3}\s*,\s*\d{1,3}\s*\)|fixed\[\s*\d{1,9}\s*\]"
 )
+_TRANSFORM = re.compile(r"identity|year|month|day|hour|void|(?:bucket|truncate)\[(\d{1,10})\]")
 _LATER = frozenset({"unknown", "variant", "timestamp_ns", "timestamptz_ns", "geometry", "geography"})
 _PARTS = {"list": ("element",), "map": ("key", "value")}
 _DEFAULTS = ("initial-default", "write-default")
@@ -88,6 +90,20 @@ def check_spec(spec: Any) -> None:
         raise NotValid("Invalid partition spec: its fields have ids of their own")
     if not all(FIRST_PARTITION_FIELD <= one <= MAX_ID for one in ids):
         raise NotValid(f"Invalid partition spec: ids of its fields start at {FIRST_PARTITION_FIELD}")
+    check_transforms("partition", spec.fields)
+
+
+def check_transforms(what: str, fields: Iterable[Any]) -> None:
+    """Refuse fields of a partition spec or sort order with a transform that no engine could write."""
+    for field in fields:
+        # PyIceberg would write a transform that it does not know as "unknown"; what it was is kept apart.
+        found = str(getattr(field.transform, "_transform", field.transform))
+        number = _TRANSFORM.fullmatch(found)
+        if number is None or not 0 < int(number[1] or 1) <= MAX_ID:
+            raise NotValid(
+                f"A {what} field of column {field.source_id} has the unknown transform {found[:60]!r}; the transforms "
+                "are identity, year, month, day, hour, bucket[N], truncate[W] and void"
+            )
 
 
 def short(error: Exception) -> str:

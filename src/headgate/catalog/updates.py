@@ -14,7 +14,15 @@ from headgate.catalog import properties
 from headgate.catalog.errors import CommitFailed, Malformed, NotValid
 from headgate.catalog.files import Root
 from headgate.catalog.manifests import check_file, check_path
-from headgate.catalog.schemas import FIRST_PARTITION_FIELD, FORMAT, MAX_ID, check_schema, check_spec, short
+from headgate.catalog.schemas import (
+    FIRST_PARTITION_FIELD,
+    FORMAT,
+    MAX_ID,
+    check_schema,
+    check_spec,
+    check_transforms,
+    short,
+)
 
 if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
@@ -103,6 +111,7 @@ class Editor:
         order = update.sort_order
         if not 0 <= order.order_id <= MAX_ID or (order.order_id == 0) != (not order.fields):
             raise NotValid("Sort order 0 is the one without fields; others have ids from 1")
+        check_transforms("sort order", order.fields)
         same = next((one.order_id for one in self.orders.values() if one.fields == order.fields), None)
         return self._part("order", self.orders, order.order_id, order, same, update)
 
