@@ -166,7 +166,23 @@ def test_a_statistics_file_that_does_not_exist_is_refused(lake: Lake, kind: str)
     assert lake.api("Tess").post(EVENTS, {"updates": [update]}).status_code == 200
 
 
-@pytest.mark.parametrize("mapping", ["x", "{}", "[1]", '[{"field-id": "one", "names": ["a"]}]', "[" * 100_000])
+@pytest.mark.parametrize(
+    "mapping",
+    [
+        *(
+            "x",
+            "{}",
+            "[1]",
+            "[" * 100_000,
+            '[{"field-id": "one", "names": ["a"]}]',
+            '[{"field-id": "1", "names": ["a"]}]',
+        ),
+        *('[{"field-id": 1.0, "names": ["a"]}]', '[{"field-id": 2147483648, "names": ["a"]}]', '[{"field-id": 1}]'),
+        '[{"field-id": 1, "names": ["a"]}, {"field-id": 2, "names": ["a"]}]',
+        '[{"field-id": 1, "names": ["a"], "fields": [{"field-id": 1, "names": ["b"]}]}]',
+        '[{"field-id": 1, "names": ["a"], "fields": null}]',
+    ],
+)
 def test_a_name_mapping_is_json_that_engines_can_read(lake: Lake, mapping: str) -> None:
     changed = {"schema.name-mapping.default": mapping}
     answer = lake.api("Tess").post(EVENTS, {"updates": [{"action": "set-properties", "updates": changed}]})
@@ -174,7 +190,9 @@ def test_a_name_mapping_is_json_that_engines_can_read(lake: Lake, mapping: str) 
     assert "schema.name-mapping.default" in answer.json()["error"]["message"]
     answer = lake.api("Tess").post(TABLES, {"name": "new", "schema": SCHEMA, "properties": changed})
     assert error_of(answer) == (400, "ValidationException")
-    changed = {"schema.name-mapping.default": '[{"field-id": 1, "names": ["id", "number"]}]'}
+    inner = [{"field-id": 3, "names": ["id"]}, {"names": ["unmapped"]}]
+    good = [{"field-id": 1, "names": ["id", "number"]}, {"field-id": 2, "names": ["name"], "fields": inner}]
+    changed = {"schema.name-mapping.default": json.dumps(good)}
     answer = lake.api("Tess").post(EVENTS, {"updates": [{"action": "set-properties", "updates": changed}]})
     assert answer.status_code == 200
 

@@ -4,10 +4,12 @@ A property that an engine interprets could point a table, its data or its metada
 engines know, only those in the lists below are taken. Any other name is a note, which is stored as it is given.
 """
 
+import json
 import re
 from typing import Any
 
 from headgate.catalog.errors import NotValid
+from headgate.catalog.schemas import MAX_ID
 from headgate.kit.names import name_key
 
 MAX_NAME = 300
@@ -175,12 +177,36 @@ def _check_one(name: str, value: str) -> None:
 
 
 def _check_mapping(value: str) -> None:
-    from pyiceberg.table.name_mapping import parse_mapping_from_json
-
     try:
-        parse_mapping_from_json(value)
+        ids = _mapped(json.loads(value))
     except (ValueError, RecursionError):
+        ids = None
+    if ids is None or len(ids) != len(set(ids)):
         raise NotValid(
             f"The property {NAME_MAPPING!r} is not a name mapping, so no engine could read the table; write JSON "
-            'such as [{"field-id": 1, "names": ["id"]}]'
-        ) from None
+            'such as [{"field-id": 1, "names": ["id"]}], with each id and each name once'
+        )
+
+
+def _mapped(fields: Any) -> list[int]:
+    """The ids in a name mapping; ValueError if it is none.
+
+    As strict as Iceberg's Java library: a table whose mapping it cannot read, no engine that uses it can load.
+    """
+    if not isinstance(fields, list) or not all(isinstance(one, dict) for one in fields):
+        raise ValueError
+    ids: list[int] = []
+    taken: list[str] = []
+    for field in fields:
+        number, names = field.get("field-id"), field.get("names")
+        if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
+            raise ValueError
+        if number is not None:
+            if type(number) is not int or not 0 <= number <= MAX_ID:
+                raise ValueError
+            ids.append(number)
+        taken += dict.fromkeys(names)
+        ids += _mapped(field.get("fields", []))
+    if len(taken) != len(set(taken)):
+        raise ValueError
+    return ids
