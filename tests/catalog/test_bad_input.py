@@ -94,7 +94,9 @@ REFERENCE = {"action": "set-snapshot-ref", "ref-name": "b", "type": "twig", "sna
 @pytest.mark.parametrize(
     ("update", "said"),
     [
-        ({"action": "set-properties", "updates": 5}, "another type"),
+        ({"action": "set-properties", "updates": 5}, "names with a text each"),
+        ({"action": "set-properties", "updates": {"note": 5}}, "names with a text each"),
+        ({"action": "set-properties", "updates": {"note": None}}, "names with a text each"),
         ({"action": "remove-snapshots", "snapshot-ids": "x"}, "must be a list"),
         ({"action": "colour"}, "'colour' cannot be understood: there is no such one"),
         ({}, "cannot be understood"),

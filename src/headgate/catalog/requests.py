@@ -84,9 +84,13 @@ def _check_raw(update: dict[str, Any]) -> None:
     """What the models would drop or change in silence."""
     if update.get("action") == "add-schema":
         check_raw_schema(update.get("schema"))
-    if update.get("action") != "add-snapshot":
-        return
-    snapshot = update.get("snapshot")
+    if update.get("action") == "set-properties" and not _is_texts(update.get("updates")):
+        raise Malformed("set-properties: updates are names with a text each")
+    if update.get("action") == "add-snapshot":
+        _check_raw_snapshot(update.get("snapshot"))
+
+
+def _check_raw_snapshot(snapshot: Any) -> None:
     if not isinstance(snapshot, dict):
         raise Malformed("add-snapshot: a snapshot is needed")
     if snapshot.get("key-id") is not None:
@@ -96,12 +100,17 @@ def _check_raw(update: dict[str, Any]) -> None:
     summary = snapshot.get("summary")
     if not isinstance(summary, dict) or "operation" not in summary or len(summary) > MAX_SUMMARY:
         raise Malformed(f"add-snapshot: a summary with an operation, and at most {MAX_SUMMARY} entries, is needed")
-    if not all(isinstance(key, str) and isinstance(value, str) for key, value in summary.items()):
+    if not _is_texts(summary):
         raise Malformed("add-snapshot: the summary holds texts")
     for name in ("snapshot-id", "parent-snapshot-id", "sequence-number", "timestamp-ms"):
         value = snapshot.get(name)
         if value is not None and (not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < _LONG):
             raise Malformed(f"add-snapshot: {name} is a number from 0 to {_LONG - 1}")
+
+
+def _is_texts(found: Any) -> bool:
+    """Whether this is a JSON object of texts."""
+    return isinstance(found, dict) and all(isinstance(value, str) for value in found.values())
 
 
 def _parsed(adapter: "TypeAdapter[Any]", value: dict[str, Any], what: str, tag: str) -> Any:
