@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from headgate.catalog import committing
 from tests.catalog.support import MORE, ROWS, SCHEMA, Lake, error_of, table_path
 from tests.catalog.support import lake as a_lake
 from tests.support.databases import on_sqlite
@@ -206,6 +207,27 @@ def test_the_tag_of_a_new_table_is_that_of_a_load(lake: Lake) -> None:
     assert tess.request("GET", table_path("tagged"), headers=headers).status_code == 304
     staged = tess.post(TABLES, {"name": "later", "schema": SCHEMA, "stage-create": True})
     assert "ETag" not in staged.headers
+
+
+def test_the_tag_of_a_commit_is_that_of_a_load(lake: Lake) -> None:
+    tess = lake.api("Tess")
+    body: dict[str, Any] = {"updates": [{"action": "set-properties", "updates": {"tag": "new"}}]}
+    for _ in ("what changes the table", "what changes nothing"):
+        done = tess.post(EVENTS, body)
+        headers = {"If-None-Match": done.headers["ETag"]}
+        assert tess.request("GET", EVENTS, headers=headers).status_code == 304
+        body = {"updates": []}
+    tess.post(EVENTS, {"updates": [{"action": "set-properties", "updates": {"tag": "newer"}}]})
+    assert tess.request("GET", EVENTS, headers=headers).status_code == 200
+
+
+def test_a_commit_asks_for_no_keys(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where loads give keys, each has a tag of its own; and after a commit nothing may fail."""
+    monkeypatch.setattr(committing, "gives_keys", lambda _: True)
+    monkeypatch.setattr(committing, "told_of", lambda *_, **__: pytest.fail("asked for keys"))
+    done = lake.api("Tess").post(EVENTS, {"updates": []})
+    assert done.status_code == 200
+    assert "ETag" not in done.headers
 
 
 def test_a_refusal_says_what_was_tried(lake: Lake) -> None:

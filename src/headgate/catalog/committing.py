@@ -15,6 +15,7 @@ from fastapi import Response
 from headgate.access.decision import Decision
 from headgate.catalog import access, creating, judging, metadata, pointers
 from headgate.catalog.creating import Place
+from headgate.catalog.credentials import gives_keys
 from headgate.catalog.errors import AlreadyExists, CommitFailed, CommitUnknown, Malformed, NotValid
 from headgate.catalog.files import Root
 from headgate.catalog.loading import ALL, etag
@@ -81,6 +82,15 @@ def commit(stages: Stages, changes: Sequence[Change]) -> list[Planned]:
             continue
     names = ", ".join(str(one.ident) for one in changes)
     raise CommitFailed(f"Other commits to {names} came first for {RETRY_SECONDS:g} seconds; load it again, and retry")
+
+
+def answer(stages: Stages, done: Planned) -> Response:
+    """The table after a commit, with the tag of a load of it; no tag where each load gives new keys."""
+    location = metadata.url(stages.services.store, done.table_id, done.to.metadata_file)
+    headers = None
+    if stages.who.work is not None or not gives_keys(stages.services):
+        headers = {"ETag": etag(done.to, told_of(stages, done.table_id, writes=True), ALL)}
+    return Response(metadata.answer(location, done.content, None), headers=headers, media_type="application/json")
 
 
 def _make(stages: Stages, changes: Sequence[Change], found: Sequence[Found | Place]) -> list[Planned]:

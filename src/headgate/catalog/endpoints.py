@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from anyio import CapacityLimiter
 from fastapi import Header, Query, Request, Response
 
-from headgate.catalog import access, committing, listing, loading, metadata
+from headgate.catalog import access, committing, listing, loading
 from headgate.catalog.config import catalog_config
 from headgate.catalog.errors import AlreadyExists, Forbidden, Malformed
 from headgate.catalog.names import Ident, from_json, namespace, table
@@ -152,8 +152,7 @@ def load_table(
 def commit_table(stages: Stages, request: Request, namespace_: str, table_: str) -> Response:
     """Change a table, or create one that was staged."""
     [done] = committing.commit(stages, [change(body_of(request), table(namespace_, table_))])
-    location = metadata.url(stages.services.store, done.table_id, done.to.metadata_file)
-    return Response(metadata.answer(location, done.content, None), media_type="application/json")
+    return committing.answer(stages, done)
 
 
 @router.governed(
