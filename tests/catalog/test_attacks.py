@@ -246,6 +246,8 @@ def test_an_update_that_is_not_known_or_not_whole_is_refused(two: Lake, update: 
         "my-io-impl",
         "METADATA_LOCATION",
         "spark.anything",
+        "iceberg.mr.table.location",
+        "gcp.project-id",
         "x" * 301,
         "custom.\u2028",
         "",

@@ -40,6 +40,19 @@ def test_notes_are_stored_as_given(events: Lake) -> None:
     assert "team" not in tess.load_table("raw.events").properties
 
 
+def test_settings_of_each_file_format_are_taken_for_delete_files_too(events: Lake) -> None:
+    names = [
+        f"write.{part}.compression-codec" for part in ("orc", "avro", "delete.orc", "delete.avro", "delete.parquet")
+    ]
+    settings = {
+        **dict.fromkeys(names, "zstd"),
+        "read.data-planning-mode": "local",
+        "read.delete-planning-mode": "local",
+    }
+    made = events.engine("Tess").create_table("raw.tuned", ROWS.schema, properties=settings)
+    assert settings.items() <= made.properties.items()
+
+
 def asked(**more: Any) -> dict[str, Any]:
     return {"name": "placed", "schema": SCHEMA, "location": "file:///etc"} | more
 

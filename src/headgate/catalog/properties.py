@@ -44,6 +44,8 @@ KNOWN = frozenset(
         "history.expire.max-snapshot-age-ms",
         "history.expire.max-ref-age-ms",
         "history.expire.min-snapshots-to-keep",
+        "read.data-planning-mode",
+        "read.delete-planning-mode",
         "read.split.target-size",
         "read.split.metadata-target-size",
         "read.split.planning-lookback",
@@ -71,19 +73,10 @@ KNOWN = frozenset(
         "write.summary.partition-limit",
         "write.upsert.enabled",
         "write.wap.enabled",
-        "write.avro.compression-codec",
-        "write.avro.compression-level",
-        "write.orc.stripe-size-bytes",
-        "write.orc.block-size-bytes",
-        "write.orc.compression-codec",
-        "write.orc.compression-strategy",
-        "write.orc.vectorized.batch-size",
-        "write.orc.bloom.filter.columns",
-        "write.orc.bloom.filter.fpp",
     }
 )
 _FORMS = re.compile(
-    r"write\.(delete\.)?parquet\.[a-z0-9.-]+"
+    r"write\.(delete\.)?(parquet|orc|avro)\.[a-z0-9.-]+"
     r"|write\.(delete|update|merge)\.(mode|isolation-level|distribution-mode|granularity)"
     r"|write\.spark\.[a-z0-9.-]+"
     r"|write\.metadata\.metrics\.column\..+"
@@ -93,10 +86,10 @@ _INTERPRETED = (
     # Iceberg itself
     *("write", "read", "commit", "history", "gc", "schema", "compatibility", "encryption", "format", "scan", "metrics"),
     *("rest", "io", "cache", "lock", "catalog", "table", "snapshot", "view", "client", "header", "signer", "auth"),
-    *("oauth2", "credential", "token", "warehouse", "headgate"),
+    *("oauth2", "credential", "token", "warehouse", "headgate", "iceberg"),
     # Where files lie
     *("s3", "s3a", "s3n", "gcs", "gs", "adls", "abfs", "abfss", "wasb", "wasbs", "azure", "oss", "cos", "hdfs", "fs"),
-    *("hf", "file", "aws", "glue", "dynamodb", "nessie", "jdbc", "dlf", "ecs"),
+    *("hf", "file", "aws", "gcp", "glue", "dynamodb", "nessie", "jdbc", "dlf", "ecs"),
     # Engines, and what they hand over
     *("hadoop", "hive", "spark", "flink", "trino", "presto", "impala", "dremio", "snowflake", "starrocks", "doris"),
     *("duckdb", "clickhouse", "databricks", "delta", "hudi", "paimon", "pyarrow", "fsspec", "pyiceberg", "engine"),
