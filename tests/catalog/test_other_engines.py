@@ -89,6 +89,19 @@ def test_a_replace_that_asks_for_a_location_stays_where_it_is_and_a_move_is_refu
     assert answer.json()["metadata"]["location"] == table.location()
 
 
+def test_a_replace_that_wrote_rows_to_a_location_of_its_own_says_what_to_do(events: Lake) -> None:
+    """Iceberg's Java client writes them where it asked the table to be, before the catalog knows of it."""
+    body = replacing(events.engine("Tess").load_table("raw.events"))
+    snapshot = {"snapshot-id": 5, "timestamp-ms": 0, "sequence-number": 2, "summary": {"operation": "append"}}
+    snapshot["manifest-list"] = "file:///etc/metadata/snap-5.avro"
+    body["updates"].append({"action": "add-snapshot", "snapshot": snapshot})
+    answer = events.api("Tess").post(EVENTS, body)
+    assert error_of(answer) == (400, "ValidationException")
+    message = answer.json()["error"]["message"]
+    assert "lies outside the table's location" in message
+    assert "without LOCATION" in message
+
+
 def test_a_setting_refuses_requested_locations(tmp_path: Path) -> None:
     with lake(on_sqlite(tmp_path), tmp_path, requested_location="refuse") as found:
         answer = found.api("Tess").post(TABLES, asked())

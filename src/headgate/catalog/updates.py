@@ -54,6 +54,7 @@ class Editor:
         self.ids: dict[str, dict[int, int]] = {"schema": {}, "spec": {}, "order": {}}
         """The ids that this commit gives to the parts that it adds, and those that they get."""
         self.added: list[Any] = []
+        self.asked_location: str | None = None
 
     def checked(self, updates: tuple[Any, ...]) -> list[Any]:
         """The updates as they are applied; what changes nothing is left out."""
@@ -80,6 +81,7 @@ class Editor:
     def _set_location(self, update: Any) -> None:
         if update.location.rstrip("/") != self.base.location and not self.ignores_location:
             raise NotValid("The location of a table is given by the catalog and never changes; leave it out")
+        self.asked_location = update.location
 
     def _set_properties(self, update: Any) -> Any:
         kept = properties.check(dict(update.updates), creating=not self.base.schemas)
@@ -162,7 +164,7 @@ class Editor:
 
     def _add_snapshot(self, update: Any) -> Any:
         snapshot = update.snapshot
-        check_path(self.root, snapshot.manifest_list, "The manifest list")
+        self._check_list(snapshot.manifest_list)
         if snapshot.first_row_id is not None or snapshot.added_rows is not None:
             raise NotValid("Row lineage belongs to format version 3, which is not supported")
         if snapshot.snapshot_id in self.snapshots:
@@ -177,6 +179,15 @@ class Editor:
         self.snapshots.add(snapshot.snapshot_id)
         self.added.append(snapshot)
         return update.model_copy(update={"snapshot": snapshot})
+
+    def _check_list(self, manifest_list: str) -> None:
+        try:
+            check_path(self.root, manifest_list, "The manifest list")
+        except NotValid as error:
+            if self.asked_location is None:
+                raise
+            # What a replace writes, its client puts where it asked the table to be.
+            raise NotValid(f"{error.detail}. The table stays where it is: replace it without LOCATION") from None
 
     def _check_order(self, snapshot: Any) -> None:
         """Check the sequence number. Without a parent it may be an old one: a CREATE OR REPLACE that met another commit
