@@ -149,6 +149,24 @@ def test_a_transform_that_no_engine_can_write_is_refused(lake: Lake, transform: 
         assert f"unknown transform {transform!r}" in answer.json()["error"]["message"]
 
 
+def test_two_fields_with_one_id_are_refused(lake: Lake) -> None:
+    inner = {"type": "list", "element-id": 1, "element": "int", "element-required": False}
+    for schema in (with_field(type="int", id=1), with_field(type=inner)):
+        answer = lake.api("Tess").post(EVENTS, {"updates": [{"action": "add-schema", "schema": schema}]})
+        assert error_of(answer) == (400, "ValidationException")
+        assert "have the id 1" in answer.json()["error"]["message"]
+
+
+def test_a_number_that_engines_cannot_read_is_refused(lake: Lake) -> None:
+    """Iceberg's Java library could not load the table any more."""
+    snapshot = lake.engine("Tess").load_table("raw.events").current_snapshot().snapshot_id
+    reference = {**REFERENCE, "type": "branch", "snapshot-id": snapshot}
+    for name, value in (("max-ref-age-ms", 2**63), ("max-snapshot-age-ms", 2**63), ("min-snapshots-to-keep", 2**31)):
+        answer = lake.api("Tess").post(EVENTS, {"updates": [{**reference, name: value}]})
+        assert answer.status_code == 400, name
+    assert lake.api("Tess").post(EVENTS, {"updates": [{**reference, "max-ref-age-ms": 2**63 - 1}]}).status_code == 200
+
+
 def statistics(lake: Lake, kind: str) -> tuple[dict[str, Any], str]:
     """An update that names a file of statistics, which does not exist; and where it would be."""
     table = lake.engine("Tess").load_table("raw.events")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.catalog.errors import Malformed, NotValid
 from headgate.catalog.names import Ident, from_json
-from headgate.catalog.schemas import check_raw_schema, short
+from headgate.catalog.schemas import check_ids, check_raw_schema, short
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -36,7 +36,7 @@ def document(content: bytes) -> dict[str, Any]:
     """The JSON object in a body."""
     try:
         text = content.decode()
-        found = json.loads(text or "null")
+        found = json.loads(text or "null", parse_int=_number)
         if "\\u" in text:
             # Half of a surrogate pair is JSON, and nothing that can be stored.
             json.dumps(found, ensure_ascii=False).encode()
@@ -46,6 +46,14 @@ def document(content: bytes) -> dict[str, Any]:
         raise Malformed("The body is not JSON") from None
     if not isinstance(found, dict):
         raise Malformed("The body is not a JSON object")
+    return found
+
+
+def _number(digits: str) -> int:
+    """A whole number that engines can read again."""
+    found = int(digits)
+    if not -_LONG <= found < _LONG:
+        raise Malformed(f"The number {digits[:30]} in the body has more than 64 bits")
     return found
 
 
@@ -84,6 +92,7 @@ def _check_raw(update: dict[str, Any]) -> None:
     """What the models would drop or change in silence."""
     if update.get("action") == "add-schema":
         check_raw_schema(update.get("schema"))
+        check_ids(update["schema"])
     if update.get("action") == "set-properties" and not _is_texts(update.get("updates")):
         raise Malformed("set-properties: updates are names with a text each")
     if update.get("action") == "add-snapshot":

@@ -1,7 +1,7 @@
 """Schemas and partition specs that clients send: understood in full, or refused with the column's name."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from headgate.catalog.errors import NotValid
@@ -66,6 +66,26 @@ def _check_type(found: Any, column: str) -> None:
         )
     elif not isinstance(found, str) or not _PRIMITIVE.fullmatch(found):
         raise NotValid(f"Column {column[:200]} has the unknown type {str(found)[:60]!r}; the types are {TYPES}")
+
+
+def check_ids(schema: dict[str, Any]) -> None:
+    """Refuse a checked raw schema in which two fields have one id: rows are found by it."""
+    taken: set[int] = set()
+    for one in _ids(schema):
+        if one in taken:
+            raise NotValid(f"Invalid schema: two of its fields have the id {one}; give each field an id of its own")
+        taken.add(one)
+
+
+def _ids(kind: Any) -> Iterator[int]:
+    if not isinstance(kind, dict):
+        return
+    parts = [(one.get("id"), one.get("type")) for one in kind.get("fields", ())]
+    parts += [(kind.get(f"{one}-id"), kind.get(one)) for one in _PARTS.get(kind.get("type", ""), ())]
+    for number, part in parts:
+        if isinstance(number, int):
+            yield number
+        yield from _ids(part)
 
 
 def check_schema(schema: Any) -> None:

@@ -213,6 +213,8 @@ class Editor:
             raise NotValid("main is a branch")
         if update.snapshot_id not in self.snapshots:
             raise NotValid(f"Cannot set {update.ref_name} to unknown snapshot: {update.snapshot_id}")
+        if (update.min_snapshots_to_keep or 0) > MAX_ID:
+            raise NotValid(f"min-snapshots-to-keep is at most {MAX_ID}")
         self.refs.add(update.ref_name)
         if len(self.refs) > MAX_REFS:
             raise NotValid(f"A table has at most {MAX_REFS} branches and tags")
