@@ -66,6 +66,8 @@ def test_a_column_default_is_refused_and_not_dropped(lake: Lake, default: str) -
         (5, "unknown type '5'"),
         (None, "unknown type"),
         ({"type": "bag"}, "unknown type"),
+        ({"type": ["list"]}, "unknown type"),
+        ([], "unknown type"),
         ({"type": "list", "element-id": 4, "element": "bag", "element-required": False}, "Column odd.element"),
         ("variant", "needs format version 3"),
         ("geometry(srid:4326)", "needs format version 3"),

@@ -53,7 +53,7 @@ def _check_fields(struct: dict[str, Any], path: str) -> None:
 
 
 def _check_type(found: Any, column: str) -> None:
-    kind = found.get("type") if isinstance(found, dict) else None
+    kind = str(found.get("type")) if isinstance(found, dict) else None
     if kind == "struct":
         _check_fields(found, column)
     elif kind in _PARTS:
