@@ -11,6 +11,8 @@ WORKERS ?= 3
 SPARK_WORKERS ?= 2
 # Sets and the like have another order each time; a failure tells the seed, with which they have the same one again.
 export PYTHONHASHSEED ?= $(shell echo $$RANDOM)
+# Where this is set, every process compiles every module anew, which doubles the time until it is ready.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help
 help: ## List the targets
@@ -24,7 +26,7 @@ $(BIN)/python:
 
 $(READY): requirements.lock pyproject.toml | $(BIN)/python
 	@command -v uv >/dev/null || test -x $(BIN)/uv || $(BIN)/pip install --quiet --disable-pip-version-check uv
-	VIRTUAL_ENV=.venv $(UV) pip install --quiet --require-hashes -r requirements.lock
+	VIRTUAL_ENV=.venv $(UV) pip install --quiet --compile-bytecode --require-hashes -r requirements.lock
 	VIRTUAL_ENV=.venv $(UV) pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
@@ -99,8 +101,8 @@ bench: sandbox jars postgres ## Measure, side by side with peers
 	@tools/need wrk:wrk
 	@# Peers ask for other versions of what we use, so they get an environment of their own.
 	$(PYTHON) -m venv .venv-bench
-	VIRTUAL_ENV=.venv-bench $(UV) pip install --quiet --require-hashes -r requirements.lock
-	VIRTUAL_ENV=.venv-bench $(UV) pip install --quiet --require-hashes -r benchmarks/requirements.lock
+	VIRTUAL_ENV=.venv-bench $(UV) pip install --quiet --compile-bytecode --require-hashes -r requirements.lock
+	VIRTUAL_ENV=.venv-bench $(UV) pip install --quiet --compile-bytecode --require-hashes -r benchmarks/requirements.lock
 	VIRTUAL_ENV=.venv-bench $(UV) pip install --quiet --no-deps --no-build-isolation -e .
 	.venv-bench/bin/python -m benchmarks $(BENCH)
 
