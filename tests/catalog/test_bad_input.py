@@ -151,6 +151,16 @@ def test_a_transform_that_no_engine_can_write_is_refused(lake: Lake, transform: 
         assert f"unknown transform {transform!r}" in answer.json()["error"]["message"]
 
 
+def test_a_new_table_may_leave_the_ids_of_its_partition_fields_out(lake: Lake) -> None:
+    parts = [
+        {"source-id": 1, "name": "part", "transform": "bucket[4]"},
+        {"source-id": 1, "name": "id_part", "transform": "truncate[10]"},
+    ]
+    body = {"name": "parted", "schema": SCHEMA, "partition-spec": {"fields": parts}}
+    found = lake.api("Tess").post(TABLES, body).json()["metadata"]["partition-specs"]
+    assert [[part["field-id"] for part in spec["fields"]] for spec in found] == [[1000, 1001]]
+
+
 def test_two_fields_with_one_id_are_refused(lake: Lake) -> None:
     inner = {"type": "list", "element-id": 1, "element": "int", "element-required": False}
     for schema in (with_field(type="int", id=1), with_field(type=inner)):

@@ -15,7 +15,7 @@ from headgate.catalog.errors import AlreadyExists, Malformed, NotValid
 from headgate.catalog.files import Root
 from headgate.catalog.models import staged_table
 from headgate.catalog.names import Ident
-from headgate.catalog.schemas import check_raw_schema, check_schema, check_transforms, short
+from headgate.catalog.schemas import check_raw_schema, check_schema, check_transforms, short, with_field_ids
 from headgate.config import Settings
 from headgate.edge.call import Call
 from headgate.errors import Conflict, Invalid
@@ -99,7 +99,7 @@ def first_metadata(store: Store, body: dict[str, Any], found: Place, *, ignores:
     check_raw_schema(body.get("schema"))
     try:
         schema = Schema.model_validate(body.get("schema"))
-        spec, order = body.get("partition-spec"), body.get("write-order")
+        spec, order = with_field_ids(body.get("partition-spec")), body.get("write-order")
         check_schema(schema)
         made = new_table_metadata(
             schema,

@@ -103,6 +103,18 @@ def check_schema(schema: Any) -> None:
         raise NotValid(f"Invalid schema: at most {MAX_FIELDS} fields, with ids from 0")
 
 
+def with_field_ids(spec: Any) -> Any:
+    """A raw partition spec of a new table, with an id for each field: clients may leave them out."""
+    fields = spec.get("fields") if isinstance(spec, dict) else None
+    if not isinstance(fields, list):
+        return spec
+    numbered = [
+        {"field-id": FIRST_PARTITION_FIELD + position, **field} if isinstance(field, dict) else field
+        for position, field in enumerate(fields)
+    ]
+    return {**spec, "fields": numbered}
+
+
 def check_spec(spec: Any) -> None:
     """Refuse a partition spec that no table may have."""
     ids = [one.field_id for one in spec.fields]
