@@ -37,9 +37,9 @@ class Elsewhere:
     def state(self) -> dict[str, Any]:
         return {"up": True}
 
-    def open(self, token: str, *, user: str = "", time_zone: str = "UTC") -> SqlSession:
+    def open(self, token: str, *, user: str = "", time_zone: str = "UTC", layer: str | None = None) -> SqlSession:
         session = SqlSession(self._connection, 1000)
-        session.configure(conf.acting(token, time_zone, user))
+        session.configure(conf.acting(token, time_zone, user, layer))
         return session
 
     def close(self) -> None:
