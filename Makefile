@@ -65,15 +65,15 @@ docs: $(READY) ## Write the generated reference pages anew
 .PHONY: jars
 jars: $(READY) ## Fetch the jars that Spark needs, build the guard and archive Spark's classes, once
 	@tools/need javac:openjdk-17-jdk-headless
-	@$(BIN)/python -m headgate.engine.jars
+	@$(BIN)/python -m headgate.execution.spark.jars
 
 .PHONY: guard
 guard: jars ## Build the guard inside Spark, and put it into the package
-	@$(BIN)/python -m headgate.engine.jars --ship
+	@$(BIN)/python -m headgate.execution.spark.jars --ship
 
 .PHONY: cluster-test
 cluster-test: sandbox jars postgres mariadb ## Try members' SQL and pipelines on a cluster: a master and two workers
-	CLUSTER=1 $(BIN)/pytest -m cluster tests/engine tests/runs
+	CLUSTER=1 $(BIN)/pytest -m cluster tests/execution/spark tests/pipelines/runs
 
 .PHONY: catalog-tests
 catalog-tests: $(READY) ## Run Iceberg's own catalog tests against Headgate
@@ -82,7 +82,7 @@ catalog-tests: $(READY) ## Run Iceberg's own catalog tests against Headgate
 
 .PHONY: kill-test
 kill-test: sandbox jars ## Kill at random for MINUTES=5, and look that no row is lost or doubled
-	$(BIN)/python -m tests.runs.kill_loop
+	$(BIN)/python -m tests.pipelines.runs.kill_loop
 
 .PHONY: worlds
 worlds: $(READY) postgres ## Compare 10,000 random worlds with the oracle

@@ -8,7 +8,7 @@ import os
 import sys
 import time
 
-from headgate.engine.versions import ICEBERG_RUNTIME
+from headgate.execution.spark.versions import ICEBERG_RUNTIME
 
 CATALOG = "org.apache.iceberg.spark.SparkCatalog"
 
@@ -17,7 +17,7 @@ def main() -> None:
     """Answer until the input ends."""
     from pyspark.sql import SparkSession
 
-    from headgate.engine.jars import default_folder
+    from headgate.execution.spark.jars import default_folder
 
     folder, uri, token = os.environ["BARE_FOLDER"], os.environ["BARE_URI"], os.environ["BARE_TOKEN"]
     builder = SparkSession.builder.remote(f"local[{os.environ['BARE_CORES']}]")

@@ -21,8 +21,8 @@ from tests.support.installation import Installation
 from benchmarks.harness import ROUNDS, Table, compared, row, save
 from benchmarks.product import product
 from benchmarks.requests import load
-from headgate.catalog.models import table_pointer_table
-from headgate.kit.db import Database
+from headgate.kit.database import Database
+from headgate.lakehouse.catalog.models import table_pointer_table
 
 SNAPSHOTS = 1000
 PORT = 18422

@@ -9,12 +9,12 @@ from tests.support.worlds import parse
 
 from benchmarks.facts import Cedar, World, agree
 from benchmarks.harness import Table, compared, in_turns, row, save
-from headgate.governance.loading import load
-from headgate.governance.lookup import Lookup
-from headgate.governance.questions import check
 from headgate.kit.clock import now
-from headgate.kit.db import Database
+from headgate.kit.database import Database
+from headgate.platform.authorization.lookup import Lookup
+from headgate.platform.authorization.questions import check
 from headgate.schema import METADATA
+from headgate.worlds.loader import load
 
 
 def _stored(database: Database, world: World) -> None:

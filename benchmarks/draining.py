@@ -15,16 +15,16 @@ from tests.support.postgres import server
 
 from benchmarks.harness import Row, Table, row, save
 from benchmarks.product import product
-from headgate.governance.lookup import Lookup
 from headgate.kit.clock import now
-from headgate.kit.db import Database
+from headgate.kit.database import Database
 from headgate.kit.ids import new_id
 from headgate.lakehouse.models import table_ref_table
 from headgate.pipelines.models import pipeline_definition_table, pipeline_table
-from headgate.resources.index import rebuild
-from headgate.resources.models import resource_table
-from headgate.runs import starting
-from headgate.runs.models import run_table
+from headgate.pipelines.runs import start as starting
+from headgate.platform.authorization.list_index import rebuild
+from headgate.platform.authorization.lookup import Lookup
+from headgate.platform.authorization.models import resource_table
+from headgate.platform.jobs.run_models import run_table
 
 RUNS = int(os.environ.get("RUNS", "1000"))
 PIPELINES = 20

@@ -14,10 +14,10 @@ from tests.support.postgres import server
 from benchmarks.harness import Row, Table, save, seconds_per_call
 from benchmarks.many import MEMBERS, fill, mart_id, member_id
 from headgate.access.sql import condition, rows, where
-from headgate.governance.people import who_can
 from headgate.kit.clock import now
-from headgate.kit.db import Database, bound, fetch
-from headgate.resources.repository import Query, ResourceSort, page, total
+from headgate.kit.database import Database, bound, fetch
+from headgate.platform.authorization.repository import Query, ResourceSort, page, total
+from headgate.platform.authorization.who_can import who_can
 
 SIZES = tuple(int(one) for one in os.environ.get("SIZES", "10000,100000,1000000").split(","))
 GOAL = 1.5

@@ -18,9 +18,9 @@ from benchmarks.harness import ROUNDS, Row, Table, compared, row, save
 from benchmarks.many import fill, member_id
 from benchmarks.product import product
 from headgate.kit.clock import now
-from headgate.kit.db import Database
+from headgate.kit.database import Database
 from headgate.migrations import upgrade
-from headgate.tokens.service import create
+from headgate.organization.tokens.service import create
 
 MARTS = 10_000
 GOAL = 0.4

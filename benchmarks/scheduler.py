@@ -15,16 +15,16 @@ from tests.support.postgres import server
 
 from benchmarks.harness import Row, Table, save
 from benchmarks.product import Product
-from headgate.governance.lookup import Lookup
 from headgate.kit.clock import now
-from headgate.kit.db import Database
+from headgate.kit.cron import Schedule
+from headgate.kit.database import Database
 from headgate.kit.ids import new_id
 from headgate.lakehouse.models import lake_item_table, table_ref_table
 from headgate.pipelines.models import pipeline_definition_table, pipeline_table
-from headgate.resources.index import rebuild
-from headgate.resources.models import resource_table
-from headgate.runs.models import trigger_fire_table, trigger_table
-from headgate.triggers.cron import Schedule
+from headgate.platform.authorization.list_index import rebuild
+from headgate.platform.authorization.lookup import Lookup
+from headgate.platform.authorization.models import resource_table
+from headgate.platform.jobs.run_models import trigger_fire_table, trigger_table
 
 TRIGGERS = int(os.environ.get("TRIGGERS", "10000"))
 EACH = 5
@@ -33,7 +33,7 @@ MINUTES = int(os.environ.get("MINUTES", "3"))
 IDLE = (10, 50)
 """The seconds of each minute in which nothing is due."""
 LATE, CPU = 1.0, 5.0
-OURS = "from headgate.config import load\nfrom headgate.supervisor.work import schedule\nschedule(load())\n"
+OURS = "from headgate.settings.settings import load\nfrom headgate.supervisor.work import schedule\nschedule(load())\n"
 
 
 # A company with many triggers

@@ -12,12 +12,12 @@ from sqlalchemy import insert
 
 from benchmarks.harness import ROUNDS, Table, compared, row, save
 from benchmarks.product import product
-from headgate.contexts.models import context_table, member_context_table
-from headgate.groups.models import group_member_table, group_table
 from headgate.kit.clock import now
-from headgate.kit.db import Database
-from headgate.members.models import member_table, principal_table
-from headgate.sessions import passwords
+from headgate.kit.database import Database
+from headgate.organization.contexts.models import context_table, member_context_table
+from headgate.organization.groups.models import group_member_table, group_table
+from headgate.organization.members.models import member_table, principal_table
+from headgate.organization.sessions import passwords
 
 PASSWORD, EMAIL = "seven quiet herons fishing", "olga@example.com"
 MEMBERS = 10_000
@@ -94,7 +94,7 @@ def members(address: str, token: str) -> Table:
             found.append((time.perf_counter() - started) * 1e3)
     table = Table(f"A page of 200 of {MEMBERS:,} members with groups and contexts", "a constant number of queries")
     table.rows = [row(f"by {sort}", found, "ms") for sort, found in times.items()]
-    table.notes.append("tests/members/test_members.py counts the statements")
+    table.notes.append("tests/organization/members/test_members.py counts the statements")
     return table
 
 

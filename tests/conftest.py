@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from headgate.kit.db import Database
+from headgate.kit.database import Database
 from headgate.schema import METADATA
 from tests.support import java, mariadb, postgres, s3
 from tests.support.company import Company, company

@@ -8,8 +8,8 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import event, text
 
-from headgate.kit import version
-from headgate.kit.db import Database
+from headgate.kit import schema_version as version
+from headgate.kit.database import Database
 from headgate.migrations import FOLDER, upgrade
 from headgate.schema import METADATA
 

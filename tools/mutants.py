@@ -37,14 +37,14 @@ from headgate.access.rules import ALL_TABLES, TERMS, Path, Rules
 from headgate.access.rules.terms import held, on_all_counted, on_all_listed
 from headgate.access.world_specs import World
 from headgate.access.worlds import read_world
-from headgate.governance.facts import Facts
-from headgate.governance.loading import load
-from headgate.governance.lookup import Lookup
-from headgate.governance.questions import Question, decide_in_memory
-from headgate.governance.testing import narrowing
 from headgate.kit.clock import now as clock
-from headgate.kit.db import Database
+from headgate.kit.database import Database
+from headgate.platform.authorization.facts import Facts
+from headgate.platform.authorization.lookup import Lookup
+from headgate.platform.authorization.questions import Question, decide_in_memory
 from headgate.schema import METADATA
+from headgate.worlds.loader import load
+from headgate.worlds.runner import narrowing
 
 ROOT = File(__file__).parents[1]
 sys.path.insert(0, str(ROOT))

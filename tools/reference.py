@@ -13,8 +13,8 @@ from headgate.access.actions import DESCRIPTIONS
 from headgate.access.book import BOOK
 from headgate.app import create_app
 from headgate.cli.main import app as command_line
-from headgate.config import PREFIX, Settings, described
-from headgate.engine import guard_jar
+from headgate.execution.spark import guard_jar
+from headgate.settings.settings import PREFIX, Settings, described
 
 ROOT = Path(__file__).parents[1]
 NOTE = "<!-- Written by `make docs`; do not edit. -->\n"

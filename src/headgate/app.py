@@ -6,59 +6,59 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from headgate import __version__
-from headgate.audit import endpoints as audit
-from headgate.audit.events import record
-from headgate.audit.marks import sign_events
-from headgate.catalog import endpoints as catalog
-from headgate.catalog import namespace_endpoints as namespaces
-from headgate.catalog import oauth
-from headgate.catalog import signing_endpoints as signing
-from headgate.catalog import view_endpoints as views
-from headgate.config import Settings
-from headgate.connections import endpoints as connections
-from headgate.contexts import endpoints as contexts
-from headgate.destinations import endpoints as destinations
-from headgate.edge import health, problems
-from headgate.edge.middleware import Edge, body_limits
-from headgate.edge.services import Services, note_uses
-from headgate.errands import endpoints as errands
-from headgate.errands import worker_endpoints as errand_workers
-from headgate.governance import authzen
-from headgate.governance import endpoints as governance
-from headgate.groups import endpoints as groups
-from headgate.integrations import endpoints as integrations
-from headgate.kit.batches import Batches
-from headgate.kit.db import Database
-from headgate.lakehouse import deleted_endpoints as deleted
-from headgate.lakehouse import endpoints as layers
-from headgate.lakehouse import files_endpoints as files
-from headgate.lakehouse import names_endpoints as names
-from headgate.lakehouse import table_endpoints as tables
-from headgate.lakehouse import uploads_endpoints as uploads
-from headgate.lakehouse import volume_endpoints as volumes
-from headgate.maintenance import endpoints as maintenance
-from headgate.maintenance import worker_endpoints as maintenance_workers
-from headgate.members import endpoints as members
-from headgate.members import invitation_endpoints as invitations
-from headgate.notifications import endpoints as notifications
-from headgate.organization import endpoints as organization
+from headgate.kit.batch_writer import Batches
+from headgate.kit.database import Database
+from headgate.lakehouse.catalog import endpoints as catalog
+from headgate.lakehouse.catalog import namespace_endpoints as namespaces
+from headgate.lakehouse.catalog import oauth
+from headgate.lakehouse.catalog import signing_endpoints as signing
+from headgate.lakehouse.catalog import view_endpoints as views
+from headgate.lakehouse.completion import endpoints as names
+from headgate.lakehouse.files import endpoints as files
+from headgate.lakehouse.integrations import endpoints as integrations
+from headgate.lakehouse.layers import endpoints as layers
+from headgate.lakehouse.maintenance import endpoints as maintenance
+from headgate.lakehouse.maintenance import worker_endpoints as maintenance_workers
+from headgate.lakehouse.saved_queries import endpoints as saved
+from headgate.lakehouse.sql import endpoints as workbench
+from headgate.lakehouse.sql import worker_endpoints as workers
+from headgate.lakehouse.tables import endpoints as tables
+from headgate.lakehouse.trash import endpoints as deleted
+from headgate.lakehouse.uploads import endpoints as uploads
+from headgate.lakehouse.volumes import endpoints as volumes
+from headgate.marts.destinations import endpoints as destinations
+from headgate.organization.access import authzen
+from headgate.organization.access import endpoints as governance
+from headgate.organization.access_requests import endpoints as requests
+from headgate.organization.contexts import endpoints as contexts
+from headgate.organization.groups import endpoints as groups
+from headgate.organization.invitations import endpoints as invitations
+from headgate.organization.members import endpoints as members
+from headgate.organization.profile import endpoints as organization
+from headgate.organization.sessions import endpoints as sessions
+from headgate.organization.tokens import endpoints as tokens
 from headgate.pipelines import endpoints as pipelines
-from headgate.pipelines import lineage_endpoints as lineage
-from headgate.requests import endpoints as requests
-from headgate.resources import endpoints as resources
-from headgate.runs import endpoints as runs
-from headgate.runs import worker_endpoints as run_workers
-from headgate.sessions import endpoints as sessions
-from headgate.spaces import endpoints as spaces
+from headgate.pipelines.lineage import endpoints as lineage
+from headgate.pipelines.runs import endpoints as runs
+from headgate.pipelines.runs import worker_endpoints as run_workers
+from headgate.pipelines.triggers import endpoints as triggers
+from headgate.platform.audit import endpoints as audit
+from headgate.platform.audit.events import record
+from headgate.platform.audit.signatures import sign_events
+from headgate.platform.connection_checks import endpoints as errands
+from headgate.platform.connection_checks import worker_endpoints as errand_workers
+from headgate.platform.http import health, problems
+from headgate.platform.http.middleware import Edge, body_limits
+from headgate.platform.http.services import Services, note_uses
+from headgate.platform.jobs import endpoints as replaced_workers
+from headgate.platform.notifications import endpoints as notifications
+from headgate.platform.resources import endpoints as resources
+from headgate.platform.webhooks import endpoints as webhooks
+from headgate.settings.settings import Settings
+from headgate.spaces.connections import endpoints as connections
+from headgate.spaces.spaces import endpoints as spaces
 from headgate.supervisor.preflight import key_file
-from headgate.tokens import endpoints as tokens
-from headgate.triggers import endpoints as triggers
 from headgate.web import endpoints as web
-from headgate.webhooks import endpoints as webhooks
-from headgate.workbench import endpoints as workbench
-from headgate.workbench import saved_endpoints as saved
-from headgate.workbench import worker_endpoints as workers
-from headgate.workers import endpoints as replaced_workers
 
 DESCRIPTION = """
 A self-hosted, governed data platform: one access model from the lakehouse to the report.

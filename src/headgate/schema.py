@@ -1,29 +1,29 @@
 """Every table of the database, together."""
 
-from headgate.audit import models as audit
-from headgate.catalog import models as catalog
-from headgate.contexts import models as contexts
-from headgate.errands import models as errands
-from headgate.groups import models as groups
 from headgate.kit import leases
-from headgate.kit.models import METADATA
+from headgate.kit.columns import METADATA
 from headgate.lakehouse import models as lakehouse
-from headgate.mail import models as mail
-from headgate.maintenance import models as maintenance
+from headgate.lakehouse.catalog import models as catalog
+from headgate.lakehouse.maintenance import models as maintenance
+from headgate.lakehouse.sql import models as workbench
 from headgate.marts import models as marts
-from headgate.members import models as members
-from headgate.notifications import models as notifications
+from headgate.organization.access_requests import models as requests
+from headgate.organization.contexts import models as contexts
+from headgate.organization.groups import models as groups
+from headgate.organization.members import models as members
+from headgate.organization.sessions import models as sessions
+from headgate.organization.tokens import models as tokens
 from headgate.pipelines import models as pipelines
-from headgate.places import models as places
-from headgate.requests import models as requests
-from headgate.resources import models as resources
-from headgate.runs import models as runs
-from headgate.sessions import models as sessions
-from headgate.spaces import models as spaces
-from headgate.tokens import models as tokens
-from headgate.triggers import models as triggers
-from headgate.webhooks import models as webhooks
-from headgate.workbench import models as workbench
+from headgate.pipelines.triggers import models as triggers
+from headgate.platform.audit import models as audit
+from headgate.platform.authorization import models as resources
+from headgate.platform.connection_checks import models as errands
+from headgate.platform.external_systems import models as places
+from headgate.platform.jobs import run_models as runs
+from headgate.platform.mail import models as mail
+from headgate.platform.notifications import models as notifications
+from headgate.platform.webhooks import models as webhooks
+from headgate.spaces.spaces import models as spaces
 
 MODULES = (
     audit,

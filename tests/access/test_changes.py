@@ -11,18 +11,18 @@ from headgate.access.actions import ROLES, SECURITY_ROLES, SPACE_ROLES
 from headgate.access.book import BOOK
 from headgate.access.facts import Subject
 from headgate.access.kinds import rule_kinds
-from headgate.errors import Problem
-from headgate.governance.changes import schemas as s
-from headgate.governance.changes.delta import Delta
-from headgate.governance.changes.plans import Plan, plan
-from headgate.governance.changes.reach import stale
-from headgate.governance.changes.targets import Targets
-from headgate.governance.facts import Facts
-from headgate.governance.lookup import Lookup
-from headgate.governance.what_if import effects
-from headgate.kit.db import Database
+from headgate.kit.database import Database
+from headgate.kit.errors import Problem
 from headgate.lakehouse.models import grant_table
-from headgate.resources.index import rebuild, refresh
+from headgate.organization.access.changes import schemas as s
+from headgate.organization.access.changes.delta import Delta
+from headgate.organization.access.changes.plans import Plan, plan
+from headgate.organization.access.changes.reach import stale
+from headgate.organization.access.changes.targets import Targets
+from headgate.organization.access.what_if import effects
+from headgate.platform.authorization.facts import Facts
+from headgate.platform.authorization.list_index import rebuild, refresh
+from headgate.platform.authorization.lookup import Lookup
 from tests.support.strategies import seeds, world_of
 from tests.support.worlds import NOW, Asked, RawWorld, kinds, names, reload
 

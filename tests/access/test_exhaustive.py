@@ -7,7 +7,7 @@ import pytest
 
 from headgate.access.actions import ROLES, SECURITY_ROLES, SPACE_ROLES
 from headgate.access.book import BOOK
-from headgate.kit.db import Database
+from headgate.kit.database import Database
 from tests.access.oracle import Oracle
 from tests.support.worlds import Asked, RawWorld, reload
 

@@ -4,7 +4,7 @@ import os
 
 from hypothesis import HealthCheck, Phase, given, settings
 
-from headgate.kit.db import Database
+from headgate.kit.database import Database
 from tests.access.oracle import Oracle
 from tests.support.strategies import Questions, seeds, world_of
 from tests.support.worlds import Asked, RawWorld, actions_of, names, reload

@@ -4,7 +4,7 @@ import pytest
 
 from headgate.access.worlds import read_world
 from headgate.access.yaml_nodes import WorldError
-from headgate.governance.testing import run_world
+from headgate.worlds.runner import run_world
 
 HEAD = "members:\n  ann: {role: technical}\n  bob: {role: business}\nresources:\n  - {kind: layer, name: gold}\n"
 CHECK = 'checks:\n  - {member: ann, action: see, resource: "layer:gold", allowed: false}\n'

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from headgate.access.worlds import read_world
-from headgate.governance.testing import run_in, run_world
-from headgate.kit.db import Database
+from headgate.kit.database import Database
+from headgate.worlds.runner import run_in, run_world
 from tests.support.worlds import empty
 
 WORLDS = sorted((Path(__file__).parent / "worlds").glob("*.yaml"))

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from headgate.cli.bar import Bar
+from headgate.cli.progress_bar import Bar
 
 HOSTILE = "Land [/nonsense] [red]x[/red] \x1b]0;owned\x07 in raw.t"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from headgate.kit.secrets import Sort, new_secret
+from headgate.kit.credentials import Sort, new_secret
 from tests.support.databases import WORLD
 from tests.support.installation import Installation, eventually, installed
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx2 as httpx
 import pytest
 
-from headgate.kit.version import NEEDED
+from headgate.kit.schema_version import NEEDED
 from tests.support.installation import Installation, installed
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from headgate.cli.output import print_json, print_table
-from headgate.kit.secrets import Sort, new_secret
+from headgate.kit.credentials import Sort, new_secret
 from tests.support.installation import Installation
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.kit.secrets import Sort, new_secret
+from headgate.kit.credentials import Sort, new_secret
 from tests.support.installation import Installation
 
 BAD = b"\xff\xfes\x00"

@@ -6,9 +6,9 @@ from typing import Annotated
 import pytest
 import typer
 
+from headgate.cli.field_names import Sends, own_words, translated
 from headgate.cli.main import app
-from headgate.cli.words import Sends, own_words, translated
-from tests.organization.support import Commands
+from tests.organization.profile.support import Commands
 from tests.support.company import Company
 
 ZEROS = "0" * 20

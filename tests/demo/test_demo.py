@@ -118,7 +118,9 @@ def test_data_that_cannot_be_landed_ends_the_demo_as_any_other_step(tmp_path: Pa
 
 def test_make_demo_installs_bubblewrap_before_it_is_used() -> None:
     steps = subprocess.run(["make", "-n", "demo"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    order = [steps.index(part) for part in ("tools/need bwrap:bubblewrap", "headgate.engine.jars", "headgate demo")]
+    order = [
+        steps.index(part) for part in ("tools/need bwrap:bubblewrap", "headgate.execution.spark.jars", "headgate demo")
+    ]
     assert order == sorted(order)
 
 

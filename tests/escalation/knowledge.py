@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, select
 
-from headgate.errors import LinkSpent
 from headgate.kit.clock import now
-from headgate.kit.db import Database
-from headgate.members.models import member_table
-from headgate.sections import SignInSettings
-from headgate.sessions import service as sessions
-from headgate.tokens import service as tokens
-from headgate.workbench.models import statement_table
+from headgate.kit.database import Database
+from headgate.kit.errors import LinkSpent
+from headgate.lakehouse.sql.models import statement_table
+from headgate.organization.members.models import member_table
+from headgate.organization.sessions import service as sessions
+from headgate.organization.tokens import service as tokens
+from headgate.settings.sections import SignInSettings
 from tests.escalation.organization import Rights
 
 RANKS = {"business": 1, "technical": 1, "admin": 2, "owner": 3}

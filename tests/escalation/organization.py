@@ -12,13 +12,13 @@ from headgate.access.book import BOOK
 from headgate.access.kinds import stored_kind
 from headgate.access.sql import mask, rows, where
 from headgate.access.worlds import read_world
-from headgate.config import Settings
-from headgate.governance.loading import Names, load
 from headgate.kit.clock import now
-from headgate.kit.db import bound, fetch
-from headgate.members.models import member_table
+from headgate.kit.database import bound, fetch
+from headgate.organization.members.models import member_table
+from headgate.organization.tokens.service import create
 from headgate.schema import METADATA
-from headgate.tokens.service import create
+from headgate.settings.settings import Settings
+from headgate.worlds.loader import Names, load
 from tests.support.apps import app_for
 from tests.support.databases import on_sqlite
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from headgate.edge.call import Caller
-from headgate.governance.changes import promotion
-from headgate.sessions import service as sessions
-from headgate.sessions.provenance import Origin
+from headgate.organization.access.changes import promotion
+from headgate.organization.sessions import service as sessions
+from headgate.platform.authorization.provenance import Origin
+from headgate.platform.http.call import Caller
 from tests.escalation.search import Search, cheap_passwords
 
 ORGANIZATIONS = 15

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, text
 
 from headgate.kit.clock import iso, now
-from headgate.kit.db import Busy, Database, bound, fetch, instant
+from headgate.kit.database import Busy, Database, bound, fetch, instant
 from headgate.kit.ids import ALL_GROUP, PREFIXES, kind_of, new_id
-from headgate.kit.keys import BadKeyFile, KeyFile
+from headgate.kit.key_file import BadKeyFile, KeyFile
 from headgate.kit.leases import acquire, is_held, release
 from headgate.kit.names import BadName, check_name, check_sql_name, name_key
 from headgate.kit.paging import BadCursor, Cursor
@@ -136,8 +136,8 @@ def test_writes_in_turn_do_not_meet(database: Database) -> None:
 
 
 def test_a_turn_that_never_comes_is_told_to_be_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headgate.kit.db.BUSY_TIMEOUT", 0.01)
-    monkeypatch.setattr("headgate.kit.db.MAX_ATTEMPTS", 2)
+    monkeypatch.setattr("headgate.kit.database.BUSY_TIMEOUT", 0.01)
+    monkeypatch.setattr("headgate.kit.database.MAX_ATTEMPTS", 2)
     database = Database(f"sqlite:///{tmp_path}/a.db")
 
     def inside(_: object) -> None:
@@ -151,8 +151,8 @@ def test_a_turn_that_never_comes_is_told_to_be_busy(tmp_path: Path, monkeypatch:
 def test_a_writer_that_never_gets_its_turn_is_told_that_we_are_busy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headgate.kit.db.BUSY_TIMEOUT", 0.01)
-    monkeypatch.setattr("headgate.kit.db.MAX_ATTEMPTS", 2)
+    monkeypatch.setattr("headgate.kit.database.BUSY_TIMEOUT", 0.01)
+    monkeypatch.setattr("headgate.kit.database.MAX_ATTEMPTS", 2)
     first, second = (Database(f"sqlite:///{tmp_path}/a.db") for _ in range(2))
 
     def inside(_: object) -> None:

@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-from headgate.config import Settings
-from headgate.kit.ownership import give, make_folder, owned
+from headgate.kit.file_ownership import give, make_folder, owned
+from headgate.settings.settings import Settings
 from headgate.warehouse.folder import FolderStore
 from tests.support.root import only_root
 

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from headgate.kit import keys as keys_module
-from headgate.kit.keys import BadKeyFile, KeyFile, Ring
-from headgate.kit.sealed import PURPOSE, CannotOpen, Sealer, UnknownPlace, key_id_of, prefix_of, row_name
+from headgate.kit import key_file as keys_module
+from headgate.kit.encryption import PURPOSE, CannotOpen, Sealer, UnknownPlace, key_id_of, prefix_of, row_name
+from headgate.kit.key_file import BadKeyFile, KeyFile, Ring
 
 PLACE = ("connections", "con_1", "password")
 AT = datetime(2026, 6, 1, tzinfo=UTC)

@@ -1,5 +1,5 @@
 """The company with a catalog that stock clients write tables through."""
 
-from tests.catalog.conftest import served, served_on_sqlite
+from tests.lakehouse.catalog.conftest import served, served_on_sqlite
 
 __all__ = ["served", "served_on_sqlite"]

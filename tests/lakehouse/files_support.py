@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 import anyio
 
-from headgate.governance.changes.schemas import Revoke
-from headgate.governance.service import apply
+from headgate.organization.access.changes.schemas import Revoke
+from headgate.organization.access.service import apply
 from headgate.warehouse.places import open_store
 from tests.lakehouse.support import acting
 from tests.support.company import Api, Company

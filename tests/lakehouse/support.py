@@ -6,11 +6,11 @@ from typing import Any, TypeVar
 from sqlalchemy import Table, insert, select
 
 from headgate.access.narrowing import UNLIMITED, Narrowing
-from headgate.edge.call import Call, Caller
 from headgate.kit.clock import now
-from headgate.kit.models import UtcDateTime
-from headgate.lakehouse.keeping import ITSELF
-from headgate.resources.index import rebuild
+from headgate.kit.columns import UtcDateTime
+from headgate.lakehouse.trash.retained_rows import ITSELF
+from headgate.platform.authorization.list_index import rebuild
+from headgate.platform.http.call import Call, Caller
 from headgate.schema import METADATA
 from tests.support.company import Company
 

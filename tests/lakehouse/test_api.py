@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from headgate.kit.paging import Cursor
-from headgate.lakehouse import service
+from headgate.lakehouse.items import service
 from headgate.lakehouse.models import lake_text_table
 from tests.lakehouse.support import acting, everything, is_indexed, put
-from tests.organization.support import at_once, counted, told
+from tests.organization.profile.support import at_once, counted, told
 from tests.support.company import Company
 
 NOWHERE = {"layer": f"lay_{'0' * 20}", "table": f"tbl_{'0' * 20}", "volume": f"vol_{'0' * 20}"}

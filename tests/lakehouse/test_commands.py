@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from headgate.cli.main import app
-from tests.catalog.support import ROWS, Lake
-from tests.organization.support import Commands
+from tests.lakehouse.catalog.support import ROWS, Lake
+from tests.organization.profile.support import Commands
 from tests.support.company import Company
 
 

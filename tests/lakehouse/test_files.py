@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from headgate.audit.models import audit_event_table
-from headgate.edge.bodies import Body
-from headgate.kit.db import Database
-from headgate.lakehouse import files_service
-from headgate.lakehouse.files_endpoints import TAKING
-from headgate.lakehouse.service import create_item
+from headgate.kit.database import Database
+from headgate.lakehouse.files import service as files_service
+from headgate.lakehouse.files.endpoints import TAKING
+from headgate.lakehouse.items.service import create_item
+from headgate.platform.audit.models import audit_event_table
+from headgate.platform.http.bodies import Body
 from headgate.schema import METADATA
 from headgate.warehouse.folder import FolderStore
 from tests.lakehouse.files_support import DISCONNECT, STALL, Volume, pieces

@@ -5,7 +5,7 @@ import unicodedata
 import pytest
 
 from headgate.kit.names import BadName
-from headgate.lakehouse.files_names import check_path, disposition, media_type, path_key, safe_type
+from headgate.lakehouse.files.paths import check_path, disposition, media_type, path_key, safe_type
 
 HOSTILE = [
     "", "/", "/etc/passwd", "a/", "a//b", ".", "..", "../x", "a/../b", "a/..", "a/./b", "...//", "a\\b", "..\\x",

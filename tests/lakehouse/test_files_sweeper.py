@@ -6,9 +6,10 @@ from datetime import timedelta
 import pytest
 
 from headgate.kit.clock import now
-from headgate.lakehouse import files_service, uploads_service
-from headgate.lakehouse.files_sweeper import Sweeper, expire, sweep
-from headgate.lakehouse.service import delete_item, restore_item
+from headgate.lakehouse.files import service as files_service
+from headgate.lakehouse.files.sweeper import Sweeper, expire, sweep
+from headgate.lakehouse.items.service import delete_item, restore_item
+from headgate.lakehouse.uploads import service as uploads_service
 from headgate.supervisor.scheduler import Scheduler
 from tests.lakehouse.files_support import Volume, aged
 from tests.lakehouse.support import acting

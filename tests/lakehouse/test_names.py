@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from headgate.engine import guard_jar
-from headgate.lakehouse import sql_functions, table_documents
-from headgate.lakehouse.sql_functions import functions
-from tests.catalog.support import SCHEMA, Lake
+from headgate.execution.spark import guard_jar
+from headgate.lakehouse.completion import functions as sql_functions
+from headgate.lakehouse.completion.functions import functions
+from headgate.lakehouse.tables import metadata_cache as table_documents
+from tests.lakehouse.catalog.support import SCHEMA, Lake
 from tests.support.company import Company
 
 

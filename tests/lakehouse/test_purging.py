@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from headgate.config import Settings
-from headgate.errors import NotFound
 from headgate.kit.clock import now
-from headgate.kit.db import Database
-from headgate.lakehouse import service
-from headgate.lakehouse.defaults import make_layers
-from headgate.lakehouse.purging import Purger, purge
+from headgate.kit.database import Database
+from headgate.kit.errors import NotFound
+from headgate.lakehouse.items import service
+from headgate.lakehouse.layers.defaults import make_layers
+from headgate.lakehouse.trash.purger import Purger, purge
+from headgate.settings.settings import Settings
 from headgate.supervisor.preflight import check
 from headgate.warehouse.folder import FolderStore
 from tests.lakehouse.support import acting, traces

@@ -21,11 +21,11 @@ from pyiceberg.table.sorting import SortDirection, SortField, SortOrder
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType, NestedField, StringType, StructType, TimestampType
 
-from headgate.errors import Conflict
-from headgate.lakehouse import preview as previews
-from headgate.lakehouse import scanning
-from headgate.workbench.results import ARROW
-from tests.catalog.support import Lake
+from headgate.kit.errors import Conflict
+from headgate.lakehouse.sql.results import ARROW
+from headgate.lakehouse.tables import preview as previews
+from headgate.lakehouse.tables import scan as scanning
+from tests.lakehouse.catalog.support import Lake
 from tests.support.installation import eventually
 
 SCHEMA = Schema(

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from headgate.kit.db import Database
-from headgate.lakehouse import uploads_service as service
-from headgate.lakehouse.service import delete_item
+from headgate.kit.database import Database
+from headgate.lakehouse.items.service import delete_item
+from headgate.lakehouse.uploads import service
 from headgate.schema import METADATA
 from headgate.warehouse.folder import FolderStore
 from headgate.warehouse.places import upload_part
@@ -175,7 +175,7 @@ def test_an_upload_has_the_limit_of_a_file(tmp_path: Path) -> None:
 
 
 def test_a_member_has_so_many_uploads_at_a_time(on_sqlite: Volume, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headgate.lakehouse.uploads_repository.MOST", 2)
+    monkeypatch.setattr("headgate.lakehouse.uploads.repository.MOST", 2)
     first = Upload(on_sqlite, "Tom", "a")
     assert Upload(on_sqlite, "Tom", "b").begun.status_code == 200
     assert Upload(on_sqlite, "Tom", "c").begun.status_code == 409

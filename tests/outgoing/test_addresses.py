@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.config import BadSettings, load
 from headgate.outgoing.addresses import Allowed, fault, meant, read_host
 from headgate.outgoing.client import check_url
 from headgate.outgoing.errors import OutgoingError, Refused, TooLarge, Unreachable
 from headgate.outgoing.network import system_resolver
 from headgate.outgoing.urls import MAX_LENGTH, read_url
-from headgate.sections import OutgoingSettings
+from headgate.settings.sections import OutgoingSettings
+from headgate.settings.settings import BadSettings, load
 from tests.outgoing import PUBLIC, Names
 
 NOTHING = OutgoingSettings()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.engine import relay
+from headgate.execution.sandbox import relay
 from headgate.outgoing.errors import Refused, Unreachable
 from headgate.outgoing.proxy import Egress, Ticket, authorization
 

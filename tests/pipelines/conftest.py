@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.kit.db import Database
+from headgate.kit.database import Database
 from tests.pipelines.works import Works
 from tests.support.company import company
 from tests.support.databases import on_sqlite

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from tests.lakehouse.sql.support import STATEMENTS, Hand, submit
 from tests.support.company import Api, Company
-from tests.workbench.support import STATEMENTS, Hand, submit
 
 LONG = "long"
 

@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import update
 
 from headgate.pipelines.models import pipeline_definition_table
-from tests.connections.support import SECRET
 from tests.pipelines.works import Works, delivery, history, notebook, source
+from tests.spaces.connections.support import SECRET
 from tests.support.company import Api
 
 ZERO = "0" * 20

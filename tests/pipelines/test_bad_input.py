@@ -1,7 +1,7 @@
 """What can be known to be wrong is said before a run, when a pipeline is tried and when it is saved, with what to do.
 
-What only a run can know is in tests of the steps: tests/engine/landing, tests/engine/rest, tests/worker/fetching and
-tests/worker/delivering; what a connection's test says, in tests/worker/answers.
+What only a run can know is in tests of the steps: tests/execution/sources, tests/execution/sources/rest, tests/execution/sources/fetch and
+tests/execution/worker/delivering; what a connection's test says, in tests/execution/connection_checks.
 """
 
 import sqlite3
@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from headgate.pipelines.readings import check_stream
-from headgate.pipelines.streams import Stream
+from headgate.contracts.pipelines.streams import Stream
+from headgate.pipelines.source_reads import check_stream
+from tests.lakehouse.sql.support import STATEMENTS, Hand
 from tests.pipelines.test_code_secrets import allow, secret_of
 from tests.pipelines.works import Works, history, notebook, source
 from tests.support.company import Company
-from tests.workbench.support import STATEMENTS, Hand
 
 
 def allowed_secret(works: Works) -> dict[str, str]:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from tests.connections.support import SECRET
 from tests.pipelines.works import Works, notebook, source
+from tests.spaces.connections.support import SECRET
 
 
 def allow(works: Works, connection: str, member: str = "Olga", *, on: bool) -> None:

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from headgate.cli.main import app
-from headgate.pipelines import definitions
-from headgate.pipelines.origins import MOST, Origin, by_definition, of_query
-from tests.organization.support import Commands
+from headgate.contracts.pipelines import definitions
+from headgate.pipelines.column_lineage import MOST, Origin, by_definition, of_query
+from tests.organization.profile.support import Commands
 from tests.pipelines.probes import LONG, Probe, create, fields
-from tests.runs.support import make
+from tests.pipelines.runs.support import make
 from tests.support.company import Company
 
 

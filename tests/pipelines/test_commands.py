@@ -1,4 +1,4 @@
-"""`headgate pipeline`, as members use it. What needs Spark to be saved is in tests/runs."""
+"""`headgate pipeline`, as members use it. What needs Spark to be saved is in tests/pipelines/runs."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from headgate.cli.main import app
-from tests.organization.support import Commands
+from tests.organization.profile.support import Commands
 from tests.support.company import Company
 
 HISTORY = "kind: history\ntable: raw.orders\noutput: trusted.versions\nkeys: [id]\n"

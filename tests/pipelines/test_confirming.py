@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from tests.connections.support import PLACE
 from tests.pipelines.test_code_secrets import allow, secret_of
 from tests.pipelines.works import Works, delivery, notebook, source
+from tests.spaces.connections.support import PLACE
 
 CONSUME = "can_consume_data"
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from headgate.catalog.work import open_work
 from headgate.kit.clock import now
+from headgate.lakehouse.catalog.work_tokens import open_work
+from tests.lakehouse.sql.support import Hand, submit
 from tests.pipelines.probes import LONG, Probe, columns_of, create, fields, place
-from tests.runs.support import make
+from tests.pipelines.runs.support import make
 from tests.support.company import Api, Company
-from tests.workbench.support import Hand, submit
 
 DAILY = fields(day="date", amount="decimal(10, 2)")
 

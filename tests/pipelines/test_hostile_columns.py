@@ -5,7 +5,7 @@ import json
 import pytest
 
 from headgate.cli.main import app
-from tests.organization.support import Commands
+from tests.organization.profile.support import Commands
 from tests.pipelines.probes import LONG, Probe, create, fields
 from tests.support.company import Company
 

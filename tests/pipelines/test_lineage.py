@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.runs.support import make
+from tests.pipelines.runs.support import make
 from tests.support.company import Company
 
 

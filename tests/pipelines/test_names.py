@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from headgate.pipelines.definitions import parse
+from headgate.contracts.pipelines.definitions import parse
 
 CELLS = [{"source": "1"}]
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.pipelines.definitions import Cell
+from headgate.contracts.pipelines.definitions import Cell
 from headgate.pipelines.notebook_files import MAX_BYTES, BadNotebook, from_ipynb, from_py, read, to_ipynb, to_py
 
 _LINES = st.one_of(

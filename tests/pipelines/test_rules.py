@@ -1,7 +1,7 @@
 """The access model's rules about pipelines, sections 4 and 6, as members meet them over HTTP.
 
 Each case names the sentence that it proves. Their worlds are tests/access/worlds/rules_4_*.yaml and joints_*.yaml; more
-about fires is in tests/triggers, about integrations in tests/integrations, about a run's reach in tests/catalog.
+about fires is in tests/pipelines/triggers, about integrations in tests/lakehouse/integrations, about a run's reach in tests/lakehouse/catalog.
 """
 
 import time

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from headgate.pipelines import sendings
-from headgate.pipelines.definitions import Delivery, Sending
-from tests.connections.support import PLACE
+from headgate.contracts.pipelines import delivery_targets as sendings
+from headgate.contracts.pipelines.definitions import Delivery, Sending
+from tests.spaces.connections.support import PLACE
 from tests.support.company import Company
 
 KEYED = {"write": "upsert", "keys": ["id"]}

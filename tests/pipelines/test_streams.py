@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from headgate.pipelines.streams import Stream
-from tests.connections.support import added
+from headgate.contracts.pipelines.streams import Stream
+from tests.spaces.connections.support import added
 from tests.support.company import Company
 
 

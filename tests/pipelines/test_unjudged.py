@@ -6,8 +6,8 @@ from sqlalchemy import update
 
 from headgate.pipelines.models import pipeline_definition_table
 from tests.pipelines.probes import LONG, Probe, create
+from tests.pipelines.runs.support import RunHand, start
 from tests.pipelines.works import Works
-from tests.runs.support import RunHand, start
 from tests.support.company import Api, Company
 
 CHECK = {"table": "trusted.made", "check": "sql", "sql": "SELECT * FROM trusted.made WHERE amount < 0"}

@@ -6,11 +6,11 @@ from itertools import count
 from typing import Any
 
 from headgate.kit.clock import now
-from headgate.triggers.scheduling import Firer
-from tests.connections.support import PLACE, SECRET
-from tests.runs.support import RunHand, lose
+from headgate.pipelines.triggers.scheduler import Firer
+from tests.pipelines.runs.support import RunHand, lose
+from tests.pipelines.triggers.support import Clock
+from tests.spaces.connections.support import PLACE, SECRET
 from tests.support.company import Api, Company
-from tests.triggers.support import Clock
 
 _WITH_OTHERS = {"start", "start_with_secrets", "confirm"}
 """Actions that do not come from levels alone."""

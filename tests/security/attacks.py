@@ -1,6 +1,6 @@
 """What an attacker with few rights sends. `{mine}` is a table that they may read, `{hidden}` one that they must not know of.
 
-The guard's own list (tests/guard/attacks.py) is sent as well; here is what needs the catalog, a member and other members.
+The guard's own list (tests/spark_guard/attacks.py) is sent as well; here is what needs the catalog, a member and other members.
 """
 
 _PATHS = (

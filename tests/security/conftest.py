@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from headgate.catalog.work import open_work
 from headgate.kit.clock import now
-from headgate.kit.db import Database
+from headgate.kit.database import Database
+from headgate.lakehouse.catalog.work_tokens import open_work
 from headgate.schema import METADATA
+from tests.execution.worker.support import port_of, served
+from tests.lakehouse.sql.conftest import Bench
+from tests.lakehouse.sql.support import STATEMENTS
 from tests.support.company import company
 from tests.support.spark import SharedSpark
-from tests.workbench.conftest import Bench
-from tests.workbench.support import STATEMENTS
-from tests.worker.support import port_of, served
 
 CANARY = "canary-5d1c9e"
 ENDED = {"succeeded", "failed", "cancelled"}

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
+from tests.lakehouse.sql.support import STATEMENTS
 from tests.security.conftest import World, none
-from tests.workbench.support import STATEMENTS
 
 pytestmark = [pytest.mark.spark, pytest.mark.alone]
 

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from headgate.config import Settings
-from headgate.engine import sandbox
-from headgate.kit.db import Database
-from headgate.pipelines.definitions import SecretRef
+from headgate.contracts.pipelines.definitions import SecretRef
+from headgate.execution.sandbox import bubblewrap as sandbox
+from headgate.execution.steps import notebook
+from headgate.execution.steps.context import Endpoint, Stopped
+from headgate.kit.database import Database
 from headgate.schema import METADATA
-from headgate.worker.steps import notebook
-from headgate.worker.steps.context import Endpoint, Stopped
-from tests.catalog.support import ROWS, lake
-from tests.engine.sandbox_walk import DEVICES
+from headgate.settings.settings import Settings
+from tests.execution.spark.sandbox_walk import DEVICES
+from tests.lakehouse.catalog.support import ROWS, lake
 from tests.security.notebook_attacks import BOMBS, PROBES, THROUGH
 from tests.support.company import Api
 from tests.support.notebooks import Notebooks, Told

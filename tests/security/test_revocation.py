@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from headgate.kit.clock import now
-from headgate.tokens.service import revoke
+from headgate.organization.tokens.service import revoke
+from tests.lakehouse.sql.support import STATEMENTS
 from tests.security.conftest import World
-from tests.workbench.support import STATEMENTS
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from headgate.engine import sandbox
-from headgate.engine.processes import descendants
+from headgate.execution.sandbox import bubblewrap as sandbox
+from headgate.execution.sandbox.processes import descendants
 from tests.security.conftest import World
 
 pytestmark = [

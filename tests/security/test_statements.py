@@ -5,9 +5,9 @@ from collections import Counter
 
 import pytest
 
-from tests.guard import attacks as guard_attacks
 from tests.security import attacks
 from tests.security.conftest import CANARY, World, none, refused
+from tests.spark_guard import attacks as guard_attacks
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 

@@ -6,13 +6,13 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import update
 
-from headgate.catalog.work import open_work
 from headgate.kit.clock import now
-from headgate.tokens.service import revoke
-from headgate.workbench.models import statement_table
+from headgate.lakehouse.catalog.work_tokens import open_work
+from headgate.lakehouse.sql.models import statement_table
+from headgate.organization.tokens.service import revoke
+from tests.lakehouse.sql.support import Hand
 from tests.security.conftest import CANARY, World, none
 from tests.support.company import Api
-from tests.workbench.support import Hand
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from headgate.config import Settings
+from headgate.settings.settings import Settings
 from headgate.supervisor import processes, run
 from headgate.supervisor.processes import Child
 

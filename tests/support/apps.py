@@ -8,8 +8,8 @@ from fastapi import FastAPI
 from starlette.routing import BaseRoute, Route
 
 from headgate.app import create_app
-from headgate.config import Settings
-from headgate.kit.db import Database
+from headgate.kit.database import Database
+from headgate.settings.settings import Settings
 
 _shared: list[BaseRoute] = []
 

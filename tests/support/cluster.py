@@ -15,8 +15,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from headgate.engine import conf, java
-from headgate.engine.processes import descendants
+from headgate.execution.sandbox.processes import descendants
+from headgate.execution.spark import conf, java
 from tests.support.installation import Installation
 
 VARIABLE = "CLUSTER"

@@ -8,11 +8,11 @@ from typing import Any
 from sqlalchemy import text
 from starlette.testclient import TestClient
 
-from headgate.config import Settings
-from headgate.governance.lookup import Lookup
 from headgate.kit.clock import now
-from headgate.kit.db import Database
-from headgate.tokens.service import create
+from headgate.kit.database import Database
+from headgate.organization.tokens.service import create
+from headgate.platform.authorization.lookup import Lookup
+from headgate.settings.settings import Settings
 from tests.support.apps import app_for
 from tests.support.databases import fill
 

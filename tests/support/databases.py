@@ -15,10 +15,10 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.engine import make_url
 
 from headgate.access.worlds import read_world
-from headgate.governance.loading import load
 from headgate.kit.clock import now
-from headgate.kit.db import Database
+from headgate.kit.database import Database
 from headgate.schema import METADATA
+from headgate.worlds.loader import load
 
 WORLD = files("headgate.demo") / "company.yaml"
 AGE = timedelta(hours=1)

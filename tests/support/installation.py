@@ -14,10 +14,10 @@ from typing import Any, ClassVar
 import httpx2 as httpx
 
 from headgate.access.worlds import read_world
-from headgate.governance.loading import load
 from headgate.kit.clock import now
-from headgate.kit.db import Database
+from headgate.kit.database import Database
 from headgate.migrations import upgrade
+from headgate.worlds.loader import load
 from tests.support import java
 from tests.support.databases import WORLD
 

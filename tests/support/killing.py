@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx2 as httpx
 
-from headgate.engine.processes import below, descendants, java_below, started
+from headgate.execution.sandbox.processes import below, descendants, java_below, started
 from tests.support.installation import Installation, eventually, installed
 
 ENDED = {"succeeded", "failed", "cancelled", "blocked", "skipped"}

@@ -9,15 +9,15 @@ from typing import Any
 
 from sqlalchemy import text
 
-from headgate.catalog.work import Reach, open_reading, open_work
-from headgate.config import Settings
+from headgate.contracts.pipelines.definitions import Cell
+from headgate.contracts.pipelines.steps import Item, RunNotebook
+from headgate.execution.steps import notebook
+from headgate.execution.steps.context import Context, Result, RunJob, StepFailed, VolumeFile
+from headgate.execution.steps.volumes import StoredVolumes
 from headgate.kit.clock import now
-from headgate.pipelines.definitions import Cell
-from headgate.pipelines.steps import Item, RunNotebook
-from headgate.worker.steps import notebook
-from headgate.worker.steps.context import Context, Result, RunJob, StepFailed, VolumeFile
-from headgate.worker.steps.volumes import StoredVolumes
-from tests.catalog.support import Lake
+from headgate.lakehouse.catalog.work_tokens import Reach, open_reading, open_work
+from headgate.settings.settings import Settings
+from tests.lakehouse.catalog.support import Lake
 
 
 @dataclass

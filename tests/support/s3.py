@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headgate.config import Settings
-from headgate.engine import java
-from headgate.engine.jars import default_folder
-from headgate.engine.versions import Artifact
+from headgate.execution.spark import java
+from headgate.execution.spark.jars import default_folder
+from headgate.execution.spark.versions import Artifact
+from headgate.settings.settings import Settings
 
 BUCKET = "lake"
 REGION = "eu-central-1"

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from headgate.config import Settings
-from headgate.engine import relay
-from headgate.engine.member import MemberSpark, SqlSession
+from headgate.execution.sandbox import relay
+from headgate.execution.spark.member import MemberSpark, SqlSession
+from headgate.settings.settings import Settings
 from tests.support.cluster import Cluster
 
 

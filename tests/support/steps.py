@@ -12,18 +12,18 @@ from typing import Any
 from sqlalchemy import text
 
 from headgate.app import create_app
-from headgate.catalog.publishing import publish
-from headgate.catalog.work import Reach, open_work
-from headgate.config import Settings
-from headgate.engine.outfit import RUNS
-from headgate.engine.platform import PlatformSpark
+from headgate.contracts.pipelines.steps import Item
+from headgate.execution.spark.platform import PlatformSpark
+from headgate.execution.spark.platform_environment import RUNS
+from headgate.execution.steps.context import Context, Endpoint, RunJob, VolumeFile
+from headgate.execution.steps.volumes import StoredVolumes
 from headgate.kit.clock import now
-from headgate.kit.db import Database
+from headgate.kit.database import Database
 from headgate.kit.ids import new_id
-from headgate.pipelines.steps import Item
+from headgate.lakehouse.catalog.publish import publish
+from headgate.lakehouse.catalog.work_tokens import Reach, open_work
 from headgate.schema import METADATA
-from headgate.worker.steps.context import Context, Endpoint, RunJob, VolumeFile
-from headgate.worker.steps.volumes import StoredVolumes
+from headgate.settings.settings import Settings
 from tests.support.company import Company, company
 from tests.support.serving import served
 from tests.support.spark import Doorway

@@ -12,14 +12,14 @@ from headgate.access.book import BOOK
 from headgate.access.kinds import rule_kinds
 from headgate.access.world_specs import World
 from headgate.access.worlds import read_world
-from headgate.governance.facts import Facts
-from headgate.governance.loading import load
-from headgate.governance.lookup import Lookup
-from headgate.governance.people import who_can
-from headgate.governance.questions import Question, check, decide, decide_in_memory
-from headgate.kit.db import Database
-from headgate.resources.repository import Query, details, page
+from headgate.kit.database import Database
+from headgate.platform.authorization.facts import Facts
+from headgate.platform.authorization.lookup import Lookup
+from headgate.platform.authorization.questions import Question, check, decide, decide_in_memory
+from headgate.platform.authorization.repository import Query, details, page
+from headgate.platform.authorization.who_can import who_can
 from headgate.schema import METADATA
+from headgate.worlds.loader import load
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx2 as httpx
 import pytest
 
-from headgate.config import Settings
+from headgate.settings.settings import Settings
 from headgate.warehouse.address import address_of
 from headgate.warehouse.bucket import BucketStore
 from headgate.warehouse.sigv4 import UNSIGNED, Key, signed

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from headgate.engine.doctor import findings
+from headgate.execution.spark.doctor import findings
 from tests.support.s3 import S3Server
 
 

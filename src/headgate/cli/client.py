@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import httpx2 as httpx
 
 from headgate.cli.credentials import stored
-from headgate.errors import NotFound, Problem
+from headgate.kit.credentials import Sort, has_form, is_well_formed
+from headgate.kit.errors import NotFound, Problem
 from headgate.kit.ids import kind_of
-from headgate.kit.secrets import Sort, has_form, is_well_formed
 
 if TYPE_CHECKING:
-    from headgate.lakehouse.files_transfer import Transfer
+    from headgate.client.file_transfer import Transfer
 
 SERVER_VARIABLE = "HEADGATE_SERVER_URL"
 TOKEN_VARIABLE = "HEADGATE_TOKEN"  # noqa: S105 - the name of a variable
@@ -54,7 +54,7 @@ class Client:
     @cached_property
     def transfer(self) -> "Transfer":
         """Files of volumes, sent and fetched."""
-        from headgate.lakehouse.files_transfer import Transfer
+        from headgate.client.file_transfer import Transfer
 
         return Transfer(self._http, self._answer)
 
@@ -139,10 +139,10 @@ def _local() -> Iterator[httpx.Client]:
     from starlette.types import Receive, Scope, Send
 
     from headgate.app import create_app
-    from headgate.config import load
-    from headgate.edge.identity import OPERATOR_SCOPE
-    from headgate.edge.logs import configure
-    from headgate.sections import LogSettings
+    from headgate.platform.http.authentication import OPERATOR_SCOPE
+    from headgate.platform.http.logs import configure
+    from headgate.settings.sections import LogSettings
+    from headgate.settings.settings import load
     from headgate.supervisor.preflight import check
 
     settings = load()

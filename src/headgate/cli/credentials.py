@@ -5,7 +5,7 @@ import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from headgate.kit.keys import write_atomically
+from headgate.kit.key_file import write_atomically
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ app = typer.Typer(help="The database's version.", no_args_is_help=True, rich_mar
 @told
 def upgrade(as_json: Json = False) -> None:
     """Bring the database to the version that this Headgate needs. Back it up first."""
-    from headgate.config import load
-    from headgate.errors import Conflict
-    from headgate.kit import version
-    from headgate.kit.db import Database
+    from headgate.kit import schema_version as version
+    from headgate.kit.database import Database
+    from headgate.kit.errors import Conflict
     from headgate.migrations import upgrade as run
+    from headgate.settings.settings import load
 
     database = Database(load().database_url, pool_size=2)
     try:
@@ -42,9 +42,9 @@ def status(as_json: Json = False) -> None:
 
     from sqlalchemy.engine import make_url
 
-    from headgate.config import load
-    from headgate.kit import version
-    from headgate.kit.db import Database
+    from headgate.kit import schema_version as version
+    from headgate.kit.database import Database
+    from headgate.settings.settings import load
 
     address = load().database_url
     url = make_url(address)

@@ -13,7 +13,7 @@ config = typer.Typer(help="Settings.", no_args_is_help=True, rich_markup_mode=No
 @told
 def up() -> None:
     """Start the server processes, a worker and the scheduler, and keep them running."""
-    from headgate.config import load
+    from headgate.settings.settings import load
     from headgate.supervisor.run import main_or_exit
 
     raise typer.Exit(main_or_exit(load()))
@@ -33,8 +33,8 @@ def demo(
     """Make a small company, start the server, and print tokens and questions to ask it."""
     import os
 
-    from headgate.config import PREFIX
     from headgate.demo.run import run
+    from headgate.settings.settings import PREFIX
 
     folder = folder or Path(os.environ.get(f"{PREFIX}DATA_DIR") or ".headgate/demo")
     raise typer.Exit(run(folder, stay=stay))
@@ -56,7 +56,7 @@ def _without_password(value: object) -> object:
 @told
 def show(as_json: Json = False) -> None:
     """Print every setting: its value, and what it means. Secrets are hidden."""
-    from headgate.config import Settings, described, load
+    from headgate.settings.settings import Settings, described, load
 
     settings = load()
     rows = []

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 from headgate.cli.client import SERVER_VARIABLE
 from headgate.cli.credentials import stored
-from headgate.config import Settings, load
-from headgate.kit.db import Database
+from headgate.kit.database import Database
+from headgate.settings.settings import Settings, load
 from headgate.supervisor.preflight import KEY_FILE, existing
 
 _HERE = frozenset({"127.0.0.1", "::1", "localhost"})

@@ -6,38 +6,35 @@ from typing import Annotated
 import typer
 
 from headgate import __version__
-from headgate.audit import cli as audit
 from headgate.cli import database, installation
-from headgate.cli.reading import check_arguments
-from headgate.connections import cli as connections
-from headgate.contexts import cli as contexts
-from headgate.destinations import cli as destinations
-from headgate.engine import cli as engine
-from headgate.governance import cli as access
-from headgate.groups import cli as groups
-from headgate.integrations import cli as integrations
-from headgate.lakehouse import deleted_cli as deleted
-from headgate.lakehouse import grant_cli as granting
-from headgate.lakehouse import layer_cli as layers
-from headgate.lakehouse import table_cli as tables
-from headgate.lakehouse import volume_cli as volumes
-from headgate.maintenance import cli as maintenance
-from headgate.members import cli as members
-from headgate.notifications import cli as notifications
-from headgate.organization import cli as organization
-from headgate.pipelines import cli as pipelines
-from headgate.requests import cli as requests
-from headgate.resources import cli as resources
-from headgate.runs import cli as runs
-from headgate.secrets import cli as secrets
-from headgate.sessions import cli as sessions
-from headgate.sessions import own_cli as own
-from headgate.spaces import cli as spaces
-from headgate.tokens import cli as tokens
-from headgate.triggers import cli as triggers
-from headgate.workbench import cli as workbench
-from headgate.workbench import saved_cli as saved
-from headgate.worker import cli as worker
+from headgate.cli.execution import spark as engine
+from headgate.cli.execution import worker
+from headgate.cli.lakehouse import deleted, maintenance
+from headgate.cli.lakehouse import grant as granting
+from headgate.cli.lakehouse import integration as integrations
+from headgate.cli.lakehouse import layer as layers
+from headgate.cli.lakehouse import saved_query as saved
+from headgate.cli.lakehouse import sql as workbench
+from headgate.cli.lakehouse import table as tables
+from headgate.cli.lakehouse import volume as volumes
+from headgate.cli.marts import destination as destinations
+from headgate.cli.organization import access, organization
+from headgate.cli.organization import access_request as requests
+from headgate.cli.organization import context as contexts
+from headgate.cli.organization import group as groups
+from headgate.cli.organization import member as members
+from headgate.cli.organization import my as own
+from headgate.cli.organization import session as sessions
+from headgate.cli.organization import token as tokens
+from headgate.cli.pipelines import pipeline as pipelines
+from headgate.cli.pipelines import run as runs
+from headgate.cli.pipelines import trigger as triggers
+from headgate.cli.platform import audit, notifications
+from headgate.cli.platform import keys as secrets
+from headgate.cli.platform import resource as resources
+from headgate.cli.spaces import connection as connections
+from headgate.cli.spaces import space as spaces
+from headgate.cli.text_input import check_arguments
 
 app = typer.Typer(
     name="headgate",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec
 import typer
 
 if TYPE_CHECKING:
-    from headgate.errors import Problem
+    from headgate.kit.errors import Problem
 
 P = ParamSpec("P")
 FAILED, MALFORMED = 1, 2
@@ -89,7 +89,7 @@ def _sentence(command: Callable[..., Any], error: "Problem") -> str:
     """A problem as whoever gave the command understands it."""
     if "request_id" not in error.more:
         return error.detail
-    from headgate.cli.words import own_words, translated
+    from headgate.cli.field_names import own_words, translated
 
     hint = _hint(error.more) if "ask" in error.more else ""
     return translated(error.more, error.detail, own_words(command)) + hint
@@ -105,8 +105,8 @@ def _hint(refusal: dict[str, Any]) -> str:
 
 _MENDABLE = {
     "headgate.access.yaml_nodes": "WorldError",
-    "headgate.config": "BadSettings",
-    "headgate.kit.keys": "BadKeyFile",
+    "headgate.settings.settings": "BadSettings",
+    "headgate.kit.key_file": "BadKeyFile",
     "headgate.supervisor.preflight": "NotReady",
 }
 """Errors whose message says what to do, by the modules that have them: most commands never load those."""
@@ -121,7 +121,7 @@ def told(function: Callable[P, None]) -> Callable[P, None]:
 
     @wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
-        from headgate.errors import Invalid, Problem
+        from headgate.kit.errors import Invalid, Problem
 
         try:
             function(*args, **kwargs)

@@ -12,16 +12,16 @@ from pathlib import Path
 import httpx2 as httpx
 
 from headgate.access.worlds import read_world
-from headgate.config import PREFIX, Settings, load
 from headgate.demo import flow, lake
 from headgate.demo.commands import Commands, StepFailed
-from headgate.errors import Conflict
-from headgate.governance.loading import Names
-from headgate.governance.loading import load as load_world
 from headgate.kit.clock import now
+from headgate.kit.errors import Conflict
+from headgate.organization.tokens.service import create
+from headgate.settings.settings import PREFIX, Settings, load
 from headgate.supervisor.preflight import check, opened
 from headgate.supervisor.run import hold, main_or_exit
-from headgate.tokens.service import create
+from headgate.worlds.loader import Names
+from headgate.worlds.loader import load as load_world
 
 WORLD = files("headgate.demo") / "company.yaml"
 MARKER = "demo"
@@ -78,7 +78,8 @@ def run(folder: Path, *, stay: bool) -> int:
 
 def _refuse_without_what_it_needs(settings: Settings) -> None:
     """Say what this machine lacks before anything is shown."""
-    from headgate.engine import doctor, sandbox  # noqa: PLC0415 - loads what speaks with Spark's machine
+    from headgate.execution.sandbox import bubblewrap as sandbox  # noqa: PLC0415 - loads what speaks with Spark's machine
+    from headgate.execution.spark import doctor  # noqa: PLC0415 - loads what speaks with Spark's machine
 
     lacking = doctor.wrong(settings)
     if settings.notebooks.mode == "sandbox" and (why := sandbox.missing(settings.spark.sandbox_uid)):

@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import BigInteger, Column, ColumnElement, Connection, Table, insert, or_, select, update
 
-from headgate.kit.db import Database
+from headgate.kit.columns import METADATA, UtcDateTime, Word, text_type
+from headgate.kit.database import Database
 from headgate.kit.log import get_logger
-from headgate.kit.models import METADATA, UtcDateTime, Word, text_type
 
 lease_table = Table(
     "leases",

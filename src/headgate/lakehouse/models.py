@@ -14,7 +14,7 @@ from sqlalchemy import (
     Text,
 )
 
-from headgate.kit.models import METADATA, Id, Name, UtcDateTime, Word, text_type
+from headgate.kit.columns import METADATA, Id, Name, UtcDateTime, Word, text_type
 
 layer_table = Table(
     "layers",

@@ -2,7 +2,7 @@
 
 from sqlalchemy import Boolean, Column, ForeignKey, Index, Table
 
-from headgate.kit.models import METADATA, Id, UtcDateTime
+from headgate.kit.columns import METADATA, Id, UtcDateTime
 
 storage_table = Table(
     "storages",

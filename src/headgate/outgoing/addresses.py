@@ -13,8 +13,8 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_net
 
 import httpx2 as httpx
 
-from headgate.config import PREFIX, BadSettings
 from headgate.outgoing.errors import Refused
+from headgate.settings.settings import PREFIX, BadSettings
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network

@@ -4,13 +4,28 @@ from typing import Annotated
 
 from fastapi import Path, Query
 
-from headgate.edge.call import Call
-from headgate.edge.guards import MemberOn, OnPipeline, SignedIn
-from headgate.edge.pages import After, Limit, Prefix
-from headgate.edge.routes import Audit, GovernedRouter, Stages
-from headgate.errors import Conflict, TooMany
+from headgate.kit.errors import Conflict, TooMany
 from headgate.kit.paging import DEFAULT_LIMIT
-from headgate.pipelines import confirming, foreseen, probing, saving, service, unjudged
+from headgate.pipelines import (
+    confirmation as confirming,
+)
+from headgate.pipelines import (
+    deferred_checks as unjudged,
+)
+from headgate.pipelines import (
+    expected_columns as foreseen,
+)
+from headgate.pipelines import (
+    probe as probing,
+)
+from headgate.pipelines import (
+    save as saving,
+)
+from headgate.pipelines import (
+    service,
+)
+from headgate.pipelines.runs import service as runs
+from headgate.pipelines.runs.schemas import RunOut
 from headgate.pipelines.schemas import (
     ConfirmIn,
     PipelineChange,
@@ -23,10 +38,12 @@ from headgate.pipelines.schemas import (
     PlanOut,
     RunIn,
 )
-from headgate.resources import showing
-from headgate.resources.repository import ResourceSort
-from headgate.runs import service as runs
-from headgate.runs.schemas import RunOut
+from headgate.platform.authorization.repository import ResourceSort
+from headgate.platform.http.call import Call
+from headgate.platform.http.guards import MemberOn, OnPipeline, SignedIn
+from headgate.platform.http.paging import After, Limit, Prefix
+from headgate.platform.http.routes import Audit, GovernedRouter, Stages
+from headgate.platform.resources import presentation as showing
 
 router = GovernedRouter(prefix="/api/pipelines", tags=["pipelines"])
 

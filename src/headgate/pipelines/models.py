@@ -2,7 +2,7 @@
 
 from sqlalchemy import JSON, Boolean, CheckConstraint, Column, ForeignKey, Index, Integer, Table, Text
 
-from headgate.kit.models import METADATA, Id, UtcDateTime, Word
+from headgate.kit.columns import METADATA, Id, UtcDateTime, Word
 
 pipeline_table = Table(
     "pipelines",

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from headgate.pipelines.definitions import Cell
+from headgate.contracts.pipelines.definitions import Cell
 
 MAX_BYTES = 20 << 20
 """Of a file: one with pictures in its outputs is large, and they are left out."""

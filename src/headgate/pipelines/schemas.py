@@ -5,10 +5,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from headgate.kit.inputs import Input
-from headgate.organization.naming import NameText
-from headgate.pipelines.definitions import Definition
-from headgate.pipelines.texts import Parameters, ProjectId
+from headgate.contracts.pipelines.definitions import Definition
+from headgate.contracts.pipelines.fields import Parameters, ProjectId
+from headgate.kit.request_models import Input
+from headgate.platform.resources.names import NameText
 
 Description = Annotated[str, Field(max_length=10_000)]
 EndpointId = Annotated[str, Field(pattern="^(con|dst)_[0-9a-z]{20}$")]

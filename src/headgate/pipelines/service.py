@@ -6,14 +6,28 @@ from sqlalchemy import delete as sql_delete
 from sqlalchemy import func, select, update
 from sqlalchemy.engine import RowMapping
 
-from headgate.edge.call import Call
-from headgate.errors import Conflict, NotFound
-from headgate.governance.facts import Facts
-from headgate.governance.questions import Question, decide, is_ready
+from headgate.contracts.pipelines import definitions
+from headgate.contracts.pipelines.steps import Item
+from headgate.kit.errors import Conflict, NotFound
 from headgate.kit.ids import kind_of
 from headgate.lakehouse.models import table_ref_table
-from headgate.pipelines import confirming, definitions, planning, readings, saving, unjudged
+from headgate.pipelines import (
+    confirmation as confirming,
+)
+from headgate.pipelines import (
+    deferred_checks as unjudged,
+)
+from headgate.pipelines import (
+    planner as planning,
+)
+from headgate.pipelines import (
+    save as saving,
+)
+from headgate.pipelines import (
+    source_reads as readings,
+)
 from headgate.pipelines.models import pipeline_definition_table, pipeline_table
+from headgate.pipelines.runs.start import UNRESOLVED, CannotStart, NotResolved, startable
 from headgate.pipelines.schemas import (
     LastRun,
     NeededOut,
@@ -23,14 +37,16 @@ from headgate.pipelines.schemas import (
     PlanOut,
     StepOut,
 )
-from headgate.pipelines.steps import Item
-from headgate.resources import showing, writing
-from headgate.resources.index import refresh
-from headgate.resources.models import resource_table
-from headgate.resources.schemas import Resource
-from headgate.runs.models import HELD, WAITING, run_table, trigger_table
-from headgate.runs.starting import UNRESOLVED, CannotStart, NotResolved, startable
-from headgate.spaces.models import project_table
+from headgate.platform.authorization import writer as writing
+from headgate.platform.authorization.facts import Facts
+from headgate.platform.authorization.list_index import refresh
+from headgate.platform.authorization.models import resource_table
+from headgate.platform.authorization.questions import Question, decide, is_ready
+from headgate.platform.authorization.schemas import Resource
+from headgate.platform.http.call import Call
+from headgate.platform.jobs.run_models import HELD, WAITING, run_table, trigger_table
+from headgate.platform.resources import presentation as showing
+from headgate.spaces.spaces.models import project_table
 
 _pipelines, _definitions, _refs, _runs = pipeline_table.c, pipeline_definition_table.c, table_ref_table.c, run_table.c
 LEVELS = {"read": "viewer", "write": "editor"}

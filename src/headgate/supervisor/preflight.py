@@ -5,11 +5,11 @@ from pathlib import Path
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
-from headgate.audit.marks import sign_events
-from headgate.config import Settings
-from headgate.kit import version
-from headgate.kit.db import Database
-from headgate.kit.keys import BadKeyFile, KeyFile
+from headgate.kit import schema_version as version
+from headgate.kit.database import Database
+from headgate.kit.key_file import BadKeyFile, KeyFile
+from headgate.platform.audit.signatures import sign_events
+from headgate.settings.settings import Settings
 
 KEY_FILE = "keys.json"
 
@@ -51,7 +51,7 @@ def check(settings: Settings) -> None:
 def _layers(database: Database) -> None:
     """Make the layers that a new installation has; also if an earlier start ended before it could."""
     from headgate.kit.clock import now  # noqa: PLC0415
-    from headgate.lakehouse.defaults import make_layers  # noqa: PLC0415 - it needs the access rules
+    from headgate.lakehouse.layers.defaults import make_layers  # noqa: PLC0415 - it needs the access rules
 
     with database.read() as connection:
         is_used = connection.execute(text("SELECT 1 FROM members UNION ALL SELECT 1 FROM layers LIMIT 1")).first()

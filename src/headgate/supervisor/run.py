@@ -11,9 +11,9 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from headgate.config import Settings
-from headgate.edge.logs import configure
 from headgate.kit.log import get_logger
+from headgate.platform.http.logs import configure
+from headgate.settings.settings import Settings
 from headgate.supervisor.preflight import NotReady, check, opened
 from headgate.supervisor.processes import Child, fork, stop
 
@@ -88,8 +88,8 @@ def _apart(listener: socket.socket, work: Callable[[], None]) -> None:
 def _first_owner(settings: Settings, address: str) -> str | None:
     """A one-time link for whoever is to own a new installation; None if somebody does."""
     from headgate.kit.clock import now  # noqa: PLC0415
-    from headgate.members.first import invite_owner  # noqa: PLC0415
-    from headgate.members.invitations import has_owner  # noqa: PLC0415
+    from headgate.organization.invitations.service import has_owner  # noqa: PLC0415
+    from headgate.organization.members.first_owner import invite_owner  # noqa: PLC0415
 
     if settings.server.public_url is None:
         server = settings.server.model_copy(update={"public_url": address})

@@ -10,31 +10,31 @@ from functools import partial
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from headgate.audit.events import record
-from headgate.audit.heads import HEAD_FILE, HeadFile
-from headgate.audit.sealing import Sealer
-from headgate.catalog.sweeping import CatalogSweeper
-from headgate.config import Settings
-from headgate.edge.services import Services, note_uses
-from headgate.errands import cleaning as errands
-from headgate.kit.batches import Batches
+from headgate.kit.batch_writer import Batches
 from headgate.kit.clock import now
-from headgate.kit.db import Busy
+from headgate.kit.database import Busy
 from headgate.kit.leases import acquire, is_held, release
 from headgate.kit.log import get_logger
-from headgate.lakehouse.files_sweeper import Sweeper
-from headgate.lakehouse.purging import Purger
-from headgate.mail.sending import Mailer
-from headgate.maintenance import cleaning as maintenance
-from headgate.maintenance.passing import Maintainer
-from headgate.notifications.telling import COMPOSERS, Teller
-from headgate.runs import cleaning as runs
-from headgate.sessions.service import purge
+from headgate.lakehouse.catalog.sweeper import CatalogSweeper
+from headgate.lakehouse.files.sweeper import Sweeper
+from headgate.lakehouse.maintenance import cleanup as maintenance
+from headgate.lakehouse.maintenance.scheduler import Maintainer
+from headgate.lakehouse.sql import cleanup as statements
+from headgate.lakehouse.trash.purger import Purger
+from headgate.organization.sessions.service import purge
+from headgate.pipelines.runs import cleanup as runs
+from headgate.pipelines.triggers.scheduler import Firer, forget
+from headgate.platform.audit.chain import Sealer
+from headgate.platform.audit.chain_heads import HEAD_FILE, HeadFile
+from headgate.platform.audit.events import record
+from headgate.platform.connection_checks import cleanup as errands
+from headgate.platform.http.services import Services, note_uses
+from headgate.platform.mail.sender import Mailer
+from headgate.platform.notifications.dispatcher import COMPOSERS, Teller
+from headgate.platform.webhooks.delivery import WebhookSender
+from headgate.settings.settings import Settings
 from headgate.supervisor.preflight import key_file, opened
-from headgate.triggers.scheduling import Firer, forget
 from headgate.warehouse.places import open_store
-from headgate.webhooks.sending import WebhookSender
-from headgate.workbench import cleaning as statements
 
 LEASE = "scheduler"
 LENGTH = timedelta(seconds=15)

@@ -8,8 +8,8 @@ import uvicorn
 from fastapi import FastAPI
 
 from headgate.app import create_app
-from headgate.config import Settings
-from headgate.kit.secrets import Sort, derived_secret
+from headgate.kit.credentials import Sort, derived_secret
+from headgate.settings.settings import Settings
 from headgate.supervisor.preflight import key_file
 from headgate.supervisor.scheduler import Scheduler
 
@@ -47,14 +47,14 @@ class _Server(uvicorn.Server):
 def work(settings: Settings, server: str, secret: str | None = None) -> None:
     """Run a server's statements on this machine's Spark. Without a secret, the server is this installation's own."""
     # Only this process loads what speaks with Spark.
-    from headgate.engine.member import MemberSpark  # noqa: PLC0415
-    from headgate.engine.platform import PlatformSpark  # noqa: PLC0415
-    from headgate.worker.archiving import Archiving  # noqa: PLC0415
-    from headgate.worker.errands import Errands  # noqa: PLC0415
-    from headgate.worker.process import Worker  # noqa: PLC0415
-    from headgate.worker.replacing import Replacing  # noqa: PLC0415
-    from headgate.worker.rewriting import Rewriting  # noqa: PLC0415
-    from headgate.worker.runs import Runs  # noqa: PLC0415
+    from headgate.execution.spark.member import MemberSpark  # noqa: PLC0415
+    from headgate.execution.spark.platform import PlatformSpark  # noqa: PLC0415
+    from headgate.execution.worker.class_archive import Archiving  # noqa: PLC0415
+    from headgate.execution.worker.connection_checks import Errands  # noqa: PLC0415
+    from headgate.execution.worker.replacement import Replacing  # noqa: PLC0415
+    from headgate.execution.worker.runs import Runs  # noqa: PLC0415
+    from headgate.execution.worker.table_rewrites import Rewriting  # noqa: PLC0415
+    from headgate.execution.worker.worker import Worker  # noqa: PLC0415
 
     secret = secret or derived_secret(Sort.worker, key_file(settings).key("worker"))
     spark = MemberSpark(settings, f"{server}/iceberg")

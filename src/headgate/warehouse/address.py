@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from headgate.config import Settings
+from headgate.settings.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Any, BinaryIO, cast
 
-from headgate.config import Settings
 from headgate.kit.log import get_logger
+from headgate.settings.settings import Settings
 from headgate.warehouse.address import Address, address_of
 from headgate.warehouse.sigv4 import Key
 from headgate.warehouse.store import Entry, Missing, OutOfReach, Taken, checked

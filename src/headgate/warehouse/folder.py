@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from headgate.kit.ownership import inherit, make_folder
+from headgate.kit.file_ownership import inherit, make_folder
 from headgate.warehouse.store import Entry, Missing, Taken, checked
 
 

@@ -11,7 +11,7 @@ staging/ID/     what a notebook saved in a run, by the run's fence, until the ru
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from headgate.config import Settings
+from headgate.settings.settings import Settings
 from headgate.warehouse.folder import FolderStore
 from headgate.warehouse.store import Store
 

@@ -8,9 +8,9 @@ from importlib.resources import files
 
 from fastapi import Response
 
-from headgate.edge.call import Call
-from headgate.edge.guards import Public
-from headgate.edge.routes import Audit, GovernedRouter
+from headgate.platform.http.call import Call
+from headgate.platform.http.guards import Public
+from headgate.platform.http.routes import Audit, GovernedRouter
 
 router = GovernedRouter(tags=["pages"])
 

@@ -1,0 +1,1 @@
+"""Commands about this machine: Spark and the worker."""

@@ -1,0 +1,1 @@
+"""Commands on layers, tables, volumes, SQL and integrations."""

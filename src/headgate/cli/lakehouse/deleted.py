@@ -1,0 +1,69 @@
+"""`headgate deleted`: what was deleted and can be restored."""
+
+from typing import Annotated, Any
+
+import typer
+
+from headgate.cli.output import Json, print_json, told
+from headgate.cli.paging import Cursor, Limit, print_page
+
+app = typer.Typer(help="What was deleted and can be restored.", no_args_is_help=True, rich_markup_mode=None)
+
+PATH = "/api/deleted"
+
+
+@app.command("list")
+@told
+def list_deleted(limit: Limit = 50, cursor: Cursor = None, as_json: Json = False) -> None:
+    """List the deleted layers, tables and volumes that you may restore, the newest first."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.get(PATH, limit=limit, cursor=cursor)
+    columns = ("name", "kind", "deleted", "by", "restore until", "id")
+    print_page(found, columns, map(_row, found["items"]), "There is nothing that you may restore.", as_json=as_json)
+
+
+def _row(one: dict[str, Any]) -> tuple[Any, ...]:
+    by = one["deleted_by"]["name"] if one["deleted_by"] else None
+    return one["name"], one["kind"], one["deleted_at"], by, one["restore_until"], one["id"]
+
+
+@app.command()
+@told
+def restore(
+    deleted: Annotated[str, typer.Argument(help="Its id or, if only one had it, its name.")],
+    name: Annotated[str | None, typer.Option(help="Another name, if its own was taken since.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Bring one back, with its grants and data."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.post(f"{PATH}/{_id_of(client, deleted)}/restore", {"name": name})
+    if as_json:
+        print_json(found)
+    else:
+        print(f"Restored the {found['kind']} {found['name']}.")
+
+
+def _id_of(client: Any, text: str) -> str:
+    """The id of something deleted, by its id or name."""
+    from headgate.kit.errors import Conflict, NotFound
+    from headgate.kit.ids import kind_of
+    from headgate.kit.names import name_key
+
+    if kind_of(text):
+        return text
+    found, cursor = [], None
+    while True:
+        listed = client.get(PATH, limit=200, cursor=cursor)
+        found += [one["id"] for one in listed["items"] if name_key(one["name"]) == name_key(text)]
+        cursor = listed["next_cursor"]
+        if cursor is None:
+            break
+    if len(found) > 1:
+        raise Conflict(f"Several deleted resources are named {text!r}: {', '.join(found)}. Give the id of one of them")
+    if not found:
+        raise NotFound(f"There is nothing called {text!r} that you may restore; `headgate deleted list` shows it all")
+    return str(found[0])

@@ -1,0 +1,156 @@
+"""File commands of `headgate volume`: put, get, files and rm."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headgate.cli.field_names import Sends
+from headgate.cli.output import Json, print_json, told
+from headgate.cli.paging import Cursor, Limit, print_page
+
+if TYPE_CHECKING:
+    from headgate.client.file_transfer import Progress
+
+INTERRUPTED = 130
+
+Place = Annotated[
+    str, typer.Argument(help="volume:LAYER.NAME/PATH, such as volume:raw.invoices/2026/march.csv."), Sends("path")
+]
+
+
+def split(place: str) -> tuple[str, str]:
+    """The volume that a place names, and the path in it."""
+    volume, _, path = place.removeprefix("volume:").partition("/")
+    return volume, path
+
+
+def checked(path: str) -> str:
+    """A path in a volume, or Invalid."""
+    from headgate.kit.errors import Invalid
+    from headgate.kit.names import BadName
+    from headgate.lakehouse.files.paths import check_path
+
+    try:
+        return check_path(path)
+    except BadName as error:
+        raise Invalid(str(error)) from None
+
+
+@contextmanager
+def _progress(words: str) -> Iterator["Progress"]:
+    """A bar on the terminal, if there is one."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    console = Console(stderr=True)
+    columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    shown = Progress(TextColumn("{task.description}", markup=False), *columns, console=console)
+    shown.disable = not console.is_terminal
+    with shown:
+        task = shown.add_task(words, total=None)
+        yield lambda done, total: shown.update(task, completed=done, total=total)
+
+
+@told
+def put(
+    file: Annotated[Path, typer.Argument(help="The file to send.", exists=True, dir_okay=False, readable=True)],
+    place: Annotated[
+        str, typer.Argument(help="volume:LAYER.NAME, and /PATH if it is to be called otherwise there."), Sends("path")
+    ],
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file of this path.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Send a file to a volume. If it breaks off, give the same command again: it goes on where it was."""
+    from headgate.cli.client import connect
+
+    volume, path = split(place)
+    path = checked(path + file.name if not path or path.endswith("/") else path)
+    try:
+        with connect() as client, _progress(file.name) as progress:
+            files = client.transfer
+            found = files.send(files.volume_id(volume), file, path, progress, overwrite=overwrite)
+    except KeyboardInterrupt:
+        print("interrupted; the same command goes on where it was", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
+    if as_json:
+        print_json(found)
+    else:
+        print(f"Sent {found['path']} ({found['size']} bytes, sha256 {found['sha256']}).")
+
+
+@told
+def get(
+    place: Place,
+    target: Annotated[Path | None, typer.Argument(help="Where to; left out, under its own name here.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there.")] = False,
+) -> None:
+    """Fetch a file of a volume. If it breaks off, give the same command again: it goes on where it was."""
+    from headgate.cli.client import connect
+    from headgate.kit.errors import Conflict, Invalid
+
+    volume, path = split(place)
+    name = path.rpartition("/")[2]
+    if not name:
+        raise Invalid(f"{place}: say which file, such as volume:{volume}/2026/march.csv")
+    file = target / name if target is not None and target.is_dir() else target or Path(name)
+    if file.exists() and not overwrite:
+        raise Conflict(f"{file} exists; --overwrite replaces it")
+    try:
+        with connect() as client, _progress(name) as progress:
+            files = client.transfer
+            files.fetch(files.volume_id(volume), checked(path), file, progress)
+    except KeyboardInterrupt:
+        print("interrupted; the same command goes on where it was", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
+    print(f"Fetched {file} ({file.stat().st_size} bytes).")
+
+
+@told
+def files(
+    place: Annotated[
+        str, typer.Argument(help="volume:LAYER.NAME, and /PREFIX for the paths that begin like this."), Sends("prefix")
+    ],
+    folders: Annotated[
+        bool, typer.Option("--folders", help="Show what lies behind the next slash as a folder.")
+    ] = False,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    as_json: Json = False,
+) -> None:
+    """List the files of a volume."""
+    from headgate.cli.client import connect
+
+    volume, prefix = split(place)
+    query = {"prefix": prefix, "limit": limit, "cursor": cursor, "delimiter": "/" if folders else None}
+    with connect() as client:
+        found = client.get(f"/api/volumes/{client.transfer.volume_id(volume)}/files", **query)
+    entries = [(folder, None, None, None) for folder in found["folders"]]
+    for item in found["items"]:
+        creator = item["created_by"]["name"] if item["created_by"] else None
+        entries.append((item["path"], item["size"], item["created_at"], creator))
+    print_page(found, ("path", "bytes", "created", "by"), sorted(entries), "There are no files.", as_json=as_json)
+
+
+@told
+def rm(place: Place, as_json: Json = False) -> None:
+    """Delete a file of a volume."""
+    from headgate.cli.client import connect
+
+    volume, path = split(place)
+    with connect() as client:
+        transfer = client.transfer
+        found = client.request("DELETE", transfer.url(transfer.volume_id(volume), checked(path)))
+    if as_json:
+        print_json(found)
+    else:
+        print(f"Deleted {found['path']}.")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add these commands to `headgate volume`."""
+    for name, command in (("put", put), ("get", get), ("files", files), ("rm", rm)):
+        app.command(name)(command)

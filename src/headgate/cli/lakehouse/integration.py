@@ -1,0 +1,127 @@
+"""`headgate integration`: standing consumers, such as BI tools and agents."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headgate.cli.output import Json, print_json, print_table, told
+
+if TYPE_CHECKING:
+    from headgate.cli.client import Client
+
+app = typer.Typer(
+    help="Integrations: standing consumers, each with a token of its own.", no_args_is_help=True, rich_markup_mode=None
+)
+
+PLACE = "/api/integrations"
+Named = Annotated[str, typer.Argument(metavar="INTEGRATION", help="The integration, by name or id.")]
+Tables = Annotated[list[str] | None, typer.Option("--table", help="A table that it may read, as LAYER.NAME.")]
+Expires = Annotated[str | None, typer.Option(help="When its token ends, as 2027-01-31T00:00:00Z.")]
+
+
+def _named(client: "Client", text: str) -> str:
+    from headgate.cli.names import only
+    from headgate.kit.ids import kind_of
+
+    if kind_of(text) == "integration":
+        return text
+    return only(client.get(PLACE, prefix=text, limit=20)["items"], "integration", text)
+
+
+def _print(found: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json(found)
+        return
+    secret = found.pop("secret", None)
+    uses = found.pop("uses")
+    print_table(("field", "value"), [(name.replace("_", " "), value) for name, value in found.items()])
+    if uses:
+        print("\nread in the last thirty days:")
+        print_table(("table", "reads", "last"), ((one["table"], one["reads"], one["last_at"][:19]) for one in uses))
+    if secret:
+        print(f"\nIts token, shown this once:\n{secret}")
+
+
+@app.command("list")
+@told
+def list_integrations(as_json: Json = False) -> None:
+    """List the integrations that you may see."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.get(PLACE, limit=200)
+    if as_json:
+        print_json(found)
+        return
+    rows = ((one["name"], one["last_used_at"], one["id"]) for one in found["items"])
+    print_table(("name", "last used", "id"), rows, empty="There is no integration that you may see.")
+
+
+@app.command()
+@told
+def show(integration: Named, as_json: Json = False) -> None:
+    """Show an integration: what it may read, and how it is used."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        _print(client.get(f"{PLACE}/{_named(client, integration)}"), as_json=as_json)
+
+
+@app.command()
+@told
+def add(
+    name: Annotated[str, typer.Argument(help="What it is called.")],
+    table: Tables = None,
+    description: Annotated[str, typer.Option(help="What it is for.")] = "",
+    expires: Expires = None,
+    as_json: Json = False,
+) -> None:
+    """Make an integration, with a token that reads its tables and nothing else. Admins do."""
+    from headgate.cli.client import connect
+
+    body = {"name": name, "description": description, "tables": table or [], "expires": expires}
+    with connect() as client:
+        _print(client.request("POST", PLACE, body), as_json=as_json)
+
+
+@app.command()
+@told
+def change(
+    integration: Named,
+    name: Annotated[str | None, typer.Option(help="Its new name.")] = None,
+    description: Annotated[str | None, typer.Option(help="What it is for.")] = None,
+    table: Tables = None,
+    as_json: Json = False,
+) -> None:
+    """Change its name, its description, or with --table all that it may read."""
+    from headgate.cli.client import connect
+
+    given = {"name": name, "description": description, "tables": table or None}
+    body = {field: value for field, value in given.items() if value is not None}
+    with connect() as client:
+        _print(client.request("PATCH", f"{PLACE}/{_named(client, integration)}", body), as_json=as_json)
+
+
+@app.command()
+@told
+def renew(integration: Named, expires: Expires = None, as_json: Json = False) -> None:
+    """Give it another token; the one before ends at once."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        answer = client.request("POST", f"{PLACE}/{_named(client, integration)}/token", {"expires": expires})
+        _print(answer, as_json=as_json)
+
+
+@app.command()
+@told
+def delete(integration: Named, as_json: Json = False) -> None:
+    """Delete an integration; its token ends at once."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.request("DELETE", f"{PLACE}/{_named(client, integration)}")
+    if as_json:
+        print_json(found)
+    else:
+        print(f"Deleted {found['name']!r}.")

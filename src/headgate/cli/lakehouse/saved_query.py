@@ -1,0 +1,155 @@
+"""`headgate saved`: queries that you keep."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headgate.cli.field_names import Sends
+from headgate.cli.lakehouse.sql import (
+    SHOWN,
+    As,
+    Format,
+    Most,
+    Output,
+    Overwrite,
+    Sql,
+    SqlFile,
+    check_output,
+    follow,
+    sql_text,
+    write_rows,
+)
+from headgate.cli.output import Json, print_json, print_table, told
+from headgate.cli.paging import Cursor, Limit, Prefix, print_page
+
+if TYPE_CHECKING:
+    from headgate.cli.client import Client
+
+app = typer.Typer(help="Queries that you keep; nobody else sees them.", no_args_is_help=True, rich_markup_mode=None)
+
+PATH = "/api/sql/saved"
+Query = Annotated[str, typer.Argument(help="The saved query, by name or id."), Sends("saved_query")]
+
+
+def _one(client: "Client", query: str) -> dict[str, Any]:
+    """A saved query by name or id."""
+    from headgate.kit.errors import NotFound
+    from headgate.kit.ids import kind_of
+    from headgate.kit.names import name_key
+
+    if kind_of(query) == "saved_query":
+        return dict(client.get(f"{PATH}/{query}"))
+    for one in client.get(PATH, prefix=query, limit=200)["items"]:
+        if name_key(one["name"]) == name_key(query):
+            return dict(client.get(f"{PATH}/{one['id']}"))
+    raise NotFound(f"you have no saved query called {query!r}; `headgate saved list` shows yours")
+
+
+@app.command("list")
+@told
+def list_saved(
+    prefix: Prefix = "",
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    as_json: Json = False,
+) -> None:
+    """List your saved queries."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.get(PATH, prefix=prefix, limit=limit, cursor=cursor)
+    rows = ((one["name"], one["updated_at"][:19], one["id"]) for one in found["items"])
+    print_page(found, ("name", "saved", "id"), rows, "You have no saved query.", as_json=as_json)
+
+
+@app.command()
+@told
+def show(query: Query, as_json: Json = False) -> None:
+    """Show a saved query: its SQL, what it reads, and what you can do with it."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = _one(client, query)
+    if as_json:
+        print_json(found)
+        return
+    print_table(("field", "value"), [(name, value) for name, value in found.items() if name != "sql"])
+    print(f"\n{found['sql']}")
+
+
+@app.command()
+@told
+def save(
+    name: Annotated[str, typer.Argument(help="What to call it; your own of that name is replaced.")],
+    text: Sql = None,
+    file: SqlFile = None,
+    as_json: Json = False,
+) -> None:
+    """Save a query. Spark analyses it first, to learn what it reads; if that fails, nothing is saved."""
+    from headgate.cli.client import connect
+    from headgate.client.statements import STATEMENTS, followed
+    from headgate.kit.errors import NotFound
+
+    sql = sql_text(text, file)
+    with connect() as client:
+        try:
+            begun = client.request("PATCH", f"{PATH}/{_one(client, name)['id']}", {"sql": sql})
+        except NotFound:
+            begun = client.post(PATH, {"name": name, "sql": sql})
+        done = followed(client.request, client.get(f"{STATEMENTS}/{begun['statement']}"))
+        found = client.get(f"{PATH}/{done['saved_query']}")
+    if as_json:
+        print_json(found)
+    else:
+        print(f"Saved {found['name']} ({found['id']}); it reads {', '.join(found['reads']) or 'no table'}.")
+
+
+@app.command()
+@told
+def run(
+    query: Query,
+    limit: Most = None,
+    as_: As = Format.table,
+    output: Output = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Run a saved query, and print its rows."""
+    from headgate.cli.client import connect
+    from headgate.kit.errors import Conflict
+
+    check_output(as_, output, overwrite=overwrite)
+    with connect() as client:
+        saved = _one(client, query)
+        if saved["sql"] is None:
+            raise Conflict("this saved query has no SQL yet; `headgate saved save` gives it one")
+        most = limit or (SHOWN if as_ is Format.table and output is None else None)
+        write_rows(client, follow(client, saved["sql"], most), as_, output)
+
+
+@app.command()
+@told
+def rename(query: Query, name: Annotated[str, typer.Argument(help="The new name.")], as_json: Json = False) -> None:
+    """Rename a saved query."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = _one(client, query)
+        client.request("PATCH", f"{PATH}/{found['id']}", {"name": name})
+    if as_json:
+        print_json({"id": found["id"], "name": name})
+    else:
+        print(f"Renamed {found['name']} to {name}.")
+
+
+@app.command()
+@told
+def delete(query: Query, as_json: Json = False) -> None:
+    """Delete a saved query; it needs Editor on every table that it reads."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.request("DELETE", f"{PATH}/{_one(client, query)['id']}")
+    if as_json:
+        print_json(found)
+    else:
+        print(f"Deleted {found['name']}.")

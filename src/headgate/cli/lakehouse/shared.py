@@ -1,0 +1,134 @@
+"""What the commands on layers, tables and volumes share: each is found by its name, with its layer's, or by its id."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from headgate.cli.output import print_json, print_table
+from headgate.cli.paging import print_page
+
+Layer = Annotated[str | None, typer.Option(help="Only those of this layer, by name or id.")]
+Title = Annotated[str | None, typer.Option(help="A title, for people; an empty one takes it away.")]
+Description = Annotated[str | None, typer.Option(help="A description; an empty one takes it away.")]
+
+
+def path(client: Any, kind: str, text: str) -> str:
+    """The place of a layer, table or volume that a person names."""
+    from headgate.cli.organization.shared import id_of
+    from headgate.kit.errors import NotFound
+
+    where = f"/api/{kind}s"
+    try:
+        return f"{where}/{id_of(client, where, kind, text)}"
+    except NotFound:
+        how = "" if kind == "layer" or "." in text else f"; write it with its layer, such as raw.{text}"
+        detail = f"There is no {kind} called {text!r} that you may see{how or f'; `headgate {kind} list` shows them'}"
+        raise NotFound(detail) from None
+
+
+def listing(kind: str, *, as_json: bool, **query: Any) -> None:
+    """List those of a kind."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.get(f"/api/{kind}s", **query)
+    rows = ((one["name"], one["title"], one["allowed"], one["id"]) for one in found["items"])
+    columns = ("name", "title", "you can", "id")
+    print_page(found, columns, rows, f"There is no {kind} that you may see.", as_json=as_json)
+
+
+def listing_of(
+    kind: str, text: str, rest: str, columns: Sequence[str], empty: str, *, as_json: bool, **query: Any
+) -> None:
+    """List something that belongs to one of a kind; columns are the fields of its items."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.get(f"{path(client, kind, text)}/{rest}", **query)
+    rows = ([_short(one[column.replace(" ", "_")]) for column in columns] for one in found["items"])
+    print_page(found, columns, rows, empty, as_json=as_json)
+
+
+def _short(value: Any) -> Any:
+    return value["name"] if isinstance(value, dict) else value
+
+
+def show(kind: str, text: str, *, as_json: bool) -> Any:
+    """Show one, and give it."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.get(path(client, kind, text))
+    if as_json:
+        print_json(found)
+        return found
+    hidden = ("columns", "partitions", "sort_order", "properties", "snapshot")
+    rows = [(name.replace("_", " "), _short(value)) for name, value in found.items() if name not in hidden]
+    print_table(("field", "value"), rows)
+    return found
+
+
+def change(kind: str, text: str, body: dict[str, Any], *, as_json: bool) -> None:
+    """Change one, and say what it is called now."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.request("PATCH", path(client, kind, text), body)
+    if as_json:
+        print_json(found)
+    elif "name" in body or "layer" in body:
+        print(f"The {kind} is called {found['name']} now; grants on it stay.")
+    else:
+        print(f"Described {found['name']}.")
+
+
+def texts(title: str | None, description: str | None) -> dict[str, str | None]:
+    """The texts that were given; an empty one takes the stored one away."""
+    from headgate.kit.errors import Invalid
+
+    given = {"title": title, "description": description}
+    found = {name: value.strip() or None for name, value in given.items() if value is not None}
+    if not found:
+        raise Invalid("give --title, --description, or both")
+    return found
+
+
+def delete(kind: str, text: str, *, as_json: bool) -> None:
+    """Delete one, and say until when it can be restored."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.request("DELETE", path(client, kind, text))
+    if as_json:
+        print_json(found)
+        return
+    print(f"Deleted the {kind} {found['name']}. Until {found['restore_until']}: headgate deleted restore {found['id']}")
+
+
+def created(kind: str, body: dict[str, Any], *, as_json: bool) -> None:
+    """Create one, and say so."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.post(f"/api/{kind}s", body)
+    if as_json:
+        print_json(found)
+    else:
+        print(f"Created the {kind} {found['name']} ({found['id']}).")
+
+
+def moved(kind: str, name: str) -> dict[str, str]:
+    """What a new name says: `orders`, or `trusted.orders` to move it there."""
+    layer, dot, own = name.rpartition(".")
+    return {"layer": layer, "name": own} if dot and kind != "layer" else {"name": name}
+
+
+GRANTS = ("to", "to kind", "level", "expires at", "ended", "inherited", "created by")
+
+
+def grants(kind: str, text: str, limit: int, cursor: str | None, *, as_json: bool) -> None:
+    """List the grants on one."""
+    listing_of(
+        kind, text, "grants", GRANTS, "Nobody was granted anything.", as_json=as_json, limit=limit, cursor=cursor
+    )

@@ -1,0 +1,329 @@
+"""`headgate sql` and `headgate statement`: run SQL, follow it, stop it, and keep its rows."""
+
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headgate.cli.field_names import Sends
+from headgate.cli.output import Json, print_json, print_table, told
+from headgate.cli.paging import Cursor, Limit, print_page
+from headgate.cli.progress_bar import Bar
+
+if TYPE_CHECKING:
+    from headgate.cli.client import Client
+
+app = typer.Typer(help="Statements that you ran.", no_args_is_help=True, rich_markup_mode=None)
+
+SHOWN = 1000
+"""How many rows a table on the terminal has, unless --limit says otherwise."""
+INTERRUPTED, TERMINATED = 130, 143
+
+Statement = Annotated[str, typer.Argument(help="The statement, by id.")]
+
+
+class Format(StrEnum):
+    """What rows are written as."""
+
+    table = "table"
+    csv = "csv"
+    json = "json"
+    arrow = "arrow"
+    parquet = "parquet"
+
+
+BINARY = frozenset({Format.arrow, Format.parquet})
+"""What no terminal can show."""
+
+Sql = Annotated[
+    str | None, typer.Argument(metavar="SQL", help="The SQL; - reads it from standard input."), Sends("sql")
+]
+SqlFile = Annotated[Path | None, typer.Option("--file", "-f", help="A file with the SQL.")]
+Most = Annotated[int | None, typer.Option("--limit", min=1, help="Keep at most so many rows."), Sends("max_rows")]
+As = Annotated[Format, typer.Option("--format", help="What to write the rows as.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="A file for the rows; else they are printed.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there.")]
+
+
+@told
+def sql(
+    text: Sql = None,
+    file: SqlFile = None,
+    limit: Most = None,
+    as_: As = Format.table,
+    output: Output = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Run SQL as yourself, and print its rows. Ctrl-C cancels it.
+
+    A table on the terminal has 1,000 rows at most, unless --limit says otherwise; the other formats have all that the
+    server keeps.
+    """
+    from headgate.cli.client import connect
+
+    statement = sql_text(text, file)
+    check_output(as_, output, overwrite=overwrite)
+    most = limit or (SHOWN if as_ is Format.table and output is None else None)
+    with connect() as client:
+        found = follow(client, statement, most)
+        write_rows(client, found, as_, output)
+
+
+def sql_text(text: str | None, file: Path | None) -> str:
+    """The SQL that is meant: given, in a file, or on standard input."""
+    from headgate.cli.text_input import text_of
+    from headgate.kit.errors import Invalid
+
+    if text is not None and file is not None:
+        raise Invalid("give the SQL or --file, not both")
+    if text is None and file is None:
+        raise Invalid("give the SQL, or --file with a file of it, or - for standard input")
+    return text_of(file) if text is None or text == "-" else text
+
+
+def check_free(output: Path | None, *, overwrite: bool) -> None:
+    """Refuse to write over a file unasked; said before anything runs."""
+    from headgate.kit.errors import Conflict
+
+    if output is not None and output.is_file() and not overwrite:
+        raise Conflict(f"{output} exists; --overwrite replaces it")
+
+
+def check_output(as_: Format, output: Path | None, *, overwrite: bool) -> None:
+    """Refuse that too, and to write bytes to a terminal."""
+    from headgate.kit.errors import Invalid
+
+    check_free(output, overwrite=overwrite)
+    if output is None and as_ in BINARY and sys.stdout.isatty():
+        raise Invalid(f"--format {as_.value} is not text: give -o with a file, or send it to another program with |")
+
+
+class _Terminated(KeyboardInterrupt):
+    """Someone asked this process to end, as `timeout` and service managers do."""
+
+
+@contextmanager
+def _breaking_off() -> Iterator[None]:
+    """SIGTERM breaks off what is done meanwhile, as Ctrl-C does."""
+
+    def terminate(*_: object) -> None:
+        # `timeout` sends it twice, to the process and to its group; the second must not break the cancelling off.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise _Terminated
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def follow(client: "Client", statement: str, limit: int | None) -> dict[str, Any]:
+    """The statement when it is over. Breaking off cancels it, on the server too."""
+    from headgate.client.statements import run
+
+    try:
+        with _breaking_off(), _StatementBar() as bar:
+            return run(client.request, statement, limit, seen=bar.show)
+    except KeyboardInterrupt as error:
+        print("Cancelled.", file=sys.stderr)
+        raise typer.Exit(TERMINATED if isinstance(error, _Terminated) else INTERRUPTED) from None
+
+
+class _StatementBar(Bar):
+    """How far a statement is, on the terminal; nothing if there is none."""
+
+    def show(self, found: dict[str, Any]) -> None:
+        """Draw it as it is now."""
+        far = found["progress"] or {"stages": [], "tasks_done": 0, "tasks_total": 0, "bytes_read": 0}
+        stages, tasks = far["stages"], f"{far['tasks_done']}/{far['tasks_total']} tasks"
+        done = sum(1 for one in stages if one["complete"])
+        more = f"{tasks}, stage {min(done + 1, len(stages))} of {len(stages)}" if stages else ""
+        self.draw(found["state"], far["tasks_done"], far["tasks_total"], more)
+
+
+def write_rows(client: "Client", found: dict[str, Any], as_: Format, output: Path | None) -> None:
+    """Write the rows of a statement that succeeded."""
+    writers: dict[Format, Callable[[], None]] = {
+        Format.table: lambda: _print(client, found),
+        Format.json: lambda: print_json(_as_json(client, found)),
+        Format.csv: lambda: _save(client, found, as_, output),
+        Format.parquet: lambda: _save(client, found, as_, output),
+        Format.arrow: lambda: _save_arrow(client, found, output),
+    }
+    if output is not None and as_ in (Format.table, Format.json):
+        import json
+
+        output.write_text(json.dumps(_as_json(client, found), indent=2, ensure_ascii=False), encoding="utf-8")
+    else:
+        writers[as_]()
+    if output is not None:
+        count = 0 if found["withheld"] else found["rows"] or 0
+        print(f"Wrote {_count(count)} to {output}.", file=sys.stderr)
+    if found["truncated"]:
+        print(f"Only {found['rows']:,} rows were kept; --limit and the server's settings bound them.", file=sys.stderr)
+
+
+def _rows(client: "Client", found: dict[str, Any]) -> list[list[Any]]:
+    rows = list(found["data"] or ())
+    for number in range(1, found["pages"] or 0):
+        rows += client.get(f"/api/sql/statements/{found['id']}/pages/{number}")["data"]
+    return rows
+
+
+def _as_json(client: "Client", found: dict[str, Any]) -> dict[str, Any]:
+    return {"columns": found["columns"], "rows": _rows(client, found), "truncated": found["truncated"]}
+
+
+def _print(client: "Client", found: dict[str, Any]) -> None:
+    if found["withheld"]:
+        print("You may no longer read what these rows were read from.")
+        return
+    if not found["columns"]:
+        print(" ".join(["Done.", *filter(None, map(_written, found["writes"]))]))
+        return
+    names = [one["name"] for one in found["columns"]]
+    print_table(names, _rows(client, found), empty=f"No rows. Columns: {', '.join(names)}", verbatim=True)
+
+
+def _written(write: dict[str, Any]) -> str | None:
+    """How many rows a commit added and removed, if the table says; never a guess of ours."""
+    table = write["table"] or "a table that you no longer see"
+    added, removed = write["added_rows"], write["deleted_rows"]
+    if added and removed:
+        # Whole files are written anew; how many rows of them differ is not known.
+        return f"In {table}, files with {_count(removed)} were replaced by files with {_count(added)}."
+    if added:
+        return f"Added {_count(added)} to {table}."
+    return f"Removed {_count(removed)} from {table}." if removed else None
+
+
+def _count(rows: int) -> str:
+    return f"{rows:,} row{'' if rows == 1 else 's'}"
+
+
+def _sink(output: Path | None) -> Any:
+    from contextlib import nullcontext
+
+    return output.open("wb") if output else nullcontext(sys.stdout.buffer)
+
+
+def _save(client: "Client", found: dict[str, Any], as_: Format, output: Path | None) -> None:
+    with _sink(output) as sink:
+        for part in client.read(f"/api/sql/statements/{found['id']}/download", format=as_.value):
+            sink.write(part)
+        sink.flush()
+
+
+def _save_arrow(client: "Client", found: dict[str, Any], output: Path | None) -> None:
+    import pyarrow as pa
+
+    arrow, writer = "application/vnd.apache.arrow.stream", None
+    with _sink(output) as sink:
+        for number in range(found["pages"] or 0):
+            page = b"".join(client.read(f"/api/sql/statements/{found['id']}/pages/{number}", accept=arrow))
+            table = pa.ipc.open_stream(page).read_all()
+            writer = writer or pa.ipc.new_stream(sink, table.schema)
+            writer.write_table(table)
+        if writer is not None:
+            writer.close()
+
+
+@app.command("list")
+@told
+def list_statements(
+    active: Annotated[bool, typer.Option("--active", help="Only those that wait or run.")] = False,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    as_json: Json = False,
+) -> None:
+    """List your statements, the newest first."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.get("/api/sql/statements", active=active, limit=limit, cursor=cursor)
+    rows = (
+        (one["submitted_at"][:19], one["state"], one["rows"], _short(one["sql"]), one["id"]) for one in found["items"]
+    )
+    empty = "No statement is waiting or running." if active else "You have run no statement."
+    print_page(found, ("submitted", "state", "rows", "sql", "id"), rows, empty, as_json=as_json)
+
+
+def _short(sql: str) -> str:
+    flat = " ".join(sql.split())
+    return flat if len(flat) <= 60 else f"{flat[:59]}…"
+
+
+@app.command()
+@told
+def show(statement: Statement, as_json: Json = False) -> None:
+    """Show how a statement stands."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.get(f"/api/sql/statements/{statement}")
+    if as_json:
+        print_json(found)
+        return
+    hidden = {"data", "columns", "progress", "error", "writes"}
+    rows = [(name, value) for name, value in found.items() if name not in hidden]
+    rows += [("wrote", told) for told in map(_written, found["writes"]) if told]
+    if found["error"]:
+        rows.append(("error", f"[{found['error']['code']}] {found['error']['message']}"))
+    print_table(("field", "value"), rows)
+
+
+@app.command()
+@told
+def cancel(statement: Statement, as_json: Json = False) -> None:
+    """Cancel a statement: nothing is committed for it any more, and Spark stops it."""
+    from headgate.cli.client import connect
+    from headgate.client.statements import OVER
+    from headgate.client.statements import cancel as stop
+
+    with connect() as client:
+        state = client.get(f"/api/sql/statements/{statement}")["state"]
+        is_late = state in OVER
+        if not is_late:
+            state = stop(client.request, statement)
+            # It may have come to its own end in between.
+            is_late = state in OVER - {"cancelled"}
+    if as_json:
+        print_json({"id": statement, "state": state})
+    else:
+        print(f"It has ended already ({state})." if is_late else f"The statement is {state}.")
+
+
+@app.command()
+@told
+def results(statement: Statement, as_: As = Format.table, output: Output = None, overwrite: Overwrite = False) -> None:
+    """Print the rows of a statement again, as long as they are kept and you may read what they were read from."""
+    from headgate.cli.client import connect
+    from headgate.kit.errors import Conflict
+
+    check_output(as_, output, overwrite=overwrite)
+    with connect() as client:
+        found = client.get(f"/api/sql/statements/{statement}")
+        if found["state"] != "succeeded":
+            raise Conflict(f"this statement has no rows: it is {found['state']}")
+        client.get(f"/api/sql/statements/{statement}/pages/0")
+        write_rows(client, found, as_, output)
+
+
+@app.command()
+@told
+def delete(statement: Statement, as_json: Json = False) -> None:
+    """Delete a statement from your history, and its rows."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.request("DELETE", f"/api/sql/statements/{statement}")
+    if as_json:
+        print_json(found)
+    else:
+        print("Deleted.")

@@ -1,0 +1,159 @@
+"""`headgate table`: the tables of the lakehouse."""
+
+from typing import Annotated, Any
+
+import typer
+
+from headgate.cli.lakehouse import shared as commands
+from headgate.cli.lakehouse.shared import Description, Layer, Title
+from headgate.cli.output import Json, print_json, print_table, told
+from headgate.cli.paging import Cursor, Limit, Prefix
+from headgate.cli.pipelines import lineage as lineage_cli
+from headgate.cli.pipelines.lineage import Depth, Direction, WithColumns
+
+app = typer.Typer(help="Tables of the lakehouse.", no_args_is_help=True, rich_markup_mode=None)
+
+Named = Annotated[str, typer.Argument(metavar="TABLE", help="The table as LAYER.NAME, or its id.")]
+
+
+@app.command("list")
+@told
+def list_tables(
+    layer: Layer = None, prefix: Prefix = "", limit: Limit = 50, cursor: Cursor = None, as_json: Json = False
+) -> None:
+    """List the tables that you may see."""
+    commands.listing("table", layer=layer, prefix=prefix, limit=limit, cursor=cursor, as_json=as_json)
+
+
+@app.command()
+@told
+def show(table: Named, as_json: Json = False) -> None:
+    """Show a table: size, columns, partitions, and what you can do with it.
+
+    Who may read or write it: `headgate access who-can execute table:LAYER.NAME`, and `edit`.
+    """
+    found = commands.show("table", table, as_json=as_json)
+    if as_json or not found["columns"]:
+        return
+    print()
+    rows = ((one["path"], one["type"], one["required"], one["title"] or one["doc"], one["id"]) for one in _flat(found))
+    print_table(("column", "type", "required", "title", "field"), rows)
+    for heading, parts in (("partitions", found["partitions"]), ("sort order", found["sort_order"])):
+        if parts:
+            print(f"\n{heading}: " + ", ".join(f"{one['transform']}({one['column']})" for one in parts))
+
+
+def _flat(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """The columns, each before the fields inside of it."""
+    pending, flat = list(reversed(found["columns"])), []
+    while pending:
+        column = pending.pop()
+        flat.append(column)
+        pending += reversed(column["fields"])
+    return flat
+
+
+@app.command()
+@told
+def describe(
+    table: Named,
+    title: Title = None,
+    description: Description = None,
+    field: Annotated[str | None, typer.Option(help="Describe this field instead, by its path: address.city.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Give a table, or a field of it, a title or description."""
+    texts = commands.texts(title, description)
+    body: dict[str, Any] = {"fields": [{"name": field, **texts}]} if field else dict(texts)
+    commands.change("table", table, body, as_json=as_json)
+
+
+@app.command()
+@told
+def rename(
+    table: Named,
+    name: Annotated[str, typer.Argument(help="The new name; with another layer, LAYER.NAME, it moves there.")],
+    as_json: Json = False,
+) -> None:
+    """Rename a table, or move it to another layer; grants on it stay."""
+    commands.change("table", table, commands.moved("table", name), as_json=as_json)
+
+
+@app.command()
+@told
+def delete(table: Named, as_json: Json = False) -> None:
+    """Delete a table with its data; `headgate deleted` brings it back."""
+    commands.delete("table", table, as_json=as_json)
+
+
+@app.command()
+@told
+def grants(table: Named, limit: Limit = 50, cursor: Cursor = None, as_json: Json = False) -> None:
+    """List the grants on a table and on its layer."""
+    commands.grants("table", table, limit, cursor, as_json=as_json)
+
+
+@app.command()
+@told
+def history(table: Named, limit: Limit = 50, cursor: Cursor = None, as_json: Json = False) -> None:
+    """List the commits to a table: who, when and what."""
+    columns = ("version", "at", "by", "operation", "added rows", "deleted rows", "snapshot")
+    empty = "Nothing was committed to it yet."
+    commands.listing_of("table", table, "history", columns, empty, limit=limit, cursor=cursor, as_json=as_json)
+
+
+@app.command()
+@told
+def snapshots(table: Named, limit: Limit = 50, cursor: Cursor = None, as_json: Json = False) -> None:
+    """List the states that a table had and that can still be read."""
+    columns = ("id", "at", "operation", "rows", "files", "bytes", "is current")
+    empty = "It has no snapshot yet."
+    commands.listing_of("table", table, "snapshots", columns, empty, limit=limit, cursor=cursor, as_json=as_json)
+
+
+@app.command()
+@told
+def dependents(table: Named, limit: Limit = 50, cursor: Cursor = None, as_json: Json = False) -> None:
+    """List the pipelines, data marts and integrations that read or write a table."""
+    columns, empty = ("kind", "name", "mode", "enabled", "id"), "Nothing that you may see reads or writes it."
+    commands.listing_of("table", table, "dependents", columns, empty, limit=limit, cursor=cursor, as_json=as_json)
+
+
+@app.command()
+@told
+def lineage(
+    table: Named, direction: Direction = "both", depth: Depth = 5, columns: WithColumns = False, as_json: Json = False
+) -> None:
+    """Show what a table comes from and what is made of it, as far as you may see."""
+    from headgate.cli.client import connect
+
+    query = {"direction": direction, "depth": depth, "columns": columns}
+    with connect() as client:
+        place = commands.path(client, "table", table).rpartition("/")[2]
+        found = client.get(f"/api/lineage/{place}", **query)
+    lineage_cli.show(found, as_json=as_json)
+
+
+@app.command()
+@told
+def preview(
+    table: Named,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many rows.")] = 20,
+    snapshot: Annotated[str | None, typer.Option(help="As it was at this snapshot.")] = None,
+    as_of: Annotated[str | None, typer.Option(help="As it was at this time, such as 2026-03-01T12:00:00Z.")] = None,
+    column: Annotated[list[str] | None, typer.Option(help="Only this column; give it once for each.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Show the first rows of a table, without Spark."""
+    from headgate.cli.client import connect
+
+    query = {"limit": limit, "snapshot": snapshot, "as_of": as_of, "columns": column or None}
+    with connect() as client:
+        found = client.get(f"{commands.path(client, 'table', table)}/preview", **query)
+    if as_json:
+        print_json(found)
+        return
+    names = [one["name"] for one in found["columns"]]
+    print_table(names, found["rows"], empty=f"No rows. Columns: {', '.join(names)}", verbatim=True)
+    if found["truncated"]:
+        print("There are more rows.")

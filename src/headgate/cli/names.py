@@ -1,0 +1,18 @@
+"""Commands take names as well as ids; the API lists what the caller sees, and one name may stand for several."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from headgate.kit.errors import Conflict, NotFound
+from headgate.kit.names import name_key, several
+
+
+def only(items: Iterable[dict[str, Any]], kind: str, name: str, see: str | None = None) -> str:
+    """The id of the item of this name; `see` is the command that lists them, if it is not `headgate KIND list`."""
+    same = [str(one["id"]) for one in items if name_key(one["name"]) == name_key(name)]
+    if not same:
+        noun, command = kind.replace("_", " "), see or f"headgate {kind} list"
+        raise NotFound(f"There is no {noun} called {name!r} that you may see; `{command}` shows them")
+    if len(same) > 1:
+        raise Conflict(several(kind, name, same))
+    return same[0]

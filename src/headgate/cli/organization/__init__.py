@@ -1,0 +1,1 @@
+"""Commands on members, groups, contexts, sign-in, tokens and access."""

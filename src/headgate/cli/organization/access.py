@@ -1,0 +1,295 @@
+"""`headgate access`: test worlds, export, explain, who can, what can, what if, and change."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from headgate.cli.output import FAILED, MALFORMED, Json, fail, print_json, print_table, told
+
+app = typer.Typer(help="Access: who may do what, and why.", no_args_is_help=True, rich_markup_mode=None)
+
+Member = Annotated[str | None, typer.Option(help="About this member, by name or id; left out, yourself.")]
+Change = Annotated[
+    str, typer.Argument(metavar="CHANGE", help="grant, revoke, share, add_owner, set_role, join_group …")
+]
+Values = Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Such as to=ana level=viewer.")]
+
+
+@app.command("test")
+@told
+def evaluate(
+    files: Annotated[list[Path], typer.Argument(help="Worlds, in YAML; - reads standard input.")],
+    as_json: Json = False,
+) -> None:
+    """Evaluate the assertions of worlds, each in a database of its own.
+
+    Exits 0 only if all pass and there was at least one, 1 if one fails, 2 if a world is malformed.
+    """
+    from headgate.access.worlds import read_world
+    from headgate.access.yaml_nodes import WorldError
+    from headgate.worlds.runner import run_world
+
+    worlds = []
+    for file in files:
+        try:
+            text = sys.stdin.read() if str(file) == "-" else file.read_bytes().decode()
+            worlds.append(read_world(text, str(file)))
+        except UnicodeDecodeError:
+            _malformed(WorldError("not UTF-8 text", file=str(file)), as_json=as_json)
+        except WorldError as error:
+            _malformed(error, as_json=as_json)
+        except OSError as error:
+            _malformed(WorldError(error.strerror or str(error), file=str(file)), as_json=as_json)
+    passed, failures = 0, []
+    for world in worlds:
+        for result in run_world(world):
+            if result.passed:
+                passed += 1
+                continue
+            failures.append(
+                {
+                    "file": world.file,
+                    "line": result.line,
+                    "text": result.text,
+                    "explanation": list(result.explanation),
+                }
+            )
+    _report(passed, failures, as_json=as_json)
+    if failures or not passed:
+        raise typer.Exit(FAILED)
+
+
+def _malformed(error: Any, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"error": {"file": error.file, "line": error.line, "key": error.key, "message": error.message}})
+    fail(str(error), MALFORMED)
+
+
+def _report(passed: int, failures: list[dict[str, Any]], *, as_json: bool) -> None:
+    if as_json:
+        print_json({"passed": passed, "failed": len(failures), "failures": failures})
+        return
+    for failure in failures:
+        print(f"FAILED {failure['file']}:{failure['line']}: {failure['text']}")
+        for line in failure["explanation"]:
+            print(f"    {line}")
+    print(f"{passed} passed, {len(failures)} failed")
+
+
+@app.command()
+@told
+def export(
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Write the organization as a world, with what each member sees now as its assertions."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        text = client.get("/api/access/export")
+    if as_json:
+        import json
+
+        import yaml
+
+        text = json.dumps(yaml.safe_load(text), indent=2, ensure_ascii=False, default=str) + "\n"
+    if output is None:
+        print(text, end="")
+    else:
+        output.write_text(text)
+
+
+@app.command()
+@told
+def explain(
+    action: Annotated[str, typer.Argument(help="The action, such as edit.")],
+    resource: Annotated[str, typer.Argument(help="kind:name, organization, or an id; a kind, for create and add.")],
+    member: Member = None,
+    values: Annotated[
+        list[str] | None, typer.Option("--with", metavar="KEY=VALUE", help="The place, or the state after.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Say whether a member may do something, and why; if not, what is missing and who could grant it."""
+    from headgate.cli.client import connect
+
+    body: dict[str, Any] = {"member": member, "action": action}
+    body["kind" if action in ("create", "add") else "resource"] = resource
+    if values is not None:
+        body["with"] = _pairs(values)
+    with connect() as client:
+        found = client.post("/api/access/explain", body)
+    if as_json:
+        print_json(found)
+        return
+    verb = "can" if found["allowed"] else "cannot"
+    print(f"{found['member']} {verb} {found['action']} {resource}")
+    for path, reason in zip(found["via"], found["because"] or found["via"], strict=False):
+        print(f"  by {path}: {reason}")
+    for way in found["ways"]:
+        print(f"  not by {way['path']}: missing {', '.join(way['missing'])}")
+        if way["how"] and way["who"]:
+            print(f"      could {way['how']}: {', '.join(way['who'])}")
+
+
+@app.command("who-can")
+@told
+def who_can(
+    action: Annotated[str, typer.Argument(help="The action, such as edit.")],
+    resource: Annotated[str, typer.Argument(help="kind:name, organization, or an id.")],
+    as_json: Json = False,
+) -> None:
+    """List the members who have an action on a resource."""
+    from headgate.cli.client import connect
+
+    items: list[Any] = []
+    with connect() as client:
+        cursor = None
+        while True:
+            body = {"action": action, "resource": resource, "limit": 200, "cursor": cursor}
+            found = client.post("/api/access/who-can", body)
+            items += found["items"]
+            cursor = found["next_cursor"]
+            if cursor is None:
+                break
+    if as_json:
+        print_json(items)
+    else:
+        print_table(("name", "id"), ((item["name"], item["id"]) for item in items), empty="Nobody.")
+
+
+@app.command("what-can")
+@told
+def what_can(
+    member: Member = None,
+    kind: Annotated[list[str] | None, typer.Option(help="Only this kind; may be repeated.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List what a member can do, with each resource that they see."""
+    from headgate.access.world_fields import FIELDS
+    from headgate.cli.client import connect
+
+    items: list[Any] = []
+    with connect() as client:
+        for one in kind or FIELDS:
+            cursor = None
+            while True:
+                body = {"member": member, "kind": one, "limit": 200, "cursor": cursor}
+                found = client.post("/api/access/what-can", body)
+                items += found["items"]
+                cursor = found["next_cursor"]
+                if cursor is None:
+                    break
+    if as_json:
+        print_json(items)
+    else:
+        rows = ((item["kind"], item["name"], item["actions"], item["via"]) for item in items)
+        print_table(("kind", "name", "can", "by"), rows)
+
+
+def _pairs(values: list[str]) -> dict[str, Any]:
+    """KEY=VALUE pairs as a body; a comma makes a list where a list is wanted."""
+    lists = {"contexts", "reads", "writes", "disabled", "connections", "owners", "technical_owners", "business_owners"}
+    found: dict[str, Any] = {}
+    for pair in values:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            fail(f"{pair!r} is not KEY=VALUE", MALFORMED)
+        if key in lists:
+            found[key] = [part.strip() for part in value.split(",") if part.strip()]
+        else:
+            found[key] = None if value == "" else value
+    return found
+
+
+@app.command("what-if")
+@told
+def what_if(
+    change: Change,
+    values: Values = None,
+    member: Annotated[str | None, typer.Option(help="Look at one member only.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Say who would gain and who would lose what by a change. Nothing is changed.
+
+    For example: headgate access what-if share resource=data_mart:Sales for_use=true
+    """
+    from headgate.cli.client import connect
+
+    body = {"change": {"change": change, **_pairs(values or [])}, "member": member}
+    with connect() as client:
+        found = client.post("/api/access/what-if", body)
+    if as_json:
+        print_json(found)
+        return
+    rows = ((item["member"], f"{item['kind']}:{item['name']}", item["gains"], item["loses"]) for item in found["items"])
+    print_table(("member", "resource", "gains", "loses"), rows, empty="Nobody would gain or lose anything.")
+    rest = found["total"] - len(found["items"])
+    if rest:
+        print(f"and {rest} more")
+
+
+@app.command("change")
+@told
+def change_access(change: Change, values: Values = None, as_json: Json = False) -> None:
+    """Make a change of access, as a member. `headgate access what-if` shows what it would do.
+
+    For example: headgate access change grant to=Bob resource=table:gold.orders level=viewer
+    """
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.post("/api/access/changes", {"change": change, **_pairs(values or [])})
+    if as_json:
+        print_json(found)
+    else:
+        print(f"Done, by {', '.join(found['via'])}.")
+
+
+@app.command()
+@told
+def tables(as_json: Json = False) -> None:
+    """Print the rule tables: the paths of each kind, and what they grant."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.get("/api/access/tables")
+    if as_json:
+        print_json(found)
+        return
+    for table in found["tables"]:
+        print(f"\n{table['title']}")
+        print_table(
+            ("path", "condition", "grants"),
+            ((path["name"], path["condition"], path["grants"]) for path in table["paths"]),
+        )
+
+
+@app.command()
+@told
+def reindex(as_json: Json = False) -> None:
+    """Write the index that makes lists fast anew, from the rule tables, in this machine's own installation."""
+    from headgate.cli.local import installation
+    from headgate.platform.authorization.list_index import rebuild
+
+    with installation() as (_, database):
+        entries = database.write(rebuild)
+    if as_json:
+        print_json({"entries": entries})
+    else:
+        print(f"The index has {entries:,} entries.")
+
+
+@told
+def me(as_json: Json = False) -> None:
+    """Say who you are to the server, and what you can do in the organization."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.get("/api/access/me")
+    if as_json:
+        print_json(found)
+    else:
+        print_table(("field", "value"), found.items())

@@ -1,0 +1,167 @@
+"""`headgate request`: ask for access, and answer those who ask."""
+
+from typing import Annotated, Any
+
+import typer
+
+from headgate.cli.output import MALFORMED, Json, fail, print_json, print_table, told
+from headgate.cli.paging import Cursor, print_page
+
+app = typer.Typer(help="Requests for access.", no_args_is_help=True, rich_markup_mode=None)
+
+PLACE = "/api/access/requests"
+RequestId = Annotated[str, typer.Argument(metavar="REQUEST", help="The request's id.")]
+
+
+@app.command()
+@told
+def make(
+    action: Annotated[str, typer.Argument(help="The action, such as edit.")],
+    resource: Annotated[str, typer.Argument(help="kind:name, organization, or an id.")],
+    reason: Annotated[str, typer.Option(help="What you need it for.")],
+    as_json: Json = False,
+) -> None:
+    """Ask for an action on a resource that you can see. Those who could give it are told."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.post(PLACE, {"action": action, "resource": resource, "reason": reason})
+    _done(found, "Asked", as_json=as_json)
+
+
+@app.command("list")
+@told
+def list_requests(
+    mine: Annotated[bool, typer.Option("--mine", help="Your own, instead of those that you could answer.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=200, help="How many at most.")] = 50,
+    cursor: Cursor = None,
+    as_json: Json = False,
+) -> None:
+    """List the requests that you could answer, or your own: open ones first, the newest first."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.get(PLACE, mine=mine, limit=limit, cursor=cursor)
+        while not found["items"] and found["next_cursor"]:
+            found = client.get(PLACE, mine=mine, limit=limit, cursor=found["next_cursor"])
+    rows = (
+        (one["id"], one["state"], _who(one["member"]), one["action"], _what(one), one["reason"])
+        for one in found["items"]
+    )
+    columns = ("id", "state", "member", "action", "resource", "reason")
+    print_page(found, columns, rows, "There are no requests.", as_json=as_json)
+
+
+def _who(member: dict[str, Any] | None) -> str | None:
+    return member["name"] if member else None
+
+
+def _what(request: dict[str, Any]) -> str:
+    return f"{request['kind']}:{request['name'] or request['resource']}"
+
+
+@app.command()
+@told
+def show(request: RequestId, as_json: Json = False) -> None:
+    """Show a request, with the changes that you could approve it by."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.get(f"{PLACE}/{request}")
+    if as_json:
+        print_json(found)
+        return
+    offered = found.pop("proposals")
+    names = {"member": _who(found["member"]), "answered_by": _who(found["answered_by"])}
+    change = found["change"] and " ".join(f"{key}={value}" for key, value in found["change"].items())
+    print_table(("field", "value"), {**found, **names, "change": change}.items())
+    if found["state"] == "open":
+        rows = ((number, one["sentence"], one["others"], one["takes_end"]) for number, one in enumerate(offered, 1))
+        print()
+        print_table(
+            ("proposal", "change", "others who gain", "can end"), rows, empty="There is nothing you can propose."
+        )
+
+
+@app.command()
+@told
+def approve(
+    request: RequestId,
+    change: Annotated[
+        str | None, typer.Argument(metavar="CHANGE", help="grant, share, add_owner …; instead of a proposal.")
+    ] = None,
+    values: Annotated[
+        list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Such as to=ana level=viewer.")
+    ] = None,
+    proposal: Annotated[int | None, typer.Option(min=1, help="The number of a proposal, from `show`.")] = None,
+    comment: Annotated[str | None, typer.Option(help="What to tell who asked.")] = None,
+    expires: Annotated[str | None, typer.Option(help="When a grant ends, such as 2030-01-01T00:00:00Z.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Approve a request by a change that you may make: one of the proposals, or another that gives the same.
+
+    For example: headgate request approve req_01k6x3v9c2m4n8p0q7rs --proposal 1
+    """
+    from headgate.cli.client import connect
+
+    if (change is None) == (proposal is None):
+        fail("give either --proposal with its number, or a change", MALFORMED)
+    with connect() as client:
+        body = _proposed(client, request, proposal) if proposal else {"change": change, **_pairs(values or [])}
+        answer = {"change": body, "comment": comment, "expires": expires}
+        found = client.post(f"{PLACE}/{request}/approve", answer)
+    _done(found, "Approved", as_json=as_json)
+
+
+def _proposed(client: Any, request: str, number: int) -> dict[str, Any]:
+    """The change of a proposal, by its number."""
+    offered = client.get(f"{PLACE}/{request}")["proposals"]
+    if number > len(offered):
+        fail(f"there are {len(offered)} proposals; `headgate request show {request}` lists them")
+    found: dict[str, Any] = offered[number - 1]["change"]
+    return found
+
+
+def _pairs(values: list[str]) -> dict[str, Any]:
+    """KEY=VALUE pairs as a change; contexts are a list, with commas."""
+    found: dict[str, Any] = {}
+    for pair in values:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            fail(f"{pair!r} is not KEY=VALUE", MALFORMED)
+        is_list = key == "contexts"
+        found[key] = [part.strip() for part in value.split(",") if part.strip()] if is_list else value or None
+    return found
+
+
+@app.command()
+@told
+def decline(
+    request: RequestId,
+    comment: Annotated[str, typer.Option(help="Why not; who asked is told.")],
+    as_json: Json = False,
+) -> None:
+    """Answer no, and say why."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.post(f"{PLACE}/{request}/decline", {"comment": comment})
+    _done(found, "Declined", as_json=as_json)
+
+
+@app.command()
+@told
+def withdraw(request: RequestId, as_json: Json = False) -> None:
+    """Take your own request back."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.post(f"{PLACE}/{request}/withdraw", None)
+    _done(found, "Withdrawn", as_json=as_json)
+
+
+def _done(found: dict[str, Any], word: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json(found)
+    else:
+        print(f"{word}: {found['action']} on {_what(found)}, {found['id']}")

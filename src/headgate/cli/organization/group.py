@@ -1,0 +1,101 @@
+"""`headgate group`: groups, who is in them, and who joins and leaves."""
+
+from typing import Annotated, Any
+
+import typer
+
+from headgate.cli.organization import shared as named
+from headgate.cli.organization.shared import id_of
+from headgate.cli.output import Json, print_json, print_table, told
+from headgate.cli.paging import Cursor, Limit, Prefix, print_more, print_page
+
+app = typer.Typer(help="Groups of members.", no_args_is_help=True, rich_markup_mode=None)
+
+PATH = "/api/groups"
+Group = Annotated[str, typer.Argument(help="The group, by name or id.")]
+Members = Annotated[list[str], typer.Argument(help="Members, by name or id.")]
+
+
+@app.command("list")
+@told
+def list_groups(
+    prefix: Prefix = "",
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    as_json: Json = False,
+) -> None:
+    """List the groups, each with the number of its members."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.get(PATH, prefix=prefix, limit=limit, cursor=cursor)
+    rows = ((item["name"], item["members"], item["built_in"], item["id"]) for item in found["items"])
+    print_page(found, ("name", "members", "built in", "id"), rows, "There is no such group.", as_json=as_json)
+
+
+@app.command()
+@told
+def show(group: Group, limit: Limit = 50, cursor: Cursor = None, as_json: Json = False) -> None:
+    """Show a group and, if you are in it or manage groups, its members."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.get(f"{PATH}/{id_of(client, PATH, 'group', group)}", limit=limit, cursor=cursor)
+    if as_json:
+        print_json(found)
+        return
+    print_table(("field", "value"), found["group"].items())
+    print()
+    if found["members"] is None:
+        print("Its members are shown to those in it, and to who manages groups.")
+        return
+    print_table(("member", "id"), ((one["name"], one["id"]) for one in found["members"]), empty="Nobody is in it.")
+    print_more(found)
+
+
+@app.command()
+@told
+def create(name: Annotated[str, typer.Argument(help="What to call it.")], as_json: Json = False) -> None:
+    """Create a group; `headgate group add` puts members into it."""
+    named.create(PATH, "group", name, as_json=as_json)
+
+
+@app.command()
+@told
+def rename(group: Group, name: Annotated[str, typer.Argument(help="The new name.")], as_json: Json = False) -> None:
+    """Rename a group; what it was granted stays."""
+    named.rename(PATH, "group", group, name, as_json=as_json)
+
+
+@app.command()
+@told
+def delete(group: Group, as_json: Json = False) -> None:
+    """Delete a group; its grants, space roles and memberships end at once."""
+    named.delete(PATH, "group", group, as_json=as_json)
+
+
+def _change(change: str, group: str, members: list[str], *, as_json: bool) -> None:
+    from headgate.cli.client import connect
+
+    answers: list[Any] = []
+    with connect() as client:
+        for member in members:
+            answers.append(client.post("/api/access/changes", {"change": change, "group": group, "member": member}))
+            if not as_json:
+                print(f"{member} {'is in' if change == 'join_group' else 'is no longer in'} {group}.")
+    if as_json:
+        print_json(answers)
+
+
+@app.command()
+@told
+def add(group: Group, members: Members, as_json: Json = False) -> None:
+    """Put members into a group, one after the other."""
+    _change("join_group", group, members, as_json=as_json)
+
+
+@app.command()
+@told
+def remove(group: Group, members: Members, as_json: Json = False) -> None:
+    """Take members out of a group, one after the other."""
+    _change("leave_group", group, members, as_json=as_json)

@@ -1,0 +1,267 @@
+"""`headgate member` and `headgate invitation`: people, and who is to become one."""
+
+from typing import Annotated, Any
+
+import typer
+
+from headgate.cli.organization.session import accept
+from headgate.cli.organization.shared import id_of
+from headgate.cli.output import Json, print_json, print_table, told
+from headgate.cli.paging import Cursor, Limit, Prefix, print_page
+
+app = typer.Typer(help="Members.", no_args_is_help=True, rich_markup_mode=None)
+invitations = typer.Typer(help="Invitations.", no_args_is_help=True, rich_markup_mode=None)
+
+Who = Annotated[str, typer.Argument(help="The member, by name or id.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+
+
+def _id(client: Any, text: str) -> str:
+    """The id of a member who is named."""
+    return id_of(client, "/api/members", "member", text)
+
+
+def _names(items: Any) -> list[str] | None:
+    return None if items is None else [one["name"] for one in items]
+
+
+@app.command("list")
+@told
+def list_members(
+    sort: Annotated[str, typer.Option(help="name, email, role, scope, created or last_seen; -name turns it.")] = "name",
+    prefix: Prefix = "",
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    as_json: Json = False,
+) -> None:
+    """List members; whoever does not manage them sees names."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.get("/api/members", sort=sort, prefix=prefix, limit=limit, cursor=cursor)
+    columns = ("id", "name", "email", "role", "scope", "contexts", "groups", "last_seen_at")
+    shown = ({**one, "contexts": _names(one["contexts"]), "groups": _names(one["groups"])} for one in found["items"])
+    rows = ([one[column] for column in columns] for one in shown)
+    print_page(found, columns, rows, as_json=as_json)
+
+
+@app.command()
+@told
+def show(member: Who, as_json: Json = False) -> None:
+    """Show a member, and what they can do in the organization, through what."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.get(f"/api/members/{_id(client, member)}")
+    if as_json:
+        print_json(found)
+        return
+    one = found["member"]
+    shown = {**one, "contexts": _names(one["contexts"]), "groups": _names(one["groups"])}
+    print_table(("field", "value"), shown.items())
+    print()
+    print_table(("can", "by"), ((item["action"], item["via"]) for item in found["can"]), empty="Nothing of its own.")
+    print("\n`headgate access what-can --member NAME --kind KIND` lists resources.")
+
+
+def _change(change: str, as_json: bool, **values: Any) -> dict[str, Any]:
+    from headgate.cli.client import connect
+
+    body = {"change": change, **{name: value for name, value in values.items() if value is not None}}
+    with connect() as client:
+        found = client.post("/api/access/changes", body)
+    if as_json:
+        print_json(found)
+    else:
+        print(f"Done, by {', '.join(found['via'])}.")
+    return dict(found)
+
+
+@app.command("set-role")
+@told
+def set_role(
+    member: Who,
+    role: Annotated[str, typer.Argument(help="owner, admin, technical or business.")],
+    as_json: Json = False,
+) -> None:
+    """Change a member's role. One who becomes an owner may have to sign in again, and to choose a new password."""
+    ended = _change("set_role", as_json, member=member, role=role)["after"].get("ended", {})
+    if as_json or not ended:
+        return
+    told = ", ".join(f"{count} {name}" for name, count in ended.items() if name != "password")
+    print(f"Ended, since somebody else may know of it: {told or 'the password'}.")
+    if ended.get("password"):
+        print(f"{member} must choose a new password: by `headgate login --forgot-password`, or, without mail, by a")
+        print(f"link that you make with `headgate member reset-password {member}`.")
+
+
+@app.command("set-scope")
+@told
+def set_scope(
+    member: Who,
+    scope: Annotated[str, typer.Argument(help="entire or selected.")],
+    context: Annotated[list[str] | None, typer.Option(help="A context of a selected scope; may be repeated.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Change a member's scope and contexts."""
+    _change("set_scope", as_json, member=member, scope=scope, contexts=context or [])
+
+
+@app.command("removed")
+@told
+def list_removed(limit: Limit = 50, cursor: Cursor = None, as_json: Json = False) -> None:
+    """List removed members who left something without an owner; `holdings` and `reassign` take their ids."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.get("/api/members/removed", limit=limit, cursor=cursor)
+    rows = ((one["id"], one["removed_at"][:19], one["solely_owned"]) for one in found["items"])
+    empty = "No removed member left anything without an owner."
+    print_page(found, ("id", "removed", "without an owner"), rows, empty, as_json=as_json)
+
+
+def _id_of_any(client: Any, text: str) -> str:
+    """The id of a member who is named, or of a removed one, who goes by id."""
+    from headgate.kit.errors import NotFound
+
+    try:
+        return _id(client, text)
+    except NotFound as error:
+        hint = "a removed member goes by id, which `headgate member removed` shows"
+        raise NotFound(f"{error.detail}; {hint}") from None
+
+
+@app.command()
+@told
+def holdings(member: Who, as_json: Json = False) -> None:
+    """Show what a removal would leave behind, or has left: what they solely own, and what runs with their rights."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.get(f"/api/members/{_id_of_any(client, member)}/holdings")
+    if as_json:
+        print_json(found)
+        return
+    rows = [("solely owned", one) for one in found["solely_owned"]] + [("acts for", one) for one in found["acts_for"]]
+    cells = ((what, one["kind"], one["name"], one["holds"], one["id"]) for what, one in rows)
+    print_table(("what", "kind", "name", "as", "id"), cells, empty="A removal would leave nothing behind.")
+
+
+@app.command()
+@told
+def reassign(
+    member: Who,
+    to: Annotated[str, typer.Option(help="Who takes it over.")],
+    resource: Annotated[list[str] | None, typer.Option(help="Only this id; may be repeated.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Hand over what a member solely owns, or owned until their removal."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.post(f"/api/members/{_id_of_any(client, member)}/reassign", {"to": to, "resources": resource})
+    if as_json:
+        print_json(found)
+        return
+    cells = ((one["kind"], one["name"], one["holds"], one["id"]) for one in found["items"])
+    print_table(("kind", "name", "as", "id"), cells, empty="There was nothing to hand over.")
+
+
+@app.command()
+@told
+def remove(member: Who, yes: Yes = False, as_json: Json = False) -> None:
+    """Remove a member: all that they hold ends at once."""
+    if not yes and not as_json:
+        typer.confirm(f"Remove {member}? `headgate member holdings` shows what that leaves behind.", abort=True)
+    _change("remove_member", as_json, member=member)
+
+
+def _print_link(found: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print_json(found)
+    elif found["link"]:
+        print(f"Hand this over; it works once, until {found['expires_at']}:\n{found['link']}")
+    else:
+        print(f"Sent to {found.get('sent_to') or found.get('email')}.")
+
+
+@app.command("magic-link")
+@told
+def magic_link(member: Who, as_json: Json = False) -> None:
+    """Make a link that signs a member in, once."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        _print_link(client.request("POST", f"/api/members/{_id(client, member)}/magic-link"), as_json)
+
+
+@app.command("reset-password")
+@told
+def reset_password(member: Who, as_json: Json = False) -> None:
+    """End a member's password and sessions, and make a link to choose a new one."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        _print_link(client.request("POST", f"/api/members/{_id(client, member)}/password-reset"), as_json)
+
+
+@invitations.command("make")
+@told
+def invite(
+    email: Annotated[str, typer.Argument(help="The mail address.")],
+    role: Annotated[str, typer.Option(help="owner, admin, technical or business.")] = "business",
+    scope: Annotated[str | None, typer.Option(help="entire or selected.")] = None,
+    context: Annotated[list[str] | None, typer.Option(help="A context of a selected scope; may be repeated.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Invite someone."""
+    from headgate.cli.client import connect
+
+    body = {"email": email, "role": role, "scope": scope, "contexts": context or []}
+    with connect() as client:
+        _print_link(client.post("/api/invitations", body), as_json)
+
+
+@invitations.command("list")
+@told
+def list_invitations(
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    as_json: Json = False,
+) -> None:
+    """List invitations that nobody accepted yet, the newest first."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.get("/api/invitations", limit=limit, cursor=cursor)
+    columns = ("id", "email", "role", "scope", "contexts", "state", "invited_by", "expires_at")
+    shown = ({**one, "contexts": _names(one["contexts"])} for one in found["items"])
+    rows = ([one[column] for column in columns] for one in shown)
+    print_page(found, columns, rows, "There are no invitations.", as_json=as_json)
+
+
+invitations.command("accept")(accept)
+
+
+@invitations.command()
+@told
+def resend(invitation: Annotated[str, typer.Argument(help="Its id.")], as_json: Json = False) -> None:
+    """Make a new link for an invitation; the old one works no more."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        _print_link(client.request("POST", f"/api/invitations/{invitation}/resend"), as_json)
+
+
+@invitations.command()
+@told
+def revoke(invitation: Annotated[str, typer.Argument(help="Its id.")], as_json: Json = False) -> None:
+    """Take an invitation back."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.request("DELETE", f"/api/invitations/{invitation}")
+    if as_json:
+        print_json(found)
+    else:
+        print(f"The invitation of {found['email']} is taken back.")

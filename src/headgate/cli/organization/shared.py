@@ -1,0 +1,55 @@
+"""What commands on groups, contexts and members share: each is found by name or id."""
+
+from typing import Any
+
+from headgate.cli.output import print_json
+from headgate.kit.errors import NotFound
+from headgate.kit.ids import kind_of
+from headgate.kit.names import name_key
+
+
+def id_of(client: Any, path: str, kind: str, text: str) -> str:
+    """The id of what a person calls by its name or id, in the list at this path."""
+    if kind_of(text) == kind:
+        return text
+    # The list is in the order of names, so that the name itself comes before all that begin with it.
+    for item in client.get(path, prefix=text, limit=1)["items"]:
+        if name_key(item["name"]) == name_key(text):
+            return str(item["id"])
+    raise NotFound(f"There is no {kind} called {text!r}; `headgate {kind} list` shows them")
+
+
+def create(path: str, kind: str, name: str, *, as_json: bool) -> None:
+    """Create something that is known by its name, and say so."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.post(path, {"name": name})
+    _say(found, f"Created the {kind} {found['name']} ({found['id']}).", as_json=as_json)
+
+
+def rename(path: str, kind: str, text: str, name: str, *, as_json: bool) -> None:
+    """Rename it, and say so."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.request("PATCH", f"{path}/{id_of(client, path, kind, text)}", {"name": name})
+    _say(found, f"The {kind} is called {found['name']} now.", as_json=as_json)
+
+
+def delete(path: str, kind: str, text: str, *, as_json: bool) -> None:
+    """Delete it, and say so, with what ended with it."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.request("DELETE", f"{path}/{id_of(client, path, kind, text)}")
+    ended = [f"{name.replace('_', ' ')}: {count}" for name, count in found.items() if isinstance(count, int)]
+    more = f"; what ended with it: {', '.join(ended)}" if ended else ""
+    _say(found, f"Deleted the {kind} {found['name']}{more}.", as_json=as_json)
+
+
+def _say(found: Any, sentence: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json(found)
+    else:
+        print(sentence)

@@ -1,0 +1,105 @@
+"""`headgate token`: tokens, made and ended by whoever operates this machine."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from headgate.cli.output import Json, print_json, print_table, told
+
+app = typer.Typer(help="Tokens by which members are known.", no_args_is_help=True, rich_markup_mode=None)
+
+_FORMATS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"]
+
+
+@app.command()
+@told
+def create(
+    member: Annotated[str, typer.Option(help="The member whom the token acts for, by name or id.")],
+    name: Annotated[str, typer.Option(help="What to call the token.")] = "command line",
+    read_only: Annotated[bool, typer.Option("--read-only", help="Narrow it to reading.")] = False,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Narrow it to a layer or layer.table; may be repeated.")
+    ] = None,
+    expires: Annotated[
+        datetime | None, typer.Option(formats=_FORMATS, help="When it ends, in UTC; a date means 00:00.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Make a token. It is shown once, and only its hash is kept."""
+    from sqlalchemy import Connection
+
+    from headgate.cli.local import installation
+    from headgate.kit.clock import now
+    from headgate.kit.errors import Invalid, NotFound
+    from headgate.kit.names import BadName, check_name
+    from headgate.organization.tokens.service import Made
+    from headgate.organization.tokens.service import create as make
+    from headgate.platform.authorization.lookup import Lookup
+
+    moment = now()
+    ends = expires.replace(tzinfo=expires.tzinfo or UTC) if expires else None
+    if ends and ends <= moment:
+        raise Invalid("--expires lies in the past")
+    try:
+        name = check_name(name)
+    except BadName as error:
+        raise Invalid(f"--name: {error}") from None
+
+    def work(connection: Connection) -> Made:
+        lookup = Lookup(connection)
+        found = lookup.of("member", member)
+        if found is None:
+            raise NotFound(f"there is no member called {member!r}")
+        reach: list[str] | None = None if only is None else []
+        for ref in only or ():
+            item, layer = lookup.table(ref)
+            target = item if "." in ref else layer
+            if target is None:
+                raise NotFound(f"there is no layer, table or volume called {ref!r}")
+            assert reach is not None  # noqa: S101 - made above
+            reach.append(target)
+        return make(connection, found, name, moment, read_only=read_only, only=reach, expires=ends)
+
+    with installation() as (_, database):
+        made = database.write(work)
+    if as_json:
+        print_json({"id": made.id, "member": made.member, "token": made.secret})
+    else:
+        print(made.secret)
+
+
+@app.command("list")
+@told
+def list_tokens(as_json: Json = False) -> None:
+    """List all tokens; never their secrets."""
+    from headgate.cli.local import installation
+    from headgate.kit.clock import iso
+    from headgate.organization.tokens.service import listing
+
+    with installation() as (_, database), database.read() as connection:
+        rows = [dict(row) for row in listing(connection)]
+    for row in rows:
+        row["narrowed to a list"] = row.pop("listed")
+        for name in ("created_at", "last_used_at", "expires_at", "revoked_at"):
+            row[name] = iso(row[name]) if row[name] else None
+    if as_json:
+        print_json([{name.replace(" ", "_"): value for name, value in row.items()} for row in rows])
+        return
+    columns = ["id", "hint", "member", "name", "read_only", "narrowed to a list"]
+    columns += ["created_at", "last_used_at", "expires_at", "revoked_at"]
+    shown = [column.replace("_at", "").replace("_", " ") for column in columns]
+    print_table(shown, ([row[column] for column in columns] for row in rows), empty="There are no tokens.")
+
+
+@app.command()
+@told
+def revoke(token: Annotated[str, typer.Argument(help="The token's id, as `headgate token list` shows it.")]) -> None:
+    """End a token at once."""
+    from headgate.cli.local import installation
+    from headgate.kit.clock import now
+    from headgate.organization.tokens.service import revoke as end
+
+    with installation() as (_, database):
+        database.write(lambda connection: end(connection, token, now(), by=None))
+    print(f"{token} is ended.")

@@ -1,0 +1,357 @@
+"""`headgate pipeline`: make, save, look at and run pipelines."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headgate.cli.output import Json, print_json, print_table, printable, told
+from headgate.cli.pipelines import lineage as lineage_cli
+from headgate.cli.pipelines.lineage import Depth, Direction, WithColumns
+
+if TYPE_CHECKING:
+    from headgate.cli.client import Client
+
+app = typer.Typer(
+    help="Pipelines: sources, queries, notebooks, histories, deliveries.", no_args_is_help=True, rich_markup_mode=None
+)
+
+Named = Annotated[str, typer.Argument(metavar="PIPELINE", help="The pipeline, by name or id.")]
+DefinitionFile = Annotated[
+    Path | None, typer.Option("--file", "-f", help="The definition, as YAML, TOML or JSON; - reads standard input.")
+]
+NotebookFile = Annotated[
+    Path | None, typer.Option("--notebook", help="The cells, as .ipynb, or as .py in parts that begin with # %%.")
+]
+SqlFile = Annotated[Path | None, typer.Option("--sql", help="The SQL of a query, in a file of its own.")]
+
+
+def named(client: "Client", text: str) -> str:
+    """The id of a pipeline that is meant by a name or an id."""
+    from headgate.cli.names import only
+    from headgate.kit.ids import kind_of
+
+    if kind_of(text) == "pipeline":
+        return text
+    return only(client.get("/api/pipelines", prefix=text, limit=20)["items"], "pipeline", text)
+
+
+def definition_of(file: Path | None, notebook: Path | None, sql: Path | None) -> dict[str, Any]:
+    """The definition that is meant, from files."""
+    from headgate.cli.text_input import text_of
+    from headgate.kit.errors import Invalid
+
+    found: dict[str, Any] = {}
+    if file is not None:
+        found = _parsed(text_of(None if str(file) == "-" else file), file.suffix.lower())
+    if notebook is not None:
+        from headgate.pipelines.notebook_files import BadNotebook, read
+
+        try:
+            cells = read(notebook.name, notebook.read_bytes())
+        except BadNotebook as error:
+            raise Invalid(f"{notebook}: {error}") from None
+        found = {"kind": "notebook", **found, "cells": [one.model_dump() for one in cells]}
+    if sql is not None:
+        found = {"kind": "query", **found, "sql": text_of(sql)}
+    if not found:
+        raise Invalid("give the definition with --file, and the code with --notebook or --sql")
+    return found
+
+
+def _parsed(text: str, suffix: str) -> dict[str, Any]:
+    import tomllib
+
+    import yaml
+
+    from headgate.kit.errors import Invalid
+
+    try:
+        # JSON is YAML too.
+        found = tomllib.loads(text) if suffix == ".toml" else yaml.safe_load(text)
+    except (tomllib.TOMLDecodeError, yaml.YAMLError) as error:
+        raise Invalid(f"the definition cannot be read: {error}") from None
+    if not isinstance(found, dict):
+        raise Invalid("a definition is a mapping, such as `kind: query` and what follows")
+    return found
+
+
+def _saved(client: "Client", answer: dict[str, Any]) -> str:
+    """The id of the pipeline when its save is done."""
+    if answer["state"] == "saved":
+        return str(answer["id"])
+    from headgate.client.statements import followed
+
+    statement = client.get(f"/api/sql/statements/{answer['statement']}")
+    return str(followed(client.request, statement)["saved_query"])
+
+
+def _tell(client: "Client", pipeline: str, done: str, *, as_json: bool) -> None:
+    found = client.get(f"/api/pipelines/{pipeline}")
+    if as_json:
+        print_json(found)
+        return
+    print(f"{done} {found['name']!r} ({pipeline}).")
+    if found["unresolved"]:
+        print(printable(f"It cannot start yet: {found['unresolved']}. Save it again when that is there."))
+    for note in found["notes"]:
+        print(printable(f"{note}."))
+
+
+@app.command("list")
+@told
+def list_pipelines(
+    prefix: Annotated[str, typer.Option(help="Only those whose names begin so.")] = "",
+    limit: Annotated[int, typer.Option(min=1, max=200, help="How many on a page.")] = 50,
+    cursor: Annotated[str | None, typer.Option(help="From the page before.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List the pipelines that you may see."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.get("/api/pipelines", prefix=prefix, limit=limit, cursor=cursor)
+    if as_json:
+        print_json(found)
+        return
+    rows = (
+        (one["name"], one["kind"], one["active"], (one["last_run"] or {}).get("state"), one["id"])
+        for one in found["items"]
+    )
+    print_table(("name", "kind", "active", "last run", "id"), rows, empty="There is no pipeline that you may see.")
+    if found["next_cursor"]:
+        print(f"more: --cursor {found['next_cursor']}")
+
+
+@app.command()
+@told
+def show(pipeline: Named, as_json: Json = False) -> None:
+    """Show a pipeline: its definition, what it reads and writes, and what you can do with it."""
+    import yaml
+
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.get(f"/api/pipelines/{named(client, pipeline)}")
+    if as_json:
+        print_json(found)
+        return
+    definition = found.pop("definition")
+    last = found.pop("last_run")
+    rows = [(name.replace("_", " "), value) for name, value in found.items()]
+    rows.append(("last run", f"{last['state']} ({last['id']})" if last else None))
+    print_table(("field", "value"), rows)
+    if definition:
+        print("\n" + printable(yaml.safe_dump(definition, sort_keys=False, allow_unicode=True).rstrip()))
+
+
+@app.command()
+@told
+def export(
+    pipeline: Named,
+    output: Annotated[Path, typer.Option("--output", "-o", help="A file: .ipynb or .py for a notebook, else .yaml.")],
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there.")] = False,
+) -> None:
+    """Write the definition of a pipeline into a file, or the cells of a notebook as Jupyter or Python has them."""
+    import yaml
+
+    from headgate.cli.client import connect
+    from headgate.cli.lakehouse.sql import check_free
+    from headgate.contracts.pipelines.definitions import Cell
+    from headgate.kit.errors import Conflict
+    from headgate.pipelines.notebook_files import to_ipynb, to_py
+
+    check_free(output, overwrite=overwrite)
+    with connect() as client:
+        found = client.get(f"/api/pipelines/{named(client, pipeline)}")["definition"]
+    if found is None:
+        raise Conflict("its definition names what you may not see, or it has none")
+    if output.suffix in {".ipynb", ".py"} and found["kind"] == "notebook":
+        cells = [Cell(**one) for one in found["cells"]]
+        output.write_bytes(to_ipynb(cells) if output.suffix == ".ipynb" else to_py(cells))
+    else:
+        output.write_text(yaml.safe_dump(found, sort_keys=False, allow_unicode=True), encoding="utf-8")
+    print(f"Wrote {output}.")
+
+
+@app.command()
+@told
+def add(
+    name: Annotated[str, typer.Argument(help="What it is called.")],
+    file: DefinitionFile = None,
+    notebook: NotebookFile = None,
+    sql: SqlFile = None,
+    description: Annotated[str, typer.Option(help="What it is for.")] = "",
+    deactivate_after: Annotated[int, typer.Option(min=0, help="Turn it off after so many failures in a row.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Make a pipeline. It acts for you: your rights count at every run."""
+    from headgate.cli.client import connect
+
+    body = {"name": name, "description": description, "definition": definition_of(file, notebook, sql)}
+    with connect() as client:
+        answer = client.request("POST", "/api/pipelines", {**body, "deactivate_after": deactivate_after})
+        _tell(client, _saved(client, answer), "Made", as_json=as_json)
+
+
+@app.command()
+@told
+def save(
+    pipeline: Named,
+    file: DefinitionFile = None,
+    notebook: NotebookFile = None,
+    sql: SqlFile = None,
+    as_json: Json = False,
+) -> None:
+    """Save another definition. From then on the pipeline acts for you.
+
+    With --sql or --notebook alone, the rest of the definition stays.
+    """
+    from headgate.cli.client import connect
+
+    given = definition_of(file, notebook, sql)
+    with connect() as client:
+        identifier = named(client, pipeline)
+        if file is None:
+            given = {**(client.get(f"/api/pipelines/{identifier}")["definition"] or {}), **given}
+        answer = client.request("PATCH", f"/api/pipelines/{identifier}", {"definition": given})
+        _tell(client, _saved(client, answer), "Saved", as_json=as_json)
+
+
+def _change(pipeline: str, done: str, *, as_json: bool, **body: Any) -> None:
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        identifier = named(client, pipeline)
+        client.request("PATCH", f"/api/pipelines/{identifier}", body)
+        _tell(client, identifier, done, as_json=as_json)
+
+
+@app.command()
+@told
+def rename(pipeline: Named, name: Annotated[str, typer.Argument(help="Its new name.")], as_json: Json = False) -> None:
+    """Give a pipeline another name."""
+    _change(pipeline, "Renamed to", as_json=as_json, name=name)
+
+
+@app.command()
+@told
+def activate(pipeline: Named, as_json: Json = False) -> None:
+    """Turn a pipeline on."""
+    _change(pipeline, "Activated", as_json=as_json, active=True)
+
+
+@app.command()
+@told
+def deactivate(pipeline: Named, as_json: Json = False) -> None:
+    """Turn a pipeline off: nothing starts it until it is on again."""
+    _change(pipeline, "Deactivated", as_json=as_json, active=False)
+
+
+@app.command()
+@told
+def confirm(
+    pipeline: Named,
+    yes: Annotated[bool, typer.Option("--yes", help="Confirm what is shown without being asked.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Confirm where the connections and destination of a pipeline point, after one was repointed.
+
+    You need what saving the pipeline needs, and become its last saver: outside of data projects it runs with your
+    rights from then on.
+    """
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        identifier = named(client, pipeline)
+        endpoints = client.get(f"/api/pipelines/{identifier}")["endpoints"]
+        moved = [one for one in endpoints if one["version"] != one["confirmed"]]
+        for one in moved:
+            where = ", ".join(f"{name}={value}" for name, value in (one["config"] or {}).items() if value)
+            typer.echo(f"{one['name']} ({one['kind']}, version {one['version']}): {where}", err=True)
+        if moved and not yes:
+            typer.confirm("Confirm, and become responsible for it?", abort=True, err=True)
+        versions = {one["id"]: one["version"] for one in moved}
+        client.request("POST", f"/api/pipelines/{identifier}/confirm", {"versions": versions})
+        _tell(client, identifier, "Confirmed", as_json=as_json)
+
+
+@app.command()
+@told
+def delete(pipeline: Named, as_json: Json = False) -> None:
+    """Delete a pipeline, its triggers and the record of its runs. The tables that it wrote stay."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.request("DELETE", f"/api/pipelines/{named(client, pipeline)}")
+    if as_json:
+        print_json(found)
+    else:
+        print(f"Deleted {found['name']!r}.")
+
+
+@app.command()
+@told
+def plan(
+    pipeline: Annotated[str | None, typer.Argument(metavar="PIPELINE", help="A pipeline, by name or id.")] = None,
+    file: DefinitionFile = None,
+    notebook: NotebookFile = None,
+    sql: SqlFile = None,
+    as_json: Json = False,
+) -> None:
+    """Show what a run would do, without running it: its steps, and the levels that it needs.
+
+    Give a pipeline, or with --file a definition that is not saved.
+    """
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        if pipeline is not None:
+            found = client.get(f"/api/pipelines/{named(client, pipeline)}/plan")
+        else:
+            body = {"definition": definition_of(file, notebook, sql)}
+            found = client.request("POST", "/api/pipelines/plan", body)
+    if as_json:
+        print_json(found)
+        return
+    print_table(("", "step"), ((one["number"] + 1, one["title"]) for one in found["steps"]), empty="No steps.")
+    print()
+    rows = ((one["name"] or "(hidden)", one["mode"], one["level"], one["held"]) for one in found["needs"])
+    print_table(("table", "mode", "needs", "held"), rows, empty="It reads and writes no table.")
+    for problem in (*found["problems"], *found["notes"]):
+        print(printable(f"\n{problem}."))
+
+
+@app.command()
+@told
+def lineage(
+    pipeline: Named,
+    direction: Direction = "both",
+    depth: Depth = 5,
+    columns: WithColumns = False,
+    as_json: Json = False,
+) -> None:
+    """Show what a pipeline reads and writes, and what these come from and lead to."""
+    from headgate.cli.client import connect
+
+    query = {"direction": direction, "depth": depth, "columns": columns}
+    with connect() as client:
+        found = client.get(f"/api/pipelines/{named(client, pipeline)}/lineage", **query)
+    lineage_cli.show(found, as_json=as_json)
+
+
+@app.command()
+@told
+def run(
+    pipeline: Named,
+    full_refresh: Annotated[bool, typer.Option("--full-refresh", help="Begin incremental reads anew.")] = False,
+    parameter: Annotated[
+        list[str] | None, typer.Option("--parameter", "-p", help="A parameter of a notebook, as NAME=VALUE.")
+    ] = None,
+    follow: Annotated[bool, typer.Option("--follow", help="Follow it to its end, with its log.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Run a pipeline. The same as `headgate run start`."""
+    from headgate.cli.pipelines.run import begin
+
+    begin(pipeline, parameter or [], full_refresh=full_refresh, follow=follow, as_json=as_json)

@@ -1,0 +1,257 @@
+"""`headgate run`: start pipelines, follow their runs, stop them."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headgate.cli.output import Json, print_json, print_table, printable, told
+from headgate.cli.progress_bar import Bar
+
+if TYPE_CHECKING:
+    from headgate.cli.client import Client
+
+app = typer.Typer(help="Runs of pipelines.", no_args_is_help=True, rich_markup_mode=None)
+
+Run = Annotated[str, typer.Argument(metavar="RUN", help="The run, by id.")]
+Pipeline = Annotated[str, typer.Argument(metavar="PIPELINE", help="The pipeline, by name or id.")]
+Follow = Annotated[bool, typer.Option("--follow", help="Follow it to its end, with its log.")]
+FAILED, INTERRUPTED = 1, 130
+ENDED = frozenset({"succeeded", "failed", "cancelled", "blocked", "skipped"})
+_LOOK_EVERY = 1.0
+
+
+def begin(pipeline: str, parameters: list[str], *, full_refresh: bool, follow: bool, as_json: bool) -> None:
+    """Start a run, and follow it if that is wanted."""
+    from headgate.cli.client import connect
+    from headgate.cli.pipelines.pipeline import named
+
+    body = {"full_refresh": full_refresh, "parameters": dict(_parameter(one) for one in parameters)}
+    with connect() as client:
+        found = client.request("POST", f"/api/pipelines/{named(client, pipeline)}/runs", body)
+        if follow:
+            found = watch(client, found["id"])
+    _print(found, as_json=as_json)
+    if follow and found["state"] != "succeeded":
+        raise typer.Exit(FAILED)
+
+
+def _parameter(text: str) -> tuple[str, Any]:
+    import json
+
+    from headgate.kit.errors import Invalid
+
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise Invalid(f"{text!r} is not a parameter; write NAME=VALUE")
+    try:
+        found = json.loads(value)
+    except ValueError:
+        found = value
+    return name, found if isinstance(found, str | int | float | bool) or found is None else value
+
+
+def watch(client: "Client", run: str) -> dict[str, Any]:
+    """Follow a run to its end: its log as it comes, and on a terminal a bar. Breaking off leaves it running."""
+    after = -1
+    with _RunBar() as bar:
+        try:
+            while True:
+                found = client.get(f"/api/runs/{run}/log", after=after, wait=_LOOK_EVERY)
+                for line in found["items"]:
+                    bar.told(line)
+                after = found["next"]
+                shown: dict[str, Any] = client.get(f"/api/runs/{run}")
+                bar.show(shown)
+                if found["ended"] and shown["state"] in ENDED:
+                    return shown
+        except KeyboardInterrupt:
+            bar.told({"level": "info", "text": f"The run goes on; `headgate run cancel {run}` stops it."})
+            raise typer.Exit(INTERRUPTED) from None
+
+
+class _RunBar(Bar):
+    """How far a run is, on the terminal; without one, only the lines of its log."""
+
+    def told(self, line: dict[str, Any]) -> None:
+        """Print a line of the log."""
+        self.line({"warning": "warning: ", "error": "error: "}.get(line["level"], "") + line["text"])
+
+    def show(self, run: dict[str, Any]) -> None:
+        """Draw it as it is now: the step, and Spark's tasks of it."""
+        steps = run["steps"]
+        done = sum(one["state"] == "succeeded" for one in steps)
+        waits = f"waits for {run['waits_for']}" if run["waits_for"] else run["state"]
+        now = next((one["title"] for one in steps if one["state"] == "running"), waits)
+        far = run["progress"] or {"tasks_done": 0, "tasks_total": 0}
+        tasks = f", {far['tasks_done']}/{far['tasks_total']} tasks" if far["tasks_total"] else ""
+        self.draw(now[:60], done, len(steps), f"{done}/{len(steps)} steps{tasks}" if steps else "")
+
+
+def _print(run: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json(run)
+        return
+    print(f"Run {run['id']}: {run['state']}.")
+    if run["waits_for"]:
+        print(printable(f"It waits for {run['waits_for']}."))
+    if run["error"]:
+        print(printable(f"[{run['error_code']}] {run['error']}"))
+    if run["steps"]:
+        rows = (
+            (one["number"] + 1, one["title"], one["state"], one["rows_out"], one["rejected"], _checked(one))
+            for one in run["steps"]
+        )
+        print_table(("", "step", "state", "rows", "rejected", "found"), rows)
+    for one in run["written"]:
+        print(f"wrote {one['name'] or one['table']}, snapshot {one['snapshot'] or '—'}")
+
+
+def _checked(step: dict[str, Any]) -> str | None:
+    check = step["check"]
+    return None if check is None else "as expected" if check["passed"] else check["message"]
+
+
+@app.command()
+@told
+def start(
+    pipeline: Pipeline,
+    full_refresh: Annotated[bool, typer.Option("--full-refresh", help="Begin incremental reads anew.")] = False,
+    parameter: Annotated[
+        list[str] | None, typer.Option("--parameter", "-p", help="A parameter of a notebook, as NAME=VALUE.")
+    ] = None,
+    follow: Follow = False,
+    as_json: Json = False,
+) -> None:
+    """Run a pipeline, with the rights of whom it acts for."""
+    begin(pipeline, parameter or [], full_refresh=full_refresh, follow=follow, as_json=as_json)
+
+
+@app.command("list")
+@told
+def list_runs(
+    pipeline: Pipeline,
+    limit: Annotated[int, typer.Option(min=1, max=200, help="How many on a page.")] = 20,
+    cursor: Annotated[str | None, typer.Option(help="From the page before.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List the runs of a pipeline, the newest first."""
+    from headgate.cli.client import connect
+    from headgate.cli.pipelines.pipeline import named
+
+    with connect() as client:
+        found = client.get(f"/api/pipelines/{named(client, pipeline)}/runs", limit=limit, cursor=cursor)
+    if as_json:
+        print_json(found)
+        return
+    rows = (
+        ((one["queued_at"] or "")[:19], one["state"], one["rows_out"], one["rejected"], one["error_code"], one["id"])
+        for one in found["items"]
+    )
+    print_table(("queued", "state", "rows", "rejected", "error", "id"), rows, empty="It has not run.")
+    if found["next_cursor"]:
+        print(f"more: --cursor {found['next_cursor']}")
+
+
+@app.command()
+@told
+def show(run: Run, as_json: Json = False) -> None:
+    """Show how a run stands: its steps, what it wrote, or why it failed."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.get(f"/api/runs/{run}")
+    _print(found, as_json=as_json)
+
+
+@app.command()
+@told
+def log(run: Run, as_json: Json = False) -> None:
+    """Print the log of a run."""
+    from headgate.cli.client import connect
+
+    after, lines = -1, []
+    with connect() as client:
+        while True:
+            found = client.get(f"/api/runs/{run}/log", after=after)
+            lines += found["items"]
+            if not found["items"]:
+                break
+            after = found["next"]
+    if as_json:
+        print_json(lines)
+        return
+    with _RunBar() as bar:
+        for line in lines:
+            bar.told({**line, "text": f"{line['at'][:19]} {line['text']}"})
+
+
+@app.command()
+@told
+def follow(run: Run, as_json: Json = False) -> None:
+    """Follow a run to its end, with its log. Ctrl-C leaves it running."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = watch(client, run)
+    _print(found, as_json=as_json)
+    if found["state"] != "succeeded":
+        raise typer.Exit(FAILED)
+
+
+@app.command()
+@told
+def cancel(run: Run, as_json: Json = False) -> None:
+    """Cancel a run: nothing is committed for it any more, and Spark stops it."""
+    _order(run, "cancel", as_json=as_json)
+
+
+@app.command()
+@told
+def resume(run: Run, as_json: Json = False) -> None:
+    """Have a run that failed or was cancelled go on from its last finished step."""
+    _order(run, "resume", as_json=as_json)
+
+
+def _order(run: str, order: str, *, as_json: bool) -> None:
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.request("POST", f"/api/runs/{run}/{order}")
+    if as_json:
+        print_json(found)
+    else:
+        print(f"The run is {found['state']}.")
+
+
+@app.command()
+@told
+def delete(run: Run, as_json: Json = False) -> None:
+    """Delete the record of a run that is over. What it wrote stays."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.request("DELETE", f"/api/runs/{run}")
+    if as_json:
+        print_json(found)
+    else:
+        print("Deleted.")
+
+
+@app.command()
+@told
+def artifact(
+    run: Run,
+    name: Annotated[str, typer.Argument(help="The file's name, as `headgate run show --json` lists it.")],
+    output: Annotated[str, typer.Option("--output", "-o", help="Where to write it.")],
+) -> None:
+    """Save a file that a run keeps, such as a plot of a notebook."""
+    from pathlib import Path
+
+    from headgate.cli.client import connect
+    from headgate.cli.lakehouse.sql import check_free
+
+    check_free(Path(output), overwrite=False)
+    with connect() as client:
+        content = b"".join(client.read(f"/api/runs/{run}/artifacts/{name}"))
+    Path(output).write_bytes(content)
+    print(f"Wrote {output}.")

@@ -1,0 +1,287 @@
+"""`headgate trigger`: what starts pipelines by itself."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headgate.cli.output import Json, print_json, print_table, told
+
+if TYPE_CHECKING:
+    from headgate.cli.client import Client
+
+app = typer.Typer(help="Triggers: what starts pipelines by itself.", no_args_is_help=True, rich_markup_mode=None)
+
+PATH = "/api/triggers"
+Pipeline = Annotated[str, typer.Argument(metavar="PIPELINE", help="The pipeline, by name or id.")]
+Named = Annotated[str, typer.Argument(metavar="TRIGGER", help="The trigger, by id, or by name with --pipeline.")]
+Of = Annotated[str | None, typer.Option("--pipeline", "-p", help="The pipeline whose trigger is meant by its name.")]
+Cron = Annotated[str | None, typer.Option(help="Fire at these times: a cron text such as '0 6 * * 1-5', or @daily.")]
+Zone = Annotated[str | None, typer.Option(help="The time zone of --cron, such as Europe/Berlin; else UTC.")]
+CatchUp = Annotated[str | None, typer.Option(help="What to do about missed fires: skip, latest (the default) or all.")]
+After = Annotated[list[str] | None, typer.Option(help="Fire when this pipeline has succeeded; can be repeated.")]
+OnChange = Annotated[list[str] | None, typer.Option(help="Fire when this table has changed; can be repeated.")]
+All = Annotated[bool, typer.Option("--all", help="Wait for all of them, rather than for any.")]
+AtMostEvery = Annotated[str | None, typer.Option(help="Fire no sooner again than after this, such as '10 minutes'.")]
+Parameter = Annotated[list[str] | None, typer.Option(help="A parameter, as NAME=VALUE; can be repeated.")]
+
+
+def _when(
+    client: "Client",
+    cron: str | None,
+    zone: str | None,
+    catch_up: str | None,
+    after: list[str] | None,
+    on_change: list[str] | None,
+    all_: bool,
+    at_most_every: str | None,
+) -> dict[str, Any] | None:
+    """When it fires, as the options say; None if they say nothing."""
+    from headgate.kit.errors import Invalid
+
+    given = {"--cron": cron, "--after": after, "--on-change": on_change}
+    if sum(1 for one in given.values() if one) > 1:
+        raise Invalid(f"give one of {', '.join(given)}: a trigger fires for one reason")
+    if cron:
+        if all_ or at_most_every:
+            raise Invalid("--all and --at-most-every go with --after and --on-change")
+        more = {"time_zone": zone, "catch_up": catch_up}
+        return {"kind": "cron", "cron": cron, **{name: value for name, value in more.items() if value}}
+    if zone or catch_up:
+        raise Invalid("--zone and --catch-up go with --cron")
+    common = {"which": "all" if all_ else "any", "at_most_every": at_most_every}
+    if after:
+        from headgate.cli.pipelines.pipeline import named
+
+        return {"kind": "pipelines", "pipelines": [named(client, one) for one in after], **common}
+    if on_change:
+        return {"kind": "tables", "tables": on_change, **common}
+    if all_ or at_most_every:
+        raise Invalid("--all and --at-most-every go with --after and --on-change")
+    return None
+
+
+def _parameters(given: list[str] | None) -> dict[str, Any] | None:
+    """Parameters, each value as JSON if it is some: a number, true, false, null; else as text."""
+    import json
+
+    from headgate.kit.errors import Invalid
+
+    if given is None:
+        return None
+    found: dict[str, Any] = {}
+    for one in given:
+        name, equals, value = one.partition("=")
+        if not name or not equals:
+            raise Invalid(f"--parameter {one!r}: write NAME=VALUE")
+        try:
+            read = json.loads(value)
+        except ValueError:
+            read = value
+        found[name] = value if isinstance(read, list | dict) else read
+    return found
+
+
+def _place(client: "Client", trigger: str, pipeline: str | None) -> str:
+    """The place of a trigger that is meant by its id, or by its name and its pipeline."""
+    from headgate.kit.errors import Invalid, NotFound
+    from headgate.kit.ids import kind_of
+    from headgate.kit.names import name_key
+
+    if kind_of(trigger) == "pipeline_trigger":
+        return f"{PATH}/{trigger}"
+    if pipeline is None:
+        raise Invalid(f"{trigger!r} is no id of a trigger; give its pipeline too, with --pipeline")
+    from headgate.cli.pipelines.pipeline import named
+
+    for one in client.get(f"/api/pipelines/{named(client, pipeline)}/triggers")["items"]:
+        if name_key(one["name"]) == name_key(trigger):
+            return f"{PATH}/{one['id']}"
+    raise NotFound(f"{pipeline} has no trigger called {trigger!r} that you may see; `headgate trigger list` shows them")
+
+
+def _says(when: dict[str, Any] | None) -> str:
+    """When a trigger fires, in words."""
+    if when is None:
+        return "never: it was not saved here yet"
+    if when["kind"] == "cron":
+        return f"{when['cron']} ({when['says']}, {when['time_zone']})"
+    names = [one["name"] for one in when["sources"]] + (["hidden ones"] if when["hidden"] else [])
+    happens = "succeeded" if when["kind"] == "pipelines" else "changed"
+    pause = f", at most every {when['at_most_every']}" if when["at_most_every"] else ""
+    return f"when {when['which']} of {', '.join(names)} {happens}{pause}"
+
+
+def _state(found: dict[str, Any]) -> str:
+    if not found["pipeline_active"]:
+        why = f" ({found['pipeline_inactive_because']})" if found["pipeline_inactive_because"] else ""
+        return f"off: its pipeline is turned off{why}; `headgate pipeline activate` turns it on"
+    if found["enabled"]:
+        return "on"
+    return f"paused: {found['paused_because']}" if found["paused_because"] else "paused"
+
+
+def _show(found: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json(found)
+        return
+    rows = [
+        ("name", found["name"]),
+        ("id", found["id"]),
+        ("pipeline", found["pipeline"]),
+        ("fires", _says(found["when"])),
+        ("state", _state(found)),
+        ("next", [one[:19] for one in found["next"]]),
+        ("last run", found["last"] and found["last"]["run"]),
+        ("author", found["author"] and found["author"]["name"]),
+        ("full refresh", found["full_refresh"]),
+        ("parameters", [f"{name}={value}" for name, value in found["parameters"].items()]),
+        ("a fire would lack", found["blocked_by"]),
+        ("you can", found["allowed"]),
+    ]
+    print_table(("field", "value"), rows)
+
+
+@app.command("list")
+@told
+def list_triggers(pipeline: Pipeline, as_json: Json = False) -> None:
+    """List the triggers of a pipeline."""
+    from headgate.cli.client import connect
+    from headgate.cli.pipelines.pipeline import named
+
+    with connect() as client:
+        found = client.get(f"/api/pipelines/{named(client, pipeline)}/triggers")
+    if as_json:
+        print_json(found)
+        return
+    rows = (
+        (one["name"], _says(one["when"]), _state(one), one["next"][0][:19] if one["next"] else None, one["id"])
+        for one in found["items"]
+    )
+    print_table(("name", "fires", "state", "next (UTC)", "id"), rows, empty="This pipeline has no trigger.")
+
+
+@app.command()
+@told
+def show(trigger: Named, pipeline: Of = None, as_json: Json = False) -> None:
+    """Show a trigger: when it fires, its next fires, and what a fire would lack now."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.get(_place(client, trigger, pipeline))
+    _show(found, as_json=as_json)
+
+
+@app.command()
+@told
+def add(  # noqa: PLR0913, PLR0917 - each is an option
+    pipeline: Pipeline,
+    name: Annotated[str, typer.Argument(help="What to call it.")],
+    cron: Cron = None,
+    zone: Zone = None,
+    catch_up: CatchUp = None,
+    after: After = None,
+    on_change: OnChange = None,
+    all_: All = False,
+    at_most_every: AtMostEvery = None,
+    full_refresh: Annotated[bool, typer.Option("--full-refresh", help="Land everything anew at each fire.")] = False,
+    parameter: Parameter = None,
+    as_json: Json = False,
+) -> None:
+    """Have a pipeline started by itself. Each fire is judged by your rights then."""
+    from headgate.cli.client import connect
+    from headgate.cli.pipelines.pipeline import named
+    from headgate.kit.errors import Invalid
+
+    with connect() as client:
+        when = _when(client, cron, zone, catch_up, after, on_change, all_, at_most_every)
+        if when is None:
+            raise Invalid("give --cron, --after or --on-change: when it is to fire")
+        body = {"name": name, "when": when, "full_refresh": full_refresh, "parameters": _parameters(parameter) or {}}
+        found = client.post(f"/api/pipelines/{named(client, pipeline)}/triggers", body)
+    _show(found, as_json=as_json)
+
+
+@app.command()
+@told
+def change(  # noqa: PLR0913, PLR0917 - each is an option
+    trigger: Named,
+    pipeline: Of = None,
+    name: Annotated[str | None, typer.Option(help="Another name.")] = None,
+    cron: Cron = None,
+    zone: Zone = None,
+    catch_up: CatchUp = None,
+    after: After = None,
+    on_change: OnChange = None,
+    all_: All = False,
+    at_most_every: AtMostEvery = None,
+    full_refresh: Annotated[
+        bool | None, typer.Option("--full-refresh/--no-full-refresh", help="Land everything anew at each fire.")
+    ] = None,
+    parameter: Parameter = None,
+    as_json: Json = False,
+) -> None:
+    """Change a trigger, and be its author from then on: each fire is judged by your rights. What is left out stays."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        when = _when(client, cron, zone, catch_up, after, on_change, all_, at_most_every)
+        given = {"name": name, "when": when, "full_refresh": full_refresh, "parameters": _parameters(parameter)}
+        body = {field: value for field, value in given.items() if value is not None}
+        found = client.request("PATCH", _place(client, trigger, pipeline), body)
+    _show(found, as_json=as_json)
+
+
+def _do(trigger: str, pipeline: str | None, what: str, *, as_json: bool) -> None:
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.request("POST", f"{_place(client, trigger, pipeline)}/{what}")
+    _show(found, as_json=as_json)
+
+
+@app.command()
+@told
+def pause(trigger: Named, pipeline: Of = None, as_json: Json = False) -> None:
+    """Pause a trigger; a run that it has started goes on."""
+    _do(trigger, pipeline, "pause", as_json=as_json)
+
+
+@app.command()
+@told
+def resume(trigger: Named, pipeline: Of = None, as_json: Json = False) -> None:
+    """Resume a paused trigger, and take it over: from now on each fire is judged by your rights."""
+    _do(trigger, pipeline, "resume", as_json=as_json)
+
+
+@app.command()
+@told
+def delete(trigger: Named, pipeline: Of = None, as_json: Json = False) -> None:
+    """Delete a trigger; runs that it started stay."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.request("DELETE", _place(client, trigger, pipeline))
+    if as_json:
+        print_json(found)
+    else:
+        print(f"Deleted {found['name']}.")
+
+
+@app.command("next")
+@told
+def next_fires(
+    cron: Annotated[str, typer.Argument(help="A cron text, such as '0 6 * * 1-5'.")],
+    zone: Annotated[str, typer.Option(help="Its time zone.")] = "UTC",
+    as_json: Json = False,
+) -> None:
+    """Say when a schedule would fire; nothing is saved."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.post(f"{PATH}/preview", {"cron": cron, "time_zone": zone})
+    if as_json:
+        print_json(found)
+        return
+    print(found["says"])
+    for one in found["next"]:
+        print(f"{one[:19]} UTC")

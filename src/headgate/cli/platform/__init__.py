@@ -1,0 +1,1 @@
+"""Commands on resources, the audit log, notifications and keys."""

@@ -1,0 +1,116 @@
+"""`headgate notifications`: what you were told, how you are told, and who receives what."""
+
+from typing import Annotated, Any
+
+import typer
+
+from headgate.cli.output import Json, print_json, print_table, told
+from headgate.cli.paging import Cursor, Limit, print_page
+from headgate.cli.platform.webhook import app as webhook
+
+app = typer.Typer(help="What you are notified of, and how.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(webhook, name="webhook")
+
+_NAMES = "runs, access or members."
+
+
+@app.command("list")
+@told
+def list_notifications(
+    unread: Annotated[bool, typer.Option("--unread", help="Only those not read yet.")] = False,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    as_json: Json = False,
+) -> None:
+    """List what you were told, the newest first."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.get("/api/notifications", unread=unread, limit=limit, cursor=cursor)
+    rows = ((item["id"], item["at"], item["read_at"] is not None, item["sentence"]) for item in found["items"])
+    print_page(found, ("id", "at", "read", "what"), rows, "There are no notifications.", as_json=as_json)
+
+
+@app.command()
+@told
+def read(
+    ids: Annotated[list[str] | None, typer.Argument(help="Ids, as `headgate notifications list` shows them.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Mark notifications as read."""
+    from headgate.cli.client import connect
+    from headgate.kit.errors import Invalid
+
+    if bool(ids) == everything:
+        raise Invalid("give ids, or --all")
+    with connect() as client:
+        done = client.post("/api/notifications/read", {"all": True} if everything else {"ids": ids})
+    if as_json:
+        print_json(done)
+    else:
+        print("Marked as read.")
+
+
+@app.command()
+@told
+def settings(
+    channel: Annotated[str | None, typer.Argument(help=f"The channel to change: {_NAMES}")] = None,
+    receive: Annotated[bool | None, typer.Option("--receive/--stop", help="Receive it, or no more.")] = None,
+    by_mail: Annotated[bool | None, typer.Option("--mail/--no-mail", help="By mail too, or not.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Show or change which channels you receive, and whether by mail."""
+    from headgate.cli.client import connect
+    from headgate.kit.errors import Invalid
+
+    if (channel is None) != (receive is None and by_mail is None):
+        raise Invalid("to change something, give a channel, and --receive, --stop, --mail or --no-mail")
+    with connect() as client:
+        found = client.get("/api/me/notifications")
+        if channel is not None:
+            wanted = _wanted(found, channel, receive, by_mail)
+            found = client.request("PUT", "/api/me/notifications", {"channels": [wanted]})
+    if as_json:
+        print_json(found)
+        return
+    rows = ((one["channel"], one["receives"], one["by_mail"], one["about"]) for one in found["channels"])
+    print_table(("channel", "receives", "by mail", "about"), rows)
+    print(f"mail goes to: {found['mail_to'] or '—'}")
+    for one in found["warnings"]:
+        print(f"warning: {one['kind']} {one['name'] or '—'}: {one['warning']}")
+
+
+def _wanted(found: dict[str, Any], channel: str, receive: bool | None, by_mail: bool | None) -> dict[str, Any]:
+    """A channel as it is to be: as it is now, but for what was said."""
+    held: dict[str, Any] = next((one for one in found["channels"] if one["channel"] == channel), {})
+    receives = by_mail or held.get("receives", False) if receive is None else receive
+    mailed = held.get("by_mail", False) if by_mail is None else by_mail
+    return {"channel": channel, "receives": bool(receives), "by_mail": mailed}
+
+
+@app.command()
+@told
+def receivers(
+    channel: Annotated[str, typer.Argument(help=_NAMES.capitalize())],
+    add: Annotated[list[str] | None, typer.Option(help="A member who is to receive it; may be repeated.")] = None,
+    remove: Annotated[list[str] | None, typer.Option(help="A member who is not; may be repeated.")] = None,
+    by_mail: Annotated[bool, typer.Option("--mail/--no-mail", help="Whether those added get mail too.")] = True,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    as_json: Json = False,
+) -> None:
+    """Show or change who receives a channel."""
+    from urllib.parse import quote
+
+    from headgate.cli.client import connect
+
+    path = f"/api/notifications/receivers/{quote(channel, safe='')}"
+    changes = [{"member": one, "receives": True, "by_mail": by_mail} for one in add or ()]
+    changes += [{"member": one, "receives": False, "by_mail": False} for one in remove or ()]
+    with connect() as client:
+        if changes:
+            client.request("PUT", path, {"receivers": changes})
+        found = client.get(path, limit=limit, cursor=cursor)
+    rows = ((one["id"], one["name"], one["email"], one["by_mail"]) for one in found["items"])
+    print_page(found, ("id", "name", "mail address", "by mail"), rows, "Nobody receives it.", as_json=as_json)

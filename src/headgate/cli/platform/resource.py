@@ -1,0 +1,71 @@
+"""`headgate resource`: lists of resources, and one resource, as a member sees them."""
+
+from typing import Annotated, Any
+
+import typer
+
+from headgate.cli.output import Json, print_json, print_table, told
+from headgate.cli.paging import Cursor, Limit, Prefix, print_more
+
+app = typer.Typer(help="Resources, as a member sees them.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.command("list")
+@told
+def list_resources(
+    kind: Annotated[str, typer.Argument(help="The kind, such as data_mart, table or space.")],
+    sort: Annotated[str, typer.Option(help="name, created, updated or created_by; -name turns it around.")] = "name",
+    prefix: Prefix = "",
+    action: Annotated[str | None, typer.Option(help="Only those on which you have this action.")] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    as_json: Json = False,
+) -> None:
+    """List the resources of a kind that you may see."""
+    from headgate.cli.client import connect
+
+    query = {"kind": kind, "sort": sort, "prefix": prefix, "action": action, "limit": limit, "cursor": cursor}
+    with connect() as client:
+        found = client.get("/api/resources", **query, total=cursor is None)
+    if as_json:
+        print_json(found)
+        return
+    rows = ((item["id"], item["name"], _creator(item), item["updated_at"], item["allowed"]) for item in found["items"])
+    print_table(("id", "name", "created by", "updated", "you can"), rows, empty="There is nothing that you may see.")
+    if found["total"]:
+        print(f"{found['total']} in all")
+    print_more(found)
+
+
+def _creator(item: dict[str, Any]) -> str | None:
+    return item["created_by"]["name"] if item["created_by"] else None
+
+
+def _id_of(client: Any, text: str) -> str:
+    """The id of a resource that is named by its kind and name."""
+    from headgate.cli.names import only
+
+    kind, _, name = text.partition(":")
+    found = client.get("/api/resources", kind=kind, prefix=name, limit=20)["items"]
+    return only(found, kind, name, f"headgate resource list {kind}")
+
+
+@app.command()
+@told
+def get(
+    resource: Annotated[str, typer.Argument(help="kind:name, or an id.")],
+    as_json: Json = False,
+) -> None:
+    """Show one resource, with what you can do with it."""
+    from urllib.parse import quote
+
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        identifier = _id_of(client, resource) if ":" in resource else resource.strip() or "-"
+        found = client.get(f"/api/resources/{quote(identifier, safe='')}")
+    if as_json:
+        print_json(found)
+        return
+    found["created_by"] = _creator(found)
+    print_table(("field", "value"), found.items())

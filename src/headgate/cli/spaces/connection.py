@@ -1,0 +1,132 @@
+"""`headgate connection`: places that pipelines read and write."""
+
+from typing import Annotated
+
+import typer
+
+from headgate.cli.output import Json, told
+from headgate.cli.paging import Cursor, Limit, Prefix, print_page
+from headgate.cli.platform import external_systems as commands
+from headgate.cli.platform.external_systems import ApiPath, Forget, Kind, Most, Pattern, Place, Secret, Set
+
+app = typer.Typer(
+    help="Connections to databases, APIs, files and catalogs.", no_args_is_help=True, rich_markup_mode=None
+)
+
+ALLOW = "Let the code of notebooks read its secrets; off by default."
+Named = Annotated[str, typer.Argument(metavar="CONNECTION", help="The connection, by name or id.")]
+
+
+@app.command("list")
+@told
+def list_connections(prefix: Prefix = "", limit: Limit = 50, cursor: Cursor = None, as_json: Json = False) -> None:
+    """List the connections of the spaces in which you have a role."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.get("/api/connections", prefix=prefix, limit=limit, cursor=cursor)
+    rows = (
+        (
+            one["name"],
+            one["place_kind"],
+            one["space"]["name"],
+            (one["owner"] or {}).get("name"),
+            one["allowed"],
+            one["id"],
+        )
+        for one in found["items"]
+    )
+    columns = ("name", "kind", "space", "owner", "you can", "id")
+    print_page(found, columns, rows, "There is no connection that you may see.", as_json=as_json)
+
+
+@app.command()
+@told
+def add(
+    name: Annotated[str, typer.Argument(help="What to call it.")],
+    space: Annotated[str, typer.Option(help="The space to add it to, by name or id.")],
+    kind: Kind = None,
+    fields: Set = None,
+    place: Place = None,
+    secret: Secret = None,
+    allow_code: Annotated[bool, typer.Option("--allow-code", help=ALLOW)] = False,
+    as_json: Json = False,
+) -> None:
+    """Add a connection to a space that you manage, and own it.
+
+    For example: headgate connection add Shop --space "Sales data" --kind postgresql --set host=db.example.com
+    --set database=shop --set user=reader --secret password
+    """
+    wanted = commands.place_given(kind, place, fields) or {}
+    body = {"name": name, "space": space, "place": wanted, "allow_code": allow_code}
+    commands.added("connection", body, secret, "Added", as_json=as_json)
+
+
+@app.command()
+@told
+def show(connection: Named, as_json: Json = False) -> None:
+    """Show a connection; which secrets are set, not what they are."""
+    commands.show("connection", connection, as_json=as_json)
+
+
+@app.command()
+@told
+def change(
+    connection: Named,
+    name: Annotated[str | None, typer.Option(help="Another name.")] = None,
+    fields: Set = None,
+    place: Place = None,
+    secret: Secret = None,
+    forget_secret: Forget = None,
+    allow_code: Annotated[bool | None, typer.Option("--allow-code/--no-code", help=ALLOW)] = None,
+    as_json: Json = False,
+) -> None:
+    """Change a connection that you own. Pointing it somewhere else clears its secrets, but those given with it."""
+    commands.changed_by(
+        "connection",
+        connection,
+        {"name": name, "allow_code": allow_code},
+        (place, fields),
+        commands.secrets_given(secret, forget_secret),
+        as_json=as_json,
+    )
+
+
+@app.command()
+@told
+def delete(connection: Named, as_json: Json = False) -> None:
+    """Delete a connection that nothing uses."""
+    from headgate.cli.client import connect
+    from headgate.cli.output import print_json
+
+    with connect() as client:
+        found = client.request("DELETE", commands.path(client, "connection", connection))
+    if as_json:
+        print_json(found)
+    else:
+        print(f"Deleted the connection {found['name']}, with its secrets.")
+
+
+@app.command("test")
+@told
+def try_out(
+    connection: Named,
+    path: ApiPath = "",
+    fields: Set = None,
+    place: Place = None,
+    secret: Secret = None,
+    as_json: Json = False,
+) -> None:
+    """Test a connection: a worker connects to its host.
+
+    With --set or --place, test a changed configuration without saving it. Give its secrets with --secret: stored ones
+    are not sent to another host.
+    """
+    commands.tested("connection", connection, path, (place, fields), secret, as_json=as_json)
+
+
+@app.command()
+@told
+def discover(connection: Named, pattern: Pattern = "", limit: Most = 500, as_json: Json = False) -> None:
+    """Have a worker list the tables or files that are there."""
+    commands.discovered("connection", connection, pattern, limit, as_json=as_json)

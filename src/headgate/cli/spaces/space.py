@@ -1,0 +1,56 @@
+"""`headgate space`: data spaces."""
+
+from typing import Annotated
+
+import typer
+
+from headgate.cli.output import Json, told
+from headgate.cli.paging import Cursor, Limit, Prefix, print_page
+
+app = typer.Typer(help="Data spaces, in which connections lie.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.command("list")
+@told
+def list_spaces(prefix: Prefix = "", limit: Limit = 50, cursor: Cursor = None, as_json: Json = False) -> None:
+    """List the spaces in which you have a role."""
+    from headgate.cli.client import connect
+
+    with connect() as client:
+        found = client.get("/api/spaces", prefix=prefix, limit=limit, cursor=cursor)
+    rows = ((one["name"], (one["owner"] or {}).get("name"), one["allowed"], one["id"]) for one in found["items"])
+    print_page(found, ("name", "owner", "you can", "id"), rows, "There is no space that you may see.", as_json=as_json)
+
+
+@app.command()
+@told
+def create(
+    name: Annotated[str, typer.Argument(help="What to call it.")],
+    as_json: Json = False,
+) -> None:
+    """Create a data space, and own it. `headgate access change` with give_space_role lets others in."""
+    from headgate.cli.organization import shared as named_cli
+
+    named_cli.create("/api/spaces", "space", name, as_json=as_json)
+
+
+@app.command()
+@told
+def show(
+    space: Annotated[str, typer.Argument(help="The space, by name or id.")],
+    as_json: Json = False,
+) -> None:
+    """Show a space, with what you can do with it."""
+    from headgate.cli.client import connect
+    from headgate.cli.output import print_json, print_table
+    from headgate.cli.platform.external_systems import path
+
+    with connect() as client:
+        found = client.get(path(client, "space", space))
+    if as_json:
+        print_json(found)
+        return
+    rows = [
+        (name.replace("_", " "), value["name"] if isinstance(value, dict) else value) for name, value in found.items()
+    ]
+    print_table(("field", "value"), rows)

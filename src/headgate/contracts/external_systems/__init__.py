@@ -1,0 +1,1 @@
+"""What connections and destinations point at, by kind."""

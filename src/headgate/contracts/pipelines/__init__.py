@@ -1,0 +1,1 @@
+"""Pipeline definitions, and the steps that they compile to."""

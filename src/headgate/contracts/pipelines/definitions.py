@@ -1,0 +1,354 @@
+"""What a pipeline is told to do, by its kind: what members write, and what is stored.
+
+Typed fields only; the code in them, SQL and notebooks, runs where nothing else can be reached.
+"""
+
+from functools import cache
+from typing import Annotated, Any, Literal, Self
+from zoneinfo import available_timezones
+
+from pydantic import AfterValidator, Discriminator, Field, TypeAdapter, model_validator
+
+from headgate.contracts.pipelines.expectations import Expectation
+from headgate.contracts.pipelines.fields import (
+    ColumnName,
+    Columns,
+    ConnectionId,
+    DestinationId,
+    Duration,
+    ItemRef,
+    Parameters,
+    SqlBody,
+    SqlName,
+    TableRef,
+    Transform,
+)
+from headgate.contracts.pipelines.streams import Stream
+from headgate.kit.patterns import Form
+from headgate.kit.request_models import Input
+
+MAX_STREAMS = 500
+REJECTED = "_rejected"
+"""What the side table for rejected rows is called after its table."""
+
+
+@cache
+def _zones() -> frozenset[str]:
+    """Those that this machine knows: a look at some hundred files."""
+    return frozenset(available_timezones())
+
+
+def _zone(name: str) -> str:
+    if name not in _zones():
+        raise ValueError(f"{name!r} is not a time zone; write one as Europe/Berlin or UTC")
+    return name
+
+
+TimeZone = Annotated[str, Field(max_length=64, examples=["Europe/Berlin"]), AfterValidator(_zone)]
+
+
+class Retries(Input):
+    """How often a run that failed is tried again, and when."""
+
+    times: Annotated[int, Field(ge=0, le=20)] = 0
+    delay: Duration = "1 minute"
+
+
+class Common(Input):
+    """What pipelines of every kind have."""
+
+    expectations: Annotated[tuple[Expectation, ...], Field(max_length=100)] = ()
+    retries: Retries = Retries()
+    timeout: Annotated[Duration | None, Field(description="Stop a run after this; `runs.max_hours` bounds it")] = None
+    time_zone: Annotated[TimeZone, Field(description="Spark's time zone while it runs")] = "UTC"
+
+    @model_validator(mode="after")
+    def _expects_of_its_own(self) -> Self:
+        known = checked(self)
+        for one in self.expectations:
+            if one.table not in known:
+                raise ValueError(f"expectations: {one.table} is not a table that this writes or sends; check those")
+        return self
+
+
+class Source(Common):
+    """Streams of a connection, or files of a volume, into tables of a layer."""
+
+    kind: Literal["source"] = "source"
+    connection: Annotated[ConnectionId | None, Field(description="Its id")] = None
+    volume: Annotated[ItemRef | None, Field(description="Files of this volume, in place of a connection")] = None
+    output_layer: Annotated[SqlName, Field(examples=["raw"])]
+    streams: Annotated[tuple[Stream, ...], Field(min_length=1, max_length=MAX_STREAMS)]
+    schema_changes: Annotated[
+        Literal["keep", "evolve"],
+        Field(description="keep the types of the first run, or evolve: add new columns, widen types"),
+    ] = "evolve"
+
+    @model_validator(mode="after")
+    def _one_place(self) -> "Source":
+        if (self.connection is None) == (self.volume is None):
+            raise ValueError("give either a connection or a volume")
+        names = [one.table + end for one in self.streams for end in ("", REJECTED)]
+        if len(set(names)) < len(names):
+            raise ValueError(
+                "two streams write the same table; give each a table of its own, beside which rows that do not fit go "
+                f"to one whose name ends in {REJECTED}"
+            )
+        if self.volume in {f"{self.output_layer}.{name}" for name in names}:
+            raise ValueError(f"{self.volume} is the volume that is read; call the table otherwise")
+        return self
+
+
+class Query(Common):
+    """SQL into a table."""
+
+    kind: Literal["query"] = "query"
+    sql: SqlBody
+    output: TableRef
+    write: Literal["overwrite", "append", "merge", "window"] = "overwrite"
+    keys: Columns = ()
+    time_column: Annotated[ColumnName | None, Field(description="window: the time of a row")] = None
+    window: Annotated[Duration | None, Field(description="window: how far back rows are written anew")] = None
+    schema_changes: Literal["merge", "strict", "overwrite"] = "merge"
+    partition_by: Annotated[tuple[Transform, ...], Field(max_length=10)] = ()
+    sort_by: Columns = ()
+
+    @model_validator(mode="after")
+    def _whole(self) -> "Query":
+        if self.write == "merge" and not self.keys:
+            raise ValueError("merge needs keys: the columns that tell a row from the others")
+        if self.write == "window" and not (self.time_column and self.window):
+            raise ValueError("window needs time_column, and window such as '3 days'")
+        if self.schema_changes == "overwrite" and self.write != "overwrite":
+            raise ValueError("schema_changes overwrite goes with write overwrite: the table is written anew")
+        return self
+
+
+class NotebookOutput(Input):
+    """A table that a notebook saves."""
+
+    table: TableRef
+    write: Literal["overwrite", "append", "merge"] = "overwrite"
+    keys: Columns = ()
+    schema_changes: Literal["merge", "strict", "overwrite"] = "merge"
+
+    @model_validator(mode="after")
+    def _whole(self) -> "NotebookOutput":
+        if self.write == "merge" and not self.keys:
+            raise ValueError("merge needs keys: the columns that tell a row from the others")
+        if self.schema_changes == "overwrite" and self.write != "overwrite":
+            raise ValueError("schema_changes overwrite goes with write overwrite: the table is written anew")
+        return self
+
+
+class Cell(Input):
+    """A cell of a notebook."""
+
+    kind: Literal["code", "text"] = "code"
+    source: Annotated[str, Field(max_length=1_000_000)]
+
+
+class Wheel(Input):
+    """A dependency: a wheel in a volume that the notebook declares."""
+
+    volume: ItemRef
+    path: Annotated[str, Field(max_length=1000, examples=["wheels/phonenumbers-9.0.1-py2.py3-none-any.whl"])]
+
+
+_SECRET_NAME = Form(
+    r"^[a-z_][a-z0-9_]{0,63}$",
+    "must be at most 64 lowercase letters, digits and underscores, and not begin with a digit, such as api_key",
+)
+_SECRET_FIELD = Form(
+    r"^[a-z_]{1,40}$",
+    "must be the name of a secret field of the connection, in lowercase letters and underscores, such as token",
+)
+_HOST = Form(
+    r"^[a-z0-9.-]{1,253}:[0-9]{1,5}$", "must be a host in lowercase letters with a port, such as api.example.com:443"
+)
+
+
+class SecretRef(Input):
+    """A secret of a connection that the notebook may read, under a name of its own."""
+
+    name: Annotated[str, _SECRET_NAME, Field(examples=["api_key"])]
+    connection: ConnectionId
+    field: Annotated[str, _SECRET_FIELD, Field(examples=["token"])]
+
+
+class Notebook(Common):
+    """PySpark code with declared inputs and outputs."""
+
+    kind: Literal["notebook"] = "notebook"
+    cells: Annotated[tuple[Cell, ...], Field(min_length=1, max_length=1000)]
+    inputs: Annotated[tuple[TableRef, ...], Field(max_length=100)] = ()
+    outputs: Annotated[tuple[NotebookOutput, ...], Field(max_length=100)] = ()
+    volumes: Annotated[tuple[ItemRef, ...], Field(max_length=20, description="Volumes whose files it reads")] = ()
+    output_volumes: Annotated[
+        tuple[ItemRef, ...], Field(max_length=20, description="Volumes that it saves files to")
+    ] = ()
+    parameters: Parameters = Field(default_factory=dict)
+    wheels: Annotated[tuple[Wheel, ...], Field(max_length=50)] = ()
+    hosts: Annotated[
+        tuple[Annotated[str, _HOST, Field(examples=["api.example.com:443"])], ...],
+        Field(max_length=20, description="The only hosts that it can reach"),
+    ] = ()
+    secrets: Annotated[tuple[SecretRef, ...], Field(max_length=20)] = ()
+
+    @model_validator(mode="after")
+    def _each_once(self) -> "Notebook":
+        for what, names in (
+            ("outputs", [one.table for one in self.outputs]),
+            ("secrets", [one.name for one in self.secrets]),
+        ):
+            if len(set(names)) < len(names):
+                raise ValueError(f"{what}: one is named twice; name each once")
+        named = {*self.volumes, *self.output_volumes, *(one.volume for one in self.wheels)}
+        for table in (*self.inputs, *(one.table for one in self.outputs)):
+            if table in named:
+                raise ValueError(f"{table} is named as a volume and as a table; a layer has one of a name")
+        return self
+
+
+class History(Common):
+    """Every version that the rows of a table have had (slowly changing dimension, type 2)."""
+
+    kind: Literal["history"] = "history"
+    table: TableRef
+    output: TableRef
+    keys: Annotated[Columns, Field(min_length=1)]
+    ignore: Annotated[Columns, Field(description="Columns whose change makes no new version")] = ()
+    time_column: Annotated[
+        ColumnName | None, Field(description="When a row changed; left out, the time of the table's snapshot counts")
+    ] = None
+    deletions: Annotated[Literal["close", "keep"], Field(description="What a row that is gone does to its version")] = (
+        "close"
+    )
+
+    @model_validator(mode="after")
+    def _of_another(self) -> "History":
+        if self.table == self.output:
+            raise ValueError("a table cannot hold its own history; give another output")
+        return self
+
+
+class Sending(Input):
+    """A table to deliver, and where to."""
+
+    table: TableRef
+    target: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=500,
+            description="database: schema.table; files: a folder below the destination; HTTP: a path below its address",
+            examples=["public.revenue", "exports/revenue", "/v1/rows"],
+        ),
+    ]
+    write: Literal["append", "upsert", "overwrite"] = "append"
+    keys: Columns = ()
+    format: Annotated[Literal["csv", "json", "parquet"], Field(description="For files")] = "csv"
+    formulas: Annotated[
+        Literal["escape", "keep"],
+        Field(
+            description="For CSV: put ' before texts that a spreadsheet would run, which begin with = + - @, a tab or "
+            "a line break; or keep all as it is"
+        ),
+    ] = "escape"
+    batch: Annotated[int, Field(ge=1, le=10_000, description="For HTTP: rows a request")] = 500
+
+    @model_validator(mode="after")
+    def _whole(self) -> "Sending":
+        if self.write == "upsert" and not self.keys:
+            raise ValueError("upsert needs keys: the columns that tell a row from the others")
+        return self
+
+
+class Delivery(Common):
+    """Tables to a destination."""
+
+    kind: Literal["delivery"] = "delivery"
+    destination: Annotated[DestinationId, Field(description="Its id")]
+    tables: Annotated[tuple[Sending, ...], Field(min_length=1, max_length=100)]
+
+    @model_validator(mode="after")
+    def _apart(self) -> "Delivery":
+        for target in {one.target.strip("/") for one in self.tables}:
+            there = [one for one in self.tables if one.target.strip("/") == target]
+            if len({one.table for one in there}) < len(there):
+                raise ValueError(f"a table is twice sent to {target!r}; send it there once")
+            if len(there) > 1 and any(one.write != "append" for one in there):
+                raise ValueError(f"two tables are sent to {target!r}, and one would replace the other's rows; append")
+        return self
+
+
+AnyDefinition = Source | Query | Notebook | History | Delivery
+Definition = Annotated[AnyDefinition, Discriminator("kind")]
+_ADAPTER: TypeAdapter[AnyDefinition] = TypeAdapter(Definition)
+
+
+def parse(value: dict[str, Any]) -> AnyDefinition:
+    """A stored definition; ValidationError for what is none."""
+    return _ADAPTER.validate_python(value)
+
+
+def outputs(definition: AnyDefinition) -> dict[str, bool]:
+    """The tables and volumes that it writes, by name, and whether each is enabled."""
+    match definition:
+        case Source():
+            return {f"{definition.output_layer}.{one.table}": one.enabled for one in definition.streams}
+        case Query() | History():
+            return {definition.output: True}
+        case Notebook():
+            return {one.table: True for one in definition.outputs} | dict.fromkeys(definition.output_volumes, True)
+        case Delivery():
+            return {}
+
+
+def declared_reads(definition: AnyDefinition) -> list[str]:
+    """The tables and volumes that it says itself that it reads. A query's, and those of custom checks, are probed."""
+    found: list[str] = []
+    match definition:
+        case Source():
+            found = [definition.volume] if definition.volume else []
+        case Notebook():
+            found = [*definition.inputs, *definition.volumes, *(one.volume for one in definition.wheels)]
+        case History():
+            found = [definition.table]
+        case Delivery():
+            found = [one.table for one in definition.tables]
+    found += [one.other for one in definition.expectations if one.check == "reference"]
+    return list(dict.fromkeys(found))
+
+
+def volumes(definition: AnyDefinition) -> set[str]:
+    """Of all that it names, the volumes."""
+    match definition:
+        case Source(volume=str(found)):
+            return {found}
+        case Notebook():
+            return {*definition.volumes, *definition.output_volumes, *(one.volume for one in definition.wheels)}
+    return set()
+
+
+def checked(definition: Any) -> set[str]:
+    """The tables that expectations may be about: those that it writes, or sends."""
+    if isinstance(definition, Delivery):
+        return {one.table for one in definition.tables}
+    written = set(outputs(definition))
+    return written | ({one + REJECTED for one in written} if isinstance(definition, Source) else set())
+
+
+def connections(definition: AnyDefinition) -> list[str]:
+    """The ids of the connections that it uses."""
+    match definition:
+        case Source(connection=str(found)):
+            return [found]
+        case Notebook():
+            return list(dict.fromkeys(one.connection for one in definition.secrets))
+    return []
+
+
+def custom_checks(definition: AnyDefinition) -> list[Expectation]:
+    """The expectations with SQL of their own, whose reads only Spark can tell."""
+    return [one for one in definition.expectations if one.check == "sql"]

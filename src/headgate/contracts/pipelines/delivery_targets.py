@@ -1,0 +1,75 @@
+"""What a destination's kind takes: which targets, and which ways to write. Asked at a save, and again by a run."""
+
+import re
+
+from headgate.contracts.pipelines.definitions import Sending
+from headgate.kit.names import is_text
+
+DATABASES = frozenset({"postgresql", "mysql"})
+FILES = frozenset({"object_store", "folder"})
+OURS = "headgate_"
+"""What the names of our own tables in a database begin with."""
+
+_NAME = re.compile(r"[^\W\d][\w$-]{0,62}")
+_SYSTEM = re.compile(r"pg_.*|information_schema|mysql|performance_schema|sys", re.IGNORECASE)
+_MOST_BYTES = 63
+
+
+def check(sending: Sending, kind: str) -> None:
+    """See that a kind of destination takes this; ValueError says why not, and what to write."""
+    if kind in DATABASES:
+        table_of(sending.target)
+    elif kind in FILES:
+        folder_of(sending.target)
+        if sending.write == "upsert":
+            raise ValueError("write: rows cannot be changed in files, so upsert is for databases; append, or overwrite")
+    else:
+        path_of(sending.target)
+        if sending.write != "append":
+            raise ValueError(
+                f"write: {sending.write} is for databases and files; over HTTP rows are sent, so write is append"
+            )
+
+
+def table_of(target: str) -> tuple[str, str]:
+    """The schema and the name of a database's table."""
+    schema, _, table = target.partition(".")
+    if not (_is_name(schema) and _is_name(table)):
+        raise ValueError(
+            f"target: {target[:100]!r} is not a table; write schema.table, as in public.revenue, of letters, digits, "
+            "_, $ and -"
+        )
+    if _SYSTEM.fullmatch(schema):
+        raise ValueError(f"target: {schema} belongs to the database itself; write to a schema of your own")
+    if table.lower().startswith(OURS):
+        raise ValueError(f"target: tables whose names begin with {OURS} are our own; choose another name")
+    return schema, table
+
+
+def _is_name(text: str) -> bool:
+    return bool(_NAME.fullmatch(text)) and len(text.encode()) <= _MOST_BYTES
+
+
+def folder_of(target: str) -> tuple[str, ...]:
+    """The folders, one in the other, that files go to."""
+    parts = tuple(target.strip("/").split("/"))
+    if not is_text(target) or any(not one or one[0] in "._" or one.strip() != one for one in parts):
+        raise ValueError(
+            f"target: {target[:100]!r} is not a folder; write one below the destination, as in exports/revenue, of "
+            "which no part begins with . or _"
+        )
+    if any(len(one.encode()) > 255 for one in parts):
+        raise ValueError("target: the name of a folder has at most 255 bytes")
+    return parts
+
+
+def path_of(target: str) -> str:
+    """The path below a destination's address."""
+    plain = target.lower().replace("%2e", ".").split("/")
+    if not is_text(target) or "://" in target or target.startswith("//") or {"?", "#"} & set(target):
+        raise ValueError(
+            f"target: {target[:100]!r} is not a path; write one below the destination's address, as in /v1/rows"
+        )
+    if {".", ".."} & set(plain):
+        raise ValueError("target: the path has a part . or ..; write it plainly")
+    return target

@@ -1,0 +1,123 @@
+"""A plan is a list of steps: the same list is shown to a reader, checked for access, and executed by a worker.
+
+A step holds what it needs and nothing else: parts of the definition, and its tables by id and by the names that they
+have now. Secrets are never in a step.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, TypeAdapter
+
+from headgate.contracts.pipelines.definitions import Cell, History, NotebookOutput, Query, SecretRef, Sending
+from headgate.contracts.pipelines.expectations import Expectation
+from headgate.contracts.pipelines.fields import quoted
+from headgate.contracts.pipelines.streams import Stream
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A table or volume: its id, and its names when the plan was made."""
+
+    id: str
+    layer: str
+    name: str
+
+    @property
+    def sql(self) -> str:
+        """As SQL names it."""
+        return quoted(self.layer, self.name)
+
+    def __str__(self) -> str:
+        return f"{self.layer}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Land:
+    """Read a stream, and write its rows into a table; those that do not fit go to the side table, with the reason."""
+
+    stream: Stream
+    table: Item
+    rejected: Item
+    schema_changes: Literal["keep", "evolve"]
+    volume: Item | None = None
+    kind: Literal["land"] = "land"
+
+
+@dataclass(frozen=True, slots=True)
+class Refine:
+    """Run SQL, and write its rows into a table."""
+
+    query: Query
+    table: Item
+    kind: Literal["refine"] = "refine"
+
+
+@dataclass(frozen=True, slots=True)
+class RunNotebook:
+    """Run a notebook in a sandbox of its own; what it saves is staged."""
+
+    cells: tuple[Cell, ...]
+    inputs: tuple[Item, ...]
+    outputs: tuple[Item, ...]
+    volumes: tuple[Item, ...]
+    output_volumes: tuple[Item, ...]
+    wheels: tuple[tuple[Item, str], ...]
+    hosts: tuple[str, ...]
+    secrets: tuple[SecretRef, ...]
+    parameters: dict[str, str | int | float | bool | None]
+    kind: Literal["notebook"] = "notebook"
+
+
+@dataclass(frozen=True, slots=True)
+class SaveStaged:
+    """Commit what a notebook staged for a table."""
+
+    output: NotebookOutput
+    table: Item
+    kind: Literal["save_staged"] = "save_staged"
+
+
+@dataclass(frozen=True, slots=True)
+class KeepHistory:
+    """Bring the versions of a table's rows up to date."""
+
+    history: History
+    source: Item
+    table: Item
+    kind: Literal["history"] = "history"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Check an expectation of an output; one that stops the run is checked before anything is published."""
+
+    expectation: Expectation
+    table: Item
+    other: Item | None = None
+    kind: Literal["check"] = "check"
+
+
+@dataclass(frozen=True, slots=True)
+class Deliver:
+    """Send a table's rows to the destination."""
+
+    sending: Sending
+    table: Item
+    kind: Literal["deliver"] = "deliver"
+
+
+Step = Annotated[Land | Refine | RunNotebook | SaveStaged | KeepHistory | Check | Deliver, Discriminator("kind")]
+AnyStep = Land | Refine | RunNotebook | SaveStaged | KeepHistory | Check | Deliver
+_ADAPTER: TypeAdapter[list[AnyStep]] = TypeAdapter(list[Step])
+
+
+def to_json(steps: list[AnyStep]) -> list[dict[str, Any]]:
+    """A plan as it is stored and sent."""
+    found: list[dict[str, Any]] = _ADAPTER.dump_python(steps, mode="json")
+    return found
+
+
+def from_json(value: list[dict[str, Any]]) -> list[AnyStep]:
+    """A plan as it was stored or sent."""
+    return _ADAPTER.validate_python(value)

@@ -1,0 +1,135 @@
+"""The streams of a source: each lands in a table of its own."""
+
+import codecs
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from headgate.contracts.pipelines.fields import ColumnName, Columns, Duration, SqlName
+from headgate.kit.patterns import Form
+from headgate.kit.request_models import Input
+
+_ENCODING = Form(r"^[A-Za-z0-9_-]{1,40}$", "must be the name of an encoding, such as UTF-8 or windows-1252")
+
+
+def _encoding(name: str) -> str:
+    try:
+        found = codecs.lookup(name)
+    except LookupError:
+        found = None
+    if found is None or not getattr(found, "_is_text_encoding", True):
+        raise ValueError(f"there is no encoding {name!r}; write one such as UTF-8 or windows-1252")
+    return name
+
+
+class FileOptions(Input):
+    """How files are read."""
+
+    format: Literal["csv", "json", "parquet", "avro", "xml", "excel"] = "csv"
+    header: bool = True
+    delimiter: Annotated[str, Field(min_length=1, max_length=4)] = ","
+    quote: Annotated[str, Field(max_length=1)] = '"'
+    encoding: Annotated[str, _ENCODING, AfterValidator(_encoding)] = "UTF-8"
+    multiline: Annotated[bool, Field(description="csv: values hold line breaks; json: a file is one value")] = False
+    row_tag: Annotated[str, Field(max_length=100, description="xml: the element that is a row")] = "row"
+    sheet: Annotated[str, Field(max_length=100, description="excel: the sheet; left out, the first")] = ""
+    nulls: Annotated[tuple[str, ...], Field(max_length=20, description="csv, excel: texts that mean no value")] = ("",)
+
+
+class Paging(Input):
+    """How an API gives more rows than fit one answer."""
+
+    style: Literal["none", "page", "offset", "cursor", "link"] = "none"
+    parameter: Annotated[str, Field(max_length=100, description="page, offset, cursor: the query parameter")] = "page"
+    first: Annotated[int, Field(ge=0, description="page, offset: the first")] = 1
+    size: Annotated[int, Field(ge=1, le=10_000, description="rows a page")] = 100
+    size_parameter: Annotated[str, Field(max_length=100)] = ""
+    next: Annotated[
+        str,
+        Field(
+            max_length=200,
+            description="cursor, link: where the answer says it, as meta.next or data.-1.id; left out, a link is read "
+            "from the header Link",
+        ),
+    ] = ""
+
+    @model_validator(mode="after")
+    def _whole(self) -> "Paging":
+        if self.style == "cursor" and not self.next:
+            raise ValueError("paging by cursor needs next: where the answer has the cursor, as meta.next")
+        if self.style in {"page", "offset", "cursor"} and not self.parameter:
+            raise ValueError(f"paging by {self.style} needs parameter: the query parameter that says which")
+        return self
+
+
+class ApiOptions(Input):
+    """How an API's rows are read."""
+
+    rows: Annotated[
+        str,
+        Field(
+            max_length=200,
+            description="where the rows are in the answer, as data.items; left out, it is a list; `.` if it is one row",
+        ),
+    ] = ""
+    parameters: Annotated[
+        dict[Annotated[str, Field(max_length=100)], Annotated[str, Field(max_length=2000)]], Field(max_length=50)
+    ] = Field(default_factory=dict)
+    paging: Paging = Paging()
+    cursor_parameter: Annotated[str, Field(max_length=100, description="the parameter that takes the cursor")] = ""
+    partition_parameter: Annotated[str, Field(max_length=100, description="asked once for each of `partitions`")] = ""
+    partitions: Annotated[tuple[Annotated[str, Field(max_length=1000)], ...], Field(max_length=1000)] = ()
+
+    @model_validator(mode="after")
+    def _whole(self) -> "ApiOptions":
+        if bool(self.partition_parameter) != bool(self.partitions):
+            raise ValueError("partition_parameter and partitions go together: the parameter, and its values")
+        if len(set(self.partitions)) < len(self.partitions):
+            raise ValueError("a value is twice in partitions; its rows would be read twice")
+        return self
+
+
+class ReadInParts(Input):
+    """Parallel reads of a database by ranges of a column."""
+
+    column: ColumnName
+    parts: Annotated[int, Field(ge=1, le=256)] = 4
+
+
+class Stream(Input):
+    """What is read from a source, and the table that it lands in."""
+
+    name: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=1000,
+            description="database: schema.table; API: the path; files: a path with * and **; catalog: namespace.table",
+            examples=["public.orders", "/v1/orders", "orders/*.csv"],
+        ),
+    ]
+    table: SqlName
+    of: Annotated[Literal["rows", "files"], Field(description="HTTP: rows of an API, or a file")] = "rows"
+    enabled: bool = True
+    read: Literal["full", "incremental"] = "full"
+    write: Annotated[
+        Literal["replace", "append", "merge"],
+        Field(description="replace the table's rows, append to them, or merge by keys"),
+    ] = "replace"
+    keys: Columns = ()
+    cursor: Annotated[ColumnName | None, Field(description="incremental: the column that only grows")] = None
+    look_back: Annotated[Duration | None, Field(description="incremental: read again this far before the last")] = None
+    files: FileOptions = FileOptions()
+    api: ApiOptions = Field(default_factory=ApiOptions)
+    in_parts: ReadInParts | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> "Stream":
+        if self.write == "merge" and not self.keys:
+            raise ValueError(f"stream {self.name!r}: merge needs keys: the columns that tell a row from the others")
+        if self.read == "incremental":
+            if self.write == "replace":
+                raise ValueError(f"stream {self.name!r}: an incremental read appends or merges; it cannot replace")
+            if self.look_back and self.write != "merge":
+                raise ValueError(f"stream {self.name!r}: look_back reads rows again, so write must be merge")
+        return self

@@ -1,0 +1,153 @@
+"""What workers and the server tell one another of runs. A worker that is newer may say more than the server knows."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field
+
+from headgate.contracts.statements import Count, Fence, WorkerId, WorkerIn
+from headgate.kit.request_models import LooseInput
+from headgate.lakehouse.sql.schemas import ProgressOut
+
+RunId = Annotated[str, Field(pattern=r"^run_[0-9a-z]{20}$", examples=["run_01k6x3v9c2m4n8p0q7rs"])]
+MAX_LINES = 500
+MAX_LINE = 4000
+
+
+class RunClaimIn(WorkerIn):
+    """A worker that has room for runs."""
+
+    slots: Annotated[int, Field(ge=1, le=64, description="For how many runs")]
+
+
+class EndpointOut(BaseModel):
+    """A connection or destination, with its secrets, for the worker that has the run."""
+
+    id: str
+    kind: str
+    config: dict[str, Any]
+    secrets: dict[str, str]
+
+
+class RunJobOut(BaseModel):
+    """A run to execute."""
+
+    id: str
+    pipeline: str
+    fence: int
+    token: str = Field(description="For the catalog; it is stored nowhere")
+    user: str = Field(description="Whom `current_user()` names: the mail address of the member as whom it runs")
+    reading_token: str = Field(description="For a notebook, which only reads; empty if there is none")
+    steps: list[dict[str, Any]]
+    done: int = Field(description="How many of the steps are finished")
+    moment: datetime
+    time_zone: str
+    seconds: float
+    full_refresh: bool
+    parameters: dict[str, Any]
+    states: dict[str, dict[str, Any]]
+    memories: dict[int, dict[str, Any]] = Field(description="What its steps told when it was begun before, by number")
+    endpoints: list[EndpointOut]
+    isolated: bool = Field(default=False, description="Spark was lost under it: it runs on a server of its own")
+
+
+class RunClaims(BaseModel):
+    """Runs for a worker."""
+
+    jobs: list[RunJobOut]
+
+
+class RunBeatIn(LooseInput):
+    """How far a run has come."""
+
+    id: RunId
+    fence: Fence
+    progress: ProgressOut | None = None
+
+
+class RunHeartbeatIn(WorkerIn):
+    """A worker that lives, and the runs that it has."""
+
+    running: list[RunBeatIn] = Field(max_length=256)
+
+
+class LineIn(LooseInput):
+    """A line of a run's log."""
+
+    at: datetime
+    level: Literal["info", "warning", "error"] = "info"
+    text: Annotated[str, Field(max_length=MAX_LINE)]
+
+
+class LinesIn(LooseInput):
+    """Lines of a run's log."""
+
+    worker: WorkerId
+    fence: Fence
+    lines: list[LineIn] = Field(max_length=MAX_LINES)
+
+
+class CheckIn(LooseInput):
+    """What came of an expectation."""
+
+    passed: bool
+    failed_rows: Count
+    checked_rows: Count
+    message: Annotated[str, Field(max_length=4000)]
+    sample: list[dict[str, Any]] = Field(default_factory=list, max_length=100)
+
+
+class StepIn(LooseInput):
+    """That a step has begun, or what came of it."""
+
+    worker: WorkerId
+    fence: Fence
+    state: Literal["running", "succeeded", "failed"]
+    rows_in: Count | None = None
+    rows_out: Count | None = None
+    rejected: Count | None = None
+    bytes: Count | None = None
+    cursor: Annotated[dict[str, Any] | None, Field(description="Where the next run goes on")] = None
+    check: CheckIn | None = None
+    detail: dict[str, Any] = Field(default_factory=dict)
+    memory: Annotated[
+        dict[str, Any] | None, Field(description="Of a step that runs: what it must know if it is begun again")
+    ] = None
+
+
+class RunFinishIn(LooseInput):
+    """What came of a run."""
+
+    worker: WorkerId
+    fence: Fence
+    state: Literal["succeeded", "failed", "lost", "returned"]
+    error_code: Annotated[str, Field(max_length=120)] | None = None
+    error: Annotated[str, Field(max_length=20_000)] | None = None
+
+
+class Noted(BaseModel):
+    """That it was written down."""
+
+    id: str
+
+
+class RunState(BaseModel):
+    """The state of a run."""
+
+    id: str
+    state: str
+
+
+class VolumeFileOut(BaseModel):
+    """A file of a volume."""
+
+    id: str
+    path: str
+    size: int
+    created: datetime
+
+
+class VolumeFiles(BaseModel):
+    """The files of a volume, by path."""
+
+    items: list[VolumeFileOut]

@@ -1,0 +1,1 @@
+"""Column types and shapes of tables."""

@@ -1,0 +1,277 @@
+"""Types of columns: as SQL writes them, which of them hold which, and how values get from one to another."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from headgate.contracts.pipelines.fields import literal, quoted
+
+BOOLEAN, INT, BIGINT, FLOAT, DOUBLE = "BOOLEAN", "INT", "BIGINT", "FLOAT", "DOUBLE"
+STRING, BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ = "STRING", "BINARY", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ"
+TIMES = frozenset({DATE, TIMESTAMP, TIMESTAMP_NTZ})
+_DIGITS = {INT: 10, BIGINT: 19}
+_EXACT_IN = {(INT, BIGINT), (INT, DOUBLE), (FLOAT, DOUBLE)}
+_GROWS_TO = {(INT, BIGINT), (FLOAT, DOUBLE)}
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """A type without parts."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decimal:
+    """Numbers with so many digits, of which so many after the point."""
+
+    precision: int
+    scale: int
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """Named fields."""
+
+    fields: "tuple[Column, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """Values in order."""
+
+    element: "Type"
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """Values by key."""
+
+    key: "Type"
+    value: "Type"
+
+
+Type = Plain | Decimal | Struct | Array | Map
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column, or a field of a struct."""
+
+    name: str
+    type: Type
+
+
+Columns = tuple[Column, ...]
+
+
+class NoTable(ValueError):
+    """Columns that no table can hold; says why."""
+
+
+class Misfit(ValueError):
+    """A column whose given type does not go with the table's, nor the table's with it."""
+
+    def __init__(self, there: Type, given: Type, path: str = "") -> None:
+        super().__init__(f"{path} is {shown(given)}, and the table has {shown(there)}")
+        self.there, self.given, self.path = there, given, path
+
+
+def key(name: str) -> str:
+    """What a name is compared by: as in SQL, case does not matter."""
+    return name.lower()
+
+
+def find(columns: Iterable[Column], name: str) -> Column | None:
+    """The column of this name."""
+    return next((one for one in columns if key(one.name) == key(name)), None)
+
+
+def of_arrow(schema: Any) -> Columns:
+    """The columns of an Arrow schema; NoTable names one that no table can hold."""
+    found = tuple(Column(one.name, _of_arrow(one)) for one in schema)
+    names = [key(one.name) for one in found]
+    twice = next((one.name for one in found if names.count(key(one.name)) > 1), None)
+    if twice is not None:
+        raise NoTable(f"Two columns are called {twice}; give each a name of its own, whatever its case")
+    return found
+
+
+def _of_arrow(field: Any) -> Type:
+    import pyarrow.types as kinds
+
+    found, plain = field.type, _PLAIN.get(str(field.type))
+    if plain is not None:
+        return Plain(plain)
+    if kinds.is_timestamp(found):
+        return Plain(TIMESTAMP if found.tz else TIMESTAMP_NTZ)
+    if kinds.is_decimal(found):
+        return Decimal(found.precision, found.scale)
+    if kinds.is_list(found):
+        return Array(_of_arrow(found.value_field))
+    if kinds.is_map(found):
+        return Map(_of_arrow(found.key_field), _of_arrow(found.item_field))
+    if kinds.is_struct(found) and not any((found.field(n).metadata or {}).get(b"variant") for n in range(len(found))):
+        return Struct(of_arrow(found))
+    if kinds.is_null(found):
+        raise NoTable(
+            f"The column {field.name} is always NULL and has no type; write CAST(NULL AS STRING), or another type"
+        )
+    raise NoTable(
+        f"The column {field.name} has a type that tables do not hold; CAST it to one that they do, such as STRING"
+    )
+
+
+_PLAIN = {
+    "bool": BOOLEAN,
+    "int8": INT,
+    "int16": INT,
+    "int32": INT,
+    "int64": BIGINT,
+    "float": FLOAT,
+    "double": DOUBLE,
+    "string": STRING,
+    "large_string": STRING,
+    "binary": BINARY,
+    "large_binary": BINARY,
+    "date32[day]": DATE,
+}
+"""Tables hold small whole numbers as INT."""
+
+
+def sql(one: Type) -> str:
+    """The type as SQL writes it."""
+    match one:
+        case Plain(name):
+            return name
+        case Decimal(precision, scale):
+            return f"DECIMAL({precision}, {scale})"
+        case Struct(fields):
+            return f"STRUCT<{', '.join(f'{quoted(each.name)}: {sql(each.type)}' for each in fields)}>"
+        case Array(element):
+            return f"ARRAY<{sql(element)}>"
+        case Map(of, value):
+            return f"MAP<{sql(of)}, {sql(value)}>"
+
+
+def shown(one: Type) -> str:
+    """The type for a person."""
+    return re.sub(r"`([A-Za-z_][A-Za-z0-9_]*)`", r"\1", sql(one))
+
+
+def holds(wide: Type, narrow: Type) -> bool:
+    """Whether every value of the one can be written as the other, and loses nothing."""
+    match wide, narrow:
+        case Plain(large), Plain(small):
+            return large == small or (small, large) in _EXACT_IN
+        case Decimal(), Decimal():
+            digits, needed = wide.precision - wide.scale, narrow.precision - narrow.scale
+            return wide.scale >= narrow.scale and digits >= needed
+        case Decimal(), Plain(name):
+            return wide.precision - wide.scale >= _DIGITS.get(name, 99)
+        case Array(), Array():
+            return holds(wide.element, narrow.element)
+        case Map(), Map():
+            return wide.key == narrow.key and holds(wide.value, narrow.value)
+        case Struct(), Struct():
+            there = {key(each.name): each.type for each in wide.fields}
+            return all(key(one.name) in there and holds(there[key(one.name)], one.type) for one in narrow.fields)
+    return False
+
+
+def widened(there: Type, given: Type) -> Type:
+    """The type that a column needs to hold both: its own, or one that it can be changed to; Misfit if there is none."""
+    match there, given:
+        case Struct(), Struct():
+            return Struct(merged(there.fields, given.fields))
+        case Array(), Array():
+            return Array(widened(there.element, given.element))
+        case Map(), Map() if there.key == given.key:
+            return Map(there.key, widened(there.value, given.value))
+        case Decimal(), Decimal() if there.scale == given.scale:
+            return Decimal(max(there.precision, given.precision), there.scale)
+        case Plain(small), Plain(large) if (small, large) in _GROWS_TO:
+            return given
+    if holds(there, given):
+        return there
+    raise Misfit(there, given)
+
+
+def merged(there: Columns, given: Columns) -> Columns:
+    """The columns of a table that also holds what is given; Misfit names the one that does not go."""
+    found: list[Column] = []
+    for one in there:
+        other = find(given, one.name)
+        try:
+            found.append(Column(one.name, widened(one.type, other.type)) if other else one)
+        except Misfit as error:
+            raise Misfit(error.there, error.given, f"{one.name}.{error.path}".rstrip(".")) from None
+    return (*found, *(one for one in given if find(there, one.name) is None))
+
+
+def conformed(value: str, given: Type, wanted: Type) -> str:
+    """A value of one type as one that holds it: fields by name, those that are missing NULL."""
+    if given == wanted:
+        return value
+    match given, wanted:
+        case Struct(), Struct():
+            fields = []
+            for one in wanted.fields:
+                source = find(given.fields, one.name)
+                inside = f"{value}.{quoted(source.name)}" if source else ""
+                fields.append(
+                    f"{literal(one.name)}, "
+                    + (conformed(inside, source.type, one.type) if source else f"CAST(NULL AS {sql(one.type)})")
+                )
+            return f"IF({value} IS NULL, NULL, named_struct({', '.join(fields)}))"
+        case Array(), Array():
+            name = _variable(value)
+            return f"transform({value}, {name} -> {conformed(name, given.element, wanted.element)})"
+        case Map(), Map():
+            name = _variable(value)
+            return f"transform_values({value}, ({name}_k, {name}) -> {conformed(name, given.value, wanted.value)})"
+    return f"CAST({value} AS {sql(wanted)})"
+
+
+def comparable(value: str, one: Type) -> str:
+    """A value such that equality says whether two are the same; maps are compared whatever their order."""
+    if not _has_map(one):
+        return value
+    match one:
+        case Map(of, held):
+            name = _variable(value)
+            inside = f"named_struct('k', {comparable(f'{name}.key', of)}, 'v', {comparable(f'{name}.value', held)})"
+            return f"array_sort(transform(map_entries({value}), {name} -> {inside}))"
+        case Array(element):
+            name = _variable(value)
+            return f"transform({value}, {name} -> {comparable(name, element)})"
+        case Struct(fields):
+            parts = (
+                f"{literal(f'f{n}')}, {comparable(f'{value}.{quoted(each.name)}', each.type)}"
+                for n, each in enumerate(fields)
+            )
+            return f"IF({value} IS NULL, NULL, named_struct({', '.join(parts)}))"
+    return value
+
+
+def is_key(one: Type) -> bool:
+    """Whether rows can be told apart by values of this type."""
+    return not _has_map(one)
+
+
+def _has_map(one: Type) -> bool:
+    match one:
+        case Map():
+            return True
+        case Array(element):
+            return _has_map(element)
+        case Struct(fields):
+            return any(_has_map(each.type) for each in fields)
+    return False
+
+
+def _variable(value: str) -> str:
+    """A name that nothing inside an expression has: deeper ones are longer."""
+    used = re.findall(r"\bx_+", value)
+    return "x_" + "_" * max((len(one) for one in used), default=0)

@@ -1,0 +1,1 @@
+"""What a worker runs: Spark, the sandbox, sources, deliveries and notebooks."""

@@ -1,0 +1,53 @@
+"""A folder on this machine, below one that the settings allow; links that lead out of it are left aside."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+from headgate.execution.connection_checks.checks import Asked, Streams
+from headgate.execution.steps.context import StepFailed
+from headgate.outgoing.folders import OutOfBounds, Root, opened
+
+MOST_LOOKED_AT = 200_000
+
+
+def test(asked: Asked) -> str:
+    """Whether the folder is there, and can be read, or written if it is a destination's."""
+    with _root(asked) as root:
+        if asked.writes:
+            if not os.access(".", os.W_OK | os.X_OK, dir_fd=root.handle):
+                raise StepFailed("DENIED_THERE", f"The worker's user may not write into {asked.config['path']}")
+            return "The folder is there, and can be written to"
+        if not os.access(".", os.R_OK | os.X_OK, dir_fd=root.handle):
+            raise StepFailed("DENIED_THERE", f"The worker's user may not read {asked.config['path']}")
+        return "The folder is there, and can be read"
+
+
+def discover(asked: Asked) -> Streams:
+    """The files below the folder that match."""
+    streams = Streams(asked.limit)
+    with _root(asked) as root:
+        for looked, file in enumerate(root.files()):
+            if looked >= MOST_LOOKED_AT:
+                streams.truncated = True
+                break
+            asked.check_time()
+            if not asked.wants(file.name) or not file.name.isprintable():
+                continue
+            modified = datetime.fromtimestamp(file.facts.st_mtime, UTC).isoformat()
+            if not streams.add(file.name, "file", bytes=file.facts.st_size, modified_at=modified):
+                break
+    return streams
+
+
+@contextmanager
+def _root(asked: Asked) -> Iterator[Root]:
+    setting = "deliveries.folders" if asked.writes else "sources.folders"
+    settings = asked.settings
+    allowed = settings.deliveries.folders if asked.writes else settings.sources.folders
+    try:
+        with opened(asked.config["path"], allowed, setting) as root:
+            yield root
+    except OutOfBounds as error:
+        raise StepFailed("FOLDER_REFUSED", str(error)) from None

@@ -1,0 +1,312 @@
+"""A bucket that speaks the language of Amazon S3. An object is there whole or not at all; a run's manifest comes last.
+
+Objects of a try have its number in their names, so that a dead one cannot write over those of another. The manifest is
+written on the condition that there is none: of two tries that end at the same time, one wins, and the other's go.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+from xml.etree import ElementTree as ET
+from xml.sax.saxutils import escape
+
+from headgate.contracts.external_systems.kinds import ObjectStore
+from headgate.execution.deliveries.export import Exported
+from headgate.execution.sources.fetch.bucket import Bucket, keyed
+from headgate.execution.sources.rest.http_calls import pause, retry_after
+from headgate.execution.sources.rest.requests import Limits
+from headgate.execution.steps.context import Context, Endpoint, StepFailed
+from headgate.kit.crash_points import crash_point
+from headgate.outgoing.client import Outgoing, Response
+from headgate.outgoing.errors import OutgoingError, Refused
+from headgate.warehouse.sigv4 import signed
+
+MANIFEST, LATEST = "_SUCCESS", "_LATEST.json"
+PART = 8 << 20
+"""What is sent in one request; a larger file is uploaded in parts of this size."""
+
+ATTEMPTS = 5
+_MOST_PARTS = 10_000
+_OURS = re.compile(r"run_[0-9a-z]{20}-[0-9]{1,5}")
+_TAKEN = {409, 412}
+_CODES = {
+    "NoSuchBucket": ("NO_SUCH_BUCKET", "there is no such bucket; check its name, the endpoint and `path_style`", False),
+    "InvalidAccessKeyId": ("WRONG_CREDENTIALS", "the store does not know this key; check access_key_id", False),
+    "SignatureDoesNotMatch": ("WRONG_CREDENTIALS", "the secret key or the region is not right; give them again", False),
+    "AuthorizationHeaderMalformed": ("WRONG_REGION", "the bucket is in another region; set it", False),
+    "PermanentRedirect": ("WRONG_REGION", "the bucket is in another region; set the region, or its endpoint", False),
+    "RequestTimeTooSkewed": ("CLOCK", "the clocks of the worker and the store differ; set them right", False),
+    "QuotaExceeded": ("FULL_THERE", "there is no room left; make some, and run it again", True),
+    "XMinioStorageFull": ("FULL_THERE", "there is no room left; make some, and run it again", True),
+    "NoSuchUpload": ("BUSY_THERE", "an upload was ended by another meanwhile; run it again", True),
+    "KeyTooLongError": ("FAILED_THERE", "the target is longer than the store allows; write a shorter one", False),
+    "AccessDenied": (
+        "DENIED_THERE",
+        "the key may not do this; allow it s3:ListBucket, GetObject, PutObject, DeleteObject and AbortMultipartUpload",
+        False,
+    ),
+}
+_BY_STATUS = {301: "PermanentRedirect", 307: "PermanentRedirect", 401: "InvalidAccessKeyId", 403: "AccessDenied"}
+
+
+@contextmanager
+def opened(context: Context, endpoint: Endpoint, parts: Sequence[str], own: str, fence: int) -> Iterator["BucketShelf"]:
+    """The pipeline's prefix of the bucket."""
+    place = ObjectStore.model_validate(endpoint.config)
+    key = keyed(place.access_key_id, endpoint.secrets)
+    bucket = Bucket(place.url, place.bucket, place.region, place.path_style, key)
+    prefix = "/".join([*([place.prefix] if place.prefix else []), *parts])
+    outgoing = Outgoing(context.settings.outgoing)
+    try:
+        yield BucketShelf(context, Objects(context, bucket, outgoing), f"{prefix}/", own, fence)
+    finally:
+        outgoing.close()
+
+
+class Objects:
+    """Objects of a bucket, by signed requests under the rules of all outgoing calls."""
+
+    def __init__(self, context: Context, bucket: Bucket, outgoing: Outgoing) -> None:
+        self._context, self._bucket, self._outgoing = context, bucket, outgoing
+        self.is_leaving = False
+        """Whether it goes on though the run is to end."""
+
+    def keys(self, prefix: str) -> list[str]:
+        """The keys that begin so."""
+        return [one.key for one in self._bucket.objects(prefix, self._outgoing)]
+
+    def read(self, key: str) -> bytes | None:
+        """A small object; None if it is not there."""
+        answer = self._asked("GET", key, fine={200, 404})
+        return answer.body if answer.status == 200 else None
+
+    def write(self, key: str, body: bytes, *, only_new: bool = False) -> bool:
+        """Write an object; False if it has to be new, and is there. A store that knows no conditions just writes."""
+        if only_new:
+            found = self._asked("PUT", key, body, {"if-none-match": "*"}, fine={200, 501, *_TAKEN}).status
+            if found != 501:
+                return found == 200
+        return self._asked("PUT", key, body).status == 200
+
+    def upload(self, key: str, file: Path) -> None:
+        """Send a file, in parts if it is large."""
+        size = file.stat().st_size
+        if size <= PART:
+            self.write(key, file.read_bytes())
+            return
+        step = max(PART, -(-size // _MOST_PARTS))
+        upload = _found(self._asked("POST", key, query={"uploads": ""}), "UploadId")
+        tags: list[str] = []
+        with file.open("rb") as source:
+            while block := source.read(step):
+                query = {"partNumber": str(len(tags) + 1), "uploadId": upload}
+                tags.append(self._asked("PUT", key, block, query=query).headers.get("etag", ""))
+        crash_point("delivery: parts put")
+        parts = "".join(
+            f"<Part><PartNumber>{number}</PartNumber><ETag>{escape(tag)}</ETag></Part>"
+            for number, tag in enumerate(tags, 1)
+        )
+        body = f"<CompleteMultipartUpload>{parts}</CompleteMultipartUpload>".encode()
+        answer = self._asked("POST", key, body, query={"uploadId": upload})
+        # A store that meanwhile found an error has begun to answer 200 before it did.
+        if b"<Error>" in answer.body:
+            raise self._trouble(answer)
+
+    def delete(self, key: str) -> None:
+        """Delete an object, if it is there."""
+        self._asked("DELETE", key, fine={200, 204, 404})
+
+    def uploads(self, prefix: str) -> list[tuple[str, str]]:
+        """Uploads that were begun and not completed: their keys and ids. A store that lists none has none."""
+        answer = self._asked("GET", "", query={"prefix": prefix, "uploads": ""}, fine={200, 400, 403, 404, 405, 501})
+        if answer.status != 200:
+            return []
+        found = [
+            (one.findtext("{*}Key") or "", one.findtext("{*}UploadId") or "")
+            for one in _parsed(answer).iterfind("{*}Upload")
+        ]
+        return [(key, upload) for key, upload in found if key.startswith(prefix) and upload]
+
+    def abort(self, key: str, upload: str) -> None:
+        """End an upload that was not completed."""
+        self._asked("DELETE", key, query={"uploadId": upload}, fine={200, 204, 404})
+
+    def _asked(
+        self,
+        method: str,
+        key: str,
+        body: bytes = b"",
+        headers: Mapping[str, str] | None = None,
+        *,
+        query: Mapping[str, str] | None = None,
+        fine: set[int] | None = None,
+    ) -> Response:
+        """Ask, and again after a while if it was in vain by no fault of ours."""
+        url = self._bucket.url(key) + (f"?{urlencode(sorted((query or {}).items()), quote_via=quote)}" if query else "")
+        tried = 0
+        while True:
+            if not self.is_leaving:
+                self._context.check_stopped()
+            try:
+                answer = self._sent(method, url, body, headers or {})
+                if answer.status in (fine or {200}):
+                    return answer
+                failure, wait = self._trouble(answer), retry_after(answer.headers)
+            except Refused as error:
+                raise StepFailed(
+                    "ADDRESS_REFUSED", f"The bucket {self._bucket.name} was not reached: {error}"
+                ) from None
+            except OutgoingError as error:
+                told = f"The bucket {self._bucket.name} was not reached: {error}"
+                failure, wait = StepFailed("UNREACHABLE", told, passing=True), None
+            tried += 1
+            if not failure.passing or tried >= ATTEMPTS:
+                raise failure
+            self._context.stopping.wait(min(pause(tried, Limits()) if wait is None else wait, 60))
+
+    def _sent(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Response:
+        digest = hashlib.sha256(body).hexdigest()
+        given = {**headers, "x-amz-content-sha256": digest}
+        if self._bucket.key is not None:
+            given |= signed(method, url, given, self._bucket.key, self._bucket.region, digest)
+        content = body if method in {"PUT", "POST"} else None
+        return self._outgoing.request(method, url, headers=given, content=content, redirects=False)
+
+    def _trouble(self, answer: Response) -> StepFailed:
+        try:
+            code = ET.fromstring(answer.body).findtext("{*}Code") or ""  # noqa: S314 - expat bounds entities
+        except (ET.ParseError, ValueError, LookupError):
+            code = ""
+        known = _CODES.get(code) or _CODES.get(_BY_STATUS.get(answer.status, ""))
+        if known:
+            return StepFailed(known[0], f"Nothing was delivered to the bucket: {known[1]}", passing=known[2])
+        shown = f" ({code})" if code.isalnum() and len(code) < 60 else ""
+        if answer.status == 507:
+            return StepFailed("FULL_THERE", "The store has no room left; make some, and run it again", passing=True)
+        told = f"The bucket {self._bucket.name} answered {answer.status}{shown}; check the endpoint"
+        return StepFailed("FAILED_THERE", told, passing=answer.status >= 500 or answer.status == 429)
+
+
+def _parsed(answer: Response) -> ET.Element:
+    try:
+        return ET.fromstring(answer.body)  # noqa: S314 - expat bounds entities, and the body is bounded
+    except (ET.ParseError, ValueError, LookupError):
+        raise StepFailed("NOT_A_STORE", "What answers there does not speak S3; check the endpoint") from None
+
+
+def _found(answer: Response, name: str) -> str:
+    found = _parsed(answer).findtext(f"{{*}}{name}")
+    if not found:
+        raise StepFailed("NOT_A_STORE", "What answers there does not speak S3; check the endpoint")
+    return found
+
+
+class BucketShelf:
+    """The pipeline's prefix, and below it that of this run."""
+
+    def __init__(self, context: Context, objects: Objects, prefix: str, own: str, fence: int) -> None:
+        self._context, self._objects, self._fence = context, objects, fence
+        self._prefix, self._own = prefix, own
+        self._uploads: list[tuple[str, str]] = []
+
+    @property
+    def _place(self) -> str:
+        return f"{self._prefix}{self._own}/"
+
+    @property
+    def _told(self) -> str:
+        return f"{self._place}{MANIFEST}"
+
+    def left(self) -> dict[str, list[str]]:
+        """What is there of a run without its manifest, and uploads that nobody completes any more."""
+        runs = self._runs(self._objects.keys(self._prefix))
+        dead = {run: keys for run, keys in runs.items() if f"{self._prefix}{run}/{MANIFEST}" not in keys}
+        self._uploads = self._objects.uploads(self._prefix)
+        return {run: [] for run in self._runs([key for key, _ in self._uploads])} | dead
+
+    def others(self) -> dict[str, list[str]]:
+        """What other runs have in place: first what tells of it, so that nobody takes half for the whole."""
+        runs = self._runs(self._objects.keys(self._prefix))
+        return {run: sorted(keys, key=_manifest_first) for run, keys in runs.items() if run != self._own}
+
+    def remove(self, found: dict[str, list[str]]) -> None:
+        """Delete objects, and end the uploads of these runs that were found before."""
+        for key, upload in self._uploads:
+            if self._run(key) in found:
+                self._objects.abort(key, upload)
+        self._uploads = []
+        for keys in found.values():
+            self._delete(keys)
+
+    def manifest(self) -> bytes | None:
+        """What is in place of this run."""
+        return self._objects.read(self._told)
+
+    def put(self, exported: Exported, suffix: str) -> list[dict[str, Any]]:
+        """Upload the files; nothing says yet that they are all there."""
+        found = []
+        for number, file in enumerate(exported.files):
+            name = f"part-{self._fence}-{number:05}.{suffix}"
+            self._objects.upload(f"{self._place}{name}", file)
+            crash_point("delivery: a file put")
+            found.append({"name": name, "bytes": file.stat().st_size})
+        return found
+
+    def appear(self, manifest: bytes) -> bool:
+        """Write the manifest; if another try was faster, what this one has uploaded goes."""
+        # A request that was repeated because its answer was lost meets its own.
+        if self._objects.write(self._told, manifest, only_new=True) or self.manifest() == manifest:
+            return self._is_whole(manifest)
+        self._delete(self._mine())
+        return False
+
+    def _is_whole(self, manifest: bytes) -> bool:
+        """Whether all that a manifest tells of is there: if this worker slept, a later run took it for a dead one's."""
+        mine = {key.removeprefix(self._place) for key in self._mine()}
+        if {one["name"] for one in json.loads(manifest)["files"]} <= mine:
+            return True
+        self._delete([self._told, *self._mine()])
+        return False
+
+    def point(self, manifest: bytes | None) -> None:
+        """Write the object, or delete it."""
+        if manifest is None:
+            self._objects.delete(f"{self._prefix}{LATEST}")
+        else:
+            self._objects.write(f"{self._prefix}{LATEST}", manifest)
+
+    def give_up(self) -> None:
+        """Remove what this try has uploaded."""
+        self._objects.is_leaving = True
+        for key, upload in self._objects.uploads(self._place):
+            self._objects.abort(key, upload)
+        self._delete(self._mine())
+
+    def _mine(self) -> list[str]:
+        mine = f"{self._place}part-{self._fence}-"
+        return [one for one in self._objects.keys(self._place) if one.startswith(mine)]
+
+    def _run(self, key: str) -> str:
+        return key.removeprefix(self._prefix).partition("/")[0]
+
+    def _runs(self, keys: list[str]) -> dict[str, list[str]]:
+        """Keys by the run of this pipeline that they belong to."""
+        found: dict[str, list[str]] = {}
+        for key in keys:
+            if _OURS.fullmatch(self._run(key)):
+                found.setdefault(self._run(key), []).append(key)
+        return found
+
+    def _delete(self, keys: list[str]) -> None:
+        for key in keys:
+            self._objects.delete(key)
+            crash_point("delivery: one removed")
+
+
+def _manifest_first(key: str) -> bool:
+    return not key.endswith(f"/{MANIFEST}")

@@ -1,0 +1,104 @@
+"""Columns of a table against those of a target: which goes where, and how; what cannot is told before rows are sent."""
+
+from dataclasses import dataclass
+
+from headgate.contracts.pipelines.steps import Item
+from headgate.contracts.tables import types
+from headgate.contracts.tables.types import Column, Columns
+from headgate.execution.deliveries.database import Database, Fit, Misfit, Place, There
+from headgate.execution.steps.context import StepFailed
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A column that is delivered."""
+
+    given: Column
+    staged: str
+    """What the staging table calls it."""
+    source: str
+    """The staged value, in SQL where the staging table is `s`."""
+    target: str
+    """The target's column, quoted."""
+    there: str
+    """The target's type, in words."""
+    fit: Fit
+    is_key: bool
+
+    @property
+    def misses(self) -> str:
+        """The condition that a staged value does not fit."""
+        return f"{self.source} IS NOT NULL AND NOT ({self.fit.holds})"
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """All columns that are delivered."""
+
+    columns: tuple[Pair, ...]
+
+
+def fitted(
+    database: Database, target: Place, table: Item, given: Columns, there: list[There] | None, keys: tuple[str, ...]
+) -> Fitted:
+    """Each column with where it goes; StepFailed says what does not go."""
+    for name in keys:
+        _check_key(table, given, name)
+    if there is not None:
+        _check_needed(target, table, given, there)
+    wanted = {types.key(name) for name in keys}
+    pairs = []
+    for number, column in enumerate(given):
+        staged = f"c{number}"
+        source = f"s.{database.quoted(staged)}"
+        name, said, fit = column.name, "", _plain(database, column, source)
+        if there is not None:
+            found = _found(target, column, there)
+            name, said = found.name, found.said
+            try:
+                fit = database.fit(column.type, found, source)
+            except Misfit:
+                told = f"{column.name} is {types.shown(column.type)}, and {target} has {said}, which does not take it"
+                raise StepFailed("TYPE", f"{told}. CAST it in a query before, or change the column there") from None
+        is_key = types.key(column.name) in wanted
+        pairs.append(Pair(column, staged, source, database.quoted(name), said, fit, is_key))
+    return Fitted(tuple(pairs))
+
+
+def new_columns(database: Database, plan: Fitted) -> list[str]:
+    """The columns of a target that is made, as SQL writes them; keys make its primary key."""
+    columns = [f"{one.target} {database.type_of(one.given.type, is_key=one.is_key)}" for one in plan.columns]
+    keys = [one.target for one in plan.columns if one.is_key]
+    return [*columns, *([f"PRIMARY KEY ({', '.join(keys)})"] if keys else [])]
+
+
+def _plain(database: Database, column: Column, source: str) -> Fit:
+    """Into a column of the type that we would give it."""
+    own, staged = database.type_of(column.type), database.type_of(column.type, staged=True)
+    return Fit(source if own == staged else database.cast(source, own))
+
+
+def _check_key(table: Item, given: Columns, name: str) -> None:
+    found = types.find(given, name)
+    if found is None:
+        listed = ", ".join(one.name for one in given)
+        raise StepFailed("COLUMN", f"keys names {name}, which {table} does not have; it has {listed}")
+    if not types.is_key(found.type):
+        raise StepFailed("KEYS", f"{name} is {types.shown(found.type)}, by which rows cannot be told apart")
+
+
+def _check_needed(target: Place, table: Item, given: Columns, there: list[There]) -> None:
+    missing = [one.name for one in there if one.needs_value and types.find(given, one.name) is None]
+    if missing:
+        told = f"{target} needs a value for {', '.join(missing)}, which {table} does not have"
+        raise StepFailed("COLUMN", f"{told}; give it a default there, or add it in a query before")
+
+
+def _found(target: Place, column: Column, there: list[There]) -> There:
+    exact = [one for one in there if one.name == column.name]
+    alike = exact or [one for one in there if types.key(one.name) == types.key(column.name)]
+    if len(alike) != 1:
+        listed = ", ".join(one.name for one in there[:50])
+        told = f"{target} has no column {column.name}; it has {listed}"
+        raise StepFailed("COLUMN", f"{told}. Add it there, or deliver a table without it")
+    return alike[0]

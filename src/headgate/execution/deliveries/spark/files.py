@@ -1,0 +1,95 @@
+"""Rows into files of the run's own folder, from where the worker sends them on."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headgate.contracts.pipelines.fields import quoted
+from headgate.execution.deliveries.spark.rows import JSON, TIMES, as_json, is_nested, rows
+from headgate.execution.spark.failures import Cause
+from headgate.execution.spark.step_session import Step
+from headgate.execution.steps.context import StepFailed
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import StructField
+
+LINES = "lines"
+"""A format beside those of files: one row a line as JSON, the lines in order, the same each time."""
+
+ROWS_A_FILE = 1_000_000
+FORMULA = "=+-@\t\r\n"
+"""What a text begins with that a spreadsheet would run."""
+
+_CSV = {
+    **TIMES,
+    "header": "true",
+    "encoding": "UTF-8",
+    "escape": '"',
+    "lineSep": "\n",
+    "ignoreLeadingWhiteSpace": "false",
+    "ignoreTrailingWhiteSpace": "false",
+}
+
+
+def export(arguments: dict[str, Any], step: Step) -> dict[str, Any]:
+    """Write all rows into files of a folder; how many rows. See headgate.execution.deliveries.export."""
+    # Parquet's own default leaves readers of other houses with twelve bytes that few know.
+    step.spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+    step.explains(full)
+    found = rows(arguments, step)
+    count = found.count()
+    if not count:
+        # A table without rows has no parts either: then there would be no file to hold the header.
+        found = found.repartition(1)
+    _write(found, arguments)
+    folder = Path(arguments["folder"])
+    if not (folder / "_SUCCESS").exists():
+        raise StepFailed(
+            "NO_SHARED_FOLDER",
+            "What Spark wrote is not on this machine: it runs elsewhere, and does not share the folder "
+            f"{folder.parents[2]}. Mount the same folder on its machines",
+        )
+    return {"rows": count}
+
+
+def full(cause: Cause) -> StepFailed | None:
+    """That the disk is full on which Spark writes."""
+    if "No space left on device" not in cause.message and "Disk quota exceeded" not in cause.message:
+        return None
+    told = "The worker's disk is full, so nothing was delivered; an operator makes room below `data_dir`"
+    return StepFailed("DISK_FULL", told, passing=True)
+
+
+def _write(found: "DataFrame", arguments: dict[str, Any]) -> None:
+    from pyspark.sql import functions as f
+
+    place, kind = f"file://{arguments['folder']}", arguments["format"]
+    if kind == LINES:
+        line = f.to_json(f.struct(*(f.col(quoted(one)) for one in found.columns)), JSON)
+        lines = found.select(line.alias("value")).orderBy("value")
+        lines.write.option("maxRecordsPerFile", ROWS_A_FILE).mode("overwrite").text(place)
+        return
+    if kind == "csv":
+        found = found.select(*(_cell(one, escapes=arguments["formulas"] == "escape") for one in found.schema.fields))
+    options = {"csv": _CSV, "json": {**JSON, "encoding": "UTF-8"}, "parquet": {}}[kind]
+    writer = found.write.format(kind).options(**options).option("maxRecordsPerFile", ROWS_A_FILE)
+    writer.mode("overwrite").save(place)
+
+
+def _cell(field: "StructField", *, escapes: bool) -> "Column":
+    """A value of CSV: what has parts as JSON, bytes as Base64."""
+    from pyspark.sql import functions as f
+    from pyspark.sql import types as t
+
+    value, name, is_text = f.col(quoted(field.name)), field.name, True
+    if is_nested(field.dataType):
+        value = as_json(value)
+    elif isinstance(field.dataType, t.BinaryType):
+        value = f.base64(value)
+    else:
+        is_text = isinstance(field.dataType, t.StringType)
+    if escapes:
+        name = f"'{name}" if name[0] in FORMULA else name
+        if is_text:
+            value = f.when(value.rlike(r"^[=+\-@\t\r\n]"), f.concat(f.lit("'"), value)).otherwise(value)
+    return value.alias(name)

@@ -1,0 +1,43 @@
+"""The rows that are delivered: those of one snapshot, as each kind of destination takes them."""
+
+from typing import TYPE_CHECKING, Any
+
+from headgate.contracts.pipelines.fields import quoted
+from headgate.execution.spark.step_session import Step
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType
+
+TIMES = {
+    "dateFormat": "yyyy-MM-dd",
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
+"""How dates and times are written: none of their digits is left out."""
+
+JSON = {**TIMES, "ignoreNullFields": "false"}
+
+
+def rows(arguments: dict[str, Any], step: Step) -> "DataFrame":
+    """The columns that were looked at before, of that snapshot; a table that never had one has no rows."""
+    table, snapshot = quoted(*arguments["table"]), arguments["snapshot"]
+    at = f" VERSION AS OF {int(snapshot)}" if snapshot is not None else ""
+    found = step.spark.sql(f"SELECT * FROM {table}{at}")
+    if snapshot is None:
+        found = found.limit(0)
+    return found.select(*(quoted(one) for one in arguments["columns"]))
+
+
+def is_nested(kind: "DataType") -> bool:
+    """Whether a type has parts."""
+    from pyspark.sql import types as t
+
+    return isinstance(kind, t.StructType | t.ArrayType | t.MapType)
+
+
+def as_json(value: "Column") -> "Column":
+    """A value with parts, as a text."""
+    from pyspark.sql import functions as f
+
+    return f.to_json(value, JSON)

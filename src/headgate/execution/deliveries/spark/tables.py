@@ -1,0 +1,98 @@
+"""Rows into a staging table of a database, by its driver in Spark, with several connections side by side.
+
+The staging table is there already, with columns of our own names: no name of a member's gets into the driver's SQL.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from headgate.contracts.pipelines.fields import quoted
+from headgate.execution.deliveries.spark.rows import as_json, is_nested, rows
+from headgate.execution.sources import mysql, postgresql
+from headgate.execution.sources.rest.failures import hidden
+from headgate.execution.spark.error_codes import SOURCE_DOWN
+from headgate.execution.spark.failures import Cause
+from headgate.execution.spark.step_session import Step
+from headgate.execution.steps.context import StepFailed
+
+CONNECTIONS = 8
+"""How many write at a time."""
+
+BATCH = 10_000
+_OPTIONS = {"postgresql": postgresql.options, "mysql": mysql.options}
+_OURS = {
+    "postgresql": {"reWriteBatchedInserts": "true"},
+    "mysql": {"sessionVariables": "sql_mode=STRICT_ALL_TABLES"},
+}
+_DRIVER = re.compile(r"(?:org\.postgresql\.util\.PSQLException|java\.sql\.(?:SQL|Batch)\w*Exception): ([^\n]+)")
+_CLASSES = {"org.postgresql.util.PSQLException", "java.sql.SQLException"}
+_NET = ("java.net.", "java.nio.", "javax.net.ssl.")
+_SAYINGS: tuple[tuple[str, str, str, bool], ...] = (
+    (
+        r"no space left|could not extend|disk full|is full|quota",
+        "FULL_THERE",
+        "There is no room left, so nothing was delivered; make some, and run it again",
+        True,
+    ),
+    (
+        r"invalid byte sequence|incorrect .*value|out of range|data too long|too long for|NaN|Infinity|null character",
+        "VALUE",
+        "A value cannot be held there, so nothing was delivered; change it in a query before",
+        False,
+    ),
+    (r"does not exist|doesn't exist", "GONE_THERE", "The staging table was dropped meanwhile; run it again", True),
+    (r"denied", "DENIED_THERE", "The user may not write there; grant it the right", False),
+    (
+        r"connection attempt failed|refused|could not connect|fail to connect|reset|broke|closed|timed? ?out|socket|"
+        r"terminating connection|starting up|shutting down|too many (clients|connections)|SOCKS|I/O error|gone away",
+        SOURCE_DOWN,
+        "The database does not answer, or broke off",
+        True,
+    ),
+)
+
+
+def stage(arguments: dict[str, Any], step: Step) -> dict[str, Any]:
+    """Write all rows into the staging table; how many. See headgate.execution.deliveries.tables for the arguments."""
+    from pyspark.sql import functions as f
+
+    kind = arguments["kind"]
+    step.explains(_teller(arguments["secrets"].get("password") or ""))
+    found = rows(arguments, step)
+    count = found.count()
+    # Spark finds columns without regard to case; the position is what tells them apart.
+    values = [
+        (as_json(f.col(quoted(one.name))) if is_nested(one.dataType) else f.col(quoted(one.name))).alias(staged)
+        for one, staged in zip(found.schema.fields, arguments["staged"], strict=True)
+    ]
+    if count:
+        step.log(f"Sending {count} rows")
+        written = found.select(*values).write.format("jdbc").options(**_options(kind, arguments))
+        written.option("dbtable", arguments["staging"]).mode("append").save()
+    return {"rows": count}
+
+
+def _options(kind: str, arguments: dict[str, Any]) -> dict[str, str]:
+    config = arguments["config"]
+    found = {**_OPTIONS[kind](config, arguments["folder"]), **_OURS[kind], "user": config["user"]}
+    if password := arguments["secrets"].get("password"):
+        found["password"] = password
+    return found | {"batchsize": str(BATCH), "numPartitions": str(CONNECTIONS)}
+
+
+def _teller(password: str) -> Callable[[Cause], StepFailed | None]:
+    """Says what the database says, to whoever may fix it."""
+
+    def tell(cause: Cause) -> StepFailed | None:
+        is_driver = bool(_CLASSES & set(cause.classes)) or bool(cause.classes and cause.classes[0].startswith(_NET))
+        said = cause.message if is_driver else (found[1] if (found := _DRIVER.search(cause.message)) else "")
+        if not said:
+            return None
+        said = hidden(said.partition("\n")[0], [password], "…")[:300]
+        for pattern, code, words, passing in _SAYINGS:
+            if re.search(pattern, said, re.IGNORECASE):
+                return StepFailed(code, f"{words}. It said: {said}", passing=passing)
+        return StepFailed("FAILED_THERE", f"The database did not take the rows. It said: {said}", passing=True)
+
+    return tell

@@ -1,0 +1,284 @@
+"""Rows into a table of a database: staged by Spark beside it, checked there, and moved in one transaction.
+
+The transaction also writes the run's id into our own small table. A run that is begun again finds it there, or not: so
+its rows are delivered exactly once, wherever it was killed. Each try stages under a name of its own, which its
+connection holds; what nobody holds was left by a dead one, and is dropped by the next.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from headgate.contracts.pipelines.delivery_targets import table_of
+from headgate.execution.connection_checks import mysql as mysql_answers
+from headgate.execution.connection_checks import postgresql as postgresql_answers
+from headgate.execution.connection_checks.checks import Asked
+from headgate.execution.deliveries.column_mapping import Fitted, fitted, new_columns
+from headgate.execution.deliveries.database import CUT_OFF, LEDGER, TAKEN, Database, Place, name_of
+from headgate.execution.deliveries.mysql import MySql
+from headgate.execution.deliveries.postgresql import PostgreSql
+from headgate.execution.deliveries.rows import Rows
+from headgate.execution.steps.context import Endpoint, Result, StepFailed
+from headgate.execution.steps.lake import plain
+from headgate.kit.crash_points import crash_point
+
+FUNCTION = "headgate.execution.deliveries.spark.tables:stage"
+Connect = Callable[..., AbstractContextManager[Any]]
+_KINDS: dict[str, tuple[Connect, type[Database]]] = {
+    "postgresql": (postgresql_answers.signed_in, PostgreSql),
+    "mysql": (mysql_answers.signed_in, MySql),
+}
+_LEDGER_COLUMNS = (
+    "run_id varchar(40) NOT NULL",
+    "step integer NOT NULL",
+    "target varchar(200) NOT NULL",
+    "snapshot varchar(20)",
+    "row_count bigint NOT NULL",
+    "delivered_at timestamp DEFAULT CURRENT_TIMESTAMP NOT NULL",
+    "PRIMARY KEY (run_id, step)",
+)
+
+
+def deliver(rows: Rows, endpoint: Endpoint) -> Result:
+    """Deliver to a table; once, however often it is begun."""
+    try:
+        with opened(rows, endpoint) as database:
+            count = _Delivery(rows, endpoint, database).made()
+    except StepFailed as failure:
+        rows.context.check_stopped()
+        if failure.code != CUT_OFF:
+            raise
+        count = _after_all(rows, endpoint, failure)
+    return Result(rows_in=count, rows_out=count, detail=rows.detail)
+
+
+def _after_all(rows: Rows, endpoint: Endpoint, failure: StepFailed) -> int:
+    """A connection that broke off may have committed: look."""
+    try:
+        with opened(rows, endpoint) as database:
+            count = _Delivery(rows, endpoint, database).delivered()
+    except StepFailed:
+        count = None
+    if count is None:
+        raise failure
+    return count
+
+
+@contextmanager
+def opened(rows: Rows, endpoint: Endpoint) -> Iterator[Database]:
+    """A connection to the destination, which is interrupted when the run is to end."""
+    context = rows.context
+    asked = Asked(endpoint, context.settings, time.monotonic() + context.job.seconds, writes=True)
+    connect, kind = _KINDS[endpoint.kind]
+    with connect(asked, writing=True) as connection:
+        database = kind(asked, connection)
+        database.prepare()
+        with context.on_stop(database.interrupt):
+            yield database
+
+
+@dataclass(slots=True)
+class _Delivery:
+    """One delivery, by one connection."""
+
+    rows: Rows
+    endpoint: Endpoint
+    database: Database
+
+    @property
+    def _target(self) -> Place:
+        return Place(*table_of(self.rows.step.sending.target))
+
+    @property
+    def _staging(self) -> Place:
+        job = self.rows.context.job
+        return Place(self._target.schema, name_of(job.id, self.rows.number, job.fence))
+
+    @property
+    def _ledger(self) -> Place:
+        return Place(self._target.schema, LEDGER)
+
+    @property
+    def _keys(self) -> tuple[str, ...]:
+        sending = self.rows.step.sending
+        return sending.keys if sending.write == "upsert" else ()
+
+    def made(self) -> int:
+        """Make it, unless it was made before; how many rows."""
+        there = self.database.look(self._target)
+        self._make_ledger()
+        self._sweep()
+        count = self.delivered()
+        if count is not None:
+            self.rows.context.log(f"An earlier try of this run has delivered {count} rows to {self._target} already")
+            return count
+        plan = fitted(self.database, self._target, self.rows.step.table, self.rows.columns, there, self._keys)
+        self.database.hold(self._staging)
+        try:
+            return self._moved(plan, self._staged(plan), is_new=there is None)
+        finally:
+            with suppress(StepFailed):
+                self.database.drop(self._staging)
+            crash_point("delivery: staging dropped")
+
+    def delivered(self) -> int | None:
+        """How many rows this step has delivered; None if it has not."""
+        asked = f"SELECT row_count FROM {self.database.name(self._ledger)} WHERE run_id = %s AND step = %s"
+        found = self.database.rows(asked, self.rows.context.job.id, self.rows.number)
+        return int(found[0][0]) if found else None
+
+    def _make_ledger(self) -> None:
+        """Make our own table, if it is not there; another may make it at the same time."""
+        if self.database.look(self._ledger) is None:
+            try:
+                self.database.create(self._ledger, _LEDGER_COLUMNS)
+            except StepFailed as failure:
+                if failure.code == "DENIED_THERE":
+                    told = f"A delivery makes tables of its own beside {self._target}: let the user create tables there"
+                    raise StepFailed(failure.code, f"{told}. {failure.message}") from None
+                if failure.code != TAKEN:
+                    raise
+
+    def _sweep(self) -> None:
+        """Drop what dead runs left. One that is dropped right now by another, or still locked, is left alone."""
+        for name in self.database.staged(self._target.schema):
+            left = Place(self._target.schema, name)
+            if self.database.hold(left):
+                with suppress(StepFailed):
+                    self.database.drop(left)
+                    self.rows.context.log(f"Dropped {left}, which an earlier run left")
+                self.database.release(left)
+
+    # Staging
+
+    def _staged(self, plan: Fitted) -> int:
+        """Have Spark write the rows beside the target; how many."""
+        crash_point("delivery: before staging")
+        columns = [
+            f"{self.database.quoted(one.staged)} {self.database.type_of(one.given.type, staged=True)}"
+            for one in plan.columns
+        ]
+        self.database.create(self._staging, columns, staged=True)
+        crash_point("delivery: staging made")
+        context, config = self.rows.context, self.endpoint.config
+        arguments = {
+            **self.rows.arguments(),
+            "kind": self.endpoint.kind,
+            "config": config,
+            "secrets": self.endpoint.secrets,
+            "folder": str(context.folder / f"deliver-{self.rows.number}"),
+            "staging": self.database.name(self._staging),
+            "staged": [one.staged for one in plan.columns],
+        }
+        sent = context.platform.call(FUNCTION, arguments, context, hosts=[(config["host"], config["port"])])
+        crash_point("delivery: rows staged")
+        self.database.ready(
+            self._staging, [(self.database.quoted(one.staged), one.given.type) for one in plan.columns if one.is_key]
+        )
+        count = int(self.database.rows(f"SELECT COUNT(*) FROM {self.database.name(self._staging)}")[0][0])
+        if count != sent["rows"]:
+            told = f"{sent['rows']} rows were sent and {count} arrived beside {self._target}; nothing was delivered"
+            raise StepFailed("NOT_ALL_ARRIVED", f"{told}. Try again", passing=True)
+        self._check(plan)
+        return count
+
+    def _check(self, plan: Fitted) -> None:
+        """See that every value fits its column, and that each key is there once."""
+        staging = f"{self.database.name(self._staging)} AS s"
+        checked = [one for one in plan.columns if one.fit.holds]
+        if checked:
+            sums = ", ".join(f"COALESCE(SUM(CASE WHEN {one.misses} THEN 1 ELSE 0 END), 0)" for one in checked)
+            counts = self.database.rows(f"SELECT {sums} FROM {staging}")[0]
+            for one, count in zip(checked, counts, strict=True):
+                if count:
+                    sample = self.database.rows(f"SELECT {one.source} FROM {staging} WHERE {one.misses} LIMIT 1")
+                    raise StepFailed(
+                        "VALUE",
+                        f"{int(count)} values of {one.given.name} do not fit {one.there} in {self._target}, such as "
+                        f"{plain(sample[0][0])!r}. Nothing was delivered. Change them in a query before, or the column",
+                    )
+        keys = [one for one in plan.columns if one.is_key]
+        if keys:
+            self._check_keys(staging, [one.source for one in keys])
+
+    def _check_keys(self, staging: str, keys: list[str]) -> None:
+        names, listed = ", ".join(self._keys), ", ".join(keys)
+        empty = " OR ".join(f"{one} IS NULL" for one in keys)
+        missing = int(self.database.rows(f"SELECT COUNT(*) FROM {staging} WHERE {empty}")[0][0])
+        if missing:
+            told = f"{missing} rows have no {names}, by which rows are told apart; nothing was delivered"
+            raise StepFailed("KEYS", f"{told}. Leave them out in a query before")
+        twice = self.database.rows(f"SELECT {listed} FROM {staging} GROUP BY {listed} HAVING COUNT(*) > 1 LIMIT 1")
+        if twice:
+            shown = ", ".join(repr(plain(one)) for one in twice[0])
+            told = f"Several rows have the same {names}, such as {shown}; nothing was delivered"
+            raise StepFailed("KEYS", f"{told}. Let there be one row for each, or name more columns as keys")
+
+    # Moving
+
+    def _moved(self, plan: Fitted, count: int, *, is_new: bool) -> int:
+        """Move the rows and write it down, in one transaction."""
+        # The last question: from here on, what is done is done.
+        self.rows.remember()
+        if is_new and not self.database.creates_inside:
+            self.database.create(self._target, new_columns(self.database, plan))
+        crash_point("delivery: before the transaction")
+        try:
+            with self.database.transaction(self._target):
+                # Later runs wait for this one from here on: it must still be the one that is to deliver.
+                self.rows.remember()
+                self._write_down(count)
+                crash_point("delivery: written down")
+                if is_new and self.database.creates_inside:
+                    self.database.create(self._target, new_columns(self.database, plan))
+                self._move(plan, count)
+                crash_point("delivery: rows moved")
+        except StepFailed as failure:
+            before = self.delivered() if failure.code == TAKEN else None
+            if before is None:
+                raise
+            return before
+        crash_point("delivery: committed")
+        self.rows.context.log(f"Delivered {count} rows to {self._target}")
+        return count
+
+    def _write_down(self, count: int) -> None:
+        values = (self.rows.context.job.id, self.rows.number, str(self._target), self.rows.snapshot, count)
+        names = "run_id, step, target, snapshot, row_count"
+        self.database.execute(
+            f"INSERT INTO {self.database.name(self._ledger)} ({names}) VALUES (%s, %s, %s, %s, %s)",
+            *values,
+        )
+
+    def _move(self, plan: Fitted, count: int) -> None:
+        target, staging = self.database.name(self._target), self.database.name(self._staging)
+        if self.rows.step.sending.write == "overwrite":
+            self.database.execute(f"DELETE FROM {target}")
+        same = " AND ".join(f"t.{one.target} = {one.fit.same}" for one in plan.columns if one.is_key)
+        others = [(one.target, one.fit.value) for one in plan.columns if not one.is_key]
+        if same and others:
+            self.database.execute(self.database.update(target, staging, others, same))
+        new = f" WHERE NOT EXISTS (SELECT 1 FROM {target} AS t WHERE {same})" if same else ""
+        names, values = ", ".join(one.target for one in plan.columns), ", ".join(one.fit.value for one in plan.columns)
+        moved = self.database.execute(f"INSERT INTO {target} ({names}) SELECT {values} FROM {staging} AS s{new}")
+        if same:
+            self._check_same(plan, same, count)
+        elif moved != count:
+            told = f"{moved} of {count} rows would have got into {self._target}, so nothing was delivered"
+            raise StepFailed("REFUSED_THERE", f"{told}; look for rules or triggers there that leave rows out")
+
+    def _check_same(self, plan: Fitted, same: str, count: int) -> None:
+        """See that each staged row is one row of the target, as the target compares keys."""
+        target, staging = self.database.name(self._target), self.database.name(self._staging)
+        keys = ", ".join(f"t.{one.target}" for one in plan.columns if one.is_key)
+        counted = f"SELECT COUNT(*) AS n FROM {target} AS t JOIN {staging} AS s ON {same} GROUP BY {keys}"
+        asked = f"SELECT COALESCE(SUM(n), 0), COALESCE(MAX(n), 0) FROM ({counted}) AS counted"
+        pairs, most = self.database.rows(asked)[0]
+        if int(most) > 1 or int(pairs) != count:
+            raise StepFailed(
+                "KEYS",
+                f"Rows of {self._target} are not told apart by {', '.join(self._keys)} there: it has several that are "
+                "the same, or takes different keys for the same. Nothing was delivered. Put a unique index on them",
+            )

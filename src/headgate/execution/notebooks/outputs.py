@@ -1,0 +1,135 @@
+"""What the cells of a notebook printed and showed, read from the files that they could have written themselves."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headgate.execution.sources.rest.failures import hidden
+from headgate.kit.untrusted_files import Strange, content, entries
+
+MAX_CELLS = 1000
+MAX_OUTPUTS = 50
+MAX_COLUMNS, MAX_ROWS, MAX_VALUE = 100, 50, 1000
+MAX_TEXT = 200_000
+MAX_MESSAGE = 4000
+MAX_FILE = 8 << 20
+NAME = "notebook.json"
+HIDDEN = "•••"
+_PNG = b"\x89PNG\r\n\x1a\n"
+_LEFT_OUT = {"kind": "text", "text": "<left out: the notebook has shown more than is kept of it>"}
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A file to keep with a run."""
+
+    name: str
+    media_type: str
+    content: bytes
+
+
+class Outputs:
+    """The outputs of a notebook's cells, within so many bytes, and without what must not be shown."""
+
+    def __init__(self, folder: Path, most: int, secrets: Iterable[str]) -> None:
+        self._folder, self._left = folder, most
+        self._hidden = list(secrets)
+        self._pictures: list[Artifact] = []
+        self.cells = [self._cell(number) for number in self.numbers()]
+
+    def numbers(self) -> list[int]:
+        """The cells that have ended, or say so."""
+        found = []
+        for entry in entries(self._folder, 10 * MAX_CELLS):
+            number = entry.name.removeprefix("cell-").removesuffix(".json")
+            if entry.name == f"cell-{number}.json" and number.isdecimal() and len(number) == 4:
+                found.append(int(number))
+        return found[:MAX_CELLS]
+
+    @property
+    def failed(self) -> dict[str, Any] | None:
+        """The cell that failed, if one did."""
+        return next((one for one in self.cells if one["error"] is not None), None)
+
+    def artifacts(self) -> list[Artifact]:
+        """The files to keep with the run: all outputs as JSON, and each picture."""
+        told = json.dumps({"cells": self.cells}, ensure_ascii=False).encode()
+        return [Artifact(NAME, "application/json", told), *self._pictures]
+
+    def brief(self) -> list[dict[str, Any]]:
+        """Each cell with its time and how it failed, for the run's own row."""
+        return [
+            {"number": one["number"], "seconds": one["seconds"]}
+            | ({"error": one["error"]["message"][:500]} if one["error"] else {})
+            for one in self.cells
+        ]
+
+    def _cell(self, number: int) -> dict[str, Any]:
+        try:
+            told = json.loads(content(self._folder / f"cell-{number:04}.json", MAX_FILE))
+            told = told if isinstance(told, dict) else {}
+        except (Strange, ValueError, RecursionError):
+            told = {}
+        shown = told.get("outputs")
+        seconds = told.get("seconds")
+        found: dict[str, Any] = {
+            "number": number,
+            "seconds": float(seconds) if isinstance(seconds, int | float) and 0 <= seconds < 1e7 else 0.0,
+            "stdout": self._text(told.get("stdout"), MAX_TEXT),
+            "stderr": self._text(told.get("stderr"), MAX_TEXT),
+            "cut": bool(told.get("cut")),
+            "outputs": [self._output(one) for one in (shown if isinstance(shown, list) else [])[:MAX_OUTPUTS]],
+            "error": self._error(told.get("error")),
+        }
+        size = len(json.dumps(found).encode())
+        if size > self._left:
+            found |= {"stdout": "", "stderr": "", "cut": True, "outputs": [_LEFT_OUT]}
+        self._left -= min(size, max(self._left, 0))
+        return found
+
+    def _output(self, told: Any) -> dict[str, Any]:
+        kind = told.get("kind") if isinstance(told, dict) else None
+        if kind == "text":
+            return {"kind": "text", "text": self._text(told.get("text"), MAX_TEXT)}
+        if kind == "table" and isinstance(told.get("columns"), list) and isinstance(told.get("rows"), list):
+            rows = [one for one in told["rows"] if isinstance(one, list)]
+            return {
+                "kind": "table",
+                "columns": [self._text(one, MAX_VALUE) for one in told["columns"][:MAX_COLUMNS]],
+                "rows": [
+                    [None if one is None else self._text(one, MAX_VALUE) for one in row[:MAX_COLUMNS]]
+                    for row in rows[:MAX_ROWS]
+                ],
+                "more": bool(told.get("more")) or len(rows) > MAX_ROWS,
+            }
+        if kind == "image":
+            return self._picture(told.get("file"))
+        return {"kind": "text", "text": ""}
+
+    def _picture(self, name: Any) -> dict[str, Any]:
+        if not isinstance(name, str) or not name.removesuffix(".png").replace("-", "").isalnum() or len(name) > 40:
+            return _LEFT_OUT
+        try:
+            found = content(self._folder / name, min(MAX_FILE, max(self._left, 0)))
+        except Strange:
+            return _LEFT_OUT
+        if not found.startswith(_PNG):
+            return _LEFT_OUT
+        self._left -= len(found)
+        kept = f"picture-{len(self._pictures) + 1}.png"
+        self._pictures.append(Artifact(kept, "image/png", found))
+        return {"kind": "image", "file": kept}
+
+    def _error(self, told: Any) -> dict[str, Any] | None:
+        if not isinstance(told, dict):
+            return None
+        return {name: self._text(told.get(name), MAX_MESSAGE) for name in ("name", "message", "traceback")}
+
+    def _text(self, told: Any, most: int) -> str:
+        text = told if isinstance(told, str) else ""
+        # What cannot be stored is shown as such.
+        text = text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
+        text = hidden(text, self._hidden, HIDDEN)
+        return text if len(text) <= most else text[:most] + "…"

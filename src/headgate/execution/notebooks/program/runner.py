@@ -1,0 +1,128 @@
+"""Runs the cells one after the other in one namespace, and writes down what came of each; it stops where one fails."""
+
+import ast
+import importlib
+import json
+import linecache
+import os
+import sys
+import time
+import types
+from pathlib import Path
+from typing import Any
+
+from headgate.execution.notebooks.program import display as showing
+from headgate.execution.notebooks.program import wheels
+from headgate.execution.notebooks.program.capture import Capture
+from headgate.execution.notebooks.program.lake import Lake
+from headgate.execution.notebooks.program.spark import NoSpark, OwnSpark
+
+STREAM_BYTES = 200_000
+DONE = "done.json"
+SPARK_ENDED = "\nSpark itself has ended; if it ran out of memory, work on less data at a time"
+MAGIC = "\nLines that begin with % or ! are IPython's; a notebook here is plain Python"
+
+
+def run(job: dict[str, Any]) -> None:
+    """Run a notebook; this process ends with it."""
+    folder = Path(job["cells"])
+    wheels.unpack(Path(job["wheels"]), Path(job["scratch"], "wheels"))
+    importlib.invalidate_caches()
+    try:
+        spark = OwnSpark(job)
+    except NoSpark:
+        _write(folder / DONE, {"ok": False, "spark": False})
+        os._exit(1)
+    is_well = Runner(job, spark, folder).run()
+    _write(folder / DONE, {"ok": is_well})
+    # Without a farewell to Spark, which may take long: all that there is here ends with this process.
+    os._exit(0 if is_well else 1)
+
+
+class Runner:
+    """The namespace of a notebook, and its cells."""
+
+    def __init__(self, job: dict[str, Any], spark: OwnSpark, folder: Path) -> None:
+        self._job, self._spark, self._folder = job, spark, folder
+        self._left: int = job["output_bytes"]
+        self._number = 0
+        self._shown: list[dict[str, Any]] = []
+        # Functions that go to Spark's workers are taken along by what they are in this module.
+        module = types.ModuleType("__main__")
+        sys.modules["__main__"] = module
+        self._names = module.__dict__
+        self._names |= {
+            **Lake(spark.session, job).names(),
+            "spark": spark.session,
+            "parameters": dict(job["parameters"]),
+            "display": self._show,
+        }
+        self._capture = Capture()
+
+    def run(self) -> bool:
+        """Run them; whether all went well."""
+        for number, cell in enumerate(self._job["code"], 1):
+            if cell["kind"] == "code" and not self._run(number, cell["source"]):
+                return False
+        return True
+
+    def _run(self, number: int, source: str) -> bool:
+        began, error = time.monotonic(), None
+        self._number = number
+        self._shown.clear()
+        self._capture.begin(max(min(self._left, STREAM_BYTES), 0))
+        try:
+            value = self._execute(source, f"<cell {number}>")
+            if value is not None:
+                self._show(value)
+            self._shown += showing.figures(self._folder, number)
+        except BaseException as raised:  # noqa: BLE001 - whatever it is, it is the cell's
+            error = self._failure(raised, source)
+        out, err, is_cut = self._capture.end()
+        told = {
+            "number": number,
+            "seconds": round(time.monotonic() - began, 3),
+            "stdout": out,
+            "stderr": err,
+            "cut": is_cut,
+            "outputs": self._shown,
+            "error": error,
+        }
+        self._left -= _write(self._folder / f"cell-{number:04}.json", told)
+        return error is None
+
+    def _show(self, value: Any) -> None:
+        """Show a value: as a picture if it is one, else as a table or a text."""
+        found = showing.picture(value, self._folder, self._number, len(self._shown))
+        self._shown.append(found or showing.shown(value))
+
+    def _execute(self, source: str, name: str) -> Any:
+        """Execute a cell; the value of its last expression."""
+        linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+        tree = ast.parse(source, name)
+        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, name, "exec", dont_inherit=True), self._names)  # noqa: S102 - that is what a notebook is
+        if last is None:
+            return None
+        expression = ast.Expression(last.value)  # type: ignore[attr-defined]
+        return eval(compile(expression, name, "eval", dont_inherit=True), self._names)  # noqa: S307
+
+    def _failure(self, error: BaseException, source: str) -> dict[str, Any]:
+        found = showing.failure(error)
+        hint = ""
+        if self._spark.has_ended:
+            hint = SPARK_ENDED
+        elif isinstance(error, SyntaxError) and any(
+            line.lstrip().startswith(("%", "!")) for line in source.splitlines()
+        ):
+            hint = MAGIC
+        return {**found, "message": found["message"] + hint}
+
+
+def _write(file: Path, told: dict[str, Any]) -> int:
+    """Write a file, whole or not at all; its size."""
+    content = json.dumps(told).encode()
+    part = file.with_suffix(".part")
+    part.write_bytes(content)
+    part.replace(file)
+    return len(content)

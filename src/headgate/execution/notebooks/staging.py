@@ -1,0 +1,187 @@
+"""Where a run keeps what its notebook saved until it is published: in the warehouse, so that any worker goes on.
+
+FENCE/saved/         what the notebook writes to; gone once it was looked through
+FENCE/tables/ID/     Parquet files for a table
+FENCE/files/         files for volumes
+FENCE/manifest.json  what of it counts, written last; the newest one does
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from headgate.contracts.pipelines.staged import MANIFEST, Manifest, StagedFile, StagedTable
+from headgate.contracts.pipelines.steps import Item, RunNotebook
+from headgate.execution.notebooks import schemas
+from headgate.execution.notebooks.processes import remove
+from headgate.execution.steps.context import Context, StepFailed
+from headgate.kit.file_ownership import make_folder
+from headgate.kit.ids import new_id
+from headgate.kit.names import BadName
+from headgate.kit.untrusted_files import Strange, content, entries, opened
+from headgate.lakehouse.files.paths import check_path, path_key
+from headgate.warehouse.places import open_store, staging_root
+
+MAX_SAVES = 10_000
+MAX_PARTS = 100_000
+MAX_FILES = 10_000
+MAX_SCHEMA = 4 << 20
+MAX_INDEX = 32 << 20
+
+
+class Staging:
+    """The staging folder of a run, for one of its fences."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.saved = folder / "saved"
+
+    @classmethod
+    def begin(cls, context: Context) -> "Staging":
+        """An empty one for this fence."""
+        found = cls(_base(context) / str(context.job.fence))
+        remove(found.folder)
+        make_folder(found.saved, 0o700)
+        return found
+
+    @classmethod
+    def newest(cls, context: Context) -> tuple["Staging", Manifest] | None:
+        """The one in which the run's notebook ended well; None if it is not on this machine any more."""
+        base = _base(context)
+        fences = sorted((int(one.name) for one in base.glob("*") if one.name.isdecimal()), reverse=True)
+        for fence in fences:
+            file = base / str(fence) / MANIFEST
+            if fence <= context.job.fence and file.is_file():
+                return cls(file.parent), Manifest.read(file.read_text(encoding="utf-8"))
+        return None
+
+    def accept(self, step: RunNotebook, context: Context) -> Manifest:
+        """Look through what was saved, once no process of the notebook is left; StepFailed for what is strange."""
+        found = Manifest()
+        try:
+            for number, item in enumerate(step.outputs):
+                table = self._table(number, item)
+                if table is not None:
+                    found.tables[item.id] = table
+            found.files = self._files(step.output_volumes, context.settings.warehouse.max_file_bytes)
+        except Strange as error:
+            raise StepFailed(
+                "SAVED_STRANGELY", f"The notebook left {str(error)[:100]!r} in its staging folder, which no save makes"
+            ) from None
+        remove(self.saved)
+        part = self.folder / "manifest.part"
+        part.write_text(found.written(), encoding="utf-8")
+        part.replace(self.folder / MANIFEST)
+        self._send(found, context)
+        return found
+
+    def _send(self, manifest: Manifest, context: Context) -> None:
+        """Have the files for volumes where the server finds them, if this folder is the worker's own."""
+        if not manifest.files or context.settings.warehouse_url.startswith("file:"):
+            return
+        store, root = open_store(context.settings), f"{staging_root(context.job.id)}/{context.job.fence}"
+        store.delete_folder(root)
+        for name in (*(one.file for one in manifest.files), MANIFEST):
+            with (self.folder / name).open("rb") as source:
+                store.write(f"{root}/{name}", iter(lambda: source.read(1 << 20), b""))
+
+    def drop(self) -> None:
+        """Forget all of it."""
+        remove(self.folder)
+
+    def _table(self, number: int, item: Item) -> StagedTable | None:
+        folder = _below(_below(self.saved, "tables"), str(number))
+        found: StagedTable | None = None
+        for entry in entries(folder, 2 * MAX_SAVES) if folder else ():
+            if entry.name.isdecimal() and entry.is_dir(follow_symlinks=False):
+                schema = self._schema(Path(f"{entry.path}.schema.json"), item)
+                if found is None:
+                    found = StagedTable(schema)
+                elif found.schema != schema:
+                    raise StepFailed(
+                        "SAVED_DIFFERENTLY", f"{item} was saved several times, with different columns; make them alike"
+                    )
+                self._take_parts(Path(entry.path), item, found)
+        return found
+
+    def _schema(self, file: Path, item: Item) -> dict[str, Any]:
+        try:
+            return schemas.checked(json.loads(content(file, MAX_SCHEMA)))
+        except schemas.BadSchema as error:
+            raise StepFailed("COLUMNS_REFUSED", f"{item} cannot be saved: {error}") from None
+        except (ValueError, RecursionError):
+            raise Strange(file.name) from None
+
+    def _take_parts(self, folder: Path, item: Item, found: StagedTable) -> None:
+        target = self.folder / "tables" / item.id
+        make_folder(target, 0o700)
+        for entry in entries(folder, 2 * MAX_PARTS):
+            if entry.name.startswith(("_", ".")):
+                continue
+            if not entry.name.endswith(".parquet") or not entry.is_file(follow_symlinks=False):
+                raise Strange(entry.name)
+            name = f"tables/{item.id}/{len(found.files)}.parquet"
+            found.bytes += entry.stat(follow_symlinks=False).st_size
+            Path(entry.path).rename(self.folder / name)
+            found.files.append(name)
+
+    def _files(self, volumes: tuple[Item, ...], most: int) -> list[StagedFile]:
+        folder = _below(self.saved, "files")
+        if folder is None:
+            return []
+        make_folder(self.folder / "files", 0o700)
+        found: dict[tuple[str, str], StagedFile] = {}
+        for told in _lines(folder / "index.jsonl"):
+            try:
+                volume, path, name = volumes[int(told["volume"])], check_path(told["path"]), str(told["file"])
+            except BadName as error:
+                raise StepFailed("FILE_REFUSED", f"{str(told['path'])[:100]!r} cannot be saved: {error}") from None
+            except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+                raise Strange("index.jsonl") from None
+            if not name.isdecimal() or len(found) >= MAX_FILES:
+                raise Strange(name)
+            # What was saved last under a path counts.
+            found[volume.id, path_key(path)] = self._take_file(folder / name, volume, path, most)
+        return list(found.values())
+
+    def _take_file(self, file: Path, volume: Item, path: str, most: int) -> StagedFile:
+        identifier, total = new_id("file"), hashlib.sha256()
+        with opened(file) as source:
+            while piece := source.read(1 << 20):
+                total.update(piece)
+            size = source.tell()
+        if size > most:
+            raise StepFailed(
+                "FILE_TOO_LARGE",
+                f"{path} for {volume} has more than {most} bytes; `warehouse.max_file_bytes` sets this",
+            )
+        name = f"files/{identifier}"
+        file.rename(self.folder / name)
+        return StagedFile(identifier, volume.id, path, name, size, total.hexdigest())
+
+
+def _base(context: Context) -> Path:
+    parts = urlsplit(context.settings.warehouse_url)
+    if parts.scheme == "file":
+        return Path(unquote(parts.path), staging_root(context.job.id))
+    return context.folder / "staging"
+
+
+def _below(folder: Path | None, name: str) -> Path | None:
+    """A folder in a folder, if it is one, and no link to one."""
+    found = folder / name if folder is not None else None
+    return found if found is not None and not found.is_symlink() and found.is_dir() else None
+
+
+def _lines(file: Path) -> Iterator[dict[str, Any]]:
+    for line in content(file, MAX_INDEX).splitlines():
+        try:
+            told = json.loads(line)
+        except (ValueError, RecursionError):
+            raise Strange(file.name) from None
+        if not isinstance(told, dict):
+            raise Strange(file.name)
+        yield told

@@ -1,0 +1,1 @@
+"""Sandboxes: bubblewrap, limits, and the processes inside."""

@@ -1,0 +1,179 @@
+"""The sandbox of a Spark: bubblewrap, with no network, no environment, and no more of the disk than it needs."""
+
+import base64
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from headgate.execution.sandbox import entry as sandbox_entry
+from headgate.execution.sandbox import relay, seccomp
+from headgate.kit.file_ownership import give, is_root
+
+SCRATCH = "/scratch"
+HOME = "/headgate"
+_ENVIRONMENT = {
+    "HOME": SCRATCH,
+    "LANG": "C.UTF-8",
+    "TZ": "UTC",
+    "PATH": "/usr/bin:/bin",
+    "SPARK_LOCAL_IP": "127.0.0.1",
+}
+_LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+_RELAY = f"{HOME}/relay.py"
+_MEMORY = ("--perms", "1777", "--size", str(64 << 20))
+_OPTIONAL = ("/etc/ld.so.cache", "/etc/ssl/certs/java", "/etc/pki/java", "/etc/pki/ca-trust/extracted/java")
+
+
+_IN_A_CONTAINER = (
+    "in a container, start it with --user ID:ID and --security-opt no-new-privileges, and only then with "
+    "--security-opt seccomp=unconfined, apparmor=unconfined and systempaths=unconfined: with them, root in the "
+    "container could change the machine's kernel settings"
+)
+_ADVICE = f"It needs unprivileged user namespaces; {_IN_A_CONTAINER}"
+_ADVICE_TO_ROOT = f"Run Headgate as a user of its own; {_IN_A_CONTAINER}"
+
+
+@dataclass(frozen=True)
+class Binds:
+    """What of the disk is seen inside, and where."""
+
+    read: Mapping[str, str] = field(default_factory=dict)
+    write: Mapping[str, str] = field(default_factory=dict)
+    handed: Mapping[str, int] = field(default_factory=dict)
+    """Files that are in memory alone, by the handles that they are read from."""
+
+
+def missing(runs_as: int) -> str | None:
+    """Why there can be no sandbox on this machine, whose programs are this user's if root makes it; None if it can."""
+    if shutil.which("bwrap") is None:
+        return "bubblewrap is not installed (Debian: apt-get install bubblewrap)"
+    failure = _probe(runs_as)
+    if failure is None:
+        return None
+    return f"bubblewrap cannot make a sandbox here: {failure}. {_ADVICE_TO_ROOT if is_root() else _ADVICE}"
+
+
+def _probe(runs_as: int) -> str | None:
+    """Why a sandbox with a program that does nothing does not run; None if it does."""
+    with tempfile.TemporaryDirectory(prefix="headgate-probe-") as folder:
+        try:
+            give(runs_as, Path(folder))
+        except PermissionError as error:
+            return f"root may not give a folder to the user {runs_as} ({error.strerror})"
+        plan = {"listen": [], "serve": None, "command": ["/usr/bin/env", "true"]}
+        probe = command(Path("/usr"), Binds(write={SCRATCH: folder}), plan, runs_as)
+        answer = subprocess.run(  # noqa: S603 - our own words
+            probe, capture_output=True, text=True, check=False, timeout=30
+        )
+    if answer.returncode == 0:
+        return None
+    return (answer.stderr.strip().splitlines() or ["it gave no reason"])[-1]
+
+
+def command(
+    java_home: Path,
+    binds: Binds,
+    plan: Mapping[str, Any],
+    runs_as: int,
+    *,
+    network: bool = True,
+    environment: Mapping[str, str] | None = None,
+) -> list[str]:
+    """The command line that runs a plan of relay.py in the sandbox; unless it is in an empty network already, with one.
+
+    Whoever runs it is also who its programs are for the kernel; if that is root, they are `runs_as` instead.
+    """
+    seen = {**_ENVIRONMENT, **(environment or {})}
+    calls = seccomp.program()
+    entry = {"user": user(runs_as), "calls": base64.b64encode(calls).decode() if calls else None}
+    return [
+        *(sys.executable, "-I", "-S", "-B", str(Path(sandbox_entry.__file__).resolve()), json.dumps(entry)),
+        *_isolation(network=network),
+        *_system(),
+        *_runtime(java_home),
+        *("--proc", "/proc", "--dev", "/dev"),
+        *(part for place in ("/tmp", "/dev/shm") for part in (*_MEMORY, "--tmpfs", place)),  # noqa: S108
+        *_folders_above([*binds.read, *binds.write, *binds.handed]),
+        *(part for inside, outside in binds.read.items() for part in ("--ro-bind", outside, inside)),
+        *("--ro-bind", str(Path(relay.__file__).resolve()), _RELAY),
+        *(part for inside, outside in binds.write.items() for part in ("--bind", outside, inside)),
+        *(
+            part
+            for inside, handle in binds.handed.items()
+            for part in ("--perms", "0444", "--file", str(handle), inside)
+        ),
+        *(part for place in ("/proc", "/dev", "/") for part in ("--remount-ro", place)),
+        *("--chdir", "/"),
+        *(part for name, value in seen.items() for part in ("--setenv", name, value)),
+        *("--", python(), "-I", "-S", "-B", _RELAY),
+        json.dumps({**plan, "folder": SCRATCH, "user": sandbox_entry.INSIDE if is_root() else None}),
+    ]
+
+
+def user(wanted: int) -> int | None:
+    """The user that programs in sandboxes become: this one, if root starts them; None if they stay who starts them."""
+    return wanted if is_root() else None
+
+
+def files(folder: Path, hosts: Mapping[str, str]) -> dict[str, str]:
+    """The few files of /etc that are seen inside, made in a folder; where each is seen."""
+    lines = ["127.0.0.1 localhost", *(f"{where} {name}" for name, where in hosts.items())]
+    contents = {
+        "hosts": "\n".join(lines) + "\n",
+        "passwd": f"spark:x:1000:1000::{SCRATCH}:/bin/false\n",
+        "group": "spark:x:1000:\n",
+    }
+    for name, content in contents.items():
+        (folder / name).write_text(content, encoding="utf-8")
+        (folder / name).chmod(0o644)
+    return {f"/etc/{name}": str(folder / name) for name in contents}
+
+
+def _isolation(*, network: bool = True) -> list[str]:
+    """What is apart from the machine. Root keeps what the first program needs to become another user, and no more."""
+    apart = ["pid", "ipc", "uts", "cgroup-try", *(["net"] if network else [])]
+    inside = str(sandbox_entry.INSIDE)
+    ids = ["--unshare-user", "--uid", inside, "--gid", inside]
+    kept = ("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP")
+    return [
+        *("bwrap", *(f"--unshare-{what}" for what in apart), "--hostname", "localhost", "--clearenv"),
+        *("--die-with-parent", "--new-session", "--cap-drop", "ALL"),
+        *(kept if is_root() else ids),
+    ]
+
+
+def _system() -> list[str]:
+    found = ["--ro-bind", "/usr", "/usr"]
+    for name in _LINKS:
+        path = Path(name)
+        if path.is_symlink():
+            found += ["--symlink", str(path.readlink()), name]
+        elif path.is_dir():
+            found += ["--ro-bind", name, name]
+    return found
+
+
+def _runtime(java_home: Path) -> list[str]:
+    """Java and Python where they are, and what Debian's Java keeps in /etc."""
+    seen = [java_home, Path(sys.base_prefix).resolve()]
+    found = [str(folder) for folder in seen if not folder.is_relative_to("/usr")]
+    found += [str(folder) for folder in Path("/etc").glob("java-*-openjdk")]
+    found += [name for name in _OPTIONAL if Path(name).exists()]
+    return [*_folders_above(found), *(part for name in found for part in ("--ro-bind", name, name))]
+
+
+def _folders_above(places: Iterable[str]) -> list[str]:
+    """The folders on the way to these places; bubblewrap by itself would make some that only root may enter."""
+    found = dict.fromkeys(str(folder) for place in places for folder in reversed(Path(place).parents))
+    return [part for folder in found if folder != "/" for part in ("--perms", "0755", "--dir", folder)]
+
+
+def python() -> str:
+    """Python as it is seen inside."""
+    return str(Path(sys.executable).resolve())

@@ -1,0 +1,123 @@
+"""A control group for a tree of processes, where the kernel lets this user make one. Only the standard library.
+
+The watchdog looks some times a second; what is quicker than that, or holds memory that no process shows, the kernel
+stops here. Version 2, and version 1 as some containers have it.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from headgate.execution.sandbox.watchdog import most_threads
+
+_LIMITS = {"memory": ("memory.max", "memory.limit_in_bytes"), "pids": ("pids.max", "pids.max")}
+_KILLS = ("memory.events", "memory.oom_control")
+_HELD = ("anon", "rss", "shmem")
+"""As version 2 and version 1 call it."""
+
+_SLACK = 1.1
+"""The watchdog says what is wrong, so it comes first."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Folders of the kernel's, one for each hierarchy."""
+
+    folders: tuple[Path, ...]
+
+    def join(self) -> None:
+        """Move this process into it, with all that it starts."""
+        for folder in self.folders:
+            (folder / "cgroup.procs").write_text("0")
+
+    def ran_out_of_memory(self) -> bool:
+        """Whether the kernel ended a process in it, since there was no memory left."""
+        for folder in self.folders:
+            for name in _KILLS:
+                with suppress(OSError):
+                    lines = (folder / name).read_text().splitlines()
+                    if any(line.startswith("oom_kill ") and line.split()[1] != "0" for line in lines):
+                        return True
+        return False
+
+    def held(self) -> int | None:
+        """The memory that its processes hold, without what the kernel could take back; None if it does not say."""
+        for folder in self.folders:
+            with suppress(OSError):
+                told = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+                return sum(int(told.get(name, 0)) for name in _HELD)
+        return None
+
+    def remove(self) -> None:
+        """Give it back, once its processes have ended."""
+        for folder in self.folders:
+            for _ in range(50):
+                try:
+                    folder.rmdir()
+                    break
+                except FileNotFoundError:
+                    break
+                except OSError:
+                    time.sleep(0.02)
+
+
+def make(name: str, memory: int, processes: int) -> Group | None:
+    """A group with these limits; None if this user may not make one."""
+    limits = {"memory": int(memory * _SLACK), "pids": most_threads(processes)}
+    own = Path("/proc/self/cgroup").read_text(encoding="utf-8")
+    mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8")
+    made: dict[Path, None] = {}
+    for controller, most in limits.items():
+        found = next(
+            (one for parent in parents(own, mounts, controller) if (one := _limited(parent / name, controller, most))),
+            None,
+        )
+        if found is not None:
+            made[found] = None
+    return Group(tuple(made)) if made else None
+
+
+def parents(own: str, mounts: str, controller: str) -> Iterator[Path]:
+    """Where a group that this controller limits could be made: below this process's own one, or beside it."""
+    for line in own.splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers and controller not in controllers.split(","):
+            continue
+        kind = "cgroup" if controllers else "cgroup2"
+        for place, root in _mounted(mounts, kind, controller if controllers else None):
+            with suppress(ValueError):
+                inside = place / Path(path).relative_to(root)
+                yield inside
+                if inside != place:
+                    yield inside.parent
+
+
+def _mounted(mounts: str, kind: str, controller: str | None) -> Iterator[tuple[Path, str]]:
+    for line in mounts.splitlines():
+        before, _, after = line.partition(" - ")
+        fields, (found, _, options) = before.split(), after.split(" ", 2)
+        if found == kind and (controller is None or controller in options.split(",")):
+            yield Path(fields[4]), fields[3]
+
+
+def _limited(folder: Path, controller: str, most: int) -> Path | None:
+    """The group, made if it is not there, with this limit; None if the kernel does not let us."""
+    was_there = folder.is_dir()
+    try:
+        folder.mkdir(exist_ok=True)
+        file = next((file for name in _LIMITS[controller] if (file := folder / name).exists()), None)
+        if file is None:
+            (folder.parent / "cgroup.subtree_control").write_text(f"+{controller}")
+            file = folder / _LIMITS[controller][0]
+        file.write_text(str(most))
+        if not os.access(folder / "cgroup.procs", os.W_OK):
+            raise PermissionError
+    except OSError:
+        if not was_there:
+            with suppress(OSError):
+                folder.rmdir()
+        return None
+    return folder

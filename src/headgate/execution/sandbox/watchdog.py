@@ -1,0 +1,186 @@
+"""Watches a tree of processes: how many they are, the memory and the disk that they hold, and how long they take.
+
+It holds where the kernel limits nothing: in user namespaces of root, and without control groups of one's own. Only the
+standard library.
+"""
+
+import os
+import shutil
+import stat
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from headgate.execution.sandbox.processes import below
+
+PAUSE = 0.25
+DISK_PAUSE = 1.0
+MOST_FILES = 200_000
+MOST_LEVELS = 40
+LONGEST_PATH = 3500
+FREE_MEMORY = 256 << 20
+FREE_DISK = 512 << 20
+"""What the machine keeps: below this, the tree is ended before the machine stands still."""
+
+_DELETED = " (deleted)"
+_MEMORY_FILE = "/memfd:"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a tree may hold. `folders` are those that it writes, and `inside` where its own processes see them."""
+
+    memory: int
+    processes: int
+    disk: int
+    seconds: float
+    folders: list[str]
+    inside: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Offence:
+    """A limit that was exceeded: memory, processes, threads, disk, files, depth, time; or the machine's own end."""
+
+    kind: str
+    held: float = 0
+    most: float = 0
+
+
+class Watch:
+    """The tree below a process, looked at by two threads until it is over; each gives the limit that was exceeded."""
+
+    def __init__(self, pid: int, limits: Limits, exact: Callable[[], int | None] = lambda: None) -> None:
+        self._pid, self._limits, self._exact = pid, limits, exact
+        self._tree: dict[int, int] = {}
+        self.over = threading.Event()
+
+    def processes_and_time(self) -> Offence | None:
+        """Look how many processes there are, and for how long. Nothing in the tree can make it wait."""
+        until = time.monotonic() + self._limits.seconds
+        while not self.over.wait(PAUSE):
+            if time.monotonic() > until:
+                return Offence("time", self._limits.seconds, self._limits.seconds)
+            # No more than that: when there are very many, there is little time to count them.
+            self._tree = below(self._pid, self._limits.processes + 1)
+            found = _many(self._tree, self._limits)
+            if found is not None:
+                return found
+        return None
+
+    def memory_and_disk(self) -> Offence | None:
+        """Look at the memory and the disk that they hold."""
+        look_at_disk = time.monotonic()
+        while not self.over.wait(PAUSE):
+            began = time.monotonic()
+            found = _memory(self._tree, self._limits, self._exact)
+            if found is None and began >= look_at_disk:
+                found = _disk(self._tree, self._limits)
+                # A tree with very many files must not keep a processor busy with counting them.
+                look_at_disk = time.monotonic() + max(DISK_PAUSE, 5 * (time.monotonic() - began))
+            if found is not None:
+                return found
+        return None
+
+
+def _many(processes: Mapping[int, int], limits: Limits) -> Offence | None:
+    if len(processes) > limits.processes:
+        return Offence("processes", len(processes), limits.processes)
+    threads = sum(processes.values())
+    if threads > (most := most_threads(limits.processes)):
+        return Offence("threads", threads, most)
+    return None
+
+
+def most_threads(processes: int) -> int:
+    """The threads that so many processes may have together: Java alone has a hundred."""
+    return 500 + 5 * processes
+
+
+def _memory(processes: Mapping[int, int], limits: Limits, exact: Callable[[], int | None]) -> Offence | None:
+    in_files = sum(held for held, is_memory in _open_files(processes, limits) if is_memory)
+    held = in_files + sum(_resident(pid) for pid in processes)
+    if held > limits.memory:
+        # What forked processes share was counted for each of them; the exact sum takes longer.
+        known = exact()
+        held = known if known is not None else in_files + sum(_own_share(pid) for pid in processes)
+    if held > limits.memory:
+        return Offence("memory", held, limits.memory)
+    free = _field("/proc/meminfo", ("MemAvailable:",))
+    return Offence("machine_memory", free, FREE_MEMORY) if 0 < free < FREE_MEMORY else None
+
+
+def _disk(processes: Iterable[int], limits: Limits) -> Offence | None:
+    held = sum(held for held, is_memory in _open_files(processes, limits) if not is_memory)
+    count = 0
+    for size in _sizes(limits.folders):
+        if isinstance(size, Offence):
+            return size
+        held, count = held + size, count + 1
+        if held > limits.disk or count > MOST_FILES:
+            break
+    if held > limits.disk:
+        return Offence("disk", held, limits.disk)
+    if count > MOST_FILES:
+        return Offence("files", count, MOST_FILES)
+    free = min(shutil.disk_usage(folder).free for folder in limits.folders)
+    return Offence("machine_disk", free, FREE_DISK) if free < FREE_DISK else None
+
+
+def _sizes(folders: Sequence[str]) -> Iterator[int | Offence]:
+    """The bytes on disk of each thing below these folders. What cannot be looked into is an offence."""
+    pending = [(folder, 0) for folder in folders]
+    while pending:
+        folder, level = pending.pop()
+        if level > MOST_LEVELS or len(folder) > LONGEST_PATH:
+            yield Offence("depth", level, MOST_LEVELS)
+            return
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    with suppress(FileNotFoundError):
+                        yield entry.stat(follow_symlinks=False).st_blocks * 512
+                        if entry.is_dir(follow_symlinks=False):
+                            pending.append((entry.path, level + 1))
+        except FileNotFoundError:
+            continue
+        except OSError:
+            yield Offence("depth", level, MOST_LEVELS)
+            return
+
+
+def _open_files(processes: Iterable[int], limits: Limits) -> Iterator[tuple[int, bool]]:
+    """Files that have no name any more and are open: what each holds, and whether that is memory."""
+    seen: set[tuple[int, int]] = set()
+    for pid in processes:
+        with suppress(OSError):
+            for entry in os.scandir(f"/proc/{pid}/fd"):
+                with suppress(OSError):
+                    name = os.readlink(entry.path)  # noqa: PTH115 - quicker, and there are many
+                    is_memory = name.startswith(_MEMORY_FILE)
+                    if not is_memory and not (name.endswith(_DELETED) and name.startswith(tuple(limits.inside))):
+                        continue
+                    found = os.stat(entry.path)  # noqa: PTH116 - a handle, not a path
+                    if stat.S_ISREG(found.st_mode) and (found.st_dev, found.st_ino) not in seen:
+                        seen.add((found.st_dev, found.st_ino))
+                        yield found.st_blocks * 512, is_memory
+
+
+def _resident(pid: int) -> int:
+    return _field(f"/proc/{pid}/status", ("RssAnon:", "RssShmem:"))
+
+
+def _own_share(pid: int) -> int:
+    return _field(f"/proc/{pid}/smaps_rollup", ("Pss_Anon:", "Pss_Shmem:")) or _resident(pid)
+
+
+def _field(file: str, names: tuple[str, ...]) -> int:
+    """The sum of lines in kilobytes, in bytes; 0 if there is no such file any more."""
+    try:
+        lines = Path(file).read_text(encoding="ascii", errors="replace").splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) << 10 for line in lines if line.startswith(names))

@@ -1,0 +1,36 @@
+"""Rows of a REST API, read by a data source inside Spark; or the file that the worker got from an address.
+
+Asking an API twice may give other rows, and costs calls. So its rows are first written down, as lines of JSON in the
+run's own folder, and then read as files of JSON are.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+from headgate.contracts.pipelines.streams import FileOptions
+from headgate.execution.sources import files
+from headgate.execution.sources.api_requests import explained, wanted
+from headgate.execution.sources.readers import Asked, File, Read
+from headgate.execution.sources.rest.source import register
+from headgate.execution.spark.step_session import Step
+
+
+def read(asked: Asked, step: Step) -> Read | None:
+    """The rows; none if the API gave none and it is not known which columns they would have."""
+    if asked.stream.of == "files":
+        return files.read(asked, step)
+    step.explains(explained)
+    step.log(f"Asking for {asked.stream.name.partition('?')[0]}")
+    folder = Path(asked.folder, "api")
+    source = step.spark.read.format(register(step.spark, wanted(asked, step.proxy))).load()
+    source.write.mode("overwrite").text(str(folder))
+    written = [one for one in sorted(folder.glob("part-*")) if one.stat().st_size]
+    if not written and asked.known is not None:
+        # That there are no rows is an answer too: what replaces a table's rows then leaves none.
+        return Read(step.spark.createDataFrame([], asked.known), again=True, bytes=0)
+    lines = replace(
+        asked,
+        stream=asked.stream.model_copy(update={"files": FileOptions(format="json")}),
+        files=tuple(File(str(one), asked.stream.name.partition("?")[0], one.stat().st_size) for one in written),
+    )
+    return files.read(lines, step)

@@ -1,0 +1,73 @@
+"""What is asked of an API: by its connection, the stream, and where the last run ended."""
+
+import base64
+import time
+from datetime import date, datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from headgate.contracts.external_systems.kinds import Http
+from headgate.execution.sources import cursor as state
+from headgate.execution.sources.fetch.credentials import authorized
+from headgate.execution.sources.readers import Asked, Since
+from headgate.execution.sources.rest import requests as rest
+from headgate.execution.sources.rest.failures import told
+from headgate.execution.spark.failures import Cause
+from headgate.execution.steps.context import StepFailed
+
+TASKS = 8
+"""How many partitions of a stream are read at once, if Spark has the cores."""
+
+
+def wanted(asked: Asked, proxy: str | None) -> rest.Asked:
+    """What is asked of the API."""
+    place, stream, api = Http.model_validate(asked.config), asked.stream, asked.stream.api
+    parameters = dict(api.parameters)
+    if api.cursor_parameter and asked.since is not None:
+        parameters[api.cursor_parameter] = begin(asked.since)
+    limits = rest.Limits(
+        answer_bytes=asked.more["max_answer_bytes"],
+        pages=asked.more["max_pages"],
+        attempts=place.retries + 1,
+        calls_per_second=place.per_second or 0.0,
+    )
+    return rest.Asked(
+        place.base_url,
+        stream.name,
+        tuple(place.headers.items()),
+        tuple(parameters.items()),
+        api.rows,
+        rest.Pages(**api.paging.model_dump()),
+        authorized(place, asked.secrets),
+        limits,
+        api.partition_parameter,
+        api.partitions,
+        tasks=TASKS,
+        until=time.time() + asked.more["seconds"],
+        # Machines do not share a clock.
+        pace_file=str(Path(asked.folder, "pace")) if place.per_second and asked.more["on_this_machine"] else "",
+        proxy=proxied(proxy),
+    )
+
+
+def begin(since: Since) -> str:
+    """From where on to ask: the last value that was seen, or so much before it, as APIs write such values."""
+    value = state.begin(since)
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    return value.isoformat() if isinstance(value, date) else since.value
+
+
+def proxied(url: str | None) -> rest.Proxy | None:
+    """The way out of Spark, from its address."""
+    if url is None:
+        return None
+    parts = urlsplit(url)
+    ticket = base64.b64encode(f"{parts.username}:{parts.password}".encode()).decode()
+    return rest.Proxy(parts.hostname or "", parts.port or 0, f"Basic {ticket}")
+
+
+def explained(cause: Cause) -> StepFailed | None:
+    """What an error inside Spark is about, if an API is behind it."""
+    found = told(cause.message)
+    return StepFailed(found.code, found.message, passing=found.passing) if found else None

@@ -1,0 +1,101 @@
+"""Files that say themselves which types their columns have: Parquet and Avro."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headgate.execution.sources.detection import unreadable
+from headgate.execution.sources.readers import FILE, Asked, File
+from headgate.execution.spark.step_session import Step
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_AVRO = b"Obj\x01"
+_MOST_HEADER = 64 << 20
+
+
+def parquet(_: Asked, step: Step, files: list[File]) -> "list[DataFrame]":
+    """The rows of Parquet files."""
+    return _parts(step, files, "parquet", _parquet_shape)
+
+
+def avro(_: Asked, step: Step, files: list[File]) -> "list[DataFrame]":
+    """The rows of Avro files."""
+    return _parts(step, files, "avro", _avro_shape)
+
+
+def _parts(step: Step, files: list[File], kind: str, shape: Callable[[File], str]) -> "list[DataFrame]":
+    from pyspark.sql import functions as f
+
+    shapes: dict[str, list[str]] = {}
+    for file in files:
+        shapes.setdefault(shape(file), []).append(file.path)
+    found = []
+    for paths in shapes.values():
+        # Files in a volume have no ending by which Avro would know them.
+        rows = step.spark.read.format(kind).option("ignoreExtension", "true").load(paths)
+        own = [f.col("`" + name.replace("`", "``") + "`") for name in rows.columns]
+        found.append(rows.select(*own, f.col("_metadata.file_name").alias(FILE)))
+    return found
+
+
+def _parquet_shape(file: File) -> str:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return str(pq.read_schema(file.path).remove_metadata())
+    except (OSError, pa.ArrowException) as error:
+        raise unreadable(file, "it is no Parquet file, or not all of it" if _cut(error) else error) from None
+
+
+def _cut(error: Exception) -> bool:
+    return "magic bytes" in str(error) or "too small" in str(error) or "footer" in str(error).lower()
+
+
+def _avro_shape(file: File) -> str:
+    """The schema in an Avro file's head: a map of metadata, whose blocks are counts, keys and values."""
+    with Path(file.path).open("rb") as source:
+        if source.read(4) != _AVRO:
+            raise unreadable(file, "it is no Avro file")
+        head = source.read(_MOST_HEADER)
+    try:
+        found = _metadata(head)["avro.schema"]
+        return json.dumps(json.loads(found), sort_keys=True)
+    except (IndexError, KeyError, ValueError):
+        raise unreadable(file, "it is no Avro file, or not all of it") from None
+
+
+def _metadata(head: bytes) -> dict[str, bytes]:
+    place = 0
+
+    def number() -> int:
+        nonlocal place
+        found = shift = 0
+        while True:
+            byte = head[place]
+            place += 1
+            found |= (byte & 0x7F) << shift
+            shift += 7
+            if not byte & 0x80:
+                return (found >> 1) ^ -(found & 1)
+
+    def text() -> bytes:
+        nonlocal place
+        size = number()
+        if size < 0 or place + size > len(head):
+            raise ValueError
+        found = head[place : place + size]
+        place += size
+        return found
+
+    told: dict[str, bytes] = {}
+    while count := number():
+        if count < 0:
+            number()
+        for _ in range(abs(count)):
+            key = text().decode()
+            told[key] = text()
+    return told

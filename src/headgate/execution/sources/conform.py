@@ -1,0 +1,218 @@
+"""Brings what was read into the table's columns: which column is which, of what type, and which rows do not fit."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from headgate.execution.sources import cursor as state
+from headgate.execution.sources import names, types
+from headgate.execution.sources.readers import FAULT, FILE, HIDDEN, RECORD, Asked, Read
+from headgate.execution.steps.context import StepFailed
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType, StructType
+
+MAX_RECORD = 100_000
+_SHOWN = 60
+_NAMED = 20
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A column of the table: its type, and the place of the source's column that fills it, if there is one."""
+
+    name: str
+    type: "DataType"
+    place: int | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a stream's rows become a table's."""
+
+    rows: "DataFrame"
+    """The source's columns by their places, c0, c1 …, and those of HIDDEN that it has."""
+
+    source: tuple["DataType", ...]
+    cells: tuple[Cell, ...]
+    keys: tuple[str, ...]
+    cursor: str | None
+    cursor_kind: str | None
+    warnings: tuple[str, ...]
+    read: Read
+
+    @property
+    def columns(self) -> "StructType":
+        """The table's columns."""
+        from pyspark.sql import types as t
+
+        return t.StructType([t.StructField(one.name, one.type) for one in self.cells])
+
+    @property
+    def filled(self) -> list[str]:
+        """The table's columns that the source has."""
+        return [one.name for one in self.cells if one.place is not None]
+
+
+def planned(read: Read, asked: Asked, known: "StructType | None", *, evolves: bool) -> Plan:
+    """Find out which column is which. `known` are the table's columns, None if it has none yet."""
+    fields = [one for one in read.rows.schema.fields if one.name not in HIDDEN]
+    hidden = [name for name in HIDDEN if name in read.rows.columns]
+    given = [one.name for one in fields]
+    called = names.columns(given, known.names if known is not None else ())
+    rows = read.rows.select(*_by_place(read.rows, given), *hidden)
+    if not read.again and (read.texts or read.times) and _unknown(called, known):
+        # Types are found out by a look at all of them, and a second look might see others.
+        rows = rows.localCheckpoint()
+    kinds = _kinds(rows, read, [one.dataType for one in fields], called, known)
+    warnings: list[str] = []
+    if known is None:
+        cells = [Cell(name, kinds[place], place) for place, name in enumerate(called)]
+    else:
+        cells = _known_cells(known, called, kinds, evolves=evolves, warnings=warnings)
+    find = _finder(asked, given, called)
+    keys = tuple(called[find(key, "key")] for key in asked.stream.keys) if asked.stream.write == "merge" else ()
+    cursor = called[find(asked.stream.cursor, "cursor")] if asked.stream.cursor else None
+    cursor_kind = None
+    if cursor is not None:
+        cursor_kind = state.kind_of(cursor, next(one.type for one in cells if one.name == cursor))
+    source = tuple(one.dataType for one in fields)
+    return Plan(rows, source, tuple(cells), keys, cursor, cursor_kind, tuple(warnings), read)
+
+
+def _by_place(rows: "DataFrame", given: Sequence[str]) -> "list[Column]":
+    from pyspark.sql import functions as f
+
+    return [f.col("`" + name.replace("`", "``") + "`").alias(f"c{place}") for place, name in enumerate(given)]
+
+
+def _unknown(called: Sequence[str], known: "StructType | None") -> bool:
+    return known is None or any(name not in known.names for name in called)
+
+
+def _kinds(
+    rows: "DataFrame", read: Read, given: "list[DataType]", called: Sequence[str], known: "StructType | None"
+) -> "list[DataType]":
+    """The types that a table has for the source's columns."""
+    from pyspark.sql import functions as f
+    from pyspark.sql import types as t
+
+    found = [types.stored(one) for one in given]
+    if read.texts or read.times:
+        there = set(known.names) if known is not None else set()
+        places = [
+            place for place, one in enumerate(given) if isinstance(one, t.StringType) and called[place] not in there
+        ]
+        sound = rows.filter(f.col(FAULT).isNull()) if FAULT in rows.columns else rows
+        held = types.inferred(sound, [f"c{place}" for place in places], times=not read.texts)
+        for place in places:
+            found[place] = held[f"c{place}"]
+    return found
+
+
+def _known_cells(
+    known: "StructType", called: Sequence[str], kinds: "Sequence[DataType]", *, evolves: bool, warnings: list[str]
+) -> list[Cell]:
+    place_of = {name: place for place, name in enumerate(called)}
+    cells = []
+    for one in known.fields:
+        place = place_of.get(one.name)
+        kind = types.grown(one.dataType, kinds[place]) if evolves and place is not None else one.dataType
+        cells.append(Cell(one.name, kind, place))
+    new = [name for name in called if name not in known.names]
+    missing = [one.name for one in known.fields if one.name not in place_of]
+    if missing:
+        warnings.append(f"The source has no {_listed(missing)}; written as missing values")
+    if new and evolves:
+        warnings.append(f"The source has new columns, which the table gets too: {_listed(new)}")
+        cells += [Cell(name, kinds[place_of[name]], place_of[name]) for name in new]
+    elif new:
+        warnings.append(f"The source has new columns, which are left out (schema_changes: keep): {_listed(new)}")
+    return cells
+
+
+def _listed(found: Sequence[str]) -> str:
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    return ", ".join(found[:_NAMED]) + more
+
+
+def _finder(asked: Asked, given: Sequence[str], called: Sequence[str]) -> Any:
+    def find(wanted: str, what: str) -> int:
+        place = names.place_of(wanted, given, called)
+        if place is None:
+            there = _listed(given) or "none"
+            told = f"{asked.stream.name} has no column {wanted!r}, which is a {what} of the stream; it has {there}"
+            raise StepFailed("NO_SUCH_COLUMN", told)
+        return place
+
+    return find
+
+
+def conform(plan: Plan, asked: Asked) -> "DataFrame":
+    """The table's columns, and those of HIDDEN: FAULT says why a row is rejected, and is missing for one that fits."""
+    from pyspark.sql import functions as f
+
+    values, faults = [], [f.col(FAULT)] if FAULT in plan.rows.columns else []
+    by_name: dict[str, Column] = {}
+    for cell in plan.cells:
+        if cell.place is None:
+            values.append(f.lit(None).cast(cell.type).alias(cell.name))
+            continue
+        given = f.col(f"c{cell.place}")
+        found = types.fit(given, plan.source[cell.place], cell.type)
+        by_name[cell.name] = found.value
+        values.append(found.value.alias(cell.name))
+        if found.ok is not None:
+            faults.append(_misfit(cell, given, plan.source[cell.place], found.ok))
+    must = [*plan.keys, *([plan.cursor] if plan.cursor and asked.since and not plan.read.since else [])]
+    readable = f.col(FAULT).isNull() if FAULT in plan.rows.columns else f.lit(col=True)
+    faults += [f.when(readable & by_name[name].isNull(), f.lit(f"{name} is empty")) for name in dict.fromkeys(must)]
+    reason = f.nullif(f.concat_ws("; ", *faults), f.lit("")) if faults else f.lit(None).cast("string")
+    rows = plan.rows.select(
+        *values,
+        reason.alias(FAULT),
+        *([f.when(reason.isNotNull(), _record(plan)).alias(RECORD)] if faults else []),
+        *([f.col(FILE)] if FILE in plan.rows.columns else []),
+    )
+    return _newer(rows, plan, asked)
+
+
+def can_fail(rows: "DataFrame") -> bool:
+    """Whether any row can be rejected at all."""
+    return RECORD in rows.columns
+
+
+def _misfit(cell: Cell, given: "Column", old: "DataType", ok: "Column") -> "Column":
+    from pyspark.sql import functions as f
+
+    shown = f.substring(types.fit(given, old, _string()).value, 1, _SHOWN)
+    bad = given.isNotNull() & ~f.coalesce(ok, f.lit(col=False))
+    return f.when(bad, f.concat(f.lit(f"{cell.name}: "), shown, f.lit(f" is no {cell.type.simpleString()[:100]}")))
+
+
+def _string() -> "DataType":
+    from pyspark.sql import types as t
+
+    return t.StringType()
+
+
+def _record(plan: Plan) -> "Column":
+    """A row's text: as it was read, or as JSON with the source's columns by the table's names."""
+    from pyspark.sql import functions as f
+
+    called = {one.place: one.name for one in plan.cells if one.place is not None}
+    parts = [f.col(f"c{place}").alias(called.get(place, f"column_{place + 1}")) for place in range(len(plan.source))]
+    row = f.to_json(f.struct(*parts)) if parts else f.lit("")
+    told = f.coalesce(f.col(RECORD), row) if RECORD in plan.rows.columns else row
+    return f.substring(told, 1, MAX_RECORD)
+
+
+def _newer(rows: "DataFrame", plan: Plan, asked: Asked) -> "DataFrame":
+    """Without the rows before the place where the read begins, for readers that leave that to us."""
+    from pyspark.sql import functions as f
+
+    if asked.since is None or plan.read.since or plan.cursor is None or plan.cursor_kind is None:
+        return rows
+    begin = state.literal(state.begin(asked.since), asked.since.type)
+    return rows.filter(f.col(FAULT).isNotNull() | (f.col(plan.cursor) >= begin))

@@ -1,0 +1,112 @@
+"""Files that are packed: gzip gets a name by which Spark knows it, zip is taken apart here, safely.
+
+What is in an archive is written under names of ours, never under its own, and no more of it than a stream may bring.
+"""
+
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from headgate.execution.sources.fetch.downloads import Budget, to_disk
+from headgate.execution.steps.context import StepFailed
+from headgate.execution.steps.files import GotFile
+
+MAX_MEMBERS = 10_000
+_PIECE = 1 << 20
+_GZIP, _ZIP = b"\x1f\x8b", (b"PK\x03\x04", b"PK\x05\x06")
+_READ_PACKED = frozenset({"csv", "json", "xml"})
+"""The formats that Spark reads from gzip by itself."""
+
+
+def unpacked(files: list[GotFile], file_format: str, folder: Path, budget: Budget) -> list[GotFile]:
+    """The same files, with those in archives in their place."""
+    found: list[GotFile] = []
+    for one in files:
+        begin = _begin(one)
+        if begin.startswith(_ZIP) and file_format != "excel":
+            found += _members(one, folder / f"{Path(one.path).name}.d", budget)
+        elif begin.startswith(_GZIP) and not (one.path.endswith(".gz") and file_format in _READ_PACKED):
+            found.append(_gunzipped(one, file_format, folder, budget))
+        else:
+            found.append(one)
+    return found
+
+
+def _begin(one: GotFile) -> bytes:
+    with Path(one.path).open("rb") as file:
+        return file.read(4)
+
+
+def _gunzipped(one: GotFile, file_format: str, folder: Path, budget: Budget) -> GotFile:
+    target = folder / f"{Path(one.path).name}.gz"
+    if file_format in _READ_PACKED:
+        target.symlink_to(Path(one.path).resolve())
+        return GotFile(str(target), one.name, one.size)
+    target, size = target.with_suffix(".plain"), 0
+    try:
+        with Path(one.path).open("rb") as source, to_disk(target) as out:
+            for piece in _inflated(source):
+                budget.take(len(piece))
+                size += out.write(piece)
+    except (EOFError, zlib.error):
+        raise StepFailed("FILE_DAMAGED", f"{one.name} is packed by gzip, and damaged; have it made again") from None
+    return GotFile(str(target), one.name.removesuffix(".gz"), size)
+
+
+def _inflated(source: BinaryIO) -> Iterator[bytes]:
+    import gzip  # noqa: PLC0415 - seldom needed
+
+    with gzip.GzipFile(fileobj=source) as file:
+        try:
+            while piece := file.read(_PIECE):
+                yield piece
+        except gzip.BadGzipFile:
+            raise EOFError from None
+
+
+def _members(one: GotFile, folder: Path, budget: Budget) -> list[GotFile]:
+    """The files in an archive; what systems put beside them is left out."""
+    found: list[GotFile] = []
+    folder.mkdir()
+    try:
+        with zipfile.ZipFile(one.path) as archive:
+            members = [entry for entry in archive.infolist() if not entry.is_dir() and not _is_aside(entry.filename)]
+            if len(members) > MAX_MEMBERS:
+                raise _refused(one, f"has {len(members):,} files; one with at most {MAX_MEMBERS:,} is read")
+            for number, entry in enumerate(sorted(members, key=lambda entry: entry.filename)):
+                if entry.flag_bits & 1:
+                    raise _refused(one, "is locked by a password; have it packed without")
+                target = folder / f"{number:06}{'.gz' if entry.filename.lower().endswith('.gz') else ''}"
+                found.append(
+                    GotFile(str(target), f"{one.name}/{entry.filename}", _copied(archive, entry, target, budget))
+                )
+                if _begin(found[-1]).startswith(_ZIP):
+                    raise _refused(
+                        one, f"has another archive in it, {_shown(entry.filename)}; pack the files themselves"
+                    )
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError):
+        raise _refused(one, "is damaged, or packed in a way that is not read here; have it made again") from None
+    return found
+
+
+def _copied(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, target: Path, budget: Budget) -> int:
+    size = 0
+    with archive.open(entry) as source, to_disk(target) as out:
+        while piece := source.read(_PIECE):
+            budget.take(len(piece))
+            size += out.write(piece)
+    return size
+
+
+def _is_aside(name: str) -> bool:
+    return name.startswith("__MACOSX/") or any(part.startswith(".") and part != ".." for part in name.split("/"))
+
+
+def _refused(one: GotFile, why: str) -> StepFailed:
+    return StepFailed("ARCHIVE_REFUSED", f"The archive {_shown(one.name)} {why}")
+
+
+def _shown(name: str) -> str:
+    return "".join(c if c.isprintable() else "?" for c in name)[:200]

@@ -1,0 +1,47 @@
+"""Who asks: a connection's settings and secrets, as requests show them."""
+
+from collections.abc import Mapping
+
+from headgate.contracts.external_systems.kinds import BasicAuth, BearerAuth, Http, KeyAuth, OAuthAuth
+from headgate.execution.sources.rest.failures import ApiFailed
+from headgate.execution.sources.rest.requests import Auth
+from headgate.execution.sources.rest.wire import Answer
+from headgate.execution.steps.context import StepFailed
+from headgate.outgoing.client import Outgoing
+from headgate.outgoing.errors import OutgoingError
+
+
+def authorized(place: Http, secrets: Mapping[str, str]) -> Auth:
+    """Who asks, by a connection's settings and secrets."""
+    auth = place.auth
+    match auth:
+        case BearerAuth():
+            return Auth("bearer", secret=secret(secrets, "token"))
+        case BasicAuth():
+            return Auth("basic", auth.user, secret(secrets, "password"))
+        case KeyAuth():
+            return Auth(auth.place, auth.name, secret(secrets, "token"))
+        case OAuthAuth():
+            told = (auth.token_url, auth.scope, auth.audience)
+            found = secret(secrets, "client_secret")
+            return Auth("oauth2", auth.client_id, found, *told, in_body=auth.sent_in == "body")
+    return Auth()
+
+
+def secret(secrets: Mapping[str, str], name: str) -> str:
+    """A secret that a connection or destination needs; StepFailed if it is not set."""
+    if name not in secrets:
+        told = (
+            f"The {name.replace('_', ' ')} is not set, or was cleared when its connection or destination moved; give it"
+        )
+        raise StepFailed("MISSING_SECRET", told)
+    return secrets[name]
+
+
+def posted(outgoing: Outgoing, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    """Send a form to a service that gives tokens."""
+    try:
+        found = outgoing.request("POST", url, headers=headers, content=body)
+    except OutgoingError as error:
+        raise ApiFailed("API_UNREACHABLE", f"The token service was not reached: {error}", passing=True) from None
+    return Answer(found.status, found.headers, found.body)

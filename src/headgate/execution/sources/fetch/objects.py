@@ -1,0 +1,78 @@
+"""The files of an object store: those below the connection's prefix that a pattern names."""
+
+import hashlib
+import re
+from typing import Any
+
+from headgate.contracts.external_systems.kinds import ObjectStore
+from headgate.contracts.pipelines.steps import Land
+from headgate.execution.sources.fetch.archives import unpacked
+from headgate.execution.sources.fetch.bucket import Bucket, keyed
+from headgate.execution.sources.fetch.downloads import Downloads, Terms
+from headgate.execution.steps.context import Context, Endpoint, StepFailed, VolumeFile
+from headgate.execution.steps.files import MAX_FILES, Got, empty_folder, gathered, matches
+from headgate.outgoing.client import Outgoing, Streamed
+
+AT_ONCE = 8
+LISTED = 2_000_000
+"""How many objects are looked at for those that a pattern names."""
+
+
+def from_objects(step: Land, endpoint: Endpoint, context: Context, state: dict[str, Any] | None) -> Got:
+    """The files, brought here."""
+    place = ObjectStore.model_validate(endpoint.config)
+    bucket = Bucket(
+        place.url, place.bucket, place.region, place.path_style, keyed(place.access_key_id, endpoint.secrets)
+    )
+    folder = empty_folder(step, context, "copies")
+    outgoing = Outgoing(context.settings.outgoing)
+    try:
+        found = _listed(step, place, bucket, outgoing, context)
+        downloads = Downloads(outgoing, Terms.of(context))
+
+        def bring(one: VolumeFile) -> Any:
+            url = bucket.url(_prefix(place) + one.path)
+            name = f"{place.bucket}/{_prefix(place)}{one.path}"
+            headers, judge = (lambda: bucket.headers(url)), _judge(bucket)
+            return downloads.file(url, folder / one.id, headers=headers, name=name, judge=judge).path
+
+        got = gathered(step, context, found, state, bring, at_once=AT_ONCE)
+        got.files = unpacked(got.files, step.stream.files.format, folder, downloads.budget)
+        return got
+    finally:
+        outgoing.close()
+
+
+def _prefix(place: ObjectStore) -> str:
+    return f"{place.prefix}/" if place.prefix else ""
+
+
+def _listed(step: Land, place: ObjectStore, bucket: Bucket, outgoing: Outgoing, context: Context) -> list[VolumeFile]:
+    pattern, before = step.stream.name.lstrip("/"), _prefix(place)
+    found: list[VolumeFile] = []
+    for number, one in enumerate(bucket.objects(before + plain_part(pattern), outgoing)):
+        if number % 1000 == 0:
+            context.check_stopped()
+        path = one.key.removeprefix(before)
+        if not one.key.endswith("/") and matches(pattern, path):
+            # Another content is another id, and so is the same under another name.
+            told = f"{one.key}\n{one.tag}\n{one.size}\n{one.modified.isoformat()}"
+            identifier = hashlib.sha256(told.encode("utf-8", "surrogateescape")).hexdigest()[:24]
+            found.append(VolumeFile(identifier, path, one.size, one.modified))
+        if number >= LISTED or len(found) > MAX_FILES:
+            told = f"{step.stream.name} names more than {MAX_FILES:,} objects, or they are among more than {LISTED:,}"
+            raise StepFailed("TOO_MANY_FILES", f"{told}; give a longer prefix, or a narrower pattern")
+    return found
+
+
+def plain_part(pattern: str) -> str:
+    """What everything that a pattern names begins with."""
+    found = re.match(r"[^*?]*", pattern)
+    return found[0] if found else ""
+
+
+def _judge(bucket: Bucket) -> Any:
+    def judged(answer: Streamed) -> StepFailed | None:
+        return None if answer.status == 404 else bucket.trouble(answer.status, "")
+
+    return judged

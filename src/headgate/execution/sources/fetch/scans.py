@@ -1,0 +1,125 @@
+"""Which files of another catalog's table are read: all, those with newer values, or those of newer snapshots."""
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, cast
+
+from headgate.execution.steps.context import StepFailed
+
+if TYPE_CHECKING:
+    from pyiceberg.expressions import BooleanExpression
+    from pyiceberg.io import FileIO
+    from pyiceberg.table import FileScanTask
+    from pyiceberg.table.metadata import TableMetadata
+    from pyiceberg.table.snapshots import Snapshot
+
+SNAPSHOT = "snapshot"
+"""The type of a state that tells up to which snapshot a table was read."""
+
+REFRESH = "run a full refresh once"
+
+
+@dataclass(frozen=True)
+class Span:
+    """The snapshot that is read; with `after`, only what came after that one."""
+
+    upto: int | None
+    after: int | None = None
+
+    @property
+    def state(self) -> dict[str, Any] | None:
+        """Where the next run goes on."""
+        return {"type": SNAPSHOT, "cursor": str(self.upto)} if self.upto is not None else None
+
+
+def span(metadata: "TableMetadata", state: dict[str, Any] | None, *, by_snapshot: bool, merges: bool) -> Span:
+    """What is to be read now; StepFailed if it cannot be told what is new."""
+    current = metadata.current_snapshot()
+    upto = current.snapshot_id if current else None
+    if not by_snapshot or state is None or state.get("type") != SNAPSHOT:
+        return Span(upto)
+    after = int(state["cursor"])
+    for one in newer(metadata, Span(upto, after)):
+        operation = one.summary.operation.value if one.summary else "overwrite"
+        if operation in {"append", "replace"} or (operation == "overwrite" and merges):
+            continue
+        told = f"Rows of the table were {'deleted' if operation == 'delete' else 'written anew'} since the last run, "
+        raise StepFailed("NOT_APPENDED", f"{told}which cannot be told from its files; {REFRESH}, or read by a cursor")
+    return Span(upto, after)
+
+
+def newer(metadata: "TableMetadata", wanted: Span) -> list["Snapshot"]:
+    """The snapshots after the one that was read last, the newest first."""
+    found: list[Snapshot] = []
+    at = wanted.upto
+    while at != wanted.after:
+        one = metadata.snapshot_by_id(at) if at is not None else None
+        if one is None:
+            told = "The snapshot that was read last is not among those before the table's current one any more: it was "
+            raise StepFailed("SNAPSHOT_GONE", f"{told}expired, or the table was rolled back or made anew; {REFRESH}")
+        found.append(one)
+        at = one.parent_snapshot_id
+    return found
+
+
+def tasks(
+    metadata: "TableMetadata", io: "FileIO", wanted: Span, condition: "BooleanExpression"
+) -> list["FileScanTask"]:
+    """The files to read, each with its deletes."""
+    from pyiceberg.manifest import ManifestContent, ManifestEntryStatus
+    from pyiceberg.table import ManifestGroupPlanner
+
+    if wanted.upto is None:
+        return []
+    planner = ManifestGroupPlanner(metadata, io, condition, options={})
+    if wanted.after is None:
+        snapshot = metadata.snapshot_by_id(wanted.upto)
+        if snapshot is None:
+            raise StepFailed("SNAPSHOT_GONE", "The table moved on while it was read; run it again", passing=True)
+        return list(planner.plan_files(snapshot.manifests(io)))
+    # Files that were only packed together anew hold no new rows.
+    fresh = [one for one in newer(metadata, wanted) if one.summary is None or one.summary.operation.value != "replace"]
+    ids = {one.snapshot_id for one in fresh}
+    manifests = {
+        manifest.manifest_path: manifest
+        for snapshot in fresh
+        for manifest in snapshot.manifests(io)
+        if manifest.content == ManifestContent.DATA and manifest.added_snapshot_id in ids
+    }
+    added = ManifestEntryStatus.ADDED
+    found = planner.plan_files(list(manifests.values()), lambda one: one.snapshot_id in ids and one.status == added)
+    return list(found)
+
+
+def condition(
+    metadata: "TableMetadata", column: str | None, value: str, look_back: timedelta | None
+) -> "BooleanExpression":
+    """That a column has at least a value; no condition if the table cannot say."""
+    from pyiceberg.expressions import AlwaysTrue, GreaterThanOrEqual
+
+    try:
+        kind = str(metadata.schema().find_field(column or "").field_type)
+        at_least: Any = GreaterThanOrEqual
+        return cast("BooleanExpression", at_least(column or "", _literal(kind, value, look_back)))
+    except (ValueError, ArithmeticError):
+        return AlwaysTrue()
+
+
+def _literal(kind: str, value: str, look_back: timedelta | None) -> Any:
+    """A value as PyIceberg takes it; ValueError for what the column cannot hold."""
+    if kind.startswith("timestamp"):
+        moment = datetime.fromisoformat(value)
+        moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - (look_back or timedelta())
+        return moment.isoformat() if "tz" in kind else moment.astimezone(UTC).replace(tzinfo=None).isoformat()
+    if kind == "date":
+        return (datetime.combine(date.fromisoformat(value), time()) - (look_back or timedelta())).date().isoformat()
+    if look_back is not None:
+        raise ValueError(kind)
+    if kind in {"int", "long"}:
+        return int(value)
+    if kind.startswith("decimal"):
+        return Decimal(value)
+    if kind == "string":
+        return value
+    raise ValueError(kind)

@@ -1,0 +1,56 @@
+"""A table of another Iceberg catalog: brought here as Parquet by this process, and read by Spark from there."""
+
+import shutil
+from pathlib import Path
+
+from headgate.contracts.external_systems.kinds import Iceberg
+from headgate.execution.sources.fetch import scans, tables
+from headgate.execution.sources.fetch.catalog import Catalog, Files
+from headgate.execution.sources.fetch.downloads import Downloads, Terms
+from headgate.execution.sources.readers import Asked, Read
+from headgate.execution.spark.step_session import Step
+from headgate.outgoing.client import Outgoing
+from headgate.settings.sections import OutgoingSettings
+
+
+def read(asked: Asked, step: Step) -> Read | None:
+    """The rows of the table, or the newer ones; `more` tells which snapshots, as the worker found them."""
+    span = scans.Span(asked.more["upto"], asked.more["after"])
+    if span.after is not None and span.after == span.upto:
+        return None
+    tables.bound_memory()
+    written = fetched(asked, step, span)
+    rows = step.spark.read.parquet(*(str(one.path) for one in written))
+    return Read(rows, again=True, bytes=sum(one.size for one in written))
+
+
+def fetched(asked: Asked, step: Step, span: scans.Span) -> list[tables.Written]:
+    """The table as files on this machine."""
+    more, name = asked.more, asked.stream.name
+    outgoing = Outgoing(OutgoingSettings.model_validate(more["outgoing"]))
+    try:
+        catalog = Catalog(Iceberg.model_validate(asked.config), asked.secrets, outgoing)
+        loaded = catalog.load(name)
+        metadata = loaded.metadata
+        folder, copies = Path(asked.folder, "table"), Path(asked.folder, "copies")
+        for one in (folder, copies):
+            shutil.rmtree(one, ignore_errors=True)
+            one.mkdir(parents=True)
+        terms = Terms(more["max_bytes"], more["seconds"], step.log)
+        files = Files(catalog, lambda: catalog.load(name), loaded)
+        here = tables.Fetched(files, Downloads(outgoing, terms), copies, name)
+        since = asked.since
+        wanted = scans.condition(
+            metadata,
+            asked.stream.cursor if since else None,
+            since.value if since else "",
+            since.look_back if since else None,
+        )
+        with tables.reading():
+            found = scans.tasks(metadata, here.io(), span, wanted)
+        step.log(
+            f"Reading {len(found):,} files of {name} ({sum(one.file.file_size_in_bytes for one in found):,} bytes)"
+        )
+        return tables.write(metadata, metadata.schema(), found, here, folder, terms.max_bytes)
+    finally:
+        outgoing.close()

@@ -1,0 +1,195 @@
+"""Tables of databases, by their drivers in Spark: in parts, side by side, and only what is new.
+
+No text of a member's enters the SQL but as a quoted name, and no value but as a quoted literal or a whole number.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from headgate.execution.sources import cursor as state
+from headgate.execution.sources import mysql, postgresql, types
+from headgate.execution.sources import partitions as parts
+from headgate.execution.sources.columns import Column, Dialect
+from headgate.execution.sources.readers import FAULT, Asked, Read
+from headgate.execution.sources.rest.failures import hidden
+from headgate.execution.spark.error_codes import SOURCE_DOWN
+from headgate.execution.spark.failures import Cause
+from headgate.execution.spark.step_session import Step
+from headgate.execution.steps.context import StepFailed
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+FETCH_SIZE = 10_000
+_DIALECTS: dict[str, Dialect] = {"postgresql": postgresql.DIALECT, "mysql": mysql.DIALECT}
+_PART = "part"
+_DRIVER = re.compile(r"(?:org\.postgresql\.util\.PSQLException|java\.sql\.SQL\w*Exception): ([^\n]+)")
+_CLASSES = ("org.postgresql.util.PSQLException", "java.sql.SQLException")
+_NET = ("java.net.", "java.nio.", "javax.net.ssl.")
+_NOT_SAFE = "No safe connection; check `tls`, and that the certificate is for this host"
+_SAYINGS: tuple[tuple[str, str, str, bool], ...] = (
+    (r"certificate|PKIX|hostname ?verif", "TLS", _NOT_SAFE, False),
+    (
+        r"password authentication|access denied|no pg_hba|role .* does not exist|authentication",
+        "WRONG_CREDENTIALS",
+        "The database does not let this user in; check the connection's user and password",
+        False,
+    ),
+    (r"(unknown database|database .* does not exist)", "NO_SUCH_DATABASE", "There is no such database there", False),
+    (r"permission denied|command denied", "DENIED_THERE", "The user may not read this table", False),
+    (r"\bssl\b|\btls\b", "TLS", _NOT_SAFE, False),
+    (
+        r"connection attempt failed|refused|could not connect|fail to connect|reset|broke|closed|timed? ?out|"
+        r"terminating connection|starting up|shutting down|too many (clients|connections)|SOCKS|I/O error|gone away",
+        SOURCE_DOWN,
+        "The database does not answer, or broke off",
+        True,
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Database:
+    """A database as Spark's reader takes it."""
+
+    dialect: Dialect
+    options: dict[str, str]
+    step: Step
+
+    def query(self, sql: str) -> "DataFrame":
+        """The answer to a small question of ours."""
+        return self.step.spark.read.format("jdbc").options(**self.options).option("query", sql).load()
+
+    def rows(self, sql: str, predicates: list[str]) -> "DataFrame":
+        """The rows of a query, a task for each of the predicates, or one for all."""
+        table = f"({sql}) stream"
+        if not predicates:
+            return self.step.spark.read.format("jdbc").options(**self.options).option("dbtable", table).load()
+        properties = {name: value for name, value in self.options.items() if name != "url"}
+        return self.step.spark.read.jdbc(self.options["url"], table, predicates=predicates, properties=properties)
+
+
+def read(asked: Asked, step: Step) -> Read:
+    """The rows of a table, or those since the last run."""
+    dialect = _DIALECTS[asked.kind]
+    step.explains(_teller(dialect, asked))
+    database = Database(dialect, _options(dialect, asked), step)
+    schema, table = _named(asked, dialect)
+    columns = [dialect.column(*row) for row in database.query(dialect.columns(schema, table)).collect()]
+    if not columns:
+        told = f"There is no table {schema}.{table} that the connection's user can see; check the stream's name"
+        raise StepFailed("NO_SUCH_STREAM", told)
+    place = f"{dialect.quoted(schema)}.{dialect.quoted(table)}"
+    where = _since(dialect, columns, asked)
+    predicates = _predicates(database, place, where, columns, asked)
+    chosen = [f"{one.select} AS {dialect.quoted(f'c{number}')}" for number, one in enumerate(columns)]
+    if predicates and asked.stream.in_parts:
+        own = _column(columns, asked.stream.in_parts.column, asked)
+        chosen.append(f"{dialect.quoted(own.name)} AS {dialect.quoted(_PART)}")
+    step.log(f"Reading {schema}.{table} with {max(len(predicates), 1)} connections")
+    rows = database.rows(f"SELECT {', '.join(chosen)} FROM {place}{where}", predicates)
+    return Read(_converted(rows, columns), since=True)
+
+
+def _named(asked: Asked, dialect: Dialect) -> tuple[str, str]:
+    schema, dot, table = asked.stream.name.partition(".")
+    return (schema, table) if dot else (dialect.home or asked.config["database"], asked.stream.name)
+
+
+def _options(dialect: Dialect, asked: Asked) -> dict[str, str]:
+    found = dialect.options(asked.config, asked.folder)
+    if password := asked.secrets.get("password"):
+        found["password"] = password
+    found["fetchsize"] = str(FETCH_SIZE)
+    return found | {"user": asked.config["user"]}
+
+
+def _column(columns: list[Column], wanted: str, asked: Asked) -> Column:
+    alike = [one for one in columns if one.name == wanted] or [
+        one for one in columns if one.name.lower() == wanted.lower()
+    ]
+    if alike:
+        return alike[0]
+    there = ", ".join(one.name for one in columns[:20])
+    raise StepFailed("NO_SUCH_COLUMN", f"{asked.stream.name} has no column {wanted!r}; it has {there}")
+
+
+def _since(dialect: Dialect, columns: list[Column], asked: Asked) -> str:
+    """The condition for rows that are new."""
+    if asked.stream.read != "incremental":
+        return ""
+    if asked.stream.cursor is None:
+        told = f"{asked.stream.name}: an incremental read of a database needs a cursor: a column that only grows"
+        raise StepFailed("NO_CURSOR", told)
+    own = _column(columns, asked.stream.cursor, asked)
+    if asked.since is None:
+        return ""
+    value = dialect.literal(own, state.begin(asked.since))
+    if value is None:
+        told = f"{own.name} held {asked.since.type} before and is {own.type} now; run a full refresh"
+        raise StepFailed("CURSOR_CHANGED", told)
+    return f" WHERE {dialect.quoted(own.name)} >= {value}"
+
+
+def _predicates(database: Database, place: str, where: str, columns: list[Column], asked: Asked) -> list[str]:
+    wanted = asked.stream.in_parts
+    if wanted is None or wanted.parts < 2:
+        return []
+    dialect, own = database.dialect, _column(columns, wanted.column, asked)
+    if own.order in (None, "string"):
+        told = f"in_parts: {own.name} is {own.type}; choose a column of numbers, dates or times"
+        raise StepFailed("NOT_IN_PARTS", told)
+    name = dialect.quoted(own.name)
+    bounds = [dialect.text(f"{which}({name})") for which in ("MIN", "MAX")]
+    asked_for = ", ".join(f"{one} AS {dialect.quoted(f'b{place}')}" for place, one in enumerate(bounds))
+    low, high = database.query(f"SELECT {asked_for} FROM {place}{where}").collect()[0]
+    limits = parts.limits(low, high, own.order or "", wanted.parts)
+    literals = [dialect.literal(own, one) or "" for one in limits]
+    return parts.conditions(dialect.quoted(_PART), literals)
+
+
+def _converted(rows: "DataFrame", columns: list[Column]) -> "DataFrame":
+    """The columns by their names, of the types that were meant; a value that does not fit is a fault of its row."""
+    from pyspark.sql import functions as f
+    from pyspark.sql import types as t
+
+    kinds = dict(zip(rows.columns, (one.dataType for one in rows.schema.fields), strict=True))
+    values, faults = [], []
+    for number, one in enumerate(columns):
+        given: Any = f.col(f"c{number}")
+        if one.decimal is not None:
+            found = types.fit(given, t.StringType(), t.DecimalType(*one.decimal))
+        elif one.json is not None:
+            value = f.from_json(given, one.json)
+            found = types.Fit(value, value.isNotNull())
+        else:
+            found = types.fit(given, kinds[f"c{number}"], types.stored(kinds[f"c{number}"]))
+        values.append(found.value.alias(one.name))
+        if found.ok is not None:
+            bad = given.isNotNull() & ~f.coalesce(found.ok, f.lit(col=False))
+            told = f.concat(f.lit(f"{one.name}: "), f.substring(given, 1, 60), f.lit(f" does not fit {one.type}"))
+            faults.append(f.when(bad, told))
+    fault = [f.nullif(f.concat_ws("; ", *faults), f.lit("")).alias(FAULT)] if faults else []
+    return rows.select(*values, *fault)
+
+
+def _teller(dialect: Dialect, asked: Asked) -> Callable[[Cause], StepFailed | None]:
+    """Says what the database says, to whoever may fix it."""
+    password = asked.secrets.get("password") or ""
+
+    def tell(cause: Cause) -> StepFailed | None:
+        if (cause.classes[:1] and cause.classes[0].startswith(_NET)) or any(one in cause.classes for one in _CLASSES):
+            said = cause.message
+        elif found := _DRIVER.search(cause.message):
+            said = found[1]
+        else:
+            return None
+        said = hidden(said.partition("\n")[0], [password], "…")[:300]
+        for pattern, code, words, passing in _SAYINGS:
+            if re.search(pattern, said, re.IGNORECASE):
+                return StepFailed(code, f"{words}. It said: {said}", passing=passing)
+        return StepFailed("FAILED_THERE", f"{dialect.called} said: {said}", passing=True)
+
+    return tell

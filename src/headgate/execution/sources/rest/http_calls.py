@@ -1,0 +1,258 @@
+"""A request that is authorized, paced, redirected on its own origin, and tried again."""
+
+import contextlib
+import fcntl
+import random
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urljoin, urlsplit
+
+from headgate.execution.sources.rest.auth import AGAIN, Credentials
+from headgate.execution.sources.rest.failures import ApiFailed, hidden
+from headgate.execution.sources.rest.requests import Asked, Limits
+from headgate.execution.sources.rest.responses import parsed
+from headgate.execution.sources.rest.wire import Answer, Origin, Unanswered, Wire, origin
+
+MAX_REDIRECTS = 5
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_AGAIN = frozenset({408, 425, 429})
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0
+_SAFE = "%/:=&?~#+!$,;'@()*[]-._"
+_EXCERPT = 200
+
+
+class Pace:
+    """Lets so many calls pass in a second: over all tasks on a machine that share a file, else a share for each."""
+
+    def __init__(self, calls_per_second: float, tasks: int = 1, file: str = "") -> None:
+        self._gap = 1 / calls_per_second if calls_per_second > 0 else 0.0
+        self._tasks, self._file = tasks, file
+        self._next = 0.0
+
+    def wait(self) -> None:
+        """Wait until the next call may begin."""
+        if self._gap:
+            time.sleep(max(self._turn() - time.monotonic(), 0.0))
+
+    def _turn(self) -> float:
+        """When the next call may begin, which is taken by this. The clock is the same for all of a machine."""
+        if self._file:
+            with contextlib.suppress(OSError), open(self._file, "a+", encoding="ascii") as shared:  # noqa: PTH123
+                fcntl.flock(shared, fcntl.LOCK_EX)
+                shared.seek(0)
+                turn = max(_seconds(shared.read()), time.monotonic())
+                shared.truncate(0)
+                shared.write(repr(turn + self._gap))
+                return turn
+        turn = max(self._next, time.monotonic())
+        self._next = turn + self._gap * self._tasks
+        return turn
+
+
+def _seconds(text: str) -> float:
+    try:
+        return float(text or 0)
+    except ValueError:
+        return 0.0
+
+
+class Caller:
+    """Asks one API. Not for several threads."""
+
+    def __init__(self, asked: Asked, tasks: int = 1) -> None:
+        self._asked, self._limits = asked, asked.limits
+        self._wire = Wire(asked.proxy, asked.certificates, asked.limits.answer_bytes)
+        self._pace = Pace(asked.limits.calls_per_second, tasks, asked.pace_file)
+        self._credentials = Credentials(asked.auth, self._post)
+        self._base = urlsplit(asked.base)
+        self.home: Origin = origin(self._base)
+
+    def close(self) -> None:
+        """Let go of every connection."""
+        self._wire.close()
+
+    def start(self) -> str:
+        """The address of the first page."""
+        return below(self._asked.base, self._asked.path)
+
+    def joined(self, url: str, target: str) -> str:
+        """Where a link of an answer leads; ApiFailed if that is another origin."""
+        found, place = _led(url, target)
+        if found is None or place != self.home:
+            where = f"{place[0]}://{place[1]}" if place else "what is no address"
+            told = (
+                f"The next page is at {where}, not at {self.home[0]}://{self.home[1]}, where the secret belongs, so it "
+            )
+            told += "was not asked for. If that is the API's own address, make it the connection's"
+            raise ApiFailed("API_ELSEWHERE", told)
+        return self._here(found)
+
+    def get(self, url: str, parameters: Mapping[str, str]) -> Answer:
+        """GET an address of this API: an answer below 300, or a 404. ApiFailed says what else came of it."""
+        try:
+            return self._judged(self._authorized(_with(url, parameters)))
+        except ApiFailed as error:
+            message = hidden(error.message, self._credentials.secrets())
+            raise ApiFailed(error.code, message, passing=error.passing) from None
+
+    def _authorized(self, url: str) -> Answer:
+        renewed = False
+        while True:
+            answer = self._followed(url)
+            if answer.status != 401 or renewed or not self._credentials.refused():
+                return answer
+            renewed = True
+
+    def _followed(self, url: str) -> Answer:
+        for _ in range(MAX_REDIRECTS + 1):
+            headers = {"Accept": "application/json", "User-Agent": "Headgate", **dict(self._asked.headers)}
+            shown = _with(url, self._credentials.parameters())
+            answer = self._patiently("GET", shown, {**headers, **self._credentials.headers()}, None)
+            if answer.status not in _REDIRECTS or "location" not in answer.headers:
+                return answer
+            found, place = _led(url, answer.headers["location"])
+            if found is None or place != self.home:
+                where = f"to {place[0]}://{place[1]}" if place else "to what is no address"
+                told = f"{self.home[1]} redirects {where}, which is not called with this connection's secret; "
+                raise ApiFailed("API_ELSEWHERE", told + "make that the connection's address if it is right")
+            url = self._here(found)
+        raise ApiFailed("API_ELSEWHERE", f"{self.home[1]} redirects more than {MAX_REDIRECTS} times; check the path")
+
+    def _here(self, found: SplitResult) -> str:
+        """The path and parameters of an address, at our own origin however that is spelt."""
+        query = f"?{quote(found.query, safe=_SAFE)}" if found.query else ""
+        return f"{self._base.scheme}://{self._base.netloc}{quote(found.path, safe=_SAFE)}{query}"
+
+    def _post(self, url: str, headers: dict[str, str], body: bytes) -> Answer:
+        return self._patiently("POST", url, headers, body)
+
+    def _patiently(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
+        """Send a request, and again after a while if it was in vain by no fault of its own."""
+        host, tried = origin(urlsplit(url))[1], 0
+        stale = False
+        while True:
+            self._pace.wait()
+            try:
+                answer = self._wire.send(method, url, headers, body, self._seconds(host))
+                if answer.status not in _AGAIN and (answer.status < 500 or answer.status == 501):
+                    return answer
+                error = _busy(host, answer.status)
+                asked_for = retry_after(answer.headers)
+            except Unanswered as reason:
+                if reason.stale and not stale:
+                    stale = True
+                    continue
+                error, asked_for = ApiFailed("API_UNREACHABLE", str(reason), passing=True), None
+            tried += 1
+            if tried >= self._limits.attempts:
+                raise ApiFailed(error.code, f"{error.message} (tried {tried} times)", passing=True)
+            self._rest(pause(tried, self._limits) if asked_for is None else asked_for, error)
+
+    def _seconds(self, host: str) -> float:
+        """How long a call may take."""
+        left = self._asked.until - time.time() if self._asked.until else self._limits.call_seconds
+        if left <= 0:
+            raise ApiFailed("API_TOO_LONG", f"Reading {host} took all the time that the run has; raise its timeout")
+        return min(left, self._limits.call_seconds)
+
+    def _rest(self, seconds: float, error: ApiFailed) -> None:
+        if seconds > self._limits.longest_wait:
+            told = (
+                f"{error.message}, and asks to wait {seconds:,.0f} seconds before another call; let the run retry later"
+            )
+            raise ApiFailed(error.code, told, passing=True)
+        if self._asked.until and time.time() + seconds > self._asked.until:
+            raise ApiFailed(error.code, f"{error.message}, and no time is left to try again", passing=True)
+        time.sleep(seconds)
+
+    def _judged(self, answer: Answer) -> Answer:
+        if answer.status < 300 or answer.status == 404:
+            return answer
+        if answer.status == 401:
+            raise ApiFailed("API_UNAUTHORIZED", f"{self.home[1]} does not know who asks (401){_said(answer)}; {AGAIN}")
+        if answer.status == 403:
+            told = f"{self.home[1]} does not let this connection read {self.shown()} (403){_said(answer)}"
+            raise ApiFailed("API_FORBIDDEN", f"{told}; have its secret be given that right there")
+        told = f"{self.home[1]} refused the request for {self.shown()} ({answer.status}){_said(answer)}"
+        raise ApiFailed("API_REFUSED", f"{told}; check the path and its parameters")
+
+    def missing(self, answer: Answer) -> ApiFailed:
+        """That there is nothing at the address."""
+        told = f"{self.home[1]} has nothing at {self.shown()} (404){_said(answer)}; check the connection's address and "
+        return ApiFailed("API_NOT_FOUND", hidden(told + "the stream's name", self._credentials.secrets()))
+
+    def shown(self) -> str:
+        """The path that is asked for, without parameters."""
+        return urlsplit(self.start()).path or "/"
+
+
+def below(base: str, path: str) -> str:
+    """The address of a path below another; ApiFailed if it leads elsewhere."""
+    if "://" in path.partition("?")[0] or path.startswith("//"):
+        told = "The stream's name is a whole address; write the path below the connection's address, as /v1/orders"
+        raise ApiFailed("API_PATH", told)
+    steps = path.partition("?")[0].lower().replace("%2e", ".").split("/")
+    if ".." in steps or "." in steps:
+        raise ApiFailed("API_PATH", "The stream's name has a step . or ..; write the path below the address plainly")
+    parts, inner = urlsplit(base), quote(path.lstrip("/"), safe=_SAFE)
+    return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}/{inner}".rstrip("/")
+
+
+def _led(url: str, target: str) -> tuple[SplitResult | None, Origin | None]:
+    """Where a link on a page leads, taken apart; nothing if it is no address."""
+    try:
+        found = urlsplit(urljoin(url, target.strip()))
+        return found, origin(found)
+    except ValueError:
+        return None, None
+
+
+def pause(tried: int, limits: Limits) -> float:
+    """How long to wait after so many tries: twice as long each time, and not all callers at once."""
+    longest = min(_LONGEST_PAUSE, limits.longest_wait)
+    return min(_FIRST_PAUSE * 2.0 ** (tried - 1), longest) * random.uniform(0.5, 1.0)  # noqa: S311 - spreads load
+
+
+def _busy(host: str, status: int) -> ApiFailed:
+    if status == 429:
+        told = f"{host} says that it was asked too often (429); lower the connection's calls a second"
+        return ApiFailed("API_BUSY", told, passing=True)
+    told = f"{host} has trouble of its own; run this again later, or give the pipeline retries ({status})"
+    return ApiFailed("API_DOWN", told, passing=True)
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """The seconds to wait that an answer asks for, by a number or a date; None if it asks for none."""
+    text = headers.get("retry-after", "").strip()
+    if text.isascii() and text.isdigit() and len(text) < 10:
+        return float(text)
+    try:
+        return max(parsedate_to_datetime(text).timestamp() - time.time(), 0.0)
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def _with(url: str, parameters: Mapping[str, str]) -> str:
+    """An address with parameters; those that it has already under the same names are replaced."""
+    if not parameters:
+        return url
+    before, _, query = url.partition("?")
+    kept = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if name not in parameters]
+    return f"{before}?{urlencode([*kept, *parameters.items()])}"
+
+
+def _said(answer: Answer) -> str:
+    """The reason that an answer gives in one of the usual fields."""
+    try:
+        found = parsed(answer.body, "")
+    except ApiFailed:
+        return ""
+    for name in ("message", "error_description", "detail", "title", "error"):
+        text = found.get(name) if isinstance(found, dict) else None
+        if isinstance(text, dict):
+            text = text.get("message")
+        if isinstance(text, str) and text.strip():
+            plain = "".join(c if c.isprintable() else " " for c in text.strip())
+            return f': "{plain[:_EXCERPT]}"'
+    return ""

@@ -1,0 +1,78 @@
+"""The data source: an API's rows in Spark, as JSON, a text each.
+
+What is asked travels inside the class and is no option of a plan, so that no plan that is shown, logged or kept holds a
+secret.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from headgate.execution.sources.rest.http_calls import Caller
+from headgate.execution.sources.rest.paging import pages
+from headgate.execution.sources.rest.requests import Asked
+from headgate.execution.sources.rest.responses import as_text
+
+NAME = "headgate_api"
+COLUMN = "row"
+_BATCH = 10_000
+
+
+def register(spark: Any, asked: Asked) -> str:
+    """Make the API readable in a session of Spark: the format's name, whose rows have one text, COLUMN."""
+    from pyspark import cloudpickle
+
+    import headgate.execution.sources.rest as package  # noqa: PLC0415 - itself, to be sent
+
+    cloudpickle.register_pickle_by_value(package)  # type: ignore[no-untyped-call]
+    spark.dataSource.register(_source(asked))
+    return NAME
+
+
+def shares(asked: Asked) -> list[tuple[str | None, ...]]:
+    """Which partitions each task reads, one after the other."""
+    values: tuple[str | None, ...] = asked.partitions if asked.partition_parameter else (None,)
+    tasks = max(1, min(len(values), asked.tasks))
+    return [values[number::tasks] for number in range(tasks)]
+
+
+def texts(asked: Asked, share: tuple[str | None, ...]) -> Iterator[list[str]]:
+    """The rows of some partitions, page by page."""
+    caller = Caller(asked, len(shares(asked)))
+    try:
+        for partition in share:
+            for page in pages(caller, asked, partition):
+                yield [as_text(row) for row in page]
+    finally:
+        caller.close()
+
+
+def _source(asked: Asked) -> type:
+    import pyarrow as pa
+    from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+    class Reader(DataSourceReader):
+        """Reads each share in a task."""
+
+        def partitions(self) -> list[InputPartition]:
+            return [InputPartition(share) for share in shares(asked)]
+
+        def read(self, partition: InputPartition) -> Iterator[Any]:
+            for page in texts(asked, partition.value):
+                for start in range(0, len(page), _BATCH):
+                    column = pa.array(page[start : start + _BATCH], pa.string())
+                    yield pa.RecordBatch.from_arrays([column], names=[COLUMN])
+
+    class Api(DataSource):
+        """An API."""
+
+        @classmethod
+        def name(cls) -> str:
+            return NAME
+
+        def schema(self) -> str:
+            return f"{COLUMN} string"
+
+        def reader(self, schema: Any) -> DataSourceReader:
+            return Reader()
+
+    return Api

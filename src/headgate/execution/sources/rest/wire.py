@@ -1,0 +1,210 @@
+"""One request and its answer, through the egress proxy, bounded in size and time."""
+
+import contextlib
+import http.client
+import socket
+import ssl
+import threading
+import time
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from urllib.parse import SplitResult, urlsplit
+
+from headgate.execution.sources.rest.failures import ApiFailed
+from headgate.execution.sources.rest.requests import Proxy
+
+_PIECE = 64 << 10
+_PORTS = {"http": 80, "https": 443}
+Origin = tuple[str, str, int]
+
+
+class Unanswered(Exception):
+    """There was no whole answer: nothing listens, it broke off, or it took too long. Another try may help.
+
+    `stale` if the connection was an older one, which the other side may have closed meanwhile.
+    """
+
+    def __init__(self, message: str, *, stale: bool = False) -> None:
+        super().__init__(message)
+        self.stale = stale
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer: its headers in lower case, repeated ones joined by commas; its body unpacked."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+def origin(parts: SplitResult) -> Origin:
+    """What secrets belong to: scheme, host and port. ValueError if there is none."""
+    scheme, host = parts.scheme.lower(), (parts.hostname or "").lower().rstrip(".")
+    if scheme not in _PORTS or not host or "@" in parts.netloc or "\\" in parts.netloc:
+        raise ValueError("not an address of HTTP")
+    return scheme, host, parts.port or _PORTS[scheme]
+
+
+class Wire:
+    """Connections, one an origin, kept open between requests. Not for several threads."""
+
+    def __init__(self, proxy: Proxy | None, certificates: str, answer_bytes: int) -> None:
+        self._proxy, self._limit = proxy, answer_bytes
+        self._certificates = certificates
+        self._context: ssl.SSLContext | None = None
+        self._open: dict[Origin, http.client.HTTPConnection] = {}
+
+    def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, seconds: float) -> Answer:
+        """Send a request and read its answer, all within these seconds; Unanswered, or ApiFailed if it is too large."""
+        parts = urlsplit(url)
+        place = origin(parts)
+        deadline = time.monotonic() + seconds
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        with self._watched(place, deadline) as connection:
+            connection.request(method, target, body, {**headers, "Accept-Encoding": "gzip"})
+            response = connection.getresponse()
+            found = {name.lower(): ", ".join(response.headers.get_all(name) or ()) for name in response.headers}
+            answer = Answer(response.status, found, self._body(response, found.get("content-encoding", ""), place[1]))
+            if response.will_close:
+                self._drop(place)
+            return answer
+
+    def close(self) -> None:
+        """Let go of every connection."""
+        for place in list(self._open):
+            self._drop(place)
+
+    @contextlib.contextmanager
+    def _watched(self, place: Origin, deadline: float) -> Iterator[http.client.HTTPConnection]:
+        """A connection that is cut when the time is up, however slowly the other side talks."""
+        host, stale = place[1], place in self._open
+        cut = threading.Event()
+        watch = threading.Timer(max(deadline - time.monotonic(), 0), self._cut, (place, cut))
+        watch.daemon = True
+        watch.start()
+        whole = False
+        try:
+            yield self._connection(place, deadline)
+            whole = not cut.is_set()
+        except ssl.SSLCertVerificationError as error:
+            told = (
+                f"No safe connection to {host}: {error.verify_message}; the connection can name an authority to trust"
+            )
+            raise ApiFailed("API_UNSAFE", told) from None
+        except (OSError, http.client.HTTPException, ValueError, zlib.error) as error:
+            if not cut.is_set() and not isinstance(error, TimeoutError):
+                raise Unanswered(_words(host, place[2], error), stale=stale) from None
+        finally:
+            watch.cancel()
+            if not whole:
+                self._drop(place)
+        if not whole:
+            raise Unanswered(f"{host} did not answer in time")
+
+    def _cut(self, place: Origin, cut: threading.Event) -> None:
+        cut.set()
+        found = self._open.get(place)
+        if found is not None and found.sock is not None:
+            with contextlib.suppress(OSError):
+                found.sock.shutdown(socket.SHUT_RDWR)
+
+    def _connection(self, place: Origin, deadline: float) -> http.client.HTTPConnection:
+        found = self._open.get(place)
+        if found is None:
+            scheme, host, port = place
+            seconds = max(deadline - time.monotonic(), 0.01)
+            found = http.client.HTTPConnection(host, port, timeout=seconds)
+            found.sock, found.auto_open = self._tunnel(host, port, seconds), 0
+            self._open[place] = found
+            if scheme == "https":
+                wrapped = self._tls().wrap_socket(found.sock, server_hostname=host, do_handshake_on_connect=False)
+                found.sock, found.default_port = wrapped, 443
+                wrapped.do_handshake()
+        if found.sock is not None:
+            found.sock.settimeout(max(deadline - time.monotonic(), 0.01))
+        return found
+
+    def _tunnel(self, host: str, port: int, seconds: float) -> socket.socket:
+        if self._proxy is None:
+            return socket.create_connection((host, port), seconds)
+        near = socket.create_connection((self._proxy.host, self._proxy.port), seconds)
+        try:
+            name = f"[{host}]" if ":" in host else host
+            lines = [f"CONNECT {name}:{port} HTTP/1.1", f"Host: {name}:{port}"]
+            if self._proxy.authorization:
+                lines.append(f"Proxy-Authorization: {self._proxy.authorization}")
+            near.sendall("\r\n".join([*lines, "", ""]).encode("ascii"))
+            with contextlib.closing(http.client.HTTPResponse(near, method="CONNECT")) as answer:
+                answer.begin()
+                if answer.status != 200:
+                    self._refused(answer, host)
+        except BaseException:
+            near.close()
+            raise
+        return near
+
+    def _refused(self, answer: http.client.HTTPResponse, host: str) -> None:
+        """Say why the proxy lets nothing through."""
+        said = answer.fp.read(_PIECE).decode("utf-8", "replace").strip() if answer.fp else ""
+        reason = said or answer.reason or f"there is no way to {host}"
+        if answer.status == 403:
+            raise ApiFailed("ADDRESS_REFUSED", reason)
+        raise Unanswered(reason)
+
+    def _tls(self) -> ssl.SSLContext:
+        if self._context is None:
+            self._context = ssl.create_default_context()
+            with contextlib.suppress(ImportError):
+                import certifi  # noqa: PLC0415 - may not be there
+
+                self._context.load_verify_locations(certifi.where())
+            if self._certificates:
+                self._context.load_verify_locations(cadata=self._certificates)
+        return self._context
+
+    def _body(self, response: http.client.HTTPResponse, encoding: str, host: str) -> bytes:
+        """The body; it may be too large as sent, and again once unpacked."""
+        pieces: Iterable[bytes] = iter(lambda: response.read(_PIECE), b"")
+        if encoding.strip().lower() in ("gzip", "x-gzip"):
+            pieces = _inflated(self._bounded(pieces, host))
+        elif encoding.strip().lower() not in ("", "identity"):
+            raise ValueError("packed in a way that was not asked for")
+        return b"".join(self._bounded(pieces, host))
+
+    def _bounded(self, pieces: Iterable[bytes], host: str) -> Iterator[bytes]:
+        total = 0
+        for piece in pieces:
+            total += len(piece)
+            if total > self._limit:
+                told = f"An answer of {host} has more than {self._limit:,} bytes; ask for fewer rows a page"
+                raise ApiFailed("API_TOO_LARGE", told)
+            yield piece
+
+    def _drop(self, place: Origin) -> None:
+        found = self._open.pop(place, None)
+        if found is not None:
+            found.close()
+
+
+def _inflated(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    started = False
+    for piece in pieces:
+        started, rest = True, piece
+        while not inflater.eof and (found := inflater.decompress(rest, _PIECE)):
+            yield found
+            rest = inflater.unconsumed_tail
+    if started and not inflater.eof:
+        raise ValueError("broken off")
+
+
+def _words(host: str, port: int, error: Exception) -> str:
+    if isinstance(error, socket.gaierror):
+        return f"{host} cannot be found: there is no address for this name"
+    if isinstance(error, ConnectionRefusedError):
+        return f"{host} takes no connections on port {port}"
+    if isinstance(error, ssl.SSLError):
+        return f"{host} speaks no TLS on port {port}"
+    return f"{host} broke off, or answered with something that is not HTTP"

@@ -1,0 +1,65 @@
+"""Files of XML: an element of a name is a row, its children and attributes are columns."""
+
+import re
+from typing import TYPE_CHECKING
+from xml.parsers import expat
+
+from headgate.execution.sources.detection import opened, unreadable
+from headgate.execution.sources.readers import FAULT, FILE, RECORD, Asked, File
+from headgate.execution.spark.step_session import Step
+from headgate.execution.steps.context import StepFailed
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_TAG = re.compile(r"[^\W\d][\w.:-]*")
+_PIECE = 1 << 20
+NOT_XML = "the element cannot be read as a row"
+
+
+def parts(asked: Asked, step: Step, files: list[File]) -> "list[DataFrame]":
+    """The rows of XML files."""
+    from pyspark.sql import functions as f
+    from pyspark.sql import types as t
+
+    tag = asked.stream.files.row_tag
+    if not _TAG.fullmatch(tag):
+        raise StepFailed("NO_SUCH_TAG", f"{tag!r} cannot be an element; set row_tag to the one that is a row")
+    for file in files:
+        _checked(file)
+    reader = (
+        step.spark.read.format("xml")
+        .option("rowTag", tag)
+        .option("inferSchema", "false")
+        .option("mode", "PERMISSIVE")
+        .option("columnNameOfCorruptRecord", RECORD)
+        .option("encoding", asked.stream.files.encoding)
+    )
+    paths = [file.path for file in files]
+    found = [one for one in reader.load(paths).schema.fields if one.name != RECORD]
+    if not found:
+        step.log(f"No file holds an element <{tag}>", "warning")
+        return []
+    rows = reader.schema(t.StructType([*found, t.StructField(RECORD, t.StringType())])).load(paths)
+    fault = f.when(f.col(RECORD).isNotNull(), f.lit(NOT_XML))
+    own = [f.col("`" + one.name.replace("`", "``") + "`") for one in found]
+    return [rows.select(*own, fault.alias(FAULT), f.col(RECORD), f.col("_metadata.file_name").alias(FILE))]
+
+
+def _checked(file: File) -> None:
+    """See that a file is XML to its end, and defines nothing itself."""
+    parser = expat.ParserCreate()
+
+    def refuse(*_: object) -> None:
+        raise StepFailed("XML_DOCTYPE", f"{file.name} has a DOCTYPE, which could stand for anything; take it out")
+
+    parser.StartDoctypeDeclHandler = refuse
+    try:
+        with opened(file) as source:
+            while piece := source.read(_PIECE):
+                parser.Parse(piece, False)  # noqa: FBT003 - it takes no names
+        parser.Parse(b"", True)  # noqa: FBT003 - it takes no names
+    except expat.ExpatError as error:
+        raise unreadable(file, f"it is not XML: {error}") from None
+    except (OSError, ValueError, LookupError) as error:
+        raise unreadable(file, error) from None

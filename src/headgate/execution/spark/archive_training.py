@@ -1,0 +1,136 @@
+"""Makes the archive of Spark's classes: a server in a sandbox of its own, which no member reaches, does some work."""
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from subprocess import SubprocessError
+from typing import Any
+
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
+
+from headgate.execution.sandbox import bubblewrap as sandbox
+from headgate.execution.spark import class_archive as archive
+from headgate.execution.spark import conf
+from headgate.execution.spark.connect import Connection
+from headgate.execution.spark.errors import EngineDown, SqlFailed
+from headgate.execution.spark.jars import Jars
+from headgate.execution.spark.java import NoJava
+from headgate.execution.spark.server import LocalServer
+from headgate.execution.spark.session import SqlSession
+from headgate.settings.settings import Settings
+
+LOCK = ".spark-classes.lock"
+SECONDS = 120
+"""For how long Java may write it."""
+
+MAIN = "org.apache.spark.sql.connect.service.SparkConnectServer"
+"""Spark's own: so a changed guard needs no other archive."""
+
+_WORK = ".classes-"
+_NOWHERE = "http://127.0.0.1:64999/iceberg"
+_TABLES = "spark.sql.catalog.tried"
+_LEARNT = (
+    "CREATE TABLE tried.a.b USING iceberg PARTITIONED BY (bucket(2, id)) AS SELECT id, CAST(id AS STRING) AS name, "
+    "current_timestamp() AS at, CAST(id AS DECIMAL(12, 2)) AS price FROM range(100)",
+    "MERGE INTO tried.a.b t USING (SELECT id FROM range(90, 110)) s ON t.id = s.id "
+    "WHEN MATCHED THEN UPDATE SET name = 'x' WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)",
+    "SELECT b.name, count(*), sum(b.price), row_number() OVER (ORDER BY b.name) FROM tried.a.b b "
+    "JOIN range(50) r ON r.id = b.id WHERE upper(b.name) LIKE '%1%' GROUP BY b.name ORDER BY 2 DESC LIMIT 5",
+    "DELETE FROM tried.a.b WHERE id < 10",
+    "DESCRIBE TABLE tried.a.b",
+)
+
+
+class _Own(Settings):
+    """Settings in which neither the environment has a part, nor the installation that happens to be here."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource, *_: Any, **__: Any
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """What it is made with, alone."""
+        return (init_settings,)
+
+
+def ensure(jars: Jars, say: Callable[[str], None] = lambda _: None) -> Path | None:
+    """The archive, made if it is not there; None, with the reason said, where there can be none.
+
+    Two at once make it once. Nothing that fails here keeps Spark from starting, only from starting sooner.
+    """
+    try:
+        kept = archive.found(jars.iceberg)
+        if kept is not None:
+            return kept
+        lacking = sandbox.missing(_Own().spark.sandbox_uid)
+        if lacking:
+            raise EngineDown(lacking)
+        with (jars.iceberg.parent / LOCK).open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if archive.found(jars.iceberg) is None:
+                say("Making an archive of Spark's classes, once")
+                for left in jars.iceberg.parent.glob(f"{_WORK}*"):
+                    shutil.rmtree(left, ignore_errors=True)
+                _make(jars)
+                archive.remove_unused(jars.iceberg.parent)
+        return archive.found(jars.iceberg)
+    except (OSError, SubprocessError, EngineDown, SqlFailed, NoJava) as error:
+        say(f"Spark starts without an archive of its classes: {error}")
+        return None
+
+
+def _make(jars: Jars) -> None:
+    with tempfile.TemporaryDirectory(prefix=_WORK, dir=jars.iceberg.parent) as work:
+        settings = _Own(data_dir=Path(work), spark={"memory": "1g", "cores": 2})
+        made = f"{sandbox.SCRATCH}/classes.jsa"
+        server = LocalServer(
+            "training",
+            settings,
+            Jars(jars.iceberg),
+            conf.for_platform(_NOWHERE),
+            sandboxed=True,
+            main=MAIN,
+            options=(f"-XX:ArchiveClassesAtExit={made}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"),
+        )
+        try:
+            _learn(Connection.to(server.start(lambda: None)))
+            if not server.finish(SECONDS):
+                raise EngineDown(f"Java did not write it in {SECONDS} seconds: {server.why()}")
+            _place(server.scratch / "classes.jsa", jars.iceberg)
+        finally:
+            server.stop()
+
+
+def _learn(connection: Connection) -> None:
+    try:
+        session = SqlSession(connection, 1000)
+        session.configure(conf.acting("none", "UTC"))
+        session.configure(
+            {
+                _TABLES: "org.apache.iceberg.spark.SparkCatalog",
+                f"{_TABLES}.type": "hadoop",
+                f"{_TABLES}.warehouse": f"file://{sandbox.SCRATCH}/tried",
+                "spark.sql.shuffle.partitions": "2",
+            }
+        )
+        # Nobody answers there: what asks is loaded even so.
+        with suppress(SqlFailed):
+            session.run("SELECT * FROM lake.raw.none")
+        for sql in _LEARNT:
+            list(session.run(sql).batches)
+        session.close()
+    finally:
+        connection.close()
+
+
+def _place(made: Path, iceberg: Path) -> None:
+    """Put it where it belongs, whole or not at all; it can only be read from now on."""
+    with made.open("rb") as file:
+        os.fchown(file.fileno(), os.geteuid(), os.getegid())
+        os.fchmod(file.fileno(), 0o444)
+        os.fsync(file.fileno())
+        size = os.fstat(file.fileno()).st_size
+    made.replace(archive.place(iceberg, size))

@@ -1,0 +1,89 @@
+"""The archive of Spark's classes, which Java maps at a start instead of loading and checking each one anew.
+
+It is kept beside the jars, under a name of all that it was made from, and is seen in sandboxes alone, read-only:
+whoever could write it would run code in every server. training.py makes it.
+"""
+
+import hashlib
+import os
+import stat
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from headgate.execution.sandbox import bubblewrap as sandbox
+from headgate.execution.spark import java, jvm
+
+INSIDE = f"{sandbox.HOME}/classes.jsa"
+SPARK = f"{sandbox.HOME}/spark"
+"""Where a sandbox has Spark's own jars: Java takes an archive only for the paths that it was made with."""
+
+USE = (
+    f"-XX:SharedArchiveFile={INSIDE}",
+    "-Xshare:auto",
+    *(f"-Xlog:{part}=off" for part in ("cds", "cds+dynamic", "class+path")),
+)
+"""What lets Java use it. One that does not fit is left, without a word."""
+
+KEPT_DAYS = 30
+"""For how long one stays that nobody uses: each is large, and every new Java or Spark brings another."""
+
+
+def seen(jar: Path) -> str:
+    """Where a sandbox has a jar that is beside Spark's own."""
+    return f"{sandbox.HOME}/jars/{jar.name}"
+
+
+def place(iceberg: Path, size: int) -> Path:
+    """Where an archive of this size is kept: another file for another Java, other jars or other options."""
+    return iceberg.parent / f"spark-classes-{_fingerprint(iceberg)}-{size}.jsa"
+
+
+def found(iceberg: Path, writable: Iterable[str] = ()) -> Path | None:
+    """The archive, if it is there and nobody else can have written it, nor can by these folders of a sandbox.
+
+    One whose size is not that of its name was cut off; Java would crash over it.
+    """
+    folder = iceberg.parent.resolve()
+    if any(folder.is_relative_to(Path(one).resolve()) for one in writable):
+        return None
+    for path in folder.glob(f"spark-classes-{_fingerprint(iceberg)}-*.jsa"):
+        with suppress(OSError):
+            about = path.lstat()
+            if is_ours(about) and path.name.endswith(f"-{about.st_size}.jsa"):
+                with suppress(OSError):
+                    os.utime(path)
+                return path
+    return None
+
+
+def remove_unused(folder: Path) -> None:
+    """Remove the archives that were last used long ago. Where one is mapped still, it stays until that ends."""
+    before = time.time() - KEPT_DAYS * 24 * 3600
+    for path in folder.glob("spark-classes-*.jsa"):
+        with suppress(OSError):
+            if path.lstat().st_mtime < before:
+                path.unlink()
+
+
+def is_ours(about: os.stat_result) -> bool:
+    """Whether a file is one that only this process's user, or root, can write."""
+    return stat.S_ISREG(about.st_mode) and about.st_uid in (0, os.getuid()) and not about.st_mode & 0o022
+
+
+def _fingerprint(iceberg: Path) -> str:
+    digest = hashlib.sha256(repr((SPARK, seen(iceberg), jvm.MODULES)).encode())
+    for one in _parts(iceberg):
+        about = one.stat()
+        digest.update(repr((one.name, about.st_size, about.st_mtime_ns)).encode())
+    return digest.hexdigest()[:16]
+
+
+def _parts(iceberg: Path) -> Iterator[Path]:
+    """The files that it is made from. Spark's come as the folder lists them: Java reads them in that order."""
+    home = Path(java.program("java")).resolve().parents[1]
+    yield from (one for one in (home / "release", home / "lib" / "server" / "libjvm.so") if one.is_file())
+    with os.scandir(java.spark_jars()) as jars:
+        yield from (Path(jar.path) for jar in jars if jar.name.endswith(".jar"))
+    yield iceberg

@@ -1,0 +1,236 @@
+"""Looks whether this machine has what Headgate's Spark needs, and says what is wrong and what to do."""
+
+import os
+import pwd
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Literal
+from urllib.parse import unquote, urlsplit
+
+from headgate.execution.sandbox import bubblewrap as sandbox
+from headgate.execution.spark import guard_jar, jars, java, sizes, versions
+from headgate.execution.spark.errors import EngineDown
+from headgate.kit.file_ownership import is_root
+from headgate.settings.settings import Settings
+from headgate.warehouse.places import open_store
+
+State = Literal["ok", "note", "wrong"]
+_OWN_USER = "Run Headgate as a user of its own (docs/how-to/choose-its-user.md)"
+_SHORT_OF = 0.9
+"""A machine of 8 GiB shows a little less."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the doctor's."""
+
+    name: str
+    state: State
+    detail: str
+
+
+def findings(settings: Settings) -> Iterator[Finding]:
+    """All that can be seen without starting Spark."""
+    checks: tuple[Callable[[Settings], Iterator[Finding]], ...] = (
+        _versions,
+        _java,
+        _jars,
+        _guard,
+        _sandbox,
+        _user,
+        _memory,
+        _warehouse,
+        _bucket,
+        _server,
+    )
+    for check in checks:
+        yield from check(settings)
+
+
+def wrong(settings: Settings) -> list[str]:
+    """What keeps a worker from starting Spark here, each with what to do; asked when a worker starts."""
+    checks = (_versions, _java, _jars, _guard, _sandbox, _warehouse)
+    return [found.detail for check in checks for found in check(settings) if found.state == "wrong"]
+
+
+def spark(settings: Settings, catalog_url: str) -> Finding:
+    """Whether Spark starts as a worker starts it, or answers where the settings say, and is guarded."""
+    from headgate.execution.spark.member import MemberSpark  # noqa: PLC0415 - loads the client
+
+    with tempfile.TemporaryDirectory(prefix="headgate-doctor-") as folder:
+        own = settings.model_copy(update={"data_dir": Path(folder)})
+        member = MemberSpark(own, catalog_url)
+        try:
+            member.ensure()
+            state = member.state()
+        except EngineDown as error:
+            return Finding("spark", "wrong", error.detail)
+        finally:
+            member.close()
+    where = state["url"] or ("in the sandbox" if state["sandboxed"] else "without a sandbox")
+    return Finding("spark", "ok", f"it runs ({where}), and refuses what it must refuse")
+
+
+def platform(settings: Settings, catalog_url: str) -> Iterator[Finding]:
+    """Whether the Spark at `spark.platform_url` can do the platform's own steps."""
+    from headgate.execution.spark import remote as elsewhere  # noqa: PLC0415 - loads the client
+
+    where = (settings.spark.platform_url or "").partition("/;")[0]
+    found = elsewhere.complaints(settings, catalog_url)
+    for complaint in found:
+        yield Finding("platform", "wrong", f"{where}: {complaint}")
+    if not found:
+        yield Finding("platform", "ok", f"{where} runs the platform's own steps, and Python, and shares their folder")
+
+
+def _versions(_: Settings) -> Iterator[Finding]:
+    for complaint in versions.complaints():
+        yield Finding("versions", "wrong", complaint)
+    pandas = metadata.version("pandas")
+    if int(pandas.partition(".")[0]) >= 3:
+        yield Finding("versions", "wrong", f"pandas {pandas} is installed, pyspark needs 2; install 'pandas<3'")
+    elif not versions.complaints():
+        names = ("pyspark", "pyiceberg", "pandas", "pyarrow")
+        yield Finding("versions", "ok", ", ".join(f"{name} {metadata.version(name)}" for name in names))
+
+
+def _java(_: Settings) -> Iterator[Finding]:
+    try:
+        yield Finding("java", "ok", java.java())
+    except java.NoJava as error:
+        yield Finding("java", "wrong", str(error))
+
+
+def _jars(settings: Settings) -> Iterator[Finding]:
+    wanted = [versions.ICEBERG_RUNTIME]
+    if settings.warehouse_url.startswith("s3://"):
+        wanted.append(versions.ICEBERG_AWS)
+    if settings.spark.platform_url is None:
+        wanted.extend(versions.PLATFORM)
+    for artifact in wanted:
+        places = [folder for folder in (jars.default_folder(), settings.spark.jars_dir) if folder is not None]
+        file = next((folder / artifact.file for folder in places if (folder / artifact.file).is_file()), None)
+        if file is None and settings.spark.jars_dir is not None:
+            yield Finding("jars", "wrong", f"spark.jars_dir has no {artifact.file}; put {artifact.coordinates} there")
+        elif file is None:
+            yield Finding("jars", "note", f"{artifact.file} is fetched at the first start; `make jars` does it now")
+        else:
+            yield _checked(file, artifact)
+
+
+def _checked(file: Path, artifact: versions.Artifact) -> Finding:
+    try:
+        jars.check(file, artifact)
+    except (jars.BadJar, OSError) as error:
+        return Finding("jars", "wrong", str(error))
+    return Finding("jars", "ok", f"{file} has the sum that is pinned")
+
+
+def _guard(_: Settings) -> Iterator[Finding]:
+    if guard_jar.SOURCES.is_dir():
+        yield Finding("guard", "ok", "built from its sources, beside the package")
+    elif guard_jar.SHIPPED.is_file():
+        yield Finding("guard", "ok", str(guard_jar.SHIPPED))
+    else:
+        yield Finding("guard", "wrong", f"{guard_jar.SHIPPED} is missing: this package is not whole; install it again")
+
+
+def _sandbox(settings: Settings) -> Iterator[Finding]:
+    wanted = settings.spark.sandbox
+    if settings.spark.member_url is not None:
+        yield Finding("sandbox", "note", "members' SQL runs at spark.member_url; its isolation is yours")
+    elif wanted == "off":
+        yield Finding("sandbox", "note", "spark.sandbox is `off`: only the guard keeps members' SQL from this machine")
+    elif (lacking := sandbox.missing(settings.spark.sandbox_uid)) is None:
+        yield Finding("sandbox", "ok", "bubblewrap makes one")
+    else:
+        yield Finding("sandbox", "wrong" if wanted == "required" else "note", lacking)
+
+
+def _user(settings: Settings) -> Iterator[Finding]:
+    """Who Headgate is, and who its sandboxes are."""
+    if not is_root():
+        yield Finding("user", "ok", f"Headgate runs as the user id {os.getuid()}, and its sandboxes too")
+        return
+    outside = list(_outside_of_sandboxes(settings))
+    for what in outside:
+        yield Finding("user", "wrong", f"Headgate runs as root, and {what} runs outside a sandbox as root. {_OWN_USER}")
+    uid = settings.spark.sandbox_uid
+    with suppress(KeyError):
+        name = pwd.getpwuid(uid).pw_name
+        detail = f"spark.sandbox_uid is {uid}, the user {name}, who can change tables' files; choose an id that is free"
+        yield Finding("user", "wrong", detail)
+    if not outside:
+        detail = (
+            f"Headgate runs as root; its sandboxes run as the user id {uid}, all else with root's rights. {_OWN_USER}"
+        )
+        yield Finding("user", "note", detail)
+
+
+def _outside_of_sandboxes(settings: Settings) -> Iterator[str]:
+    is_local = settings.spark.member_url is None or settings.spark.platform_url is None
+    if is_local and (settings.spark.sandbox == "off" or sandbox.missing(settings.spark.sandbox_uid) is not None):
+        yield "Spark"
+    if settings.notebooks.mode == "trusted":
+        yield "each notebook (notebooks.mode is `trusted`)"
+
+
+def _memory(settings: Settings) -> Iterator[Finding]:
+    gib = sizes.machine_bytes() / sizes.GIB
+    heap = sizes.memory(settings.spark)
+    detail = f"{gib:.1f} GiB; each Spark server takes {heap} and about half a gigabyte more"
+    if gib < sizes.MINIMUM_GIB * _SHORT_OF:
+        yield Finding("memory", "wrong", f"{detail}; Headgate needs {sizes.MINIMUM_GIB} GiB")
+    elif sizes.memory_bytes(heap) > sizes.machine_bytes() // 2:
+        yield Finding("memory", "wrong", f"{detail}; set spark.memory to less than half of what there is")
+    else:
+        yield Finding("memory", "ok", detail)
+
+
+def _warehouse(settings: Settings) -> Iterator[Finding]:
+    parts = urlsplit(settings.warehouse_url)
+    if parts.scheme != "file":
+        return
+    folder = Path(unquote(parts.path))
+    # One that is not there yet is made at the first start, in the nearest folder that is.
+    there = next(place for place in (folder, *folder.parents) if place.exists())
+    try:
+        with tempfile.NamedTemporaryFile(dir=there):
+            yield Finding("warehouse", "ok", f"{folder} can be written")
+    except OSError as error:
+        yield Finding("warehouse", "wrong", f"{there} cannot be written: {error.strerror}; make it this user's")
+
+
+def _bucket(settings: Settings) -> Iterator[Finding]:
+    """Whether a warehouse in a bucket can be used, and is safe; a worker starts without having asked."""
+    if settings.warehouse_url.startswith("file:"):
+        return
+    complaints = open_store(settings).check()
+    for complaint in complaints:
+        yield Finding("warehouse", "wrong", complaint)
+    if not complaints:
+        yield Finding("warehouse", "ok", f"{settings.warehouse_url} can be used, and refuses what it must refuse")
+
+
+def _server(settings: Settings) -> Iterator[Finding]:
+    import httpx2  # noqa: PLC0415 - only here
+
+    address = local_url(settings)
+    try:
+        ready = httpx2.get(f"{address}/readyz", timeout=5).is_success
+    except httpx2.TransportError:
+        yield Finding("server", "note", f"nothing answers at {address}; `headgate up` starts it")
+        return
+    detail = "is ready" if ready else "answers, but is not ready; its log says why"
+    yield Finding("server", "ok" if ready else "wrong", f"{address} {detail}")
+
+
+def local_url(settings: Settings) -> str:
+    """The server's address on this machine."""
+    host = settings.server.host
+    host = "127.0.0.1" if host in ("0.0.0.0", "::") else host  # noqa: S104 - a comparison
+    return f"http://{f'[{host}]' if ':' in host else host}:{settings.server.port}"

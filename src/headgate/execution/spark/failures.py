@@ -1,0 +1,228 @@
+"""Turns what Spark says went wrong into what a member may read: its code and its sentence, nothing of its insides.
+
+Only sentences that were written for whoever wrote the statement pass: those of Spark's error classes, and those of our
+own catalog. Everything else becomes one sentence of ours, and is told in full to the operator's log alone.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from headgate.execution.spark import error_messages as sentences
+from headgate.execution.spark.errors import CANCELED, EngineDown, Refused, SqlFailed
+from headgate.kit.errors import DiskFull
+from headgate.kit.log import get_logger
+
+UNKNOWN = SqlFailed("SPARK_FAILED", "Spark could not run this statement; the operator's log says why")
+STOPPED = SqlFailed(CANCELED, "The statement was stopped")
+MOST_CHARACTERS = 2000
+
+_log = get_logger("headgate.engine")
+_REFUSED = re.compile(r"HEADGATE_REFUSED: ?([^\n]*)")
+_GUARD = "headgate.guard.Refused"
+_CODE = re.compile(r"^\s*\[([A-Z][A-Z0-9_.]*)\]\s*")
+_SQLSTATE = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}")
+_PLAN = re.compile(r"(;\s*line \d+,? pos \d+)?;\s*\n['!+: ]*[A-Z]\w*.*", re.DOTALL)
+_CONTEXT = re.compile(r"\n== [^\n]* ==\n.*", re.DOTALL)
+_INSIDES = re.compile(
+    r"(?:\b(?:org|com|java|javax|scala|io|sun|jdk|headgate)(?:\.[a-z_][\w$]*)+(?:\.[A-Z][\w$]*)*)"
+    r"|(?:\b(?:file|s3a?|hdfs|https?|jdbc):/[^\s'\"`),;]*)"
+    r"|(?:(?<![\w/.*<])/(?:[\w.@=+-]+/)+[\w.@=+-]*)"
+    r"|(?:\bspark\.[a-z][\w.]+)"
+    r"|(?:\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b)"
+)
+_SILENT = ("INTERNAL_ERROR", "_LEGACY_ERROR_TEMP", "FAILED_EXECUTE_UDF", "CONNECT", "INVALID_HANDLE", "FAILED_READ")
+"""Classes of errors whose sentences are about Spark's insides."""
+
+_MISSING = frozenset({sentences.NO_TABLE, sentences.NO_LAYER})
+_RAISED = "USER_RAISED_EXCEPTION"
+"""The class of an error whose sentence is the member's own."""
+
+_CATALOG = "org.apache.iceberg.exceptions."
+_SENTENCES = {
+    "ForbiddenException": ("FORBIDDEN", "Forbidden: "),
+    "NotAuthorizedException": ("NOT_AUTHORIZED", "Not authorized: "),
+    "NoSuchTableException": ("TABLE_OR_VIEW_NOT_FOUND", ""),
+    "NoSuchNamespaceException": ("SCHEMA_NOT_FOUND", ""),
+    "AlreadyExistsException": ("ALREADY_EXISTS", ""),
+    "NamespaceNotEmptyException": ("SCHEMA_NOT_EMPTY", ""),
+    "CommitFailedException": ("COMMIT_CONFLICT", "Commit failed: "),
+    "BadRequestException": ("BAD_REQUEST", "Malformed request: "),
+    "UnprocessableEntityException": ("BAD_REQUEST", ""),
+    "ValidationException": ("INVALID", ""),
+}
+"""Iceberg's errors that carry a sentence of our catalog's, and what Iceberg puts before it."""
+
+_ARGUMENT = "java.lang.IllegalArgumentException"
+_NO_SNAPSHOT = re.compile(
+    r"Cannot find snapshot with ID -?\d+|Cannot find a snapshot older than [\dTZ:.+-]+"
+    r"|Cannot find matching snapshot ID or reference name for version [\w-]{1,128}"
+)
+"""What Iceberg says of a snapshot that is not there. Its error is of no own class: the whole sentence must match."""
+
+_ANALYSIS = "org.apache.spark.sql.AnalysisException"
+_PARSER = "org.apache.spark.sql.catalyst.parser.ParseException"
+_UNSUPPORTED = "java.lang.UnsupportedOperationException"
+_CYCLE = "Recursive cycle in view detected: "
+_READS_ITSELF = SqlFailed(
+    "VIEW_READS_ITSELF", "A view that this query reads reads the view itself; leave that view out"
+)
+
+_TYPE = re.compile(r"Not a supported type: ([a-z][a-z ]{0,60})")
+_NOT_A_VIEW = "Cannot rename a table with ALTER VIEW."
+_TIME_ZONE = SqlFailed(
+    "INVALID_TIME_ZONE", "Write the time zone as text before a statement: SET TIME ZONE 'Europe/Madrid'; SELECT …"
+)
+
+_FULL = SqlFailed(
+    "DISK_FULL", "The disk that Spark writes to is full, so nothing was written; an operator makes room on it"
+)
+_NO_SPACE = re.compile(r"java\.io\.\w*(?:Exception|Error): (?:No space left on device|Disk quota exceeded)")
+_SERVER_FULL = SqlFailed("DISK_FULL", f"{DiskFull.title}. Nothing was written")
+_DOUBT = ("CommitStateUnknownException", "ServiceFailureException", "ServiceUnavailableException", "RESTException")
+_UNSURE = SqlFailed(
+    "CATALOG_FAILED", "The catalog did not answer in time; look whether the change was made before you try it again"
+)
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One error of a chain."""
+
+    classes: tuple[str, ...]
+    message: str
+    code: str | None
+
+
+def translate(
+    error: Exception, details: Callable[[str], Any], own: Callable[[Cause], Exception | None] = lambda _: None
+) -> Exception:
+    """What to raise for an error of gRPC's: SqlFailed, Refused or EngineDown. `details` asks the server for more.
+
+    A cause that `own` knows, such as one of a driver's, is told in its words.
+    """
+    from grpc import RpcError, StatusCode  # noqa: PLC0415 - heavy
+
+    if not isinstance(error, RpcError):
+        return error
+    code = error.code()
+    if code in (StatusCode.UNAVAILABLE, StatusCode.CANCELLED, StatusCode.DEADLINE_EXCEEDED, StatusCode.UNAUTHENTICATED):
+        return EngineDown(f"Spark does not answer: {code.name}")
+    chain = list(_chain(error, details))
+    tried = (one for tell in (own, _full_disk, _told) for one in map(tell, chain))
+    found = next((one for one in tried if one is not None), None)
+    if found is None:
+        _log.error("a statement failed inside Spark", causes=[f"{one.classes[:1]}: {one.message}" for one in chain])
+        return UNKNOWN
+    return found
+
+
+def _chain(error: Any, details: Callable[[str], Any]) -> Iterator[Cause]:
+    """The error and its causes, outermost first."""
+    from google.rpc import error_details_pb2  # noqa: PLC0415 - heavy
+    from grpc_status import rpc_status  # noqa: PLC0415 - heavy
+
+    status = rpc_status.from_call(error)
+    info = error_details_pb2.ErrorInfo()
+    for detail in status.details if status else ():
+        detail.Unpack(info)
+    told = dict(info.metadata)
+    full = _full(told.get("errorId"), details)
+    if full is None:
+        classes = tuple(json.loads(told.get("classes") or "[]"))
+        yield Cause(classes, status.message if status else error.details() or "", told.get("errorClass"))
+        return
+    place = full.root_error_idx
+    for _ in full.errors:
+        one = full.errors[place]
+        code = one.spark_throwable.error_class if one.HasField("spark_throwable") else ""
+        yield Cause(tuple(one.error_type_hierarchy), one.message, code or None)
+        if not one.HasField("cause_idx"):
+            return
+        place = one.cause_idx
+
+
+def _full(error_id: str | None, details: Callable[[str], Any]) -> Any:
+    if error_id is None:
+        return None
+    from grpc import RpcError  # noqa: PLC0415 - heavy
+
+    try:
+        found = details(error_id)
+    except RpcError:
+        return None
+    return found if found.HasField("root_error_idx") else None
+
+
+def _full_disk(cause: Cause) -> Exception | None:
+    """What is told of a full disk, however deep in a task Spark met it; None for any other error."""
+    if cause.code == _RAISED:
+        return None
+    said = f"{next(iter(cause.classes), '')}: {cause.message}"
+    return _FULL if _NO_SPACE.search(said) else None
+
+
+def _told(cause: Cause) -> Exception | None:
+    """What a member may read of an error; None if nothing."""
+    refused = _REFUSED.search(cause.message)
+    if refused and (_GUARD in cause.classes or _GUARD in cause.message):
+        return Refused(_clean(refused[1]))
+    if cause.code is not None:
+        return _of_spark(cause.code, cause.message) or _by_sentence(cause)
+    for name in cause.classes:
+        if name.startswith(_CATALOG):
+            return _of_catalog(name.removeprefix(_CATALOG), cause.message)
+    if _ARGUMENT in cause.classes and _NO_SNAPSHOT.fullmatch(cause.message):
+        return SqlFailed("SNAPSHOT_NOT_FOUND", cause.message)
+    return _by_sentence(cause)
+
+
+def _by_sentence(cause: Cause) -> Exception | None:
+    """What is told of an error that has no code for people: it is known by how its sentence begins."""
+    kind = _TYPE.fullmatch(cause.message)
+    if _UNSUPPORTED in cause.classes and kind is not None:
+        return SqlFailed("UNSUPPORTED_TYPE", f"No table or view holds the type {kind[1]}; cast the value to STRING")
+    if _ANALYSIS in cause.classes and cause.message.startswith(_CYCLE):
+        return _READS_ITSELF
+    if _ANALYSIS in cause.classes and cause.message.startswith(_NOT_A_VIEW):
+        return SqlFailed("EXPECT_VIEW_NOT_TABLE", "This is a table; use ALTER TABLE … RENAME TO")
+    if _PARSER in cause.classes and cause.message.lstrip().startswith("Invalid time zone displacement value"):
+        return _TIME_ZONE
+    return None
+
+
+def _of_spark(code: str, message: str) -> Exception | None:
+    if code == CANCELED:
+        return STOPPED
+    if code.startswith(_SILENT):
+        return None
+    text = _CODE.sub("", message)
+    text = _CONTEXT.sub("", text)
+    text = _SQLSTATE.sub("", _PLAN.sub("", text))
+    if code in _MISSING:
+        code, text = sentences.of_missing(code, text)
+    elif code != _RAISED:
+        text = sentences.without_settings(sentences.without_catalog(text))
+    return SqlFailed(code, _clean(text))
+
+
+def _of_catalog(name: str, message: str) -> Exception | None:
+    if name in _DOUBT:
+        return _UNSURE
+    if name not in _SENTENCES:
+        return None
+    code, before = _SENTENCES[name]
+    text = (message.splitlines() or [""])[0].removeprefix(before)
+    if text.startswith(DiskFull.title):
+        return _SERVER_FULL
+    if code in _MISSING:
+        code, text = sentences.of_missing(code, text)
+    return SqlFailed(code, _clean(text))
+
+
+def _clean(text: str) -> str:
+    """The sentence without names of classes, paths, settings and sessions."""
+    text = _INSIDES.sub("…", text).strip().rstrip(";").strip()
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…"

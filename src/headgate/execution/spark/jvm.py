@@ -1,0 +1,154 @@
+"""How a Spark server is started as a plain Java program, quicker than through Spark's own scripts."""
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from headgate.execution.spark.conf import CONNECT, Conf
+from headgate.kit import untrusted_files as hostile
+
+_OPEN = (
+    *("lang", "lang.invoke", "lang.reflect", "io", "net", "nio", "util", "util.concurrent", "util.concurrent.atomic"),
+)
+_OPEN_INTERNAL = ("jdk.internal.ref", "sun.nio.ch", "sun.nio.cs", "sun.security.action", "sun.util.calendar")
+
+MODULES = (
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    "--add-modules=jdk.incubator.vector",
+    *(f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in _OPEN),
+    *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPEN_INTERNAL),
+    "--add-opens=java.security.jgss/sun.security.krb5=ALL-UNNAMED",
+    "-Djdk.reflect.useDirectMethodHandle=false",
+    "-Dio.netty.tryReflectionSetAccessible=true",
+    "-Dio.netty.allocator.type=pooled",
+    "-Dio.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE",
+    "--enable-native-access=ALL-UNNAMED",
+)
+"""What Spark's scripts add; a test compares."""
+
+_NOT_STOPPED = re.compile(r"^Killed task \d+ could not be stopped within \d+ ms; not killing JVM", re.MULTILINE)
+
+_NO_MEMORY = re.compile(r"^Terminating due to java\.lang\.OutOfMemoryError", re.MULTILINE)
+
+MOST_READ = 8 << 20
+"""Bytes of a log that are read at most. Each has a smaller limit of its own, which holds inside the sandbox alone."""
+
+LOGGING = """\
+rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+appender.file.type = RollingFile
+appender.file.name = file
+appender.file.fileName = ${sys:headgate.log}
+appender.file.filePattern = ${sys:headgate.log}.1
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{ISO8601}{UTC} %p %c{1}: %m%n%ex
+appender.file.policies.type = SizeBasedTriggeringPolicy
+appender.file.policies.size = 5MB
+appender.file.strategy.type = DefaultRolloverStrategy
+appender.file.strategy.max = 1
+# What the executor says, a line each, and nothing of a member's own words: see says_that_a_task_does_not_stop.
+logger.executor.name = org.apache.spark.executor.Executor
+logger.executor.level = warn
+logger.executor.appenderRef.tasks.ref = tasks
+appender.tasks.type = RollingFile
+appender.tasks.name = tasks
+appender.tasks.fileName = ${sys:headgate.log}.tasks
+appender.tasks.filePattern = ${sys:headgate.log}.tasks.1
+appender.tasks.filter.errors.type = ThresholdFilter
+appender.tasks.filter.errors.level = error
+appender.tasks.layout.type = PatternLayout
+appender.tasks.layout.pattern = %enc{%m}{CRLF}%n
+appender.tasks.layout.alwaysWriteExceptions = false
+appender.tasks.policies.type = SizeBasedTriggeringPolicy
+appender.tasks.policies.size = 1MB
+appender.tasks.strategy.type = DefaultRolloverStrategy
+appender.tasks.strategy.max = 1
+# Each refusal and each mistake in a statement is a warning with a whole stack here, and no news.
+logger.connect.name = org.apache.spark.sql.connect
+logger.connect.level = off
+"""
+
+
+def arguments(
+    *,
+    memory: str,
+    classes: Sequence[str],
+    conf: Conf,
+    scratch: str,
+    main: str = CONNECT,
+    options: Sequence[str] = (),
+) -> str:
+    """The content of a file for `java @FILE`. So nothing of it shows in a list of processes."""
+    given = [
+        f"-Xmx{memory}",
+        "-XX:+ExitOnOutOfMemoryError",
+        "-XX:-UsePerfData",
+        f"-XX:ErrorFile={scratch}/crash.log",
+        f"-Xlog:gc:file={scratch}/gc.log::filecount=1,filesize=1m",
+        *options,
+        *MODULES,
+        "-Duser.timezone=UTC",
+        "-Dfile.encoding=UTF-8",
+        "-Djava.net.preferIPv4Stack=true",
+        f"-Djava.io.tmpdir={scratch}/tmp",  # noqa: S108 - in a folder of its own
+        f"-Dheadgate.log={scratch}/server.log",
+        f"-Dlog4j2.configurationFile={scratch}/log4j2.properties",
+        *(f"-D{key}={value}" for key, value in sorted(conf.items())),
+        "-cp",
+        ":".join(classes),
+        main,
+    ]
+    return "".join(f"{_quoted(option)}\n" for option in given)
+
+
+FAIR = """\
+<?xml version="1.0"?>
+<allocations><pool name="default">
+<schedulingMode>FAIR</schedulingMode><minShare>0</minShare><weight>1</weight>
+</pool></allocations>
+"""
+
+
+def lay_out(scratch: Path) -> None:
+    """The folders and files that a server expects in its scratch folder."""
+    for name in ("local", "tmp"):
+        (scratch / name).mkdir(parents=True, exist_ok=True, mode=0o700)
+    (scratch / "log4j2.properties").write_text(LOGGING, encoding="utf-8")
+    (scratch / "fair.xml").write_text(FAIR, encoding="utf-8")
+
+
+def heap_after_collection(scratch: Path) -> int:
+    """The bytes that were still in use after the last garbage collection; 0 if there was none."""
+    for line in reversed(written(scratch / "gc.log").splitlines()):
+        _, arrow, rest = line.partition("M->")
+        if arrow and rest.partition("M")[0].isdigit():
+            return int(rest.partition("M")[0]) << 20
+    return 0
+
+
+def says_that_a_task_does_not_stop(scratch: Path) -> bool:
+    """Whether Spark gave up on a task that was told to stop. In a process of its own, it would end that."""
+    return _NOT_STOPPED.search(written(scratch / "server.log.tasks")) is not None
+
+
+def says_that_memory_ran_out(scratch: Path) -> bool:
+    """Whether Java ended itself because its memory was full: see -XX:+ExitOnOutOfMemoryError."""
+    return _NO_MEMORY.search(written(scratch / "output.log")) is not None
+
+
+def written(file: Path) -> str:
+    """The end of a file that was written in a sandbox; empty if there is none. A link or a pipe is not followed.
+
+    This process may have more rights than the sandbox, and must neither read another file for it nor wait.
+    """
+    try:
+        with hostile.opened(file) as source:
+            source.seek(max(os.fstat(source.fileno()).st_size - MOST_READ, 0))
+            return source.read(MOST_READ).decode("utf-8", errors="replace")
+    except (OSError, hostile.Strange):
+        return ""
+
+
+def _quoted(option: str) -> str:
+    return '"' + option.replace("\\", "\\\\").replace('"', '\\"') + '"'

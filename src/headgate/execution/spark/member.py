@@ -1,0 +1,201 @@
+"""The guarded Spark that runs members' SQL: on this machine, started and watched here, or a server elsewhere."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from headgate.execution.spark import conf, jvm, sizes, versions
+from headgate.execution.spark.connect import Connection
+from headgate.execution.spark.errors import EngineDown, Refused, SqlFailed
+from headgate.execution.spark.isolated import IsolatedSpark
+from headgate.execution.spark.local import local_server
+from headgate.execution.spark.server import LocalServer
+from headgate.execution.spark.session import Answer, Progress, SqlSession, Stage, see_that_it_refuses
+from headgate.kit.log import get_logger
+from headgate.settings.settings import Settings
+
+__all__ = ["Answer", "EngineDown", "MemberSpark", "Progress", "Refused", "SqlFailed", "SqlSession", "Stage"]
+
+HEAP_MARK = 0.6
+"""The part of the heap above which an idle server is started anew."""
+
+FRESH_SECONDS = 600
+"""How long a server runs at least before it is started anew for that."""
+
+_log = get_logger("headgate.engine")
+
+
+class MemberSpark:
+    """The guarded Connect server for members' SQL."""
+
+    def __init__(self, settings: Settings, catalog_url: str, kind: str = "member") -> None:
+        self._settings, self._catalog_url, self._kind = settings, catalog_url, kind
+        self._isolated = IsolatedSpark(lambda: MemberSpark(settings, catalog_url, "isolated"))
+        self._lock, self._counting = threading.RLock(), threading.Lock()
+        self._server: LocalServer | None = None
+        self._starting: LocalServer | None = None
+        self._connection: Connection | None = None
+        self._sessions = 0
+        self._since: float | None = None
+        self._error: str | None = None
+
+    def ensure(self) -> None:
+        """Start it if it is not up, and see that its guard holds; EngineDown says why it is not.
+
+        To be called before every statement: it costs nothing while the server is up and well.
+        """
+        with self._lock:
+            if self._runs() and self._answers() and not self._worn():
+                return
+            self._drop()
+            try:
+                self._begin()
+            except EngineDown as error:
+                self._error = error.detail
+                self._drop()
+                raise
+            self._error, self._since = None, time.time()
+
+    def state(self) -> dict[str, Any]:
+        """How it is, for an operator."""
+        server = self._server
+        return {
+            "up": self._up(),
+            "pid": server.pid if server else None,
+            "sandboxed": server.sandboxed if server else None,
+            "url": _without_token(self._settings.spark.member_url),
+            "memory": server.memory if server else None,
+            "cores": server.cores if server else None,
+            "resident_bytes": server.resident_bytes if server else None,
+            "sessions": self._sessions,
+            "since": self._since,
+            "versions": {"spark": versions.PYSPARK, "iceberg": versions.ICEBERG},
+            "error": self._error,
+        }
+
+    @property
+    def isolated(self) -> "MemberSpark | IsolatedSpark":
+        """Servers for what may have ended this one. A server elsewhere is the only one that there is."""
+        return self if self._settings.spark.member_url is not None else self._isolated
+
+    def open(
+        self,
+        token: str,
+        *,
+        user: str = "",
+        time_zone: str = "UTC",
+        layer: str | None = None,
+        on_close: Callable[[], None] = lambda: None,
+    ) -> "SqlSession":
+        """A session that acts with this token, and with no other right; `current_user()` names the user."""
+        with self._lock:
+            connection = self._connection
+            if connection is None or not self._up():
+                raise EngineDown("Spark is not up")
+            self._count(1)
+            server = self._server
+        stuck = server.kill if server else lambda: None
+
+        def closed() -> None:
+            self._count(-1)
+            on_close()
+
+        session = SqlSession(connection, self._settings.sql.max_rows + 1, closed, stuck)
+        try:
+            session.configure(conf.acting(token, time_zone, user, layer))
+            if server is None:
+                # A server elsewhere may have been started anew, by whoever runs it, without its guard.
+                see_that_it_refuses(session)
+        except BaseException:
+            session.close()
+            raise
+        return session
+
+    def close(self) -> None:
+        """End it, and every session on it; also one that is being started."""
+        self._isolated.close()
+        starting = self._starting
+        if starting is not None:
+            starting.stop()
+        with self._lock:
+            self._drop()
+            self._since = None
+
+    def _count(self, more: int) -> None:
+        with self._counting:
+            self._sessions += more
+
+    def _up(self) -> bool:
+        if self._connection is None:
+            return False
+        return self._server is None or not self._server.ended.is_set()
+
+    def _runs(self) -> bool:
+        """Whether it is up, looked at more closely: its process may have ended a moment ago."""
+        return self._up() and (self._server is None or self._server.pid is not None)
+
+    def _worn(self) -> bool:
+        """Whether it is idle and holds more than it should."""
+        if self._server is None or self._sessions or time.time() - self._server.since < FRESH_SECONDS:
+            return False
+        if jvm.heap_after_collection(self._server.scratch) <= HEAP_MARK * sizes.memory_bytes(self._server.memory):
+            return False
+        _log.info("a Spark server is started anew: it is idle, and its heap is full")
+        return True
+
+    def _begin(self) -> None:
+        url = self._settings.spark.member_url
+        if url is not None:
+            self._connection = Connection.by_url(url)
+        else:
+            server = local_server(self._kind, self._settings, conf.for_members(self._catalog_url))
+            self._starting = server
+            try:
+                address = server.start(lambda: self._ended(server))
+            finally:
+                self._starting = None
+            self._server, self._connection = server, Connection.to(address)
+            self._connection.ran_out_of_memory = server.ran_out_of_memory
+            if server.ended.is_set():
+                raise EngineDown(f"Spark ended:\n{server.why()}")
+        self._see_that_it_is_guarded(self._connection)
+
+    def _see_that_it_is_guarded(self, connection: Connection) -> None:
+        session = SqlSession(connection, 1)
+        try:
+            see_that_it_refuses(session)
+        except SqlFailed as error:
+            raise EngineDown(f"Spark answers, but does not say that it is guarded: {error.message}") from None
+        finally:
+            session.close()
+
+    def _answers(self) -> bool:
+        """Whether it still answers, asked only if there is reason for doubt."""
+        connection = self._connection
+        if connection is None or not connection.doubtful:
+            return connection is not None
+        try:
+            self._see_that_it_is_guarded(connection)
+        except EngineDown:
+            return False
+        connection.doubtful = False
+        return True
+
+    def _ended(self, server: LocalServer) -> None:
+        """It died: whatever runs on it fails now, and not when a timeout comes."""
+        connection = self._connection
+        if server is self._server and connection is not None:
+            connection.fail("Spark ended under the statement")
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        server, self._server = self._server, None
+        if connection is not None:
+            connection.close()
+        if server is not None:
+            server.stop()
+
+
+def _without_token(url: str | None) -> str | None:
+    return url.partition("/;")[0] if url else None

@@ -1,0 +1,73 @@
+"""The addresses that a sandboxed server may reach: the catalog's, and that of a bucket's store. Nothing else."""
+
+import ipaddress
+from collections.abc import Iterable
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from headgate.settings.settings import Settings
+from headgate.warehouse.address import address_of
+
+_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True)
+class Route:
+    """An address outside, and the loopback address by which it is reached inside."""
+
+    host: str
+    port: int
+    inside: str
+
+    @property
+    def name(self) -> str | None:
+        """The name that must lead to the inner address; None if the outer one is an address already."""
+        return None if _is_address(self.host) or self.host == "localhost" else self.host
+
+
+def routes(addresses: Iterable[tuple[str, int]], *, keep: bool = False) -> list[Route]:
+    """A route for each address. Names keep their names inside, each at a loopback address of its own.
+
+    With `keep`, so do addresses: the network inside has to be told of them.
+    """
+    found: list[Route] = []
+    names: dict[str, str] = {}
+    for host, port in dict.fromkeys(addresses):
+        if _is_address(host) or host == "localhost":
+            inside = host if keep and host != "localhost" else "127.0.0.1"
+        else:
+            inside = names.setdefault(host, f"127.0.0.{len(names) + 2}")
+        found.append(Route(host, port, inside))
+    return found
+
+
+def allowed(settings: Settings, catalog_url: str) -> list[tuple[str, int]]:
+    """The addresses that a server of these settings may reach."""
+    found = [address(catalog_url)]
+    if settings.warehouse_url.startswith("s3://"):
+        bucket = address_of(settings)
+        found.append(address(f"{bucket.scheme}://{bucket.request_host}"))
+    return found
+
+
+def address(url: str) -> tuple[str, int]:
+    """The host and port of a URL."""
+    parts = urlsplit(url)
+    return parts.hostname or "localhost", parts.port or _PORTS.get(parts.scheme, 80)
+
+
+def seen_inside(url: str) -> str:
+    """A URL as the sandbox must call it: an outer address that is no name is reached at loopback."""
+    parts = urlsplit(url)
+    host = parts.hostname or "localhost"
+    if not _is_address(host) or ipaddress.ip_address(host).is_loopback:
+        return url
+    return parts._replace(netloc=f"127.0.0.1:{address(url)[1]}").geturl()
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,271 @@
+"""The Spark of the platform's own steps: started when first needed, ended when idle. No member's SQL reaches it.
+
+A step that needs PySpark's DataFrames is a function in engine/, called in a process of its own:
+
+    # engine/landing.py
+    def land(arguments: dict[str, Any], step: Step) -> dict[str, Any]:
+        rows = step.spark.read.format("jdbc")…      # a session by PySpark's own client, with the run's token
+        step.log("what a member may read in the run's log")
+        raise StepFailed("CODE", "why, and what to do", passing=True)    # or return what json.dumps takes
+
+    # execution/steps/land.py
+    found = context.platform.call("headgate.execution.sources.land:land", arguments, context, hosts=[("db", 5432)])
+
+`arguments` are what json.dumps takes; secrets may be among them: they go by standard input, and nowhere else. `hosts`
+are the only addresses outside that the call can reach, judged by the rules of all outgoing calls. Spark's progress goes
+to `context.progress`, log lines to `context.log`. When the run is to end, the process is killed and Spark stops: then
+`call` raises Stopped. StepFailed, SqlFailed, Refused and EngineDown pass; a process that dies is a StepFailed that
+passes.
+
+Errors inside Spark come to the function as SqlFailed, Refused or EngineDown, never as PySpark's own. `step.explains`
+adds words for those of a driver or a reader.
+"""
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import httpcore2
+
+from headgate.execution.spark import conf
+from headgate.execution.spark import platform_environment as outfit
+from headgate.execution.spark import step_processes as children
+from headgate.execution.spark.connect import Connection, Session
+from headgate.execution.spark.error_codes import SOURCE_DOWN
+from headgate.execution.spark.errors import EngineDown, SqlFailed
+from headgate.execution.spark.failures import UNKNOWN
+from headgate.execution.spark.isolated import IsolatedPlatform
+from headgate.execution.spark.local import local_server
+from headgate.execution.spark.server import LocalServer
+from headgate.execution.spark.session import SqlSession
+from headgate.execution.spark.step_processes import Child
+from headgate.execution.steps.context import Context, StepFailed
+from headgate.kit.file_ownership import give
+from headgate.kit.log import get_logger
+from headgate.outgoing.errors import OutgoingError, Refused
+from headgate.outgoing.proxy import Egress, Ticket
+from headgate.settings.settings import Settings
+
+IDLE_SECONDS = 600
+_log = get_logger("headgate.engine")
+
+
+class PlatformSpark:
+    """The Connect server for the platform's steps, on loopback behind a key of its own, or `spark.platform_url`."""
+
+    def __init__(self, settings: Settings, catalog_url: str, *, idle_seconds: float = IDLE_SECONDS) -> None:
+        self._settings, self._catalog_url, self._idle_seconds = settings, catalog_url, idle_seconds
+        self._lock = threading.RLock()
+        self._server: LocalServer | None = None
+        self._egress: Egress | None = None
+        self._connection: Connection | None = None
+        self._sessions = 0
+        self._idle: threading.Timer | None = None
+        self._spare = children.Spare()
+        self._children: set[Child] = set()
+        self._turn = threading.Lock()
+
+    def state(self) -> dict[str, Any]:
+        """How it is, for an operator."""
+        server = self._server
+        return {"up": self._up(), "pid": server.pid if server else None, "sessions": self._sessions}
+
+    def open(self, token: str, *, time_zone: str = "UTC", max_rows: int = 1 << 30) -> SqlSession:
+        """A session that acts with this token. Starts the server if it is not up; EngineDown says why it cannot."""
+        session = SqlSession(self._opened(), max_rows, self._closed)
+        try:
+            session.configure(conf.acting(token, time_zone))
+        except BaseException:
+            session.close()
+            raise
+        return session
+
+    def call(
+        self, function: str, arguments: dict[str, Any], context: Context, *, hosts: Sequence[tuple[str, int]] = ()
+    ) -> dict[str, Any]:
+        """Call a function in a process of its own, with the run's token; see above."""
+        context.check_stopped()
+        if self._settings.spark.platform_url is not None:
+            # PySpark's own client asks for minutes if nobody answers there.
+            self.open(context.job.token).close()
+        connection = self._opened()
+        if self._server is not None and self._server.sandboxed:
+            give(self._settings.spark.sandbox_uid, context.folder)
+        try:
+            with self._admitted(hosts) as ticket:
+                request = {"function": function, "arguments": arguments, "proxy": self._proxy(ticket)}
+                return self._called(request, connection, context)
+        finally:
+            self._closed()
+
+    @contextmanager
+    def alone(self) -> "Iterator[PlatformSpark | IsolatedPlatform]":
+        """A server for a run that may have ended this one. A server elsewhere is the only one that there is."""
+        if self._settings.spark.platform_url is not None:
+            yield self
+            return
+        own = IsolatedPlatform(lambda: PlatformSpark(self._settings, self._catalog_url), self._turn)
+        try:
+            yield own
+        finally:
+            own.close()
+
+    def close(self) -> None:
+        """End it, and every session on it."""
+        with self._lock:
+            if self._idle is not None:
+                self._idle.cancel()
+            self._drop()
+
+    @contextmanager
+    def _admitted(self, hosts: Sequence[tuple[str, int]]) -> Iterator[Ticket]:
+        """Let a call reach its hosts; what kept it from them is why it fails."""
+        egress = self._egress or outfit.egress(self._settings, self._catalog_url)
+        ticket: Ticket | None = None
+        try:
+            with egress.admit(hosts) as ticket:
+                yield ticket
+        except Refused as error:
+            raise StepFailed("ADDRESS_REFUSED", str(error)) from None
+        except (OutgoingError, httpcore2.TimeoutException) as error:
+            raise StepFailed("UNREACHABLE", str(error) or "A name was not found in time", passing=True) from None
+        except (StepFailed, SqlFailed) as error:
+            if ticket is not None and ticket.refused:
+                raise StepFailed("ADDRESS_REFUSED", ticket.refused[0]) from None
+            if ticket is not None and ticket.failed and error.code in (SOURCE_DOWN, UNKNOWN.code):
+                raise StepFailed("UNREACHABLE", ticket.failed[-1], passing=True) from None
+            raise
+
+    def _proxy(self, ticket: Ticket) -> str | None:
+        port = self._server.way_out if self._server is not None else None
+        return f"http://{ticket.user}:{ticket.password}@127.0.0.1:{port}" if port else None
+
+    def _called(self, request: dict[str, Any], connection: Connection, context: Context) -> dict[str, Any]:
+        session = Session(connection)
+        child = self._spare.take()
+        try:
+            self._children.add(child)
+            self._spare.ready()
+            return self._asked(child, request | {"where": self._where(session, context)}, connection, context)
+        finally:
+            self._children.discard(child)
+            child.end()
+            _free(session)
+
+    def _asked(self, child: Child, request: dict[str, Any], connection: Connection, context: Context) -> dict[str, Any]:
+        def told(line: dict[str, Any]) -> None:
+            if "log" in line:
+                level, text = line["log"]
+                context.log(text, level)
+            elif "progress" in line:
+                context.progress(children.progress(line["progress"]))
+
+        try:
+            with context.on_stop(child.kill):
+                answer = child.ask(request, told)
+            return children.outcome(answer, context.job.id)
+        except EngineDown as error:
+            context.check_stopped()
+            error.out_of_memory = connection.ran_out_of_memory()
+            raise
+        except children.Lost:
+            context.check_stopped()
+            _check(connection)
+            raise StepFailed("STEP_LOST", children.LOST, passing=True) from None
+        except Exception:
+            # Whatever it looks like from inside, the run was told to end, or Spark is gone.
+            context.check_stopped()
+            _check(connection)
+            raise
+
+    def _where(self, session: Session, context: Context) -> dict[str, Any]:
+        found: dict[str, Any] = {"session": session.id, "token": context.job.token, "time_zone": context.job.time_zone}
+        if self._server is None:
+            return found | {"url": self._settings.spark.platform_url}
+        address = self._server.address
+        if address.socket is not None:
+            return found | {"socket": address.socket}
+        return found | {"url": f"sc://localhost:{address.port}/;token={address.token}"}
+
+    def _opened(self) -> Connection:
+        """The connection to the server, which is started if it is not up; counted until `_closed`."""
+        with self._lock:
+            if not self._up():
+                self._begin()
+            if self._idle is not None:
+                self._idle.cancel()
+            if self._connection is None:
+                raise EngineDown("Spark is not up")
+            self._sessions += 1
+            return self._connection
+
+    def _up(self) -> bool:
+        if self._connection is None:
+            return False
+        return self._server is None or not self._server.ended.is_set()
+
+    def _begin(self) -> None:
+        self._drop()
+        if self._settings.spark.platform_url is not None:
+            self._connection = Connection.by_url(self._settings.spark.platform_url)
+            return
+        began = time.monotonic()
+        confs = conf.for_platform(self._catalog_url)
+        beside = outfit.for_platform(self._settings, self._catalog_url)
+        self._egress = beside.egress
+        server = local_server("platform", self._settings, confs, beside)
+        address = server.start(self._ended)
+        self._server, self._connection = server, Connection.to(address)
+        self._connection.ran_out_of_memory = server.ran_out_of_memory
+        _log.info("the platform's Spark is up", seconds=round(time.monotonic() - began, 1))
+
+    def _ended(self) -> None:
+        connection = self._connection
+        if connection is not None and not self._up():
+            connection.fail("Spark ended under the step")
+            for child in list(self._children):
+                child.kill()
+
+    def _closed(self) -> None:
+        with self._lock:
+            self._sessions -= 1
+            if self._sessions == 0 and self._server is not None:
+                self._idle = threading.Timer(self._idle_seconds, self._end_if_idle)
+                self._idle.daemon = True
+                self._idle.start()
+
+    def _end_if_idle(self) -> None:
+        with self._lock:
+            if self._sessions == 0:
+                self._drop()
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        server, self._server = self._server, None
+        egress, self._egress = self._egress, None
+        self._spare.end()
+        if connection is not None:
+            connection.close()
+        if server is not None:
+            server.stop()
+        if egress is not None:
+            egress.close()
+
+
+def _check(connection: Connection) -> None:
+    """EngineDown if the server is gone, with whether its memory was full."""
+    try:
+        connection.check()
+    except EngineDown as error:
+        error.out_of_memory = connection.ran_out_of_memory()
+        raise
+
+
+def _free(session: Session) -> None:
+    """Free a session on the server, and stop what it still runs: a client that is gone stops nothing."""
+    from grpc import RpcError  # noqa: PLC0415 - heavy
+
+    with suppress(RpcError, EngineDown):
+        session.release()

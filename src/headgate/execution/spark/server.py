@@ -1,0 +1,379 @@
+"""A Spark Connect server on this machine: started, watched and ended, in the sandbox or on loopback."""
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from headgate.execution.sandbox import bubblewrap as sandbox
+from headgate.execution.sandbox import leftovers as left
+from headgate.execution.sandbox import network, relay
+from headgate.execution.sandbox.processes import java_below, resident_bytes
+from headgate.execution.spark import (
+    class_archive as archive,
+)
+from headgate.execution.spark import (
+    conf,
+    java,
+    jvm,
+    sizes,
+)
+from headgate.execution.spark import (
+    network_access as reach,
+)
+from headgate.execution.spark import (
+    platform_environment as outfit,
+)
+from headgate.execution.spark.errors import EngineDown
+from headgate.execution.spark.jars import Jars
+from headgate.kit.file_ownership import give, owned, share
+from headgate.kit.log import get_logger
+from headgate.settings.settings import Settings
+
+START_SECONDS = 120
+LOOK_SECONDS = 5
+ENDING_SECONDS = 5
+PORT_INSIDE = 15002
+_URI = f"spark.sql.catalog.{conf.CATALOG}.uri"
+_log = get_logger("headgate.engine")
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a server is dialled: a Unix socket, or a port of localhost with a key."""
+
+    socket: str | None = None
+    port: int | None = None
+    token: str | None = None
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How a server is started."""
+
+    command: list[str]
+    network: list[tuple[str, int]] = field(default_factory=list)
+    """Where sockets must listen for it in a network of its own; none if the sandbox makes its own."""
+
+    opened: list[tuple[str, str, int]] = field(default_factory=list)
+    """Sockets through which it reaches one address each."""
+
+
+class LocalServer:
+    """One server. It ends with `stop`, or with the process that made it."""
+
+    def __init__(
+        self,
+        kind: str,
+        settings: Settings,
+        jars: Jars,
+        confs: conf.Conf,
+        *,
+        sandboxed: bool,
+        beside: outfit.Outfit | None = None,
+        main: str = conf.CONNECT,
+        options: tuple[str, ...] = (),
+    ) -> None:
+        self.kind, self.settings, self.jars, self.sandboxed = kind, settings, jars, sandboxed
+        self.confs, self._beside = confs, beside or outfit.Outfit()
+        self._main, self._options = main, options
+        self.way_out: int | None = None
+        """The port of loopback at which it finds the proxy, if it goes out by one."""
+        self.memory, self.cores = sizes.memory(settings.spark), sizes.cores(settings.spark)
+        self.since = time.time()
+        self.ended = threading.Event()
+        self.address = Address()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._stopping = self._finishing = False
+        self._place = left.take(settings.data_dir.absolute() / "spark", kind)
+        self._sockets = left.sockets_folder()
+        self.scratch = self._place.folder / "scratch"
+
+    @property
+    def pid(self) -> int | None:
+        """The Java process."""
+        return java_below(self._process.pid) if self._process and not self.ended.is_set() else None
+
+    @property
+    def resident_bytes(self) -> int:
+        """The memory that it holds."""
+        return resident_bytes(self.pid or 0)
+
+    def start(self, on_end: Callable[[], None]) -> Address:
+        """Start it and wait until it can be dialled; EngineDown if it ends before."""
+        try:
+            self._process = self._start()
+            if self._stopping:
+                self._end(self._process)
+                raise EngineDown("Spark was ended before it was up")
+            watch = threading.Thread(target=self._watch, args=(self._process, on_end), name=f"spark {self.kind}")
+            watch.daemon = True
+            watch.start()
+            self._wait()
+        except BaseException:
+            self.stop()
+            raise
+        return self.address
+
+    def stop(self) -> None:
+        """End it and all its processes, and remove what it left on the disk."""
+        if self._stopping:
+            return
+        self._stopping = True
+        if self._process is not None:
+            self._end(self._process)
+        shutil.rmtree(self._sockets, ignore_errors=True)
+        shutil.rmtree(self.scratch / "local", ignore_errors=True)
+        shutil.rmtree(self.scratch / "tmp", ignore_errors=True)
+        (self._place.folder / left.RECORD).unlink(missing_ok=True)
+        self._place.leave()
+
+    def kill(self) -> None:
+        """End its Java process at once; whoever waits for its end is told."""
+        pid = self.pid
+        if pid is not None:
+            _log.warning("a Spark server is ended: something in it did not stop", kind=self.kind, pid=pid)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def finish(self, seconds: float) -> bool:
+        """Ask Java to end by itself, with all that it does at its end; whether it did, in this time."""
+        pid, process = self.pid, self._process
+        self._finishing = True
+        if pid is None or process is None:
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+        return self.ended.wait(seconds) and process.returncode == 128 + signal.SIGTERM
+
+    def ran_out_of_memory(self) -> bool:
+        """Whether it has ended, or is ending, because its memory was full."""
+        return self.ended.wait(ENDING_SECONDS) and jvm.says_that_memory_ran_out(self.scratch)
+
+    def why(self) -> str:
+        """The end of what it wrote before it ended, for an operator."""
+        text = "".join(jvm.written(self.scratch / name) for name in ("output.log", "server.log"))
+        lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
+        return "\n".join(lines[-15:])
+
+    def _start(self) -> "subprocess.Popen[bytes]":
+        self._keep_log()
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        jvm.lay_out(self.scratch)
+        token = None if self.sandboxed else secrets.token_urlsafe(32)
+        launch = self._sandboxed() if self.sandboxed else self._plain(token)
+        environment = {"LANG": "C.UTF-8", "TZ": "UTC", "PATH": os.environ.get("PATH", "/usr/bin:/bin")}
+        environment |= self._beside.environment
+        if token is not None:
+            environment |= {"SPARK_CONNECT_AUTHENTICATE_TOKEN": token, "SPARK_LOCAL_IP": "127.0.0.1"}
+        plan = self._place.folder / "plan.json"
+        plan.touch(mode=0o600)
+        plan.write_text(
+            json.dumps(
+                {
+                    "command": launch.command,
+                    "environment": environment,
+                    "folder": str(self.scratch),
+                    "output": str(self.scratch / "output.log"),
+                    "network": launch.network,
+                    "user": sandbox.user(self.settings.spark.sandbox_uid),
+                    "open": launch.opened,
+                    "record": str(self._place.folder / left.RECORD),
+                    "sockets": str(self._sockets),
+                }
+            ),
+            encoding="utf-8",
+        )
+        return subprocess.Popen(  # noqa: S603 - our own command
+            [sys.executable, "-m", "headgate.execution.sandbox.launcher", str(plan)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def _keep_log(self) -> None:
+        """What the server before this one said, for whoever asks why it ended."""
+        for name in ("server.log", "output.log", "crash.log"):
+            with contextlib.suppress(FileNotFoundError):
+                (self.scratch / name).replace(self._place.folder / f"last-{name}")
+
+    def _plain(self, token: str | None) -> Launch:
+        port = _free_port()
+        self.address = Address(port=port, token=token)
+        classes = [str(path) for path in (java.spark_jars() / "*", *self.jars.paths)]
+        file = self._arguments(classes, str(self.scratch), port, {**self.confs, **self._plain_way_out()})
+        return Launch([java.java(), f"@{file}"])
+
+    def _plain_way_out(self) -> conf.Conf:
+        if self._beside.egress is None:
+            return {}
+        listener = relay.listen("127.0.0.1", 0)
+        self._beside.egress.serve(listener, outfit.by_same_user)
+        self.way_out = int(listener.getsockname()[1])
+        names = self.scratch / "hosts"
+        names.write_text(outfit.hosts(self.settings, self.confs[_URI]), encoding="utf-8")
+        return outfit.through(self.way_out, str(names))
+
+    def _inner_way_out(self, folder: Path) -> conf.Conf:
+        """In a network of its own, the proxy is all that can be reached."""
+        if self._beside.egress is None:
+            return {}
+        self._beside.egress.serve(relay.listen_unix(str(folder / "0")), taken=relay.taken)
+        self.way_out = outfit.PORT_INSIDE
+        return outfit.through(self.way_out, "/etc/hosts")
+
+    def _sandboxed(self) -> Launch:
+        catalog = self.confs[_URI]
+        routes = reach.routes(reach.allowed(self.settings, catalog))
+        inner, outer = self._sockets / "in", self._sockets / "out"
+        for folder in (inner, outer):
+            folder.mkdir(mode=0o700)
+        user = self.settings.spark.sandbox_uid
+        give(user, inner, outer)
+        self.address = Address(socket=str(inner / "connect"))
+        names = {archive.seen(path): str(path.resolve()) for path in self.jars.paths}
+        confs = {**self.confs, _URI: reach.seen_inside(catalog), **self._inner_way_out(outer)}
+        write = {
+            sandbox.SCRATCH: str(self.scratch),
+            f"{sandbox.HOME}/in": str(inner),
+            **self._tables("tables"),
+            **{str(folder): str(folder.resolve()) for folder in self._beside.write},
+        }
+        kept = None if self._options else archive.found(self.jars.iceberg, write.values())
+        options = archive.USE if kept else self._options
+        self._arguments([f"{archive.SPARK}/*", *names], sandbox.SCRATCH, PORT_INSIDE, confs, options)
+        read = {
+            **sandbox.files(self._place.folder, {r.name: r.inside for r in routes if r.name}),
+            archive.SPARK: str(java.spark_jars().resolve()),
+            **({archive.INSIDE: str(kept)} if kept else {}),
+            **names,
+            f"{sandbox.HOME}/out": str(outer),
+            **self._tables("metadata"),
+            **{str(folder): str(folder.resolve()) for folder in self._beside.read},
+        }
+        if self.way_out is not None:
+            routes = [reach.Route("127.0.0.1", self.way_out, "127.0.0.1")]
+        low = [(r.inside, r.port) for r in routes] if any(r.port < network.LOWEST_FREE for r in routes) else []
+        program = Path(java.java()).resolve()
+        give(user, self.scratch, *self._beside.write)
+        for folder in self._beside.read:
+            if self._warehouse is not None and folder.is_relative_to(self._warehouse):
+                owned(user, folder)
+        command = sandbox.command(
+            program.parents[1],
+            sandbox.Binds(read, write),
+            _relayed(program, routes, handed=bool(low), to_proxy=self.way_out is not None),
+            user,
+            network=not low,
+            environment=self._beside.environment,
+        )
+        if self.way_out is not None:
+            # The proxy listens here, in this process.
+            return Launch(command)
+        return Launch(command, low, [(str(outer / str(n)), r.host, r.port) for n, r in enumerate(routes)])
+
+    @property
+    def _warehouse(self) -> Path | None:
+        """The folder of the warehouse; None if it is a bucket."""
+        parts = urlsplit(self.settings.warehouse_url)
+        return Path(unquote(parts.path)) if parts.scheme == "file" else None
+
+    def _tables(self, name: str) -> dict[str, str]:
+        """A folder of the warehouse, seen where it is; none in a bucket."""
+        if self._warehouse is None:
+            return {}
+        folder = self._warehouse / name
+        owned(self.settings.spark.sandbox_uid, folder)
+        if name == "tables":
+            share(self.settings.spark.sandbox_uid, folder)
+        return {str(folder): str(folder.resolve())}
+
+    def _arguments(
+        self, classes: list[str], scratch: str, port: int, confs: conf.Conf, options: tuple[str, ...] = ()
+    ) -> Path:
+        heap = sizes.memory_bytes(self.memory)
+        own = conf.local(name=f"headgate-{self.kind}", cores=self.cores, heap=heap, port=port, scratch=scratch)
+        text = jvm.arguments(
+            memory=self.memory,
+            classes=classes,
+            conf={**confs, **own},
+            scratch=scratch,
+            main=self._main,
+            options=(*options, *self.settings.spark.java_options),
+        )
+        file = self.scratch / "java.args"
+        file.touch(mode=0o600)
+        file.write_text(text, encoding="utf-8")
+        return file
+
+    def _wait(self) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while not self._can_be_dialled():
+            if self.ended.is_set():
+                raise EngineDown(f"Spark did not start:\n{self.why()}")
+            if time.monotonic() > deadline:
+                raise EngineDown(f"Spark did not start within {START_SECONDS} seconds:\n{self.why()}")
+            time.sleep(0.05)
+
+    def _can_be_dialled(self) -> bool:
+        if self.address.socket is not None:
+            # A link would lead elsewhere; only a socket will do.
+            with contextlib.suppress(FileNotFoundError):
+                return stat.S_ISSOCK(os.lstat(self.address.socket).st_mode)
+            return False
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.address.port or 0), 1):
+            return True
+        return False
+
+    def _watch(self, process: "subprocess.Popen[bytes]", on_end: Callable[[], None]) -> None:
+        status = None
+        while status is None:
+            try:
+                status = process.wait(LOOK_SECONDS)
+            except subprocess.TimeoutExpired:
+                if jvm.says_that_a_task_does_not_stop(self.scratch):
+                    self.kill()
+        self.ended.set()
+        if not self._stopping and not self._finishing:
+            _log.warning("a Spark server ended", kind=self.kind, status=status)
+        on_end()
+
+    def _end(self, process: "subprocess.Popen[bytes]") -> None:
+        if process.stdin is not None:
+            process.stdin.close()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        self.ended.set()
+
+
+def _relayed(program: Path, routes: list[reach.Route], *, handed: bool, to_proxy: bool) -> dict[str, Any]:
+    """What runs inside: the relay, and Java as its child."""
+    places = [("", network.FIRST_HANDLE + n) if handed else (r.inside, r.port) for n, r in enumerate(routes)]
+    ways = [[host, port, f"{sandbox.HOME}/out/{n}"] for n, (host, port) in enumerate(places)]
+    return {
+        "listen": [] if to_proxy else ways,
+        "hand": ways if to_proxy else [],
+        "serve": [f"{sandbox.HOME}/in/connect", "127.0.0.1", PORT_INSIDE],
+        "command": [str(program), f"@{sandbox.SCRATCH}/java.args"],
+    }
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return int(found.getsockname()[1])

@@ -1,0 +1,292 @@
+"""A member's session: runs statements, streams their rows, tells how far they are, and stops them for real."""
+
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from headgate.execution.spark import failures
+from headgate.execution.spark.connect import Arguments, Connection, Session
+from headgate.execution.spark.errors import EngineDown, Refused, SqlFailed, too_long
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+STUCK_SECONDS = 10
+"""How long a statement that was told to stop may take for it."""
+
+CANARY = "SET"
+"""A statement that no guard lets pass."""
+
+ORIGINS = "headgate.origins"
+"""The setting by which a session has the guard write, into the metadata of a query's columns, what they are made of."""
+
+CONVERTED = "headgate.type"
+"""The key under which the guard keeps the SQL type of a column that it converted to text: an interval, VARIANT."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage of a statement, as Spark counts it."""
+
+    id: int
+    tasks_done: int
+    tasks_total: int
+    bytes_read: int
+    done: bool
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a statement is."""
+
+    stages: list[Stage] = field(default_factory=list)
+    tasks_done: int = 0
+    tasks_total: int = 0
+    bytes_read: int = 0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The result of a statement. Batches come as Spark makes them; whoever stops reading early closes them."""
+
+    schema: "pa.Schema"
+    batches: Iterator["pa.RecordBatch"]
+
+
+@dataclass(frozen=True)
+class Analysed:
+    """What a query would give: its columns, and of each the tables and columns whose values it is made of."""
+
+    schema: "pa.Schema"
+    origins: tuple[tuple[tuple[str, str], ...], ...]
+
+
+class SqlSession:
+    """A session of one member, for one statement at a time."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        most: int,
+        on_close: Callable[[], None] = lambda: None,
+        on_stuck: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._session, self._connection = Session(connection), connection
+        self._on_close, self._on_stuck = on_close, on_stuck
+        self._most = most
+        self._operation: str | None = None
+        self._stopped: SqlFailed | None = None
+        self._open = True
+
+    def configure(self, values: dict[str, str]) -> None:
+        """Set values of the session."""
+        with self._told():
+            self._session.configure(values)
+
+    def run(
+        self,
+        sql: str,
+        on_progress: Callable[[Progress], None] | None = None,
+        *,
+        seconds: float | None = None,
+        max_rows: int | None = None,
+        args: Arguments | None = None,
+    ) -> Answer:
+        """Execute a statement, once. Comes back with the first rows, or at the end.
+
+        It is stopped after so many seconds, if given. No more rows come than `max_rows`; left out, one more than the
+        settings keep, so that a reader sees that there are more. `args` are the values that it names as `:name`. A
+        session whose statement was stopped runs no other.
+        """
+        if self._stopped is not None:
+            raise self._stopped
+        told = on_progress or (lambda _: None)
+        batches = self._batches(sql, told, seconds, max_rows or self._most, args)
+        try:
+            first = next(batches)
+        except StopIteration:
+            import pyarrow as pa
+
+            return Answer(pa.schema([]), iter(()))
+        return Answer(first.schema, _after(first, batches))
+
+    def schema(self, sql: str, args: Arguments | None = None) -> "pa.Schema":
+        """The columns that a query would give. Nothing is executed."""
+        return self._analyse(sql, args)[0]
+
+    def analysed(self, sql: str, args: Arguments | None = None) -> Analysed:
+        """The columns that a query would give, and what they are made of. Nothing is executed."""
+        self.configure({ORIGINS: "true"})
+        schema, metadata = self._analyse(sql, args)
+        return Analysed(schema, tuple(map(_origins, metadata)))
+
+    def _analyse(self, sql: str, args: Arguments | None) -> "tuple[pa.Schema, list[dict[str, Any]]]":
+        """The columns, and the metadata of each. A column that results hold as text alone is an interval here."""
+        import pyarrow as pa
+        from pyspark.sql.connect.types import proto_schema_to_pyspark_data_type
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        with self._told():
+            found = self._session.analyse(sql, args)
+        struct: Any = proto_schema_to_pyspark_data_type(found.schema)
+        schema, metadata = to_arrow_schema(struct), [one.metadata or {} for one in struct.fields]
+        for number, one in enumerate(metadata):
+            if CONVERTED in one:
+                schema = schema.set(number, schema.field(number).with_type(pa.month_day_nano_interval()))
+        return schema, metadata
+
+    def interrupt(self) -> None:
+        """Stop the statement, in Spark and not only here. To be called from another thread."""
+        self._stop(failures.STOPPED)
+
+    def close(self) -> None:
+        """Free the session on the server, and stop what it runs."""
+        if not self._open:
+            return
+        self._open = False
+        try:
+            with suppress(EngineDown, SqlFailed, Refused), self._told():
+                self._session.release()
+        finally:
+            self._on_close()
+
+    def _stop(self, reason: SqlFailed) -> None:
+        self._stopped = reason
+        operation = self._operation
+        deadline = time.monotonic() + 5
+        with suppress(EngineDown, SqlFailed, Refused), self._told():
+            # A statement that was sent a moment ago may not have arrived.
+            while operation is not None and self._operation == operation and time.monotonic() < deadline:
+                if self._session.interrupt(operation):
+                    break
+                time.sleep(0.05)
+        if operation is not None:
+            late = threading.Timer(STUCK_SECONDS, self._give_up, [operation])
+            late.daemon = True
+            late.start()
+
+    def _give_up(self, operation: str) -> None:
+        """It did not stop: wait no longer, and tell whoever can end it with its process."""
+        if self._operation == operation:
+            self._session.abandon()
+            self._on_stuck()
+
+    def _batches(
+        self,
+        sql: str,
+        on_progress: Callable[[Progress], None],
+        seconds: float | None,
+        most: int,
+        args: Arguments | None,
+    ) -> Iterator["pa.RecordBatch"]:
+        self._operation = operation = str(uuid.uuid4())
+        limit = threading.Timer(seconds, self._stop, [too_long(seconds)]) if seconds is not None else None
+        if limit is not None:
+            limit.daemon = True
+            limit.start()
+        ended = False
+        try:
+            with self._told():
+                yield from _decoded(self._session.execute(sql, operation, most, args), on_progress)
+            ended = True
+        except (SqlFailed, Refused, EngineDown):
+            ended = True
+            raise
+        finally:
+            if limit is not None:
+                limit.cancel()
+            self._operation = None
+            if not ended:
+                # Whoever reads has had enough: Spark need not go on.
+                with suppress(EngineDown, SqlFailed, Refused), self._told():
+                    self._session.interrupt(operation)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Turn errors of the protocol into ours."""
+        self._check()
+        try:
+            yield
+        except (SqlFailed, Refused):
+            raise
+        except EngineDown as error:
+            raise self._explained(error) from None
+        except Exception as error:
+            found = failures.translate(error, self._session.error_details)
+            if self._stopped is not None and (found is failures.STOPPED or isinstance(found, EngineDown)):
+                raise self._stopped from None
+            self._check()
+            if isinstance(found, EngineDown):
+                self._connection.doubtful = True
+                found = self._explained(found)
+            if found is error:
+                raise
+            raise found from None
+
+    def _check(self) -> None:
+        try:
+            self._connection.check()
+        except EngineDown as error:
+            raise self._explained(error) from None
+
+    def _explained(self, error: EngineDown) -> EngineDown:
+        error.out_of_memory = self._connection.ran_out_of_memory()
+        return error
+
+
+def _origins(metadata: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    """The pairs that the guard wrote into a column's metadata."""
+    told = metadata.get(ORIGINS) or []
+    return tuple(zip(told[::2], told[1::2], strict=False))
+
+
+def see_that_it_refuses(session: SqlSession) -> None:
+    """Send the canary. A server that answers it is not guarded, and gets no statement."""
+    try:
+        session.run(CANARY)
+    except Refused:
+        return
+    raise EngineDown(
+        "This Spark server is not guarded: it answered a statement that the guard refuses. "
+        "`headgate spark conf` prints the settings that it needs"
+    )
+
+
+def _decoded(answers: Iterator[Any], on_progress: Callable[[Progress], None]) -> Iterator["pa.RecordBatch"]:
+    """The rows among the answers; a large batch comes in parts."""
+    import pyarrow as pa
+
+    parts: list[bytes] = []
+    try:
+        for answer in answers:
+            if answer.HasField("execution_progress") and answer.execution_progress.stages:
+                on_progress(_progress(answer.execution_progress))
+            if answer.HasField("arrow_batch"):
+                parts.append(answer.arrow_batch.data)
+                if len(parts) >= answer.arrow_batch.num_chunks_in_batch:
+                    with pa.ipc.open_stream(b"".join(parts)) as reader:
+                        parts.clear()
+                        yield from reader
+    finally:
+        answers.close()  # type: ignore[attr-defined]
+
+
+def _progress(told: Any) -> Progress:
+    stages = [
+        Stage(one.stage_id, one.num_completed_tasks, one.num_tasks, one.input_bytes_read, one.done)
+        for one in told.stages
+    ]
+    done, total = sum(one.tasks_done for one in stages), sum(one.tasks_total for one in stages)
+    return Progress(stages, done, total, sum(one.bytes_read for one in stages))
+
+
+def _after(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
+    try:
+        yield first
+        yield from rest
+    finally:
+        rest.close()  # type: ignore[attr-defined]

@@ -1,0 +1,61 @@
+"""How much of a machine a Spark server takes, unless the settings say."""
+
+import os
+from pathlib import Path
+
+from headgate.settings.sections import NotebookSettings, SparkSettings
+
+GIB = 1 << 30
+
+BY_RAM = ((8, "1g"), (16, "2g"), (32, "4g"), (64, "8g"), (128, "16g"))
+"""Memory of each server by the machine's: the first row whose GiB the machine does not exceed."""
+
+ABOVE = "24g"
+MINIMUM_GIB = 8
+"""What an installation needs. A server takes about half a gigabyte more than its heap."""
+
+_UNITS = {"m": 1 << 20, "g": GIB}
+
+
+def machine_bytes() -> int:
+    """The memory that this machine, or the group of processes it is limited to, may use."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    limit = Path("/sys/fs/cgroup/memory.max")
+    text = limit.read_text().strip() if limit.is_file() else "max"
+    return min(total, int(text)) if text.isdigit() else total
+
+
+def machine_cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def memory(settings: SparkSettings, machine: int | None = None) -> str:
+    """The heap of a server, as Java writes it."""
+    if settings.memory is not None:
+        return settings.memory
+    gib = (machine or machine_bytes()) / GIB
+    # A machine of 16 GiB shows a little less: firmware and kernel keep some, and that does not move it a row.
+    return next((heap for most, heap in BY_RAM if gib <= most), ABOVE)
+
+
+def memory_bytes(text: str) -> int:
+    """A heap in bytes."""
+    return int(text[:-1]) * _UNITS[text[-1]]
+
+
+def notebook_bytes(notebooks: NotebookSettings, spark: SparkSettings) -> int:
+    """The memory that the processes of a notebook may hold together, Spark and Python."""
+    if notebooks.memory is not None:
+        return memory_bytes(notebooks.memory)
+    return 2 * memory_bytes(memory(spark)) + GIB
+
+
+def notebook_heap(total: int) -> str:
+    """The heap of a notebook's Spark, out of the memory of its processes."""
+    return f"{max((total - GIB) // 2, GIB // 2) >> 20}m"
+
+
+def cores(settings: SparkSettings) -> int:
+    """The cores of a server."""
+    return settings.cores or machine_cores()

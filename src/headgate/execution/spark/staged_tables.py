@@ -1,0 +1,145 @@
+"""Writes what a notebook saved into its table, on the platform's Spark.
+
+The files were written by code that nobody trusts. They are read one by one, by the columns that were checked word by
+word; what the files themselves say of their columns is not asked for.
+"""
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from headgate.contracts.pipelines.fields import quoted
+from headgate.contracts.tables import types
+from headgate.contracts.tables.types import Columns
+from headgate.execution.spark.errors import SqlFailed
+from headgate.execution.spark.failures import Cause
+from headgate.execution.spark.step_session import Step
+from headgate.execution.statements import query_output as refine
+from headgate.execution.statements import schema_evolution as evolving
+from headgate.execution.steps.context import StepFailed
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+ROWS = "headgate_staged"
+_TEXT = f"SELECT * FROM {ROWS}"
+_MISSING = ("TABLE_OR_VIEW_NOT_FOUND",)
+_BROKEN = ("[FAILED_READ_FILE", "[CANNOT_READ_FILE")
+_RAISED = "USER_RAISED_EXCEPTION"
+_CHANGED = ("updated", "inserted", "deleted")
+
+
+def save(arguments: dict[str, Any], step: Step) -> dict[str, Any]:
+    """Write rows into a table; see headgate.execution.steps.save_staged for the arguments."""
+    return _Save(arguments, step).result()
+
+
+class _Save:
+    def __init__(self, arguments: dict[str, Any], step: Step) -> None:
+        self._step, self._name = step, ".".join(arguments["table"])
+        self._table = quoted(*arguments["table"])
+        self._write, self._keys = arguments["write"], tuple(arguments["keys"])
+        self._schema_changes, self._full = arguments["schema_changes"], arguments["full_refresh"]
+        self._schema, self._files = arguments["schema"], arguments["files"]
+
+    def result(self) -> dict[str, Any]:
+        self._step.explains(self._broken)
+        given = self._given()
+        self._check_keys(given)
+        self._write_rows(given, self._prepared(given))
+        return self._written()
+
+    def _broken(self, cause: Cause) -> Exception | None:
+        """The failure for a file that does not hold what its notebook said."""
+        if not cause.message.startswith(_BROKEN):
+            return None
+        return StepFailed(
+            "STAGED_BROKEN",
+            f"What the notebook staged for {self._name} cannot be read as rows of the columns that it named; write to "
+            "the staging folder by save() alone",
+        )
+
+    def _given(self) -> Columns:
+        from pyspark.sql.types import StructType
+
+        schema = StructType.fromJson(self._schema)
+        # A name in a path that looks like a pattern is still a name.
+        reader = self._step.spark.read.schema(schema).option("__globPaths__", "false")
+        reader.parquet(*(f"file://{file}" for file in self._files)).createOrReplaceTempView(ROWS)
+        return _columns(schema)
+
+    def _check_keys(self, given: Columns) -> None:
+        for name in self._keys if self._write == "merge" else ():
+            found = types.find(given, name)
+            if found is None:
+                names = ", ".join(one.name for one in given)
+                raise StepFailed("COLUMN", f"keys names {name}, which {self._name} was saved without; it has {names}")
+            if not types.is_key(found.type):
+                raise StepFailed("KEYS", f"{name} is {types.shown(found.type)}, by which rows cannot be told apart")
+
+    def _prepared(self, given: Columns) -> Columns:
+        """The table's columns, once it can hold the rows."""
+        there = self._there()
+        if there is None or self._schema_changes == "overwrite":
+            self._step.spark.sql(evolving.create(self._table, given, replace=there is not None))
+            return given
+        if self._schema_changes == "strict":
+            found = evolving.differences(there, given)
+            if found:
+                self._refuse("; ".join(found))
+            return there
+        try:
+            after = types.merged(there, given)
+        except types.Misfit as error:
+            self._refuse(str(error))
+        for statement in evolving.statements(self._table, there, after):
+            self._step.spark.sql(statement)
+            self._step.log(f"The columns of {self._name} change: {statement.partition(self._table)[2]}")
+        return after
+
+    def _there(self) -> Columns | None:
+        try:
+            return _columns(self._step.spark.table(self._table).schema)
+        except SqlFailed as error:
+            if error.code.startswith(_MISSING):
+                return None
+            raise
+
+    def _refuse(self, told: str) -> NoReturn:
+        raise StepFailed(
+            "SCHEMA",
+            f"What was saved does not fit {self._name}: {told}. Nothing was written. Cast it in the notebook, change "
+            "the table, or set schema_changes",
+        )
+
+    def _write_rows(self, given: Columns, there: Columns) -> None:
+        spark = self._step.spark
+        if self._write != "merge":
+            anew = self._full or self._write == "overwrite"
+            spark.sql(refine.insert(self._table, _TEXT, given, there, overwrite=anew))
+            return
+        if self._full:
+            spark.sql(refine.delete(self._table, "TRUE"))
+        try:
+            spark.sql(refine.merge(self._table, _TEXT, given, there, self._keys))
+        except SqlFailed as error:
+            if error.code != _RAISED or refine.TWICE not in error.message:
+                raise
+            raise StepFailed(
+                "KEYS",
+                f"Several rows that were saved for {self._name} have the same {', '.join(self._keys)}. Nothing was "
+                "written. Save one row for each, or name more columns as keys",
+            ) from None
+
+    def _written(self) -> dict[str, Any]:
+        snapshots = self._step.spark.sql(
+            f"SELECT summary FROM {self._table}.snapshots ORDER BY committed_at DESC LIMIT 1"
+        )
+        told = dict(next((row["summary"] for row in snapshots.collect()), {}))
+        changed = sum(int(told.get(f"spark.merge-into.num-target-rows-{one}", 0)) for one in _CHANGED)
+        rows = changed if self._write == "merge" else int(told.get("added-records", 0))
+        return {"rows": rows, "bytes": int(told.get("added-files-size", 0))}
+
+
+def _columns(schema: "StructType") -> Columns:
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    return types.of_arrow(to_arrow_schema(schema))

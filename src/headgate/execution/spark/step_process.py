@@ -1,0 +1,96 @@
+"""A process for one step on the platform's Spark: `python -m headgate.execution.spark.step_process`.
+
+It loads PySpark, says that it is ready, and waits: standard input brings one request, a line of JSON, with all that the
+step needs, secrets too; nothing of it is in the environment or the arguments. What it tells goes out as lines of JSON:
+
+    {"ready": true}                              PySpark is loaded
+    {"log": [level, text]}                       a line for the run's log
+    {"progress": [[id, done, total, bytes, ended], …]}   the stages of what Spark runs now
+    {"result": {…}}                              what the function gave; the last line
+    {"failed": {"kind", "code", "message", "passing"}}   why it gave nothing; the last line
+
+It ends after that, or as soon as whoever asked is gone and its standard input closes.
+"""
+
+import importlib
+import json
+import os
+import sys
+import threading
+import traceback
+from typing import Any, BinaryIO
+
+from headgate.execution.spark.errors import EngineDown, Refused, SqlFailed
+from headgate.execution.spark.step_session import Step, Where
+from headgate.execution.steps.context import StepFailed
+
+LOADED = ("pyspark.sql.connect.session", "pyspark.sql.functions", "headgate.execution.sources.land")
+"""What most steps need, and is therefore there before they come."""
+
+
+class Teller:
+    """Writes lines to whoever asked, from any thread."""
+
+    def __init__(self, out: BinaryIO) -> None:
+        self._out, self._lock = out, threading.Lock()
+
+    def __call__(self, told: dict[str, Any]) -> None:
+        line = json.dumps(told).encode() + b"\n"
+        with self._lock:
+            self._out.write(line)
+            self._out.flush()
+
+
+def answer(request: dict[str, Any], tell: Teller) -> dict[str, Any]:
+    """What came of a request, as the last line tells it."""
+    try:
+        step = Step(Where(**request["where"]), tell, proxy=request["proxy"])
+        return {"result": _function(request["function"])(request["arguments"], step)}
+    except StepFailed as error:
+        return _failed("step", error.code, error.message, passing=error.passing)
+    except SqlFailed as error:
+        return _failed("sql", error.code, error.message)
+    except Refused as error:
+        return _failed("refused", "REFUSED", error.message)
+    except EngineDown as error:
+        return _failed("down", "ENGINE_DOWN", error.detail, passing=True)
+    except Exception:  # noqa: BLE001 - whatever it is, whoever asked is told
+        return _failed("fault", "INTERNAL", traceback.format_exc())
+
+
+def _function(name: str) -> Any:
+    module, _, function = name.partition(":")
+    return getattr(importlib.import_module(module), function)
+
+
+def _failed(kind: str, code: str, message: str, *, passing: bool = False) -> dict[str, Any]:
+    return {"failed": {"kind": kind, "code": code, "message": message, "passing": passing}}
+
+
+def _end_when_alone(source: BinaryIO) -> None:
+    while source.read(1024):
+        pass
+    os._exit(1)
+
+
+def main() -> None:
+    """Serve one request."""
+    # What anything else prints is no line of ours.
+    own = os.dup(1)
+    os.dup2(2, 1)
+    tell = Teller(os.fdopen(own, "wb"))
+    for module in LOADED:
+        importlib.import_module(module)
+
+    tell({"ready": True})
+    line = sys.stdin.buffer.readline()
+    if not line:
+        return
+    threading.Thread(target=_end_when_alone, args=(sys.stdin.buffer,), daemon=True).start()
+    tell(answer(json.loads(line), tell))
+    # Without a farewell: whoever asked frees the session, and PySpark would wait for it.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

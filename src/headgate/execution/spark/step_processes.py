@@ -1,0 +1,136 @@
+"""The processes that work on the platform's Spark: one a call, and one more that is loaded and waits."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from headgate.execution.spark.errors import EngineDown, Refused, SqlFailed
+from headgate.execution.spark.session import Progress, Stage
+from headgate.execution.steps.context import StepFailed
+from headgate.kit.file_ownership import is_root
+from headgate.kit.log import get_logger
+
+FAULT = "This is a fault of ours; the worker's log says more under the run's id"
+LOST = "The process of this step ended under it; it is tried again. If it happens each time, it may need more memory"
+_KEPT = ("PATH", "LANG", "LC_ALL", "HOME", "TMPDIR", "PYTHONPATH")
+_log = get_logger("headgate.engine")
+
+
+class Lost(Exception):
+    """The process ended without an answer."""
+
+
+class Child:
+    """A process that takes one request. It ends with `end`, or with this process."""
+
+    def __init__(self) -> None:
+        environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        # So that PySpark's functions are those of Spark Connect.
+        environment |= {"SPARK_CONNECT_MODE_ENABLED": "1", "TZ": "UTC"}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "headgate.execution.spark.step_process"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+            start_new_session=True,
+            # Spark, as another user, writes to folders that this process makes. They are in one that root alone enters.
+            umask=0 if is_root() else -1,
+        )
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        return self._process.pid
+
+    @property
+    def lives(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.poll() is None
+
+    def ask(self, request: dict[str, Any], told: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+        """What it answers; all else that it tells is passed on. Lost if it ends before."""
+        assert self._process.stdin and self._process.stdout  # noqa: S101, PT018 - both are pipes
+        with suppress(BrokenPipeError):
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            self._process.stdin.flush()
+        for line in self._process.stdout:
+            try:
+                found: dict[str, Any] = json.loads(line)
+            except ValueError:
+                break
+            if "result" in found or "failed" in found:
+                return found
+            told(found)
+        raise Lost
+
+    def kill(self) -> None:
+        """End it at once; from any thread."""
+        self._process.kill()
+        self._process.wait()
+
+    def end(self) -> None:
+        """End it, and let go of it; in the thread that asks it."""
+        self.kill()
+        for pipe in (self._process.stdin, self._process.stdout):
+            with suppress(OSError):
+                if pipe is not None:
+                    pipe.close()
+
+
+class Spare:
+    """A process that is loaded and waits, since loading PySpark takes seconds."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._child: Child | None = None
+
+    def ready(self) -> None:
+        """See that there is one."""
+        with self._lock:
+            if self._child is None or not self._child.lives:
+                self._child = Child()
+
+    def take(self) -> Child:
+        """The one that waits, or a new one."""
+        with self._lock:
+            child, self._child = self._child, None
+        return child if child is not None and child.lives else Child()
+
+    def end(self) -> None:
+        """End the one that waits."""
+        with self._lock:
+            child, self._child = self._child, None
+        if child is not None:
+            child.end()
+
+
+def outcome(answer: dict[str, Any], run: str) -> dict[str, Any]:
+    """The result that a process told, or what is to be raised for its failure."""
+    if "result" in answer:
+        found: dict[str, Any] = answer["result"]
+        return found
+    failed = answer["failed"]
+    kind, code, message = failed["kind"], failed["code"], failed["message"]
+    match kind:
+        case "step":
+            raise StepFailed(code, message, passing=failed["passing"])
+        case "sql":
+            raise SqlFailed(code, message)
+        case "refused":
+            raise Refused(message)
+        case "down":
+            raise EngineDown(message)
+    _log.error("a step failed by a fault of ours", run=run, trace=message)
+    raise StepFailed("INTERNAL", FAULT)
+
+
+def progress(stages: list[list[Any]]) -> Progress:
+    """How far Spark is, as a process told."""
+    found = [Stage(*one) for one in stages]
+    done, total = sum(one.tasks_done for one in found), sum(one.tasks_total for one in found)
+    return Progress(found, done, total, sum(one.bytes_read for one in found))

@@ -1,0 +1,104 @@
+"""What a function of the platform works with, in a process of its own: a session by PySpark's own client, and a way to
+tell how it goes. Only `headgate.execution.spark.step_process` makes one.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from headgate.execution.spark import conf, failures
+from headgate.execution.spark.connect import USER, messages
+from headgate.execution.spark.failures import Cause
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+QUICK_SECONDS = 60
+Tell = Callable[[dict[str, Any]], None]
+Teller = Callable[[Cause], Exception | None]
+
+
+@dataclass(frozen=True)
+class Where:
+    """How the platform's Spark is dialled: a Unix socket, or a URL; and the session to open there."""
+
+    session: str
+    token: str
+    time_zone: str
+    socket: str | None = None
+    url: str | None = None
+
+
+class Step:
+    """One call: `spark` acts with the run's token and nothing else."""
+
+    def __init__(self, where: Where, tell: Tell, *, proxy: str | None = None) -> None:
+        self._tell = tell
+        self.proxy = proxy
+        """The only way out for Python inside Spark: `http://USER:PASSWORD@HOST:PORT`; None if there is no limit."""
+
+        self._tellers: list[Teller] = []
+        self.spark: SparkSession = _session(where, self._explain)
+        self.spark.registerProgressHandler(self._progress)
+
+    def log(self, text: str, level: str = "info") -> None:
+        """Add a line to the run's log. Never a secret."""
+        self._tell({"log": [level, text]})
+
+    def explains(self, teller: Teller) -> None:
+        """Have errors inside Spark told in this one's words, where it knows them: it is asked for each cause."""
+        self._tellers.append(teller)
+
+    def _explain(self, cause: Cause) -> Exception | None:
+        return next((found for teller in self._tellers if (found := teller(cause)) is not None), None)
+
+    def _progress(self, stages: Any, inflight_tasks: int, operation_id: Any, done: bool) -> None:
+        told = [
+            [one.stage_id, one.num_completed_tasks, one.num_tasks, one.num_bytes_read, one.done] for one in stages or ()
+        ]
+        if told:
+            self._tell({"progress": told})
+
+
+def _session(where: Where, own: Teller) -> "SparkSession":
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
+    from pyspark.sql.connect.session import SparkSession as ConnectSession
+
+    spark: Any = ConnectSession.builder.channelBuilder(_channel(where)).create()
+    client = spark.client
+    proto = messages()
+
+    def details(error_id: str) -> Any:
+        context = proto.UserContext(user_id=USER)
+        asked = proto.FetchErrorDetailsRequest(session_id=where.session, user_context=context, error_id=error_id)
+        return client._stub.FetchErrorDetails(asked, timeout=QUICK_SECONDS)  # noqa: SLF001
+
+    def handle(error: Exception) -> None:
+        # PySpark's own tells the outermost cause alone, and with it Spark's insides.
+        raise failures.translate(error, details, own) from None
+
+    client._handle_rpc_error = handle  # noqa: SLF001
+    # Files of runs are of a disk, also where Spark has another place for paths without a scheme.
+    configs = {**conf.acting(where.token, where.time_zone), "fs.defaultFS": "file:///"}
+    spark.conf._set_all(configs=configs, silent=False)  # noqa: SLF001
+    return spark  # type: ignore[no-any-return]
+
+
+def _channel(where: Where) -> Any:
+    from pyspark.sql.connect.client import ChannelBuilder, DefaultChannelBuilder
+
+    class Unix(ChannelBuilder):
+        """Dials a Unix socket."""
+
+        def toChannel(self) -> Any:  # noqa: N802 - PySpark's name
+            return self._insecure_channel(f"unix:{where.socket}")
+
+        @property
+        def host(self) -> str:
+            return "localhost"
+
+    found = Unix() if where.socket is not None else DefaultChannelBuilder(where.url or "")
+    found.set(ChannelBuilder.PARAM_SESSION_ID, where.session)
+    found.set(ChannelBuilder.PARAM_USER_ID, USER)
+    return found

@@ -1,0 +1,223 @@
+"""Expectations as queries: one that counts what was checked and what failed, and one that shows rows that did."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from headgate.contracts.pipelines.expectations import Expectation
+from headgate.contracts.pipelines.fields import literal, quoted
+from headgate.contracts.tables import types
+from headgate.contracts.tables.types import Column, Columns, Decimal, Plain, Type
+from headgate.execution.statements import query_output as refine
+from headgate.execution.statements.literals import BadValue, written
+from headgate.execution.statements.windows import back, timestamp
+
+SAMPLE = 20
+_NUMBERS = {types.INT, types.BIGINT, types.FLOAT, types.DOUBLE}
+
+
+class BadCheck(ValueError):
+    """An expectation that a table's columns do not allow; says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table to check, or to look values up in."""
+
+    name: str
+    sql: str
+    columns: Columns
+
+    def column(self, name: str) -> Column:
+        """One of its columns; BadCheck if there is none of this name."""
+        found = types.find(self.columns, name)
+        if found is None:
+            listed = ", ".join(one.name for one in self.columns)
+            raise BadCheck(f"{self.name} has no column {name}; it has {listed}")
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query that gives `checked`, `failed` and perhaps `told`; and what its answer means."""
+
+    counts: str
+    says: str
+    """What rows that failed are like, as in: 3 of 10 rows SAYS."""
+    sample: str | None = None
+    base: int | None = None
+    """What the tolerance is a share of, if not of the rows that were checked."""
+
+
+def question(one: Expectation, table: Table, other: Table | None, moment: datetime, zone: ZoneInfo) -> Question:
+    """How to check an expectation; BadCheck if its table does not allow it."""
+    try:
+        return _KINDS[one.check](one, table, other, moment, zone)
+    except BadValue as error:
+        raise BadCheck(str(error)) from None
+
+
+Asker = Callable[[Expectation, Table, Table | None, datetime, ZoneInfo], Question]
+
+
+def _failing(table: Table, condition: str, says: str) -> Question:
+    """Rows for which a condition holds fail."""
+    return Question(
+        f"SELECT count(*) AS checked, count_if({condition}) AS failed FROM {table.sql} AS t",
+        says,
+        f"SELECT * FROM {table.sql} AS t WHERE {condition} LIMIT {SAMPLE}",
+    )
+
+
+def _not_null(one: Expectation, table: Table, *_: object) -> Question:
+    columns = [table.column(name) for name in one.columns]
+    missing = " OR ".join(f"{_of(column)} IS NULL" for column in columns)
+    return _failing(table, f"({missing})", f"have no value in {_listed(one.columns, 'or')}")
+
+
+def _unique(one: Expectation, table: Table, *_: object) -> Question:
+    columns = [table.column(name) for name in one.columns]
+    for column in columns:
+        if not types.is_key(column.type):
+            raise BadCheck(f"{column.name} is {types.shown(column.type)}, by which rows cannot be told apart")
+    by = ", ".join(_of(column) for column in columns)
+    there = _there(columns)
+    groups = f"SELECT count(*) AS n, {there} AS there FROM {table.sql} AS t GROUP BY {by}"
+    count = quoted(refine.free("rows", tuple(columns)))
+    return Question(
+        f"SELECT coalesce(sum(n), 0) AS checked, coalesce(sum(IF(there AND n > 1, n, 0)), 0) AS failed FROM ({groups})",
+        f"have the same {_listed(one.columns, 'and')} as another",
+        f"SELECT {by}, count(*) AS {count} FROM {table.sql} AS t WHERE {there} GROUP BY {by} "
+        f"HAVING count(*) > 1 LIMIT {SAMPLE}",
+    )
+
+
+def _accepted(one: Expectation, table: Table, *_: object) -> Question:
+    column = table.column(one.columns[0])
+    values = ", ".join(written(value, column) for value in one.values)
+    return _failing(
+        table, f"(NOT {_of(column)} IN ({values}))", f"have a value in {column.name} that is none of the accepted"
+    )
+
+
+def _range(one: Expectation, table: Table, *_: object) -> Question:
+    column = table.column(one.columns[0])
+    least = [] if one.least is None else [(f"{_of(column)} < {written(one.least, column)}", f"below {one.least}")]
+    most = [] if one.most is None else [(f"{_of(column)} > {written(one.most, column)}", f"above {one.most}")]
+    condition = " OR ".join(text for text, _ in least + most)
+    return _failing(
+        table, f"({condition})", f"have a value in {column.name} {' or '.join(word for _, word in least + most)}"
+    )
+
+
+def _pattern(one: Expectation, table: Table, *_: object) -> Question:
+    column = table.column(one.columns[0])
+    if column.type != Plain(types.STRING):
+        raise BadCheck(f"{column.name} is {types.shown(column.type)}; patterns are for texts")
+    whole, alone = literal(rf"\A(?:{one.pattern})\z"), literal(one.pattern)
+    # By itself, too: a pattern that is one only between our brackets would mean something else. Spark tries it first.
+    valid = f"('' RLIKE {alone} OR '' RLIKE {whole})"
+    found = _failing(
+        table, f"(NOT {_of(column)} RLIKE {whole})", f"have a value in {column.name} that does not match the pattern"
+    )
+    counts = f"SELECT *, {valid} AS is_valid FROM ({found.counts})"
+    return Question(counts, found.says, found.sample)
+
+
+def _rows(one: Expectation, table: Table, *_: object) -> Question:
+    least, most = int(one.least or 0), None if one.most is None else int(one.most)
+    too_many = f"greatest(count(*) - {most}, 0)" if most is not None else "0"
+    bounds = [f"at least {least}"] * (one.least is not None) + [f"at most {most}"] * (most is not None)
+    return Question(
+        f"SELECT count(*) AS checked, greatest({least} - count(*), 0) + {too_many} AS failed FROM {table.sql}",
+        f"{_listed(bounds, 'and')} are expected",
+        base=least or most or 0,
+    )
+
+
+def _freshness(one: Expectation, table: Table, _: object, moment: datetime, zone: ZoneInfo) -> Question:
+    column = table.column(one.columns[0])
+    kind = column.type.name if isinstance(column.type, Plain) else ""
+    if kind not in types.TIMES:
+        raise BadCheck(f"{column.name} is {types.shown(column.type)}; freshness needs a date or a timestamp")
+    oldest = back(moment, one.within or "0 seconds", zone)
+    there = oldest.astimezone(zone).replace(tzinfo=None)
+    bound = {
+        types.DATE: f"DATE '{there.date().isoformat()}'",
+        types.TIMESTAMP_NTZ: f"TIMESTAMP_NTZ '{there.isoformat(sep=' ')}'",
+    }.get(kind, timestamp(oldest))
+    newest = f"max({_of(column)})"
+    return Question(
+        f"SELECT count(*) AS checked, IF({newest} >= {bound}, 0, greatest(count(*), 1)) AS failed, "
+        f"CAST({newest} AS STRING) AS told FROM {table.sql} AS t",
+        f"no older than {one.within} is expected",
+        base=0,
+    )
+
+
+def _reference(one: Expectation, table: Table, other: Table | None, *_: object) -> Question:
+    if other is None:
+        raise BadCheck(f"{one.other} does not exist any more")
+    columns = [table.column(name) for name in one.columns]
+    others = [other.column(name) for name in one.other_columns]
+    for column, against in zip(columns, others, strict=True):
+        if not _alike(column.type, against.type):
+            raise BadCheck(
+                f"{column.name} is {types.shown(column.type)} and {other.name}.{against.name} is "
+                f"{types.shown(against.type)}; only values of one kind can be found in another table"
+            )
+    keys = ", ".join(f"o.{quoted(against.name)} AS k{n}" for n, against in enumerate(others))
+    on = " AND ".join(f"{_of(column)} = o.k{n}" for n, column in enumerate(columns))
+    there = _there(columns)
+    found = f"(SELECT DISTINCT {keys}, TRUE AS is_found FROM {other.sql} AS o) AS o ON {on}"
+    return Question(
+        f"SELECT count(*) AS checked, count_if(o.is_found IS NULL AND {there}) AS failed "
+        f"FROM {table.sql} AS t LEFT JOIN {found}",
+        f"have {_listed(one.columns, 'and')} that {other.name} does not have in {_listed(one.other_columns, 'and')}",
+        f"SELECT t.* FROM {table.sql} AS t LEFT ANTI JOIN {found} WHERE {there} LIMIT {SAMPLE}",
+    )
+
+
+def _sql(one: Expectation, table: Table, *_: object) -> Question:
+    rows = refine.rows_of(refine.query(one.sql), "q")
+    return Question(
+        f"SELECT (SELECT count(*) FROM {table.sql}) AS checked, (SELECT count(*) FROM {rows}) AS failed",
+        "",
+        f"SELECT * FROM {rows} LIMIT {SAMPLE}",
+    )
+
+
+_KINDS: dict[str, Asker] = {
+    "not_null": _not_null,
+    "unique": _unique,
+    "accepted": _accepted,
+    "range": _range,
+    "pattern": _pattern,
+    "rows": _rows,
+    "freshness": _freshness,
+    "reference": _reference,
+    "sql": _sql,
+}
+
+
+def _of(column: Column) -> str:
+    return f"t.{quoted(column.name)}"
+
+
+def _there(columns: Sequence[Column]) -> str:
+    """The condition that all of these have a value."""
+    return "(" + " AND ".join(f"{_of(column)} IS NOT NULL" for column in columns) + ")"
+
+
+def _alike(one: Type, other: Type) -> bool:
+    """Whether values of two types are compared without being turned into something else."""
+    return one == other or (_is_number(one) and _is_number(other))
+
+
+def _is_number(one: Type) -> bool:
+    return isinstance(one, Decimal) or (isinstance(one, Plain) and one.name in _NUMBERS)
+
+
+def _listed(words: Sequence[str], last: str) -> str:
+    return f" {last} ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

@@ -1,0 +1,136 @@
+"""How a table's rows lie in files: its partitions and the order of writing, and how those are changed."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from headgate.contracts.pipelines.fields import quoted, transform
+from headgate.contracts.tables.types import (
+    BIGINT,
+    BINARY,
+    DOUBLE,
+    FLOAT,
+    INT,
+    STRING,
+    TIMES,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    Columns,
+    Decimal,
+    Plain,
+    Type,
+    find,
+    key,
+    shown,
+)
+
+_TEXTS = {STRING, BINARY}
+_TAKES: dict[str, frozenset[str]] = {
+    "year": TIMES,
+    "month": TIMES,
+    "day": TIMES,
+    "hour": frozenset({TIMESTAMP, TIMESTAMP_NTZ}),
+    "bucket": TIMES | _TEXTS | {INT, BIGINT, "DECIMAL"},
+    "truncate": frozenset(_TEXTS | {INT, BIGINT, "DECIMAL"}),
+}
+_PLURALS = {f"{name}s": name for name in ("year", "month", "day", "hour")}
+_NUMBERED = {"bucket", "truncate"}
+_SHOWN = re.compile(r"(?P<name>[a-z]+)\((?:(?P<n>\d+), )?(?P<column>[^()]*|`.*`)\)")
+
+
+class NoLayout(ValueError):
+    """Columns by which a table cannot be partitioned or sorted; says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a partition: a column, or what is made of it."""
+
+    name: str
+    number: int | None
+    column: str
+
+    @property
+    def sql(self) -> str:
+        """As SQL writes it."""
+        column = quoted(self.column)
+        if self.name == "identity":
+            return column
+        if self.name in _NUMBERED:
+            return f"{self.name}({self.number}, {column})"
+        return f"{self.name}s({column})"
+
+    @property
+    def _compared(self) -> tuple[str, int | None, str]:
+        return self.name, self.number, key(self.column)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Part) and self._compared == other._compared
+
+    def __hash__(self) -> int:
+        return hash(self._compared)
+
+
+def parts(texts: Sequence[str], columns: Columns) -> tuple[Part, ...]:
+    """The parts that a definition asks for; NoLayout if a column is not there, or cannot be used so."""
+    found = tuple(Part(*transform(text)) for text in texts)
+    for one in found:
+        column = find(columns, one.column)
+        if column is None:
+            raise NoLayout(f"partition_by names {one.column}, which is not among the columns")
+        if not _takes(one.name, column.type):
+            raise NoLayout(f"{one.sql} is not possible: {one.column} is {shown(column.type)}")
+    return found
+
+
+def _takes(name: str, one: Type) -> bool:
+    kind = "DECIMAL" if isinstance(one, Decimal) else one.name if isinstance(one, Plain) else ""
+    if name == "identity":
+        return kind not in {"", FLOAT, DOUBLE}
+    return kind in _TAKES[name]
+
+
+def check_sort(sort_by: Sequence[str], columns: Columns) -> None:
+    """NoLayout if rows cannot be sorted by these columns."""
+    for name in sort_by:
+        column = find(columns, name)
+        if column is None:
+            raise NoLayout(f"sort_by names {name}, which is not among the columns")
+        if not isinstance(column.type, Plain | Decimal):
+            raise NoLayout(f"rows cannot be sorted by {name}: it is {shown(column.type)}")
+
+
+def described(rows: Sequence[dict[str, Any]]) -> tuple[Part, ...]:
+    """The parts of a table that is there, from what DESCRIBE TABLE answers."""
+    names = [row["col_name"] for row in rows]
+    if "# Partitioning" not in names:
+        return ()
+    start = len(names) - names[::-1].index("# Partitioning")
+    return tuple(_described(row["data_type"]) for row in rows[start:])
+
+
+def _described(text: str) -> Part:
+    found = _SHOWN.fullmatch(text)
+    if found is None or text.startswith("`"):
+        return Part("identity", None, _unquoted(text))
+    name = _PLURALS.get(found["name"], found["name"])
+    return Part(name, int(found["n"]) if found["n"] else None, _unquoted(found["column"]))
+
+
+def _unquoted(text: str) -> str:
+    return text[1:-1].replace("``", "`") if text.startswith("`") else text
+
+
+def repartition(table: str, there: Sequence[Part], wanted: Sequence[Part]) -> list[str]:
+    """The statements that change a table's partitions; files that were written before stay as they are."""
+    return [f"ALTER TABLE {table} DROP PARTITION FIELD {one.sql}" for one in there if one not in wanted] + [
+        f"ALTER TABLE {table} ADD PARTITION FIELD {one.sql}" for one in wanted if one not in there
+    ]
+
+
+def order(table: str, sort_by: Sequence[str]) -> str:
+    """The statement that says in what order rows are written from now on."""
+    if not sort_by:
+        return f"ALTER TABLE {table} WRITE UNORDERED"
+    return f"ALTER TABLE {table} WRITE ORDERED BY {', '.join(map(quoted, sort_by))}"

@@ -1,0 +1,82 @@
+"""The statements that write the rows of a member's query into a table.
+
+The query is a part of each statement. It stands in brackets on lines of its own, after it was seen to be one whole
+statement by itself: so no bracket, comment or text in it can reach beyond them.
+"""
+
+import re
+from collections.abc import Sequence
+
+from headgate.contracts.pipelines.fields import literal, quoted
+from headgate.contracts.tables.types import Columns, find
+from headgate.execution.statements.schema_evolution import value, values
+
+TWICE = "headgate: a key is there twice"
+"""What a statement fails with whose keys are not unique."""
+
+_END = re.compile(r"[\s;]+\Z")
+
+
+def query(text: str) -> str:
+    """A member's query without the semicolons after it."""
+    return _END.sub("", text)
+
+
+def rows_of(text: str, alias: str) -> str:
+    """A member's query as a table, to be used in a statement."""
+    return f"(\n{text}\n) AS {alias}"
+
+
+def insert(table: str, text: str, given: Columns, there: Columns, *, overwrite: bool = False, where: str = "") -> str:
+    """Write the rows of a query, by the names of their columns."""
+    listed = ", ".join(
+        f"{one} AS {quoted(column.name)}" for one, column in zip(values(given, there, "q"), there, strict=True)
+    )
+    verb = "INSERT OVERWRITE" if overwrite else "INSERT INTO"
+    condition = f"\nWHERE {where}" if where else ""
+    return f"{verb} {table} BY NAME\nSELECT {listed}\nFROM {rows_of(text, 'q')}{condition}"
+
+
+def delete(table: str, where: str) -> str:
+    """Delete rows."""
+    return f"DELETE FROM {table} WHERE {where}"
+
+
+def unique(source: str, keys: Sequence[str], beside: Columns) -> str:
+    """The rows of a source, which fails with TWICE if two have the same keys; a NULL is a key like another."""
+    by, count = ", ".join(keys), quoted(free("n", beside))
+    return (
+        f"SELECT * FROM (SELECT *, count(*) OVER (PARTITION BY {by}) AS {count} FROM {source}) "
+        f"WHERE CASE WHEN {count} > 1 THEN CAST(raise_error({literal(TWICE)}) AS BOOLEAN) ELSE TRUE END"
+    )
+
+
+def free(name: str, beside: Columns) -> str:
+    """A name that none of these columns has."""
+    while find(beside, name):
+        name += "_"
+    return name
+
+
+def merge(table: str, text: str, given: Columns, there: Columns, keys: Sequence[str]) -> str:
+    """Change the rows that have a key of the query's, add those whose key is new. Columns not given are left alone."""
+    named = [quoted(name) for name in keys]
+    is_key = {name.lower() for name in keys}
+    wanted = [column for column in there if find(given, column.name)]
+    listed = ", ".join(f"{value(find(given, one.name), one, 'q')} AS {quoted(one.name)}" for one in wanted)
+    on = " AND ".join(f"t.{one} <=> s.{one}" for one in named)
+    changed = [quoted(one.name) for one in wanted if one.name.lower() not in is_key]
+    update = f"\nWHEN MATCHED THEN UPDATE SET {', '.join(f't.{one} = s.{one}' for one in changed)}" if changed else ""
+    added = ", ".join(quoted(one.name) for one in there)
+    new = ", ".join(f"s.{quoted(one.name)}" if one in wanted else value(None, one, "s") for one in there)
+    return (
+        f"MERGE INTO {table} AS t\nUSING (\n"
+        + unique(f"(SELECT {listed}\nFROM {rows_of(text, 'q')}\n)", named, there)
+        + f"\n) AS s\nON {on}{update}\nWHEN NOT MATCHED THEN INSERT ({added}) VALUES ({new})"
+    )
+
+
+def twice(text: str, keys: Sequence[str]) -> str:
+    """A key of a query that several of its rows have."""
+    by = ", ".join(f"q.{quoted(one)}" for one in keys)
+    return f"SELECT {by}\nFROM {rows_of(text, 'q')}\nGROUP BY {by} HAVING count(*) > 1 LIMIT 1"

@@ -1,0 +1,95 @@
+"""Check: sees whether an output is as expected, before it is published."""
+
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from headgate.contracts.pipelines.steps import Check, Item
+from headgate.execution.spark.errors import SqlFailed
+from headgate.execution.statements import checks
+from headgate.execution.statements import query_output as refine
+from headgate.execution.statements.checks import BadCheck, Question, Table, question
+from headgate.execution.steps.context import CheckResult, Context, Result, StepFailed
+from headgate.execution.steps.lake import MISSING, Arguments, Lake, opened, plain
+from headgate.execution.steps.refine import arguments
+
+_PATTERN = "INVALID_PARAMETER_VALUE.PATTERN"
+
+
+def run(step: Check, context: Context) -> Result:
+    """Check one expectation. That it does not hold is a result; that it cannot be checked is a failure."""
+    with opened(context) as lake:
+        return Result(check=_checked(step, context, lake))
+
+
+def _checked(step: Check, context: Context, lake: Lake) -> CheckResult:
+    job, one = context.job, step.expectation
+    args = arguments(job) if one.check == "sql" else None
+    if one.check == "sql":
+        _judge(lake, one.sql, args)
+    try:
+        other = _table(lake, step.other) if step.other else None
+        asked = question(one, _table(lake, step.table), other, job.moment, ZoneInfo(job.time_zone))
+    except BadCheck as error:
+        raise StepFailed("CHECK", f"The check {one.check} cannot be made: {error}") from None
+    return _answered(step, asked, _counted(lake, asked, args), lambda sql: _sample(lake, sql, args))
+
+
+def _judge(lake: Lake, sql: str, args: Arguments | None) -> None:
+    """See that a custom check is a query of what its pipeline has declared: the first run may be the first to know."""
+    try:
+        lake.query(refine.query(sql), args)
+    except SqlFailed as error:
+        if error.code not in MISSING:
+            raise
+        raise StepFailed(
+            "CHECK",
+            f"The check sql cannot be made: {error.message}. That is gone, or this pipeline has not declared it. What "
+            "it reads beside the pipeline's own tables is learnt by a save after these were written: run it once "
+            "without the check, and save it with the check then",
+        ) from None
+
+
+def _table(lake: Lake, item: Item) -> Table:
+    columns = lake.table(item)
+    if columns is None:
+        raise StepFailed("CHECK", f"{item} does not exist; a check needs a table that was written")
+    return Table(str(item), item.sql, columns)
+
+
+def _counted(lake: Lake, asked: Question, args: Arguments | None) -> dict[str, Any]:
+    try:
+        return lake.rows(asked.counts, args)[0]
+    except SqlFailed as error:
+        if error.code != _PATTERN:
+            raise
+        raise StepFailed(
+            "CHECK", f"The pattern is no regular expression that can match a whole value: {error.message}"
+        ) from None
+
+
+def _answered(step: Check, asked: Question, row: dict[str, Any], sample: Any) -> CheckResult:
+    one, checked, failed = step.expectation, int(row["checked"]), int(row["failed"])
+    passed = failed <= one.tolerance * (checked if asked.base is None else asked.base)
+    rows = sample(asked.sample) if failed and asked.sample else []
+    return CheckResult(passed, failed, checked, _message(step, asked, row), rows)
+
+
+def _message(step: Check, asked: Question, row: dict[str, Any]) -> str:
+    one, checked, failed = step.expectation, int(row["checked"]), int(row["failed"])
+    if one.check == "rows":
+        return f"{step.table} has {checked} {_rows(checked)}; {asked.says}"
+    if one.check == "freshness":
+        newest = row["told"] or "not there"
+        return f"The newest {one.columns[0]} of {step.table} is {newest}; {asked.says}"
+    if one.check == "sql":
+        return f"The query of the check gives {failed} {_rows(failed)}; {step.table} has {checked}"
+    allowed = f"; up to {one.tolerance:.4%} may".replace(".0000%", "%") if one.tolerance else ""
+    return f"{failed} of {checked} {_rows(checked)} of {step.table} {asked.says}{allowed}"
+
+
+def _rows(count: int) -> str:
+    return "row" if count == 1 else "rows"
+
+
+def _sample(lake: Lake, sql: str, args: Arguments | None) -> list[dict[str, Any]]:
+    return [plain(row) for row in lake.rows(sql, args, most=checks.SAMPLE)]

@@ -1,0 +1,31 @@
+"""Delivers a table to the run's destination, by the destination's kind."""
+
+from collections.abc import Callable
+from importlib import import_module
+
+from headgate.contracts.pipelines import delivery_targets as sendings
+from headgate.contracts.pipelines.steps import Deliver
+from headgate.execution.deliveries.rows import Rows, found
+from headgate.execution.steps.context import Context, Endpoint, Result, StepFailed
+
+KINDS = {
+    "postgresql": "headgate.execution.deliveries.tables",
+    "mysql": "headgate.execution.deliveries.tables",
+    "folder": "headgate.execution.deliveries.files",
+    "object_store": "headgate.execution.deliveries.files",
+    "http": "headgate.execution.deliveries.http",
+}
+"""By kind of destination, the module whose `deliver(rows, endpoint)` sends the rows; loaded when one comes."""
+
+
+def run(step: Deliver, context: Context) -> Result:
+    """Deliver a table."""
+    endpoint = next(iter(context.job.endpoints.values()), None)
+    if endpoint is None or endpoint.kind not in KINDS:
+        raise StepFailed("NO_DESTINATION", "The destination of this delivery is gone; choose another and save it again")
+    try:
+        sendings.check(step.sending, endpoint.kind)
+    except ValueError as error:
+        raise StepFailed("DEFINITION", f"{error}") from None
+    deliver: Callable[[Rows, Endpoint], Result] = import_module(KINDS[endpoint.kind]).deliver
+    return deliver(found(step, context), endpoint)

@@ -1,0 +1,186 @@
+"""Files for a step: those of a volume or of an allowed folder that a pattern names, under names that Spark can take.
+
+A stream of files that is read incrementally without a cursor column reads each file once. Its state tells which it has
+seen: all before a moment, and by their ids those since, so that one whose upload began early and ended late is read.
+"""
+
+import hashlib
+import os
+import shutil
+import unicodedata
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from headgate.contracts.pipelines.steps import Land
+from headgate.execution.steps.context import Context, StepFailed, VolumeFile
+from headgate.kit.clock import now
+from headgate.outgoing.folders import Found, OutOfBounds, Root, opened
+
+MAX_FILES = 100_000
+FILES = "files"
+"""The type of a state that tells which files were seen."""
+
+_LATE = timedelta(days=1)
+"""How long before the newest file one may have been begun that is seen only later."""
+
+_COMPRESSED = (".gz", ".bz2", ".zst", ".deflate", ".snappy", ".lz4")
+
+
+@dataclass(frozen=True, slots=True)
+class GotFile:
+    """A file on this machine: where Spark reads it, what members call it, and its bytes."""
+
+    path: str
+    name: str
+    size: int
+
+
+@dataclass(slots=True)
+class Got:
+    """The files of a stream, and the state after them, if they are read one time each."""
+
+    files: list[GotFile] = field(default_factory=list)
+    state: dict[str, Any] | None = None
+
+
+def from_volume(step: Land, context: Context, state: dict[str, Any] | None) -> Got:
+    """The files of the step's volume."""
+    if step.volume is None:
+        return Got()
+    volume = step.volume.id
+    found = [one for one in context.volumes.files(volume) if matches(step.stream.name, one.path)]
+    copies = empty_folder(step, context, "copies")
+    return gathered(step, context, found, state, lambda one: context.volumes.local(volume, one, copies))
+
+
+def from_folder(step: Land, path: str, context: Context, state: dict[str, Any] | None) -> Got:
+    """The files of a folder on this machine, below one that the settings allow."""
+    copies = empty_folder(step, context, "copies")
+    try:
+        with opened(path, context.settings.sources.folders, "sources.folders") as root:
+            found = [one for one in map(_known, root.files()) if matches(step.stream.name, one.path)]
+            return gathered(step, context, found, state, lambda one: _taken(root, one, copies))
+    except OutOfBounds as error:
+        raise StepFailed("FOLDER_REFUSED", str(error)) from None
+
+
+def gathered(
+    step: Land,
+    context: Context,
+    found: Sequence[VolumeFile],
+    state: dict[str, Any] | None,
+    local: Callable[[VolumeFile], Path],
+    *,
+    at_once: int = 1,
+) -> Got:
+    """Those of some files that are to be read, once `local` has brought each to this machine, so many at once."""
+    if len(found) > MAX_FILES:
+        raise StepFailed("TOO_MANY_FILES", f"{step.stream.name} names {len(found)} files; a stream takes {MAX_FILES}")
+    by_file = step.stream.read == "incremental" and step.stream.cursor is None
+    new = _unseen(found, state) if by_file else list(found)
+    new.sort(key=lambda file: file.path)
+    folder = empty_folder(step, context, "files")
+
+    def bring(one: VolumeFile) -> Path:
+        context.check_stopped()
+        return local(one)
+
+    files = []
+    with ThreadPoolExecutor(at_once, "files") as pool:
+        try:
+            for number, (one, place) in enumerate(zip(new, pool.map(bring, new), strict=True)):
+                link = folder / f"{number:06}{_ending(one.path)}"
+                link.symlink_to(place)
+                files.append(GotFile(str(link), one.path, one.size))
+        finally:
+            pool.shutdown(cancel_futures=True)
+    _tell(step, context, len(found), files)
+    return Got(files, _seen(found) if by_file else None)
+
+
+def empty_folder(step: Land, context: Context, name: str) -> Path:
+    """An empty folder for a step."""
+    found = context.folder / step.table.id / name
+    shutil.rmtree(found, ignore_errors=True)
+    found.mkdir(parents=True)
+    return found
+
+
+def _tell(step: Land, context: Context, known: int, files: list[GotFile]) -> None:
+    where = f"{step.volume}" if step.volume else "the connection"
+    if not known:
+        context.log(f"No file of {where} matches {step.stream.name}", "warning")
+    elif not files:
+        context.log(f"All {known} files of {where} that match {step.stream.name} were landed before")
+    else:
+        context.log(f"Reading {len(files)} files of {where} ({sum(one.size for one in files):,} bytes)")
+
+
+def _unseen(found: Sequence[VolumeFile], state: dict[str, Any] | None) -> list[VolumeFile]:
+    if state is None or state.get("type") != FILES:
+        return list(found)
+    begin, seen = datetime.fromisoformat(state["cursor"]), set(state["seen"])
+    return [one for one in found if one.created >= begin and one.id not in seen]
+
+
+def _seen(found: Sequence[VolumeFile]) -> dict[str, Any] | None:
+    if not found:
+        return None
+    # A file that says that it is of tomorrow must not hide those that come before then.
+    begin = min(max(one.created for one in found), now()) - _LATE
+    recent = sorted(one.id for one in found if one.created >= begin)
+    return {"cursor": begin.isoformat(), "type": FILES, "seen": recent}
+
+
+def _known(file: Found) -> VolumeFile:
+    """A file of a folder, as it is told from others, and from what it was before it changed."""
+    facts = file.facts
+    created = datetime.fromtimestamp(max(facts.st_mtime, facts.st_ctime), UTC)
+    told = f"{file.name}\n{facts.st_mtime_ns}\n{facts.st_size}"
+    identifier = hashlib.sha256(told.encode(errors="surrogateescape")).hexdigest()[:24]
+    return VolumeFile(identifier, file.name, facts.st_size, created)
+
+
+def _taken(root: Root, one: VolumeFile, copies: Path) -> Path:
+    """A copy in the run's own folder: Spark opens it by path, later, when a link could lie in the file's place."""
+    handle, copy = root.open(one.path), copies / one.id
+    with os.fdopen(handle, "rb") as source, copy.open("xb") as target:
+        shutil.copyfileobj(source, target, 1 << 20)
+    return copy
+
+
+def _ending(path: str) -> str:
+    """The ending by which Spark knows that a file is compressed."""
+    return next((ending for ending in _COMPRESSED if path.lower().endswith(ending)), "")
+
+
+def matches(pattern: str, path: str) -> bool:
+    """Whether a path is one that a pattern names: * and ? stand for parts of a name, ** for any folders."""
+    wanted = unicodedata.normalize("NFC", pattern).removeprefix("/").split("/")
+    return _alike(wanted, path.split("/"), "**", lambda one, name: _alike(list(one), list(name), "*", _letter))
+
+
+def _letter(wanted: str, letter: str) -> bool:
+    return wanted in ("?", letter)
+
+
+def _alike(pattern: list[str], items: list[str], star: str, same: Callable[[str, str], bool]) -> bool:
+    """Match, where a star stands for any number of items; in time that grows with the product of the lengths."""
+    at = place = 0
+    last, again = -1, 0
+    while place < len(items):
+        if at < len(pattern) and pattern[at] == star:
+            last, again = at, place
+            at += 1
+        elif at < len(pattern) and same(pattern[at], items[place]):
+            at, place = at + 1, place + 1
+        elif last >= 0:
+            again += 1
+            at, place = last + 1, again
+        else:
+            return False
+    return all(one == star for one in pattern[at:])

@@ -1,0 +1,269 @@
+"""KeepHistory: takes up what a table has become since the last run, state after state, as versions of its rows."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from headgate.contracts.pipelines.definitions import History
+from headgate.contracts.pipelines.fields import quoted
+from headgate.contracts.pipelines.steps import KeepHistory
+from headgate.contracts.tables import history, types
+from headgate.contracts.tables.history import Shape
+from headgate.contracts.tables.types import Column, Columns, Plain
+from headgate.execution.spark.errors import SqlFailed
+from headgate.execution.statements import (
+    history_by_time as history_times,
+)
+from headgate.execution.statements import (
+    query_output as refine,
+)
+from headgate.execution.statements import (
+    schema_evolution as evolving,
+)
+from headgate.execution.statements import (
+    table_states as states,
+)
+from headgate.execution.statements.table_states import State
+from headgate.execution.steps.context import Context, Result, StepFailed
+from headgate.execution.steps.lake import Lake, at, opened, shown_key
+
+_RAISED = "USER_RAISED_EXCEPTION"
+_COMPACTED = "replace"
+
+
+def run(step: KeepHistory, context: Context) -> Result:
+    """Bring a history up to date with its source."""
+    with opened(context) as lake:
+        return _Work(step, context, lake).result()
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """One run of a history."""
+
+    step: KeepHistory
+    context: Context
+    lake: Lake
+
+    def result(self) -> Result:
+        """Take up each state that is new."""
+        source = self._source()
+        there = self._history(source)
+        known = {row["snapshot_id"]: row for row in self.lake.rows(self._about("snapshots"), most=100_000)}
+        waiting = self._waiting(known)
+        rows_in = rows_out = size = 0
+        before = None
+        for one in waiting:
+            row, done, before = known[one.snapshot], before, one.snapshot
+            if row["operation"] == _COMPACTED and done is not None and row["parent_id"] == done:
+                continue
+            try:
+                there = self._take_up(one, there)
+            except StepFailed as error:
+                if one is waiting[-1]:
+                    raise
+                self._leave_out(one, error.message)
+                continue
+            written = self.lake.written(self.step.table)
+            rows_in += int(dict(row["summary"]).get("total-records", 0))
+            rows_out, size = rows_out + written.changed, size + written.bytes
+        last = waiting[-1] if waiting else self._last
+        state = {**self._settings(source), "source": last.stored() if last else None}
+        return Result(rows_in=rows_in, rows_out=rows_out, bytes=size, state=state, detail={"states": len(waiting)})
+
+    @property
+    def _definition(self) -> History:
+        return self.step.history
+
+    @property
+    def _kept(self) -> dict[str, Any]:
+        """Where the last published run ended; nothing if all is to be made anew."""
+        job = self.context.job
+        return {} if job.full_refresh else job.states.get(self.step.table.id) or {}
+
+    @property
+    def _last(self) -> State | None:
+        return State.parse(self._kept.get("source"))
+
+    def _about(self, what: str) -> str:
+        return f"SELECT * FROM {self.step.source.sql}.{what}"
+
+    # What is there
+
+    def _source(self) -> Columns:
+        """The source's columns, which must allow what the definition says."""
+        source = self.lake.table(self.step.source)
+        if source is None:
+            raise StepFailed("SOURCE", f"{self.step.source} does not exist yet; run what writes it first")
+        definition = self._definition
+        taken = next((one.name for one in source if types.key(one.name) in history.RESERVED), None)
+        if taken:
+            raise StepFailed(
+                "COLUMN", f"{self.step.source} has a column {taken}, as the history itself; rename it in a query before"
+            )
+        for name in (
+            *definition.keys,
+            *definition.ignore,
+            *([definition.time_column] if definition.time_column else []),
+        ):
+            if types.find(source, name) is None:
+                listed = ", ".join(one.name for one in source)
+                raise StepFailed("COLUMN", f"{self.step.source} has no column {name}; it has {listed}")
+        for name in definition.keys:
+            found = types.find(source, name)
+            if found and not types.is_key(found.type):
+                raise StepFailed("KEYS", f"{name} is {types.shown(found.type)}, by which rows cannot be told apart")
+        self._time(source)
+        return source
+
+    def _time(self, source: Columns) -> Column | None:
+        if self._definition.time_column is None:
+            return None
+        found = types.find(source, self._definition.time_column)
+        if found is None or not isinstance(found.type, Plain) or found.type.name not in types.TIMES:
+            told = types.shown(found.type) if found else "not there"
+            raise StepFailed(
+                "COLUMN", f"time_column must be a date or a timestamp; {self._definition.time_column} is {told}"
+            )
+        return found
+
+    def _settings(self, source: Columns) -> dict[str, Any]:
+        """What must not change while the history goes on."""
+        time = self._time(source)
+        is_local = time is not None and time.type != Plain(types.TIMESTAMP)
+        return {
+            "keys": [types.key(name) for name in self._definition.keys],
+            "time_column": types.key(time.name) if time else None,
+            "time_zone": self.context.job.time_zone if is_local else None,
+        }
+
+    def _history(self, source: Columns) -> Columns:
+        """The history's columns, which is made if it is not there."""
+        there = self.lake.table(self.step.table)
+        time = self._time(source)
+        if there is None or self.context.job.full_refresh:
+            self.lake.execute(history.create(self.step.table.sql, source, time, replace=there is not None))
+            return source
+        wrong = history.missing(there, self._definition.time_column)
+        settings = self._settings(source)
+        changed = [name for name, value in settings.items() if self._kept.get(name, value) != value]
+        if wrong or changed:
+            told = f"{', '.join(changed)} changed" if changed else f"it differs in {', '.join(wrong)}"
+            raise StepFailed(
+                "HISTORY",
+                f"{self.step.table} is no history of this kind: {told}. Run a full refresh, which makes it anew from "
+                f"the snapshots of {self.step.source} that are left, or write to another table",
+            )
+        return history.of_source(there)
+
+    # What is to be done
+
+    def _waiting(self, known: dict[int, Any]) -> list[State]:
+        """The states to take up, of those whose snapshot is still there."""
+        log = [
+            (row["made_current_at"], row["snapshot_id"])
+            for row in self.lake.rows(self._about("history"), most=100_000)
+            if row["snapshot_id"] in known
+        ]
+        last = self._last
+        if last is None and log:
+            last = self._from_versions()
+            log = log[-1:] if last else log
+        found = states.pending(log, last)
+        if len(found) > states.MOST:
+            left_out = len(found) - states.MOST
+            self.context.log(
+                f"{self.step.source} has been in {len(found)} states since the last run; the oldest {left_out} are "
+                "left out. Run this more often to keep them",
+                "warning",
+            )
+            found = found[left_out:]
+        if not found:
+            self.context.log(f"{self.step.source} has not changed since the last run")
+        return found
+
+    def _from_versions(self) -> State | None:
+        """If it is not known what was taken up last: a state before the newest, no sooner than the versions are."""
+        times = f"max({quoted(history.FROM)}) AS `from`, max({quoted(history.TO)}) AS `to`"
+        [row] = self.lake.rows(f"SELECT {times} FROM {self.step.table.sql}")
+        latest = max((one for one in row.values() if one is not None), default=None)
+        if latest is None:
+            return None
+        self.context.log("It is not known where the last run ended; the newest state alone is taken up", "warning")
+        return State(0, states.NEVER, latest)
+
+    def _take_up(self, state: State, there: Columns) -> Columns:
+        """Bring the history to one state; its columns after that."""
+        given = self.lake.table(self.step.source, state.snapshot) or ()
+        definition = self._definition
+        needed = (*definition.keys, *([definition.time_column] if definition.time_column else []))
+        missing = next((name for name in needed if types.find(given, name) is None), None)
+        if missing:
+            raise StepFailed("COLUMN", f"{self.step.source} has no column {missing}")
+        after = self._evolved(there, given)
+        shape = Shape(
+            self.step.table.sql,
+            at(self.step.source, state.snapshot),
+            after,
+            given,
+            definition.keys,
+            definition.ignore,
+            definition.time_column,
+            definition.deletions == "close",
+        )
+        try:
+            self.lake.execute(self._statement(shape, state))
+        except SqlFailed as error:
+            raise self._told(error, shape) from None
+        return after
+
+    def _statement(self, shape: Shape, state: State) -> str:
+        if shape.time is not None:
+            return history_times.by_time(shape, state.at)
+        [row] = self.lake.rows(history.null_keys(shape))
+        return history.by_snapshot(replace(shape, has_nulls=row["found"] > 0), state.at)
+
+    def _leave_out(self, state: State, why: str) -> None:
+        """What a state had that cannot be kept must not stand in the way of those that came after."""
+        self.context.log(f"The state of {state.logged:%Y-%m-%d %H:%M:%S} is left out: {why}", "warning")
+
+    def _evolved(self, there: Columns, given: Columns) -> Columns:
+        try:
+            after = types.merged(there, given)
+        except types.Misfit as error:
+            raise StepFailed(
+                "SCHEMA",
+                f"{self.step.source} does not fit its history any more: {error}. Run a full refresh, or write to "
+                "another table",
+            ) from None
+        for statement in evolving.statements(self.step.table.sql, there, after):
+            self.lake.execute(statement)
+        return after
+
+    def _told(self, error: SqlFailed, shape: Shape) -> Exception:
+        """What a member reads of a snapshot that cannot be taken up."""
+        if error.code != _RAISED:
+            return error
+        keys, time = ", ".join(shape.keys), shape.time
+        told = {
+            refine.TWICE: (
+                history.twice,
+                f"has several rows with the same {keys}",
+                "Name more columns as keys, or give a time_column",
+            ),
+            history_times.AMBIGUOUS: (
+                history_times.ambiguous,
+                f"has rows with the same {keys} and {time}, and different values",
+                "Let the time tell them apart",
+            ),
+            history_times.UNTIMED: (
+                history_times.untimed,
+                f"has a row without {time}",
+                "Give every row a time, in a query before the history",
+            ),
+        }.get(error.message)
+        if told is None:
+            return error
+        sample, wrong, advice = told
+        rows = self.lake.rows(sample(shape))
+        such = f", such as {shown_key(rows[0])}" if rows else ""
+        return StepFailed("KEYS", f"{self.step.source} {wrong}{such}. {advice}")

@@ -1,0 +1,113 @@
+"""Lands a stream in its table: gets what its kind needs to this machine, and has the platform's Spark do the rest."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from headgate.contracts.pipelines.steps import Land
+from headgate.execution.sources.fetch import external as outside
+from headgate.execution.sources.fetch.objects import from_objects
+from headgate.execution.sources.fetch.web import from_web
+from headgate.execution.steps.context import Context, Endpoint, Result, StepFailed
+from headgate.execution.steps.files import Got, from_folder, from_volume
+
+FUNCTION = "headgate.execution.sources.land:land"
+
+
+@dataclass(slots=True)
+class Prepared:
+    """What a kind needs: files on this machine, hosts that Spark may reach, and whatever else its reader asks for."""
+
+    got: Got = field(default_factory=Got)
+    hosts: list[tuple[str, int]] = field(default_factory=list)
+    more: dict[str, Any] = field(default_factory=dict)
+
+
+Prepare = Callable[[Land, Endpoint, Context], Prepared]
+
+
+def _volume(step: Land, _: Endpoint, context: Context) -> Prepared:
+    return Prepared(from_volume(step, context, _state(step, context)))
+
+
+def _folder(step: Land, endpoint: Endpoint, context: Context) -> Prepared:
+    return Prepared(from_folder(step, endpoint.config["path"], context, _state(step, context)))
+
+
+def _database(step: Land, endpoint: Endpoint, context: Context) -> Prepared:
+    return Prepared(hosts=[(endpoint.config["host"], endpoint.config["port"])])
+
+
+def _http(step: Land, endpoint: Endpoint, context: Context) -> Prepared:
+    if step.stream.of == "files":
+        return Prepared(from_web(step, endpoint, context, _state(step, context)))
+    hosts, more = outside.api(step, endpoint, context)
+    return Prepared(hosts=hosts, more=more)
+
+
+def _object_store(step: Land, endpoint: Endpoint, context: Context) -> Prepared:
+    return Prepared(from_objects(step, endpoint, context, _state(step, context)))
+
+
+def _iceberg(step: Land, endpoint: Endpoint, context: Context) -> Prepared:
+    more, state = outside.table(step, endpoint, context, _state(step, context))
+    return Prepared(Got(state=state), more=more)
+
+
+PREPARE: dict[str, Prepare] = {
+    "volume": _volume,
+    "folder": _folder,
+    "postgresql": _database,
+    "mysql": _database,
+    "http": _http,
+    "object_store": _object_store,
+    "iceberg": _iceberg,
+}
+"""By kind of connection, what is done on the worker before its reader (headgate.execution.sources.readers.READERS)."""
+
+
+def run(step: Land, context: Context) -> Result:
+    """Land a stream."""
+    endpoint = _endpoint(step, context)
+    prepared = PREPARE[endpoint.kind](step, endpoint, context)
+    state = _state(step, context)
+    arguments = {
+        "kind": endpoint.kind,
+        "stream": step.stream.model_dump(mode="json"),
+        "config": endpoint.config,
+        "secrets": endpoint.secrets,
+        "files": [asdict(one) for one in prepared.got.files],
+        "folder": str(context.folder / step.table.id),
+        "more": prepared.more,
+        "table": [step.table.layer, step.table.name],
+        "rejected": [step.rejected.layer, step.rejected.name],
+        "schema_changes": step.schema_changes,
+        "state": state,
+        "full_refresh": context.job.full_refresh,
+        "moment": context.job.moment.isoformat(),
+    }
+    found = context.platform.call(FUNCTION, arguments, context, hosts=prepared.hosts)
+    return Result(
+        rows_in=found["rows_in"],
+        rows_out=found["rows_out"],
+        rejected=found["rejected"],
+        bytes=found["bytes"],
+        state=prepared.got.state or found["state"] or state,
+        detail=found["detail"],
+    )
+
+
+def _endpoint(step: Land, context: Context) -> Endpoint:
+    if step.volume is not None:
+        return Endpoint(step.volume.id, "volume", {})
+    found = next(iter(context.job.endpoints.values()), None)
+    if found is None or found.kind not in PREPARE:
+        raise StepFailed("NO_CONNECTION", "The connection of this source is gone; choose another and save it again")
+    return found
+
+
+def _state(step: Land, context: Context) -> dict[str, Any] | None:
+    """Where the last run ended; None if all is to be read."""
+    if context.job.full_refresh or step.stream.read == "full":
+        return None
+    return context.job.states.get(step.table.id)

@@ -1,0 +1,295 @@
+"""One run on this worker, from its claim to its end: step after step, each reported when it begins and ends."""
+
+import importlib
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from headgate.contracts.pipelines.steps import AnyStep
+from headgate.execution.spark.errors import EngineDown, Refused, SqlFailed
+from headgate.execution.steps.context import Context, Result, RunJob, Session, StepFailed, Stopped
+from headgate.execution.steps.volumes import StoredVolumes
+from headgate.execution.worker.run_link import RunLink
+from headgate.execution.worker.server_link import Dropped, ServerFull
+from headgate.kit.clock import now
+from headgate.kit.crash_points import crash_point
+from headgate.kit.database import is_full
+from headgate.kit.errors import DiskFull
+from headgate.kit.log import get_logger
+from headgate.pipelines.planner import title
+from headgate.settings.settings import Settings
+
+EXECUTORS = {
+    "land": "headgate.execution.steps.land",
+    "refine": "headgate.execution.steps.refine",
+    "notebook": "headgate.execution.steps.notebook",
+    "save_staged": "headgate.execution.steps.save_staged",
+    "history": "headgate.execution.steps.history",
+    "check": "headgate.execution.steps.check",
+    "deliver": "headgate.execution.steps.deliver",
+}
+"""Where each kind of step is executed; loaded when one comes."""
+
+EXPECTATION_FAILED = "EXPECTATION_FAILED"
+FAULT = "This is a fault of ours; the worker's log says more under the run's id"
+DISK_FULL = "DISK_FULL"
+FULL = "The worker's disk is full, so nothing was published; an operator makes room below `data_dir`"
+SERVER_FULL = f"{DiskFull.title}. Nothing was published"
+OURS = frozenset({"ENGINE_DOWN", "STEP_LOST", "SPARK_DID_NOT_START"})
+"""What passes and is no fault of the pipeline's: the run goes on from its last finished step."""
+CATALOG_FAILED = "CATALOG_FAILED"
+LOST_CATALOG = "The server did not answer Spark while it ran this; nothing was published"
+LOST_ENGINE = "Spark ended while it ran this, several times; it may need more memory (`spark.memory`)"
+NO_MEMORY = (
+    "A query of this run needs more memory than Spark has here, also with nothing beside it. Nothing was published. "
+    "Read fewer rows or build smaller values; whoever operates this installation can raise `spark.memory`"
+)
+TOO_LONG = "The run took longer than its {:g} seconds; give the pipeline a longer `timeout`, or less to do at a time"
+GRACE = 60.0
+"""Seconds after which a run that was told to stop, and does not, is given up."""
+_LINES_EVERY = 0.5
+_log = get_logger("headgate.worker")
+
+
+class Execution:
+    """A run that this worker has. `run` works in one thread; the others stop it, or report it, from theirs."""
+
+    def __init__(self, job: RunJob, link: RunLink, settings: Settings, folder: Path, spark: Any, platform: Any) -> None:
+        self.job, self._link, self._spark = job, link, spark
+        self._lock = threading.Lock()
+        self._progress: Any = None
+        self._lines: list[tuple[datetime, str, str]] = []
+        self._stopped_at: float | None = None
+        self._why = ""
+        self._returning = self._told = False
+        self._over = threading.Event()
+        self.context = Context(
+            job,
+            settings,
+            folder / job.id / str(job.fence),
+            open_member=self._open,
+            platform=platform,
+            tell=self._tell,
+            note=self._note,
+            volumes=StoredVolumes(settings, lambda volume: link.files(job, volume)),
+            catalog_url=link.catalog_url,
+            keep=lambda name, media_type, content: link.artifact(job, name, media_type, content),
+        )
+        self.context.remembers = self._remember
+
+    def _open(self) -> Session:
+        """A session on the guarded Spark, with the run's member, token and time zone."""
+        spark = self._spark.isolated if self.job.isolated else self._spark
+        spark.ensure()
+        session: Session = spark.open(self.job.token, user=self.job.user, time_zone=self.job.time_zone)
+        return session
+
+    @contextmanager
+    def _platform(self) -> Iterator[None]:
+        """Have the steps call a Spark of the run's own, if it may be what ended the one that it shared."""
+        if not self.job.isolated:
+            yield
+            return
+        with self.context.platform.alone() as self.context.platform:
+            yield
+
+    def _remember(self, number: int, memory: dict[str, Any]) -> None:
+        """Have the server keep what a step tells; Stopped if it says that the run is not to go on."""
+        try:
+            self._link.remember(self.job, number, memory)
+        except ServerFull:
+            raise
+        except Dropped:
+            self.stop("The run was cancelled, or has another worker")
+            raise Stopped from None
+
+    # What other threads ask for
+
+    def beat(self) -> dict[str, Any]:
+        """How far it is, for the server; the same progress is told once."""
+        with self._lock:
+            told, self._progress = self._progress, None
+        return {"id": self.job.id, "fence": self.job.fence, "progress": told}
+
+    def stop(self, why: str, *, returning: bool = False) -> None:
+        """Have it end. When `returning`, it is given back, to be gone on with elsewhere."""
+        with self._lock:
+            if self._stopped_at is not None:
+                return
+            self._stopped_at, self._returning, self._why = time.monotonic(), returning, why
+        self.context.stop()
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether it should have ended long ago."""
+        return self._stopped_at is not None and time.monotonic() > self._stopped_at + GRACE
+
+    def give_up(self) -> None:
+        """Report it from here, since its own thread does not come back."""
+        if self._returning:
+            self._finish("returned")
+        else:
+            self._finish("failed", "STUCK", f"{self._why}; it did not stop in time")
+
+    # The work itself
+
+    def run(self) -> None:
+        """Execute it, and report what came of it. Nothing is raised."""
+        limit = threading.Timer(self.job.seconds, self.stop, [TOO_LONG.format(self.job.seconds)])
+        limit.daemon = True
+        limit.start()
+        teller = threading.Thread(target=self._send_lines, name="lines", daemon=True)
+        teller.start()
+        try:
+            with self._platform():
+                state, code, message = self._outcome()
+            crash_point("before the finish")
+            self._flush(teller)
+            self._finish(state, code, message)
+        except Dropped:
+            _log.info("a run was taken from this worker", run=self.job.id)
+        finally:
+            limit.cancel()
+            self._over.set()
+            shutil.rmtree(self.context.folder, ignore_errors=True)
+            with suppress(OSError):
+                self.context.folder.parent.rmdir()
+
+    def _outcome(self) -> tuple[str, str | None, str | None]:
+        """What came of the steps: a state, a code and a message."""
+        try:
+            self.context.folder.mkdir(parents=True, exist_ok=True)
+            self._steps()
+        except ServerFull:
+            return self._failed(DISK_FULL, SERVER_FULL)
+        except Dropped:
+            raise
+        except StepFailed as error:
+            return self._failed(error.code, error.message, is_ours=error.passing and error.code in OURS)
+        except SqlFailed as error:
+            if error.code == CATALOG_FAILED:
+                return self._failed(error.code, LOST_CATALOG, is_ours=True)
+            return self._failed(error.code, error.message)
+        except Refused as error:
+            return self._failed("REFUSED", error.message)
+        except EngineDown as error:
+            return self._without_spark(error)
+        except Stopped:
+            return self._failed("STOPPED", self._why or "The run was stopped")
+        except Exception as error:  # noqa: BLE001 - whatever it is, whoever sees the run is told, and the worker goes on
+            return self._at_fault(error)
+        return "succeeded", None, None
+
+    def _without_spark(self, error: EngineDown) -> tuple[str, str | None, str | None]:
+        _log.warning("Spark was lost", run=self.job.id, isolated=self.job.isolated, detail=error.detail)
+        if self.job.isolated and error.out_of_memory:
+            return self._failed("OUT_OF_MEMORY", NO_MEMORY)
+        return self._failed("ENGINE_DOWN", LOST_ENGINE, is_ours=True)
+
+    def _at_fault(self, error: Exception) -> tuple[str, str | None, str | None]:
+        if is_full(error):
+            return self._failed(DISK_FULL, FULL)
+        _log.error("a run failed by a fault of ours", run=self.job.id, exc_info=error)
+        return self._failed("INTERNAL", FAULT)
+
+    def _failed(self, code: str, message: str, *, is_ours: bool = False) -> tuple[str, str | None, str | None]:
+        """How a failure is told: if the run was stopped meanwhile, that is what it was."""
+        if self._returning:
+            return "returned", None, None
+        if self._stopped_at is not None:
+            code, message, is_ours = "STOPPED", self._why, False
+        self.context.log(message, "error")
+        return ("lost" if is_ours else "failed"), code, message
+
+    def _steps(self) -> None:
+        for number, step in enumerate(self.job.steps):
+            if number < self.job.done:
+                continue
+            self.context.check_stopped()
+            self._link.step(self.job, number, "running")
+            self.context.log(title(step))
+            crash_point(f"in step {number}")
+            try:
+                result = execute(step, self.context)
+            except ServerFull:
+                raise
+            except BaseException:
+                with suppress(Dropped):
+                    self._link.step(self.job, number, "failed")
+                raise
+            crash_point(f"after the work of step {number}")
+            self.context.check_stopped()
+            # One that stops the run is not finished: whoever goes on with the run must make it again.
+            self._link.step(self.job, number, "failed" if _stops(step, result) else "succeeded", result)
+            self._judge(step, result)
+            crash_point(f"after step {number}")
+
+    def _judge(self, step: AnyStep, result: Result) -> None:
+        """Tell what a check found; one that stops the run stops it."""
+        if result.check is None or result.check.passed:
+            return
+        self.context.log(result.check.message, "error" if _stops(step, result) else "warning")
+        if _stops(step, result):
+            raise StepFailed(EXPECTATION_FAILED, f"{title(step)}: {result.check.message}. Nothing was published")
+
+    # Telling
+
+    def _tell(self, level: str, text: str) -> None:
+        with self._lock:
+            self._lines.append((now(), level, text))
+
+    def _note(self, progress: Any) -> None:
+        stages = [
+            {"id": one.id, "tasks": one.tasks_total, "done": one.tasks_done, "bytes_read": one.bytes_read}
+            | {"complete": one.done}
+            for one in progress.stages
+        ]
+        told = {name: value for name, value in asdict(progress).items() if name != "stages"}
+        with self._lock:
+            self._progress = {**told, "stages": stages}
+
+    def _send_lines(self) -> None:
+        """Send lines as they come, a few at a time."""
+        while True:
+            is_over = self._over.wait(_LINES_EVERY)
+            with self._lock:
+                lines, self._lines = self._lines[:400], self._lines[400:]
+            if lines:
+                with suppress(Dropped):
+                    self._link.lines(self.job, lines)
+            elif is_over:
+                return
+
+    def _flush(self, teller: threading.Thread) -> None:
+        """Have all lines sent before the end is told: after it the run is no longer ours."""
+        self._over.set()
+        teller.join(30)
+        while self._link.is_full and teller.is_alive():
+            teller.join(1)
+
+    def _finish(self, state: str, code: str | None = None, message: str | None = None) -> None:
+        with self._lock:
+            if self._told:
+                return
+            self._told = True
+        with suppress(Dropped):
+            self._link.finish(self.job, state, code, message)
+
+
+def _stops(step: AnyStep, result: Result) -> bool:
+    """Whether a step is a check that does not hold, and that must hold before anything is published."""
+    is_wanted = step.kind == "check" and step.expectation.severity == "stop"
+    return is_wanted and result.check is not None and not result.check.passed
+
+
+def execute(step: AnyStep, context: Context) -> Result:
+    """Do one step."""
+    module = importlib.import_module(EXECUTORS[step.kind])
+    result: Result = module.run(step, context)
+    return result

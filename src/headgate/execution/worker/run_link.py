@@ -1,0 +1,106 @@
+"""What a worker tells the server of its runs. What must arrive is sent until it does, or until it is of no use."""
+
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from headgate.contracts.pipelines.steps import from_json
+from headgate.execution.steps.context import Endpoint, Result, RunJob, VolumeFile
+from headgate.execution.worker.server_link import POLL_SECONDS, Link
+
+RUNS = "/api/worker/runs"
+LONGEST_LINE = 4000
+
+
+class RunLink:
+    """The server, as the part of a worker that has runs calls it."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self.catalog_url = f"{link.server}/iceberg"
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the server's last answer was that a disk of its own is full."""
+        return self._link.is_full
+
+    def claim(self, slots: int, state: dict[str, Any]) -> list[RunJob]:
+        """Runs for so many free slots; waits for some."""
+        body = {**self._link.about, "state": state, "slots": slots}
+        found = self._link.ask("POST", f"{RUNS}/claim", json=body, params={"wait": POLL_SECONDS})
+        return [_job(one) for one in found["jobs"]]
+
+    def beat(self, running: list[dict[str, Any]], state: dict[str, Any], wait: float) -> tuple[list[str], list[str]]:
+        """Keep runs alive; which of them to stop, and which are no longer ours."""
+        body = {**self._link.about, "state": state, "running": running}
+        found = self._link.ask("POST", f"{RUNS}/heartbeat", json=body, params={"wait": wait})
+        return found["cancel"], found["lost"]
+
+    def lines(self, job: RunJob, lines: list[tuple[datetime, str, str]]) -> None:
+        """Add to the run's log."""
+        told = [{"at": at.isoformat(), "level": level, "text": text[:LONGEST_LINE]} for at, level, text in lines]
+        self._surely("POST", f"{job.id}/lines", waits=True, json={**self._mine(job), "lines": told})
+
+    def step(self, job: RunJob, number: int, state: str, result: Result | None = None) -> None:
+        """Tell that a step has begun, or what came of it."""
+        told: dict[str, Any] = {}
+        if result is not None:
+            counts = {"rows_in": result.rows_in, "rows_out": result.rows_out, "rejected": result.rejected}
+            check = asdict(result.check) if result.check else None
+            told = {**counts, "bytes": result.bytes, "cursor": result.state, "check": check, "detail": result.detail}
+        self._surely("POST", f"{job.id}/steps/{number}", json={**self._mine(job), "state": state, **told})
+
+    def remember(self, job: RunJob, number: int, memory: dict[str, Any]) -> None:
+        """Keep what a step must know if it is begun again; Dropped if the run is not to go on."""
+        body = {**self._mine(job), "state": "running", "memory": memory}
+        self._surely("POST", f"{job.id}/steps/{number}", json=body)
+
+    def artifact(self, job: RunJob, name: str, media_type: str, content: bytes) -> None:
+        """Keep a file with the run."""
+        self._surely(
+            "PUT",
+            f"{job.id}/artifacts/{name}",
+            content=content,
+            params={**self._mine(job), "media_type": media_type},
+            headers={"Content-Type": "application/octet-stream"},
+        )
+
+    def files(self, job: RunJob, volume: str) -> list[VolumeFile]:
+        """The files of a volume that the run declared."""
+        found = self._link.surely("GET", f"{RUNS}/{job.id}/volumes/{volume}", params=self._mine(job))
+        return [VolumeFile(**{**one, "created": datetime.fromisoformat(one["created"])}) for one in found["items"]]
+
+    def finish(self, job: RunJob, state: str, code: str | None = None, message: str | None = None) -> str:
+        """Say what came of a run; its state then."""
+        body = {**self._mine(job), "state": state, "error_code": code and code[:120]}
+        body["error"] = message and message[:20_000]
+        told = self._surely("POST", f"{job.id}/finish", waits=True, json=body)
+        return str(told["state"])
+
+    def _mine(self, job: RunJob) -> dict[str, Any]:
+        return {"worker": self._link.worker, "fence": job.fence}
+
+    def _surely(self, method: str, path: str, **more: Any) -> Any:
+        return self._link.surely(method, f"{RUNS}/{path}", **more)
+
+
+def _job(told: dict[str, Any]) -> RunJob:
+    return RunJob(
+        id=told["id"],
+        fence=told["fence"],
+        token=told["token"],
+        reading_token=told["reading_token"],
+        user=told["user"],
+        steps=from_json(told["steps"]),
+        done=told["done"],
+        moment=datetime.fromisoformat(told["moment"]),
+        time_zone=told["time_zone"],
+        seconds=told["seconds"],
+        full_refresh=told["full_refresh"],
+        states=told["states"],
+        memories={int(number): memory for number, memory in told["memories"].items()},
+        pipeline=told["pipeline"],
+        endpoints={one["id"]: Endpoint(**one) for one in told["endpoints"]},
+        parameters=told["parameters"],
+        isolated=told["isolated"],
+    )

@@ -1,0 +1,153 @@
+"""The worker's connection to the server. What must arrive is sent until it does, or until it is of no use any more."""
+
+import base64
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2 as httpx
+
+from headgate import __version__
+from headgate.contracts.statements import LEAVING
+from headgate.kit.errors import DiskFull, Problem
+from headgate.kit.log import get_logger
+
+PATIENCE = 60.0
+"""How long the server may be away before a finished statement is given up; its lease is long over by then."""
+ANSWER_SECONDS = 30.0
+POLL_SECONDS = 25.0
+_LONGEST_PAUSE = 2.0
+_log = get_logger("headgate.worker")
+
+
+class Dropped(Exception):
+    """The statement is no longer this worker's, or the server was away for too long."""
+
+
+class ServerFull(Dropped):
+    """The server cannot write anything down: a disk of its own is full."""
+
+
+class BadSecret(Problem):
+    """The server does not know this worker."""
+
+    status, code, title = 401, "bad_worker_token", "The server does not take this worker's token"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A statement to run, and its limits."""
+
+    id: str
+    fence: int
+    purpose: str
+    sql: str
+    token: str
+    max_rows: int
+    max_bytes: int
+    page_bytes: int
+    seconds: float
+    more: tuple[str, ...] = ()
+    tells: bool = False
+    windowed: bool = False
+    user: str = ""
+    isolated: bool = False
+    """Whether it runs on a Spark of its own."""
+
+
+class Link:
+    """The server, as one worker calls it."""
+
+    def __init__(self, server: str, secret: str, worker: str, name: str) -> None:
+        self.server = server
+        self.worker, self.about = worker, {"worker": worker, "name": name, "version": __version__}
+        headers = {"Authorization": f"Bearer {secret}"}
+        limits = httpx.Limits(max_connections=64, max_keepalive_connections=16)
+        self._http = httpx.Client(base_url=server, headers=headers, timeout=ANSWER_SECONDS, limits=limits)
+        self.stopping = threading.Event()
+        self.is_full = False
+        """Whether the last answer was that a disk of the server is full."""
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._http.close()
+
+    def claim(self, slots: int, total: int, state: dict[str, Any]) -> list[Job]:
+        """Statements to run in so many free slots, of all; waits for some."""
+        body = {**self.about, "state": state, "slots": slots, "total": total}
+        found = self.ask("POST", "/api/worker/claim", json=body, params={"wait": POLL_SECONDS})
+        limits = {"max_bytes": found["max_bytes"], "page_bytes": found["page_bytes"]}
+        return [Job(**one, **limits, seconds=found["statement_seconds"]) for one in found["jobs"]]
+
+    def beat(self, running: list[dict[str, Any]], state: dict[str, Any], wait: float) -> tuple[list[str], list[str]]:
+        """Keep statements alive; which of them to interrupt, and which are no longer ours."""
+        body = {**self.about, "state": state, "running": running}
+        found = self.ask("POST", "/api/worker/heartbeat", json=body, params={"wait": wait})
+        return found["cancel"], found["lost"]
+
+    def leave(self) -> None:
+        """Say that this worker stops, so that a claim under way gets nothing. A server that is away need not know."""
+        with suppress(httpx.HTTPError, BadSecret):
+            body = {**self.about, "state": {LEAVING: True}, "running": []}
+            self.ask("POST", "/api/worker/heartbeat", json=body, timeout=2)
+
+    def upload(self, job: Job, number: int, page: bytes) -> None:
+        """Store a page; Dropped if the statement is not ours any more."""
+        self.surely(
+            "PUT",
+            f"/api/worker/statements/{job.id}/pages/{number}",
+            content=page,
+            params={"worker": self.worker, "fence": job.fence},
+            headers={"Content-Type": "application/octet-stream"},
+        )
+
+    def analysed(self, job: Job, **told: Any) -> None:
+        """Say what the SQL of a probe would give. Dropped if it is not ours any more."""
+        body = {"worker": self.worker, "fence": job.fence, **told}
+        self.surely("POST", f"/api/worker/statements/{job.id}/analysed", json=body)
+
+    def finish(self, job: Job, state: str, *, first_page: bytes | None = None, **more: Any) -> str:
+        """Say what came of a statement; its state then. Dropped if it is not ours any more."""
+        page = base64.b64encode(first_page).decode() if first_page is not None else None
+        body = {"worker": self.worker, "fence": job.fence, "state": state, "first_page": page, **more}
+        return str(self.surely("POST", f"/api/worker/statements/{job.id}/finish", waits=True, json=body)["state"])
+
+    def ask(self, method: str, path: str, **more: Any) -> Any:
+        """Ask once."""
+        response = self._http.request(method, path, **more)
+        if response.status_code == 401:
+            raise BadSecret
+        response.raise_for_status()
+        return response.json()
+
+    def surely(self, method: str, path: str, *, waits: bool = False, **more: Any) -> Any:
+        """Ask until there is an answer. What the server refuses is not asked again.
+
+        While a disk of the server is full, nobody can take the work over: what `waits` is asked until there is room.
+        """
+        began, pause = time.monotonic(), 0.1
+        while True:
+            is_full = False
+            try:
+                answer = self.ask(method, path, **more)
+                self.is_full = False
+                return answer
+            except httpx.HTTPStatusError as error:
+                is_full = error.response.status_code == DiskFull.status
+                if error.response.status_code < 500:
+                    if error.response.status_code != 409:
+                        _log.error("the server refused", path=path, answer=error.response.text[:1000])
+                    raise Dropped from None
+            except httpx.TransportError as error:
+                _log.debug("the server does not answer", error=repr(error))
+            # What other threads hear meanwhile says nothing of this call.
+            self.is_full = is_full
+            if waits and is_full and not self.stopping.is_set():
+                began = time.monotonic()
+            patience = 2.0 if self.stopping.is_set() else PATIENCE
+            if time.monotonic() - began > patience:
+                raise ServerFull if is_full else Dropped
+            time.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)

@@ -1,0 +1,72 @@
+"""Things that need not wait for a transaction of their own: written together, within a second."""
+
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+from sqlalchemy import Connection
+
+from headgate.kit.database import Database, passes
+from headgate.kit.log import get_logger
+
+T = TypeVar("T")
+_log = get_logger("headgate.batches")
+
+
+class Batches(Generic[T]):
+    """Collects things from any thread, and writes them in one transaction every half second."""
+
+    INTERVAL = 0.5
+    LARGEST = 5000
+
+    def __init__(self, database: Database, write: Callable[[Connection, Sequence[T]], Any], name: str) -> None:
+        self._database, self._write, self._name = database, write, name
+        self._queue: queue.SimpleQueue[T] = queue.SimpleQueue()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def put(self, thing: T) -> None:
+        """Have a thing written soon."""
+        self._queue.put(thing)
+
+    def _run(self) -> None:
+        while not self._stop.wait(self.INTERVAL):
+            self._flush()
+        self._flush()
+
+    def _flush(self) -> None:
+        pending: list[T] = []
+        while len(pending) < self.LARGEST:
+            try:
+                pending.append(self._queue.get_nowait())
+            except queue.Empty:
+                break
+        if not pending:
+            return
+        try:
+            self._database.write(lambda connection: self._write(connection, pending))
+        except Exception as error:  # noqa: BLE001 - it must not end this thread
+            if passes(error):
+                for thing in pending:
+                    self._queue.put(thing)
+                _log.exception("could not be written; kept and tried again", what=self._name, count=len(pending))
+            else:
+                self._one_by_one(pending)
+
+    def _one_by_one(self, pending: Sequence[T]) -> None:
+        """Write what can be written, so that one thing that cannot holds up none of the others."""
+        for thing in pending:
+            try:
+                self._database.write(lambda connection, thing=thing: self._write(connection, [thing]))  # type: ignore[misc]
+            except Exception as error:  # noqa: BLE001 - it must not end this thread
+                if passes(error):
+                    self._queue.put(thing)
+                else:
+                    _log.exception("cannot be written", what=self._name, thing=ascii(thing)[:2000])
+
+    def close(self) -> None:
+        """Write what is left, and stop."""
+        self._stop.set()
+        self._thread.join(timeout=10)

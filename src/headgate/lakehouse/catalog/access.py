@@ -1,0 +1,125 @@
+"""What the catalog asks before it answers. The rule tables decide; here a refusal gets Iceberg's words."""
+
+from typing import NoReturn
+
+from headgate.access.decision import Decision
+from headgate.kit.errors import Denied, NotFound
+from headgate.lakehouse.catalog import pointers
+from headgate.lakehouse.catalog.config import is_folder
+from headgate.lakehouse.catalog.errors import AlreadyExists, Forbidden, NoSuchNamespace, NoSuchTable, NotWritten
+from headgate.lakehouse.catalog.names import Ident
+from headgate.lakehouse.catalog.pointers import Found
+from headgate.lakehouse.items.service import decide_create, refuse_create
+from headgate.platform.authorization.questions import Question, decide
+from headgate.platform.authorization.refusals import asked
+from headgate.platform.http.call import Call
+
+SAME_HOST = "same-host"
+
+
+def require_layer(call: Call, action: str, ident: Ident) -> str:
+    """The id of a layer on which the caller has an action; NoSuchNamespace if they may not see it."""
+    found = pointers.layer_of(call.connection, ident)
+    try:
+        call.require(action, "layer", found)
+    except NotFound:
+        raise no_namespace(ident) from None
+    return found or ""
+
+
+def find(call: Call, ident: Ident) -> Found:
+    """What a name stands for to the caller's work, if it has pointers of its own, or to everyone."""
+    work = call.caller.work
+    return pointers.find(call.connection, ident, work.run if work else None)
+
+
+def require_table(call: Call, action: str, ident: Ident, found: Found, doing: str | None = None) -> Decision:
+    """The decision on a table that has a pointer; NoSuchTable if there is none that the caller may see.
+
+    `doing` says what is refused, where that is not the action itself: several acts need the right to delete.
+    """
+    if found.is_new and found.layer_id:
+        return require_own(call, ident, found)
+    if found.pointer is None and may_know(call, found):
+        raise NotWritten(str(ident))
+    try:
+        if found.pointer is None:
+            call.refuse(action, "table", None)
+        return call.require(action, "table", found.table_id)
+    except NotFound:
+        raise missing(ident) from None
+    except Denied as error:
+        if doing is None:
+            raise
+        thing = call.facts.thing(found.table_id)
+        raise Denied(error.detail.replace(asked(action, thing), f"{doing} table {ident}", 1), **error.more) from None
+
+
+def missing(ident: Ident) -> NoSuchTable:
+    """That there is no such table: one answer for what does not exist and for what is hidden."""
+    return NoSuchTable(f"Table does not exist: {ident}")
+
+
+def require_own(call: Call, ident: Ident, found: Found) -> Decision:
+    """The decision on a table that exists for the caller's run alone: whether its member may still create it."""
+    decision = decide_output(call, found.layer_id or "")
+    if not decision:
+        call.note_denial("create", "table", found.table_id)
+        raise missing(ident)
+    return decision
+
+
+def decide_output(call: Call, layer_id: str) -> Decision:
+    """Whether the member for whom a run acts may create a table in a layer; that it was declared is asked apart."""
+    work = call.caller.work
+    assert work is not None  # noqa: S101 - only a run has tables of its own
+    question = Question(call.caller.member, "create", "table", None, {"layer": layer_id}, work.granted)
+    return decide(call.connection, question, call.now)
+
+
+def require_create(call: Call, ident: Ident) -> str:
+    """The id of a layer in which the caller may create tables."""
+    layer = pointers.layer_of(call.connection, ident)
+    try:
+        if layer is None:
+            call.refuse("edit", "layer", None)
+        if not decide_create(call, "table", layer):
+            refuse_create(call, "table", layer)
+    except NotFound:
+        raise no_namespace(ident) from None
+    return layer
+
+
+def require_declared(call: Call, ident: Ident, table_id: str) -> None:
+    """Refuse a table that has a row and no content to who may not write it."""
+    try:
+        call.require("edit", "table", table_id)
+    except NotFound:
+        require_create(call, ident)
+        raise AlreadyExists(f"Table already exists: {ident}") from None
+
+
+def may_know(call: Call, found: Found) -> bool:
+    """Whether the caller may know that a table is there."""
+    return found.is_new or (found.table_id is not None and call.may_see(found.table_id))
+
+
+def no_namespace(ident: Ident) -> NoSuchNamespace:
+    """That there is no such layer."""
+    return NoSuchNamespace(f"Namespace does not exist: {Ident(ident.levels)}")
+
+
+def require_engine(call: Call) -> None:
+    """Refuse engines that are not ours the files of a folder, unless the operator trusts all on this host."""
+    trusts = call.settings.warehouse.external_engines == SAME_HOST
+    if call.caller.work is None and is_folder(call.services.store) and not trusts:
+        refuse_engine()
+
+
+def refuse_engine() -> NoReturn:
+    """Say why an engine cannot read or write here."""
+    raise Forbidden(
+        "This warehouse is a folder, whose files only the operating system guards, so other engines than Headgate's "
+        "own may not load, create or change tables. Run SQL in Headgate, or have the operator set "
+        '`warehouse.external_engines` to "same-host"'
+    )

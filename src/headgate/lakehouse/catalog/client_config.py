@@ -1,0 +1,28 @@
+"""What a client is told beside a table's metadata: how to reach its files, by signatures or by keys of its own."""
+
+from typing import Any
+
+from headgate.lakehouse.catalog import credentials
+from headgate.lakehouse.catalog.config import table_config, work_signing_config
+from headgate.platform.http.call import Call
+from headgate.platform.http.routes import Stages
+from headgate.warehouse.bucket import BucketStore
+
+
+def may_write(call: Call, table_id: str) -> bool:
+    """Whether keys for a table's files may write; not asked where none are given."""
+    return credentials.gives_keys(call.services) and bool(call.decide("edit", "table", table_id))
+
+
+def told_of(stages: Stages, table_id: str, *, writes: bool) -> dict[str, Any]:
+    """The fields of an answer beside the metadata. Whether the caller may have the table was decided before."""
+    services, ours = stages.services, stages.who.work is not None
+    config = table_config(stages.settings, services.store, table_id, ours=ours)
+    told: dict[str, Any] = {"config": config}
+    if ours and isinstance(services.store, BucketStore):
+        told["remote-signing-config"] = work_signing_config(stages.authorization)
+    elif not ours and credentials.gives_keys(services):
+        grant = credentials.Granted(table_id, stages.who.member, writes)
+        lent = credentials.lent(services, grant)
+        told = {"config": {**config, **lent["config"]}, "storage-credentials": [lent]}
+    return told

@@ -1,0 +1,369 @@
+"""Commits, in three parts: read the pointers and decide; without a transaction, check and write the new metadata;
+then, in one transaction, decide again, move every pointer from where it was, and write ledger and audit.
+
+A pointer that has moved meanwhile is looked at again from the start. Once it has moved by this commit, nothing can say
+no any more. A no is certain: 4xx. Doubt alone is 503.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from fastapi import Response
+
+from headgate.access.decision import Decision
+from headgate.kit.backoff import attempts
+from headgate.kit.crash_points import crash_point
+from headgate.kit.database import Busy, is_full, is_out_of_reach, may_be_kept
+from headgate.kit.errors import Problem
+from headgate.lakehouse.catalog import (
+    access,
+    pointers,
+)
+from headgate.lakehouse.catalog import (
+    metadata_files as metadata,
+)
+from headgate.lakehouse.catalog import (
+    required_rights as judging,
+)
+from headgate.lakehouse.catalog import (
+    table_creation as creating,
+)
+from headgate.lakehouse.catalog.client_config import told_of
+from headgate.lakehouse.catalog.commit_requests import Change
+from headgate.lakehouse.catalog.credentials import gives_keys
+from headgate.lakehouse.catalog.errors import AlreadyExists, CommitFailed, CommitUnknown, Malformed, NotValid
+from headgate.lakehouse.catalog.files import Root
+from headgate.lakehouse.catalog.manifests import check_snapshots
+from headgate.lakehouse.catalog.names import Ident
+from headgate.lakehouse.catalog.pointers import Author, Counts, Found, Move, Pointer
+from headgate.lakehouse.catalog.table_creation import Place
+from headgate.lakehouse.catalog.table_loading import ALL, etag
+from headgate.lakehouse.catalog.updates import EXISTS, Editor, apply, empty, require, without_oldest, without_steps
+from headgate.pipelines.runs.outputs import is_held
+from headgate.platform.http.call import Call
+from headgate.platform.http.routes import Stages
+from headgate.settings.settings import Settings
+from headgate.warehouse.store import Store
+
+COMMITTED = "table.committed"
+FIRST_PAUSE, LONGEST_PAUSE, RETRY_SECONDS = 0.02, 0.5, 15.0
+"""After a lost swap: the bound of the first pause, that of each, and for how long a commit is tried again."""
+MAX_TABLES = 100
+_LONG = 2**63
+
+
+class _Moved(Exception):
+    """A pointer was not where it was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One table's part of a commit: its metadata is written, and no pointer names it yet."""
+
+    change: Change
+    table_id: str
+    content: bytes
+    to: Pointer
+    action: str = "edit"
+    move: Move | None = None
+    """How the pointer is to move; None if the commit changes nothing."""
+    place: Place | None = None
+    """Where a new table is to be."""
+
+    @property
+    def doing(self) -> str | None:
+        """What a refusal says of a commit that needs the right to delete."""
+        if self.action != "delete" or self.move is None:
+            return None
+        return "expire snapshots of" if self.move.operation == "expire" else "roll back"
+
+
+def commit(stages: Stages, changes: Sequence[Change]) -> list[Planned]:
+    """Make a commit to one or several tables, whole or not at all."""
+    if len({(one.ident.layer_key, one.ident.table_key) for one in changes}) != len(changes):
+        raise Malformed("A commit names each table once")
+    if len(changes) > MAX_TABLES:
+        raise Malformed(f"A commit changes at most {MAX_TABLES} tables")
+    for _ in attempts(FIRST_PAUSE, LONGEST_PAUSE, RETRY_SECONDS):
+        found = stages.read(lambda call: [_look(call, one) for one in changes])
+        try:
+            return _make(stages, changes, found)
+        except _Moved:
+            continue
+    names = ", ".join(str(one.ident) for one in changes)
+    raise CommitFailed(f"Other commits to {names} came first for {RETRY_SECONDS:g} seconds; load it again, and retry")
+
+
+def answer(stages: Stages, done: Planned) -> Response:
+    """The table after a commit, with the tag of a load of it; no tag where each load gives new keys."""
+    location = metadata.url(stages.services.store, done.table_id, done.to.metadata_file)
+    headers = None
+    if stages.who.work is not None or not gives_keys(stages.services):
+        headers = {"ETag": etag(done.to, told_of(stages, done.table_id, writes=True), ALL)}
+    return Response(metadata.answer(location, done.content, None), headers=headers, media_type="application/json")
+
+
+def _make(stages: Stages, changes: Sequence[Change], found: Sequence[Found | Place]) -> list[Planned]:
+    store = stages.services.store
+    planned = _plan_all(stages, changes, found)
+    crash_point("server: metadata written")
+    try:
+        stages.write(lambda call: _move_all(call, planned))
+    except (Problem, Busy, _Moved) as error:
+        # Certainly nothing was committed.
+        _discard(store, planned)
+        if isinstance(error, Busy):
+            raise CommitFailed("The database is busy; try again") from None
+        raise
+    except Exception as error:
+        if is_out_of_reach(error) or may_be_kept(error):
+            raise CommitUnknown("The database was lost on the way; look whether the commit was made") from error
+        if is_full(error):
+            _discard(store, planned)
+        raise
+    crash_point("server: committed")
+    return planned
+
+
+def _plan_all(stages: Stages, changes: Sequence[Change], found: Sequence[Found | Place]) -> list[Planned]:
+    planned: list[Planned] = []
+    store = stages.services.store
+    try:
+        for change, one in zip(changes, found, strict=True):
+            planned.append(_plan(stages.settings, store, change, one, stages.now))
+    except BaseException:
+        _discard(store, planned)
+        raise
+    return planned
+
+
+def _discard(store: Store, planned: Iterable[Planned]) -> None:
+    for one in planned:
+        if one.move is not None:
+            metadata.discard(store, one.table_id, one.to.metadata_file)
+
+
+# Part one: look
+
+
+def _look(call: Call, change: Change) -> Found | Place:
+    access.require_engine(call)
+    if change.is_create:
+        return _staged(call, change)
+    found = access.find(call, change.ident)
+    access.require_table(call, "edit", change.ident, found)
+    return found
+
+
+def _staged(call: Call, change: Change) -> Place:
+    """The place of a staged table that the caller may create now."""
+    location = next((one.location for one in change.updates if one.action == "set-location"), None)
+    try:
+        found = creating.place(call, change.ident)
+    except AlreadyExists:
+        raise AlreadyExists(f"{EXISTS}: {change.ident}") from None
+    row = creating.staged(call.connection, change.ident, found.layer_id, location or "", call.caller.member)
+    if row is None or ((found.is_declared or found.run) and row["id"] != found.table_id):
+        raise NotValid(f"No table {change.ident} was staged at this location by you; stage its creation first")
+    return Place(row["id"], found.layer_id, found.name, row["uuid"], found.is_declared, found.run)
+
+
+# Part two: check, and write the new metadata
+
+
+def _plan(settings: Settings, store: Store, change: Change, found: Found | Place, now: datetime) -> Planned:
+    if isinstance(found, Place):
+        return _plan_new(store, change, found, now)
+    assert found.pointer is not None and found.table_id is not None  # noqa: S101, PT018 - else it was refused
+    pointer, table_id = found.pointer, found.table_id
+    content = metadata.read_metadata(store, table_id, pointer.metadata_file, pointer.metadata_sha256)
+    base = metadata.parse(content)
+    require(change.requirements, base)
+    root = Root(store, table_id)
+    # CREATE OR REPLACE may ask for a location as CREATE does. To move a table is another matter, and is refused.
+    ignores = creating.ignores_location(settings) and judging.is_replace(change.updates)
+    editor = Editor(base, root, now, ignores_location=ignores)
+    updates = editor.checked(change.updates)
+    if not updates:
+        return Planned(change, table_id, content, pointer)
+    check_snapshots(root, base, editor.added)
+    after = apply(base, updates, metadata.url(store, table_id, pointer.metadata_file))
+    action, operation = judging.action(base, after, change.updates), judging.operation(base, after, change.updates)
+    if found.taken is not None:
+        after = without_steps(after, found.taken.snapshot_id)
+    kept = without_oldest(after, settings.warehouse.keep_snapshots)
+    written, to = write_next(store, table_id, kept, pointer.version + 1)
+    return Planned(change, table_id, written, to, action, move_of(table_id, pointer, to, kept, operation))
+
+
+def _plan_new(store: Store, change: Change, place: Place, now: datetime) -> Planned:
+    require(change.requirements, None)
+    root = Root(store, place.table_id)
+    base = empty(root.url, place.uuid)
+    editor = Editor(base, root, now)
+    updates = editor.checked(change.updates)
+    check_snapshots(root, None, editor.added)
+    after = apply(base, updates, None)
+    content, to = write_next(store, place.table_id, after, 1)
+    move = move_of(place.table_id, None, to, after, "create")
+    return Planned(change, place.table_id, content, to, "create", move, place)
+
+
+def write_next(store: Store, table_id: str, after: Any, version: int) -> tuple[bytes, Pointer]:
+    """Write a table's metadata under a fresh name; what was written, and a pointer that nothing names yet."""
+    content, name = metadata.dump(after), metadata.fresh_name(version)
+    metadata.write(store, table_id, name, content)
+    pointer = Pointer(str(after.table_uuid), version, name, metadata.sum_of(content), after.current_snapshot_id)
+    return content, pointer
+
+
+def move_of(table_id: str, base: Pointer | None, to: Pointer, after: Any, operation: str) -> Move:
+    """The move of a pointer, with what the ledger and the table's facts say of it."""
+    current = after.current_snapshot()
+    summary = current.summary.additional_properties if current and current.summary else {}
+    is_added = current is not None and (base is None or base.snapshot_id != current.snapshot_id)
+    counts = Counts(*(_count(summary, name) for name in ("total-records", "total-files-size", "total-data-files")))
+    if current is None:
+        counts = Counts(0, 0, 0)
+    return Move(
+        table_id,
+        base,
+        to,
+        counts,
+        operation,
+        base.snapshot_id if base else None,
+        _count(summary, "added-records") if is_added else None,
+        _count(summary, "deleted-records") if is_added else None,
+    )
+
+
+def _count(summary: dict[str, str], name: str) -> int | None:
+    value = summary.get(name, "")
+    return int(value) if value.isascii() and value.isdigit() and len(value) < 19 else None
+
+
+# Part three: decide again, move, and tell
+
+
+def _move_all(call: Call, planned: Sequence[Planned]) -> None:
+    work = call.caller.work
+    run = work.run if work else None
+    access.require_engine(call)
+    moved: list[Move] = []
+    for one in planned:
+        decision = _move(call, one, run)
+        if one.move is not None:
+            moved.append(one.move)
+            call.record(_event(call, one, decision))
+    if moved and run is None:
+        author = Author(call.caller.author, call.caller.token, work.id if work else None)
+        pointers.enter(call.connection, moved, call.now, author)
+
+
+def _move(call: Call, one: Planned, run: tuple[str, int] | None) -> Decision | None:
+    ident, move = one.change.ident, one.move
+    if one.place is not None and move is not None:
+        found = _staged(call, one.change)
+        if found.table_id != one.table_id:
+            raise _Moved
+        creating.enter(call, ident, one.place, move)
+        creating.unstage(call.connection, one.table_id)
+        return None
+    now = access.find(call, ident)
+    decision = access.require_table(call, one.action, ident, now, one.doing)
+    if move is None:
+        return decision
+    if now.table_id != one.table_id or now.pointer != move.base:
+        raise _Moved
+    if call.caller.system and is_held(call.connection, one.table_id):
+        raise CommitFailed("A run writes this table by now; maintenance waits for it")
+    if not _swapped(call, now, move, ident, run):
+        raise _Moved
+    return decision
+
+
+def _swapped(call: Call, now: Found, move: Move, ident: Ident, run: tuple[str, int] | None) -> bool:
+    if run is None:
+        return pointers.swap(call.connection, move, call.now, call.caller.author)
+    if not now.is_own:
+        pointers.pin(call.connection, run, now, ident.table_key, call.now)
+    return pointers.swap_own(call.connection, run, move, call.now)
+
+
+def _event(call: Call, one: Planned, decision: Decision | None) -> Any:
+    move, work = one.move, call.caller.work
+    return call.event(
+        COMMITTED,
+        allowed=True,
+        action=one.action,
+        kind="table",
+        resource_id=one.table_id,
+        via=list(decision.via) if decision else [],
+        after={
+            "operation": move.operation if move else None,
+            "version": one.to.version,
+            "snapshot": one.to.snapshot_id,
+            "run": work.run_id if work else None,
+        },
+    )
+
+
+# Creating without staging
+
+
+def create(stages: Stages, body: dict[str, Any], levels: tuple[str, ...]) -> Response:
+    """Create a table, or stage its creation."""
+    ident = creating.wanted(body, levels)
+    is_staged = body.get("stage-create", False)
+    if not isinstance(is_staged, bool):
+        raise Malformed("stage-create is true or false")
+    store = stages.services.store
+    place = stages.read(lambda call: creating.place(call, ident))
+    first = creating.first_metadata(store, body, place, ignores=creating.ignores_location(stages.settings))
+    if is_staged:
+        return _stage(stages, ident, place, first)
+    content, to = write_next(store, place.table_id, first, 1)
+    move = move_of(place.table_id, None, to, first, "create")
+    planned = Planned(Change(ident, (), ()), place.table_id, content, to, "create", move, place)
+    try:
+        stages.write(lambda call: _enter(call, planned))
+    except Exception as error:
+        if isinstance(error, Problem | Busy) or (is_full(error) and not may_be_kept(error)):
+            _discard(store, [planned])
+        raise
+    return _answer(stages, place.table_id, to, content)
+
+
+def _enter(call: Call, planned: Planned) -> None:
+    place, move = planned.place, planned.move
+    assert place is not None and move is not None  # noqa: S101, PT018 - a new table has both
+    now = creating.place(call, planned.change.ident)
+    if (now.layer_id, now.is_declared) != (place.layer_id, place.is_declared):
+        raise CommitFailed("The layer has changed; try again")
+    creating.enter(call, planned.change.ident, place, move)
+    call.record(_event(call, planned, None))
+    if place.run is None:
+        work = call.caller.work
+        author = Author(call.caller.member, call.caller.token, work.id if work else None)
+        pointers.enter(call.connection, [move], call.now, author)
+
+
+def _stage(stages: Stages, ident: Ident, place: Place, first: Any) -> Response:
+    def work(call: Call) -> None:
+        now = creating.place(call, ident)
+        if (now.layer_id, now.is_declared) != (place.layer_id, place.is_declared):
+            raise CommitFailed("The layer has changed; try again")
+        creating.stage(call.connection, place, call.caller.member, call.now)
+
+    stages.write(work)
+    return _answer(stages, place.table_id, None, metadata.dump(first))
+
+
+def _answer(stages: Stages, table_id: str, pointer: Pointer | None, content: bytes) -> Response:
+    """The new table, with the tag by which its client may ask for it again; a staged one has none."""
+    told = told_of(stages, table_id, writes=True)
+    location = metadata.url(stages.services.store, table_id, pointer.metadata_file) if pointer else None
+    headers = {"ETag": etag(pointer, told, ALL)} if pointer else None
+    return Response(metadata.answer(location, content, told), headers=headers, media_type="application/json")

@@ -1,0 +1,147 @@
+"""The bodies of commits: parsed in full, or refused."""
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from headgate.lakehouse.catalog.errors import Malformed, NotValid
+from headgate.lakehouse.catalog.names import Ident, from_json
+from headgate.lakehouse.catalog.table_schemas import check_ids, check_raw_schema, short
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+MAX_UPDATES = 2_000
+MAX_REQUIREMENTS = 500
+MAX_SUMMARY = 2_000
+_LONG = 2**63
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a client wants done to one table, and what must hold for it."""
+
+    ident: Ident
+    requirements: tuple[Any, ...]
+    updates: tuple[Any, ...]
+
+    @property
+    def is_create(self) -> bool:
+        """Whether it makes a table that was staged."""
+        return any(one.type == "assert-create" for one in self.requirements)
+
+
+def document(content: bytes) -> dict[str, Any]:
+    """The JSON object in a body."""
+    try:
+        text = content.decode()
+        found = json.loads(text or "null", parse_int=_number)
+        if "\\u" in text:
+            # Half of a surrogate pair is JSON, and nothing that can be stored.
+            json.dumps(found, ensure_ascii=False).encode()
+    except UnicodeError:
+        raise Malformed("The body is not UTF-8, or holds half of a surrogate pair (\\ud800 to \\udfff)") from None
+    except (ValueError, RecursionError):
+        raise Malformed("The body is not JSON") from None
+    if not isinstance(found, dict):
+        raise Malformed("The body is not a JSON object")
+    return found
+
+
+def _number(digits: str) -> int:
+    """A whole number that engines can read again."""
+    found = int(digits)
+    if not -_LONG <= found < _LONG:
+        raise Malformed(f"The number {digits[:30]} in the body has more than 64 bits")
+    return found
+
+
+def change(body: Any, ident: Ident | None = None) -> Change:
+    """A change from a body, of the table that the path names or else the body."""
+    if not isinstance(body, dict):
+        raise Malformed("A commit is a JSON object with requirements and updates")
+    if body.get("identifier") is not None:
+        named = from_json(body["identifier"])
+        ident = ident or named
+        if (named.layer_key, named.table_key) != (ident.layer_key, ident.table_key):
+            raise Malformed(f"The body is about {named}, the path about {ident}")
+    if ident is None:
+        raise Malformed("Each change names its table: identifier is needed")
+    requirements = _list(body, "requirements", MAX_REQUIREMENTS)
+    updates = _list(body, "updates", MAX_UPDATES)
+    for update in updates:
+        _check_raw(update)
+    return Change(
+        ident,
+        tuple(_parsed(_requirement(), one, "requirement", "type") for one in requirements),
+        tuple(_parsed(_update(), one, "update", "action") for one in updates),
+    )
+
+
+def _list(body: dict[str, Any], name: str, most: int) -> list[Any]:
+    found = body.get(name, [])
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise Malformed(f"{name} is a list of objects")
+    if len(found) > most:
+        raise Malformed(f"A commit has at most {most} {name}; make several commits")
+    return found
+
+
+def _check_raw(update: dict[str, Any]) -> None:
+    """What the models would drop or change in silence."""
+    if update.get("action") == "add-schema":
+        check_raw_schema(update.get("schema"))
+        check_ids(update["schema"])
+    if update.get("action") == "set-properties" and not _is_texts(update.get("updates")):
+        raise Malformed("set-properties: updates are names with a text each")
+    if update.get("action") == "add-snapshot":
+        _check_raw_snapshot(update.get("snapshot"))
+
+
+def _check_raw_snapshot(snapshot: Any) -> None:
+    if not isinstance(snapshot, dict):
+        raise Malformed("add-snapshot: a snapshot is needed")
+    if snapshot.get("key-id") is not None:
+        raise NotValid("Encrypted snapshots are not supported")
+    if snapshot.get("manifests") is not None:
+        raise NotValid("A snapshot names its manifests in a manifest list")
+    summary = snapshot.get("summary")
+    if not isinstance(summary, dict) or "operation" not in summary or len(summary) > MAX_SUMMARY:
+        raise Malformed(f"add-snapshot: a summary with an operation, and at most {MAX_SUMMARY} entries, is needed")
+    if not _is_texts(summary):
+        raise Malformed("add-snapshot: the summary holds texts")
+    for name in ("snapshot-id", "parent-snapshot-id", "sequence-number", "timestamp-ms"):
+        value = snapshot.get(name)
+        if value is not None and (not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < _LONG):
+            raise Malformed(f"add-snapshot: {name} is a number from 0 to {_LONG - 1}")
+
+
+def _is_texts(found: Any) -> bool:
+    """Whether this is a JSON object of texts."""
+    return isinstance(found, dict) and all(isinstance(value, str) for value in found.values())
+
+
+def _parsed(adapter: "TypeAdapter[Any]", value: dict[str, Any], what: str, tag: str) -> Any:
+    from pyiceberg.exceptions import ValidationError
+
+    try:
+        return adapter.validate_python(value)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, ArithmeticError, ValidationError) as error:
+        raise Malformed(f"The {what} {str(value.get(tag))[:60]!r} cannot be understood: {short(error)}") from None
+
+
+@cache
+def _update() -> "TypeAdapter[Any]":
+    from pydantic import TypeAdapter  # noqa: PLC0415 - with the rest
+    from pyiceberg.table.update import TableUpdate
+
+    return TypeAdapter(TableUpdate)
+
+
+@cache
+def _requirement() -> "TypeAdapter[Any]":
+    from pydantic import TypeAdapter  # noqa: PLC0415 - with the rest
+    from pyiceberg.table.update import TableRequirement
+
+    return TypeAdapter(TableRequirement)

@@ -1,0 +1,95 @@
+"""What clients are told: what the catalog serves, and how to reach the files of a table."""
+
+from typing import Any
+
+from headgate.settings.settings import Settings
+from headgate.warehouse.address import Address
+from headgate.warehouse.bucket import BucketStore
+from headgate.warehouse.folder import FolderStore
+from headgate.warehouse.places import metadata_root, table_root
+from headgate.warehouse.store import Store
+
+ENDPOINTS = (
+    "GET /v1/{prefix}/namespaces",
+    "GET /v1/{prefix}/namespaces/{namespace}",
+    "HEAD /v1/{prefix}/namespaces/{namespace}",
+    "POST /v1/{prefix}/namespaces",
+    "POST /v1/{prefix}/namespaces/{namespace}/properties",
+    "DELETE /v1/{prefix}/namespaces/{namespace}",
+    "GET /v1/{prefix}/namespaces/{namespace}/tables",
+    "GET /v1/{prefix}/namespaces/{namespace}/tables/{table}",
+    "HEAD /v1/{prefix}/namespaces/{namespace}/tables/{table}",
+    "POST /v1/{prefix}/namespaces/{namespace}/tables",
+    "POST /v1/{prefix}/namespaces/{namespace}/tables/{table}",
+    "DELETE /v1/{prefix}/namespaces/{namespace}/tables/{table}",
+    "POST /v1/{prefix}/tables/rename",
+    "GET /v1/{prefix}/namespaces/{namespace}/views",
+    "GET /v1/{prefix}/namespaces/{namespace}/views/{view}",
+    "HEAD /v1/{prefix}/namespaces/{namespace}/views/{view}",
+    "POST /v1/{prefix}/namespaces/{namespace}/views",
+    "POST /v1/{prefix}/namespaces/{namespace}/views/{view}",
+    "DELETE /v1/{prefix}/namespaces/{namespace}/views/{view}",
+    "POST /v1/{prefix}/views/rename",
+    "POST /v1/{prefix}/namespaces/{namespace}/tables/{table}/metrics",
+    "POST /v1/{prefix}/transactions/commit",
+    "POST /v1/{prefix}/namespaces/{namespace}/tables/{table}/sign",
+    "GET /v1/{prefix}/namespaces/{namespace}/tables/{table}/credentials",
+)
+"""What is served, as the specification writes it. A client asks for nothing else, so registering is not tried."""
+
+
+def catalog_config() -> dict[str, Any]:
+    """The answer to a client that asks how to use the catalog."""
+    return {"defaults": {}, "overrides": {}, "endpoints": list(ENDPOINTS)}
+
+
+def is_folder(store: Store) -> bool:
+    """Whether the operating system is the only guard of the files."""
+    return isinstance(store, FolderStore)
+
+
+def table_config(settings: Settings, store: Store, table_id: str, *, ours: bool) -> dict[str, str]:
+    """How an engine reaches the files of a table that it may load. Our own Spark opens them by the guard's FileIO."""
+    found = {}
+    if isinstance(store, BucketStore):
+        signs = ours or settings.warehouse.s3_access == "signing"
+        found = {**place_config(store.address), **(signing_config(table_id) if signs else {})}
+    if ours:
+        found |= {
+            "io-impl": "headgate.guard.TableFileIO",
+            "headgate.root": f"{store.url}/{table_root(table_id)}",
+            "headgate.metadata": f"{store.url}/{metadata_root(table_id)}",
+        }
+    return found
+
+
+def place_config(address: Address) -> dict[str, str]:
+    """Where the bucket is, in the words of Java's clients and of PyIceberg."""
+    found = {
+        "s3.endpoint": address.endpoint,
+        "s3.path-style-access": str(address.path_style).lower(),
+        "client.region": address.region,
+        "s3.region": address.region,
+    }
+    return found if address.path_style else {**found, "s3.force-virtual-addressing": "true"}
+
+
+def signing_config(table_id: str) -> dict[str, str]:
+    """That requests are signed by the catalog, at the table's own signer below the address that the client knows."""
+    signer = f"v1/signer/{table_id}"
+    return {
+        "s3.remote-signing-enabled": "true",
+        "signer.endpoint": signer,
+        # PyIceberg, and Java's clients before 1.11
+        "s3.signer": "S3V4RestSigner",
+        "s3.signer.endpoint": signer,
+        "py-io-impl": "pyiceberg.io.fsspec.FsspecFileIO",
+        # No token: s3fs shares one connection, and its signer, among tables that are told the same. This is another
+        # text for each table, which no client uses without a key beside it.
+        "s3.session-token": table_id,
+    }
+
+
+def work_signing_config(authorization: str) -> dict[str, Any]:
+    """That each request to sign shows this header; Java's client else shows that of its process's first session."""
+    return {"headers": {"Authorization": [authorization]}}

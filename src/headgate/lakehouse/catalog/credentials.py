@@ -1,0 +1,123 @@
+"""Short-lived keys for the files of one table, for engines that cannot have requests signed.
+
+The store's own service (STS) gives them, with a policy that holds them to the table's root and metadata folder: to read
+for who may query the table, to write its root too for who may edit it. They end by themselves after a set time, and
+cannot be called back before.
+"""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from headgate.lakehouse.catalog.errors import NotSupported
+from headgate.lakehouse.catalog.file_access import require_files
+from headgate.platform.http.call import Call
+from headgate.platform.http.services import Services
+from headgate.settings.settings import Settings
+from headgate.warehouse.address import Address, address_of
+from headgate.warehouse.bucket import ANSWER_SECONDS, CONNECT_SECONDS, BucketStore
+from headgate.warehouse.places import metadata_root, table_root
+from headgate.warehouse.sigv4 import Key
+from headgate.warehouse.store import OutOfReach
+
+CREDENTIALS = "credentials"
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """What keys are to be for."""
+
+    table_id: str
+    member: str
+    writes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Lent:
+    """Keys that end by themselves."""
+
+    id: str
+    secret: str
+    session: str
+    expires: datetime
+
+
+def gives_keys(services: Services) -> bool:
+    """Whether engines get keys of their own here."""
+    return isinstance(services.store, BucketStore) and services.settings.warehouse.s3_access == CREDENTIALS
+
+
+def granted(call: Call, table_id: str) -> Granted:
+    """What the caller may get keys for; the usual refusal if that is nothing."""
+    if not gives_keys(call.services):
+        raise NotSupported("This warehouse gives out no keys; have requests signed (s3.remote-signing-enabled)")
+    require_files(call, "execute", table_id)
+    return Granted(table_id, call.caller.member, bool(call.decide("edit", "table", table_id)))
+
+
+def lent(services: Services, grant: Granted) -> dict[str, Any]:
+    """Keys, as the specification writes them down."""
+    store = services.store
+    assert isinstance(store, BucketStore)  # noqa: S101 - asked before
+    keys = assume(services.settings, store.key, grant)
+    return {"prefix": f"{store.url}/", "config": as_config(keys)}
+
+
+def as_config(keys: Lent) -> dict[str, str]:
+    """Keys as properties of a FileIO."""
+    return {
+        "s3.access-key-id": keys.id,
+        "s3.secret-access-key": keys.secret,
+        "s3.session-token": keys.session,
+        "s3.session-token-expires-at-ms": str(int(keys.expires.timestamp() * 1000)),
+    }
+
+
+def policy(address: Address, table_id: str, *, writes: bool) -> str:
+    """What keys for one table are held to, beside what their role may do."""
+    bucket = f"arn:aws:s3:::{address.bucket}"
+    roots = [f"{address.prefix}{table_root(table_id)}/*", f"{address.prefix}{metadata_root(table_id)}/*"]
+    statements: list[dict[str, Any]] = [
+        {"Effect": "Allow", "Action": ["s3:GetObject"], "Resource": [f"{bucket}/{root}" for root in roots]},
+        {
+            "Effect": "Allow",
+            "Action": ["s3:ListBucket"],
+            "Resource": [bucket],
+            "Condition": {"StringLike": {"s3:prefix": roots}},
+        },
+    ]
+    if writes:
+        actions = ["s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"]
+        statements.append({"Effect": "Allow", "Action": actions, "Resource": [f"{bucket}/{roots[0]}"]})
+    return json.dumps({"Version": "2012-10-17", "Statement": statements}, separators=(",", ":"))
+
+
+def assume(settings: Settings, key: Key, grant: Granted) -> Lent:
+    """Have the store's service give keys for one table; OutOfReach if it does not."""
+    from botocore.config import Config  # type: ignore[import-untyped]  # noqa: PLC0415 - loads much
+    from botocore.exceptions import BotoCoreError, ClientError  # type: ignore[import-untyped]  # noqa: PLC0415
+    from botocore.session import Session  # type: ignore[import-untyped]  # noqa: PLC0415
+
+    given, address = settings.warehouse, address_of(settings)
+    client = Session(session_vars={"profile": (None, None, None, None)}).create_client(
+        "sts",
+        endpoint_url=given.s3_sts_endpoint or given.s3_endpoint or f"https://sts.{given.s3_region}.amazonaws.com",
+        region_name=given.s3_region,
+        aws_access_key_id=key.id,
+        aws_secret_access_key=key.secret,
+        config=Config(connect_timeout=CONNECT_SECONDS, read_timeout=ANSWER_SECONDS),
+    )
+    try:
+        found = client.assume_role(
+            RoleArn=given.s3_role_arn,
+            RoleSessionName=grant.member,
+            Policy=policy(address, grant.table_id, writes=grant.writes),
+            DurationSeconds=given.s3_credentials_minutes * 60,
+        )["Credentials"]
+    except (ClientError, BotoCoreError) as error:
+        raise OutOfReach(
+            f"no keys for a table could be had: {error}; check warehouse.s3_role_arn and s3_sts_endpoint, and that the "
+            "server's key may assume that role"
+        ) from None
+    return Lent(found["AccessKeyId"], found["SecretAccessKey"], found["SessionToken"], found["Expiration"])

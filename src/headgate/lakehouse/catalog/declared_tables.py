@@ -1,0 +1,69 @@
+"""Tables that were declared and that nothing has written yet, as probes see them: empty, with the columns to come.
+
+Probes alone: they read what a query would give and execute nothing. Such a table has no file and no pointer; its
+metadata is made for the answer, and nothing can be committed on top of it.
+"""
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select
+
+from headgate.kit.ids import new_id
+from headgate.lakehouse.catalog import metadata_files as metadata
+from headgate.lakehouse.catalog.models import work_token_table
+from headgate.lakehouse.catalog.names import Ident
+from headgate.lakehouse.catalog.pointers import Found
+from headgate.lakehouse.catalog.table_creation import Place, first_metadata
+from headgate.lakehouse.sql.models import statement_table
+from headgate.pipelines.models import probed_schema_table
+from headgate.platform.http.call import Call
+
+if TYPE_CHECKING:
+    from headgate.warehouse.store import Store
+
+PROBE = "probe"
+OWN, ANALYSED, COLUMNS = "own", "analysed", "columns"
+"""What a probe's statement says of the output of what it saves: its name, and, once that is known, its columns."""
+_probed, _works, _statements = probed_schema_table.c, work_token_table.c, statement_table.c
+
+Fields = list[dict[str, Any]]
+
+
+def fields(call: Call, ident: Ident, found: Found) -> Fields | None:
+    """The columns that a table will have, if a probe asks that may read it, or whose own output it is; else None."""
+    work = call.caller.work
+    if work is None or work.purpose != PROBE or found.pointer is not None or not ident.has_one_level:
+        return None
+    return _own(call, work.id, ident) or _stored(call, found)
+
+
+def _own(call: Call, work_id: str, ident: Ident) -> Fields | None:
+    """Those that the probe itself has found out, of what it is about to save."""
+    joined = statement_table.join(work_token_table, _works.statement_id == _statements.id)
+    query = select(_statements.save).select_from(joined).where(_works.id == work_id)
+    save = call.connection.execute(query).scalar() or {}
+    if save.get(OWN) != ident.ref:
+        return None
+    return (save.get(ANALYSED) or {}).get(COLUMNS)
+
+
+def _stored(call: Call, found: Found) -> Fields | None:
+    if found.table_id is None or not call.decide("execute", "table", found.table_id):
+        return None
+    stored: Fields | None = call.connection.execute(
+        select(_probed.columns).where(_probed.table_id == found.table_id)
+    ).scalar()
+    return stored
+
+
+def table_id(found: Found) -> str:
+    """The id of such a table; one that nothing has, if it has no row yet."""
+    return found.table_id or new_id("table")
+
+
+def content(store: "Store", identifier: str, columns: Fields) -> bytes:
+    """Its metadata: a schema, no snapshot, and a place in which nothing lies."""
+    place = Place(identifier, "", "", str(uuid.uuid5(uuid.NAMESPACE_OID, identifier)))
+    schema = {"type": "struct", "schema-id": 0, "fields": columns}
+    return metadata.dump(first_metadata(store, {"schema": schema}, place))

@@ -1,0 +1,259 @@
+"""The tables of the Iceberg REST catalog over HTTP.
+
+What is served is the published Iceberg REST specification, which is its own document; so these routes are left out of
+the document of our API.
+"""
+
+from typing import Annotated, Any
+
+from anyio import CapacityLimiter
+from fastapi import Header, Query, Request, Response
+
+from headgate.kit.errors import Conflict, Invalid, NotFound
+from headgate.lakehouse.catalog import access, listing
+from headgate.lakehouse.catalog import commit as committing
+from headgate.lakehouse.catalog import table_loading as loading
+from headgate.lakehouse.catalog.commit_requests import change, document
+from headgate.lakehouse.catalog.config import catalog_config
+from headgate.lakehouse.catalog.errors import AlreadyExists, Forbidden, Malformed
+from headgate.lakehouse.catalog.names import Ident, from_json, namespace, table
+from headgate.lakehouse.catalog.responses import empty, json_response
+from headgate.lakehouse.items import service as lakehouse
+from headgate.platform.http.call import Call
+from headgate.platform.http.guards import SignedIn
+from headgate.platform.http.middleware import IS_HEAD
+from headgate.platform.http.routes import Audit, GovernedRouter, Stages
+from headgate.platform.http.services import Services
+
+LOADS = CapacityLimiter(16)
+"""Threads for what is quick. Spark calls the catalog while others wait for Spark: neither may take all threads."""
+LISTS = CapacityLimiter(4)
+"""Threads for lists, which may be long: others wait for them without a thread, and loads go on."""
+COMMITS = CapacityLimiter(8)
+"""Threads for commits, which read and write files."""
+
+router = GovernedRouter(prefix="/iceberg/v1", tags=["catalog"], include_in_schema=False)
+
+
+async def read_body(services: Services, request: Request, parameters: dict[str, Any]) -> None:
+    """Take the whole body before a thread is taken."""
+    await request.body()
+
+
+def body_of(request: Request) -> dict[str, Any]:
+    """The JSON object that was sent."""
+    return document(request._body)  # noqa: SLF001 - read by read_body
+
+
+@router.governed(
+    "GET",
+    "/config",
+    guard=SignedIn("is told what the catalog serves"),
+    audit=Audit.nothing,
+    summary="How to use the catalog",
+    staged=True,
+    limiter=LOADS,
+)
+def catalog_configuration(stages: Stages) -> Response:
+    """What the catalog serves. There is one warehouse, whatever name is asked for."""
+    stages.read(lambda call: None)
+    return json_response(catalog_config())
+
+
+@router.governed(
+    "GET",
+    "/namespaces/{namespace_}/tables",
+    guard=SignedIn("sees the tables of a layer that they may see"),
+    audit=Audit.nothing,
+    summary="List the tables of a namespace",
+    staged=True,
+    limiter=LISTS,
+)
+def list_tables(
+    stages: Stages,
+    namespace_: str,
+    page_token: Annotated[str | None, Query(alias="pageToken")] = None,
+    page_size: Annotated[int | None, Query(alias="pageSize", ge=1)] = None,
+) -> Response:
+    """The tables that the caller may see, all of them or by page."""
+    ident = namespace(namespace_)
+    found = stages.read(lambda call: listing.tables(call, ident, page_token, page_size))
+    return json_response({"identifiers": found.items, "next-page-token": found.following})
+
+
+@router.governed(
+    "POST",
+    "/namespaces/{namespace_}/tables",
+    guard=SignedIn("creates a table with Editor on the layer"),
+    audit=Audit.changes,
+    summary="Create a table, or stage that",
+    staged=True,
+    limiter=COMMITS,
+    wait=read_body,
+)
+def create_table(stages: Stages, request: Request, namespace_: str) -> Response:
+    """Create a table; its location is the catalog's."""
+    return committing.create(stages, body_of(request), namespace(namespace_).levels)
+
+
+@router.governed(
+    "POST",
+    "/namespaces/{namespace_}/register",
+    guard=SignedIn("registers nothing: nobody does"),
+    audit=Audit.nothing,
+    summary="Refused: registering a table",
+    staged=True,
+    limiter=LOADS,
+)
+def register_table(stages: Stages, namespace_: str) -> Response:
+    """Nobody registers tables: their metadata is the catalog's own."""
+
+    def refuse(call: Call) -> Response:
+        access.require_layer(call, "see", namespace(namespace_))
+        raise Forbidden("Nobody registers a table here: create one, and write the rows into it")
+
+    return stages.read(refuse)
+
+
+@router.governed(
+    "GET",
+    "/namespaces/{namespace_}/tables/{table_}",
+    guard=SignedIn("loads a table with Viewer"),
+    audit=Audit.reads,
+    summary="Load a table",
+    staged=True,
+    limiter=LOADS,
+)
+def load_table(
+    stages: Stages,
+    request: Request,
+    namespace_: str,
+    table_: str,
+    snapshots: str = loading.ALL,
+    known: Annotated[str | None, Header(alias="If-None-Match")] = None,
+) -> Response:
+    """A table's metadata, or for a request of headers alone, whether it is there."""
+    ident = table(namespace_, table_)
+    if request.scope.get(IS_HEAD):
+        return loading.exists(stages, ident)
+    if snapshots not in {loading.ALL, loading.REFS}:
+        raise Malformed(f"Invalid snapshots: {snapshots[:30]!r}; there is all, and refs")
+    return loading.load(stages, ident, snapshots, known)
+
+
+@router.governed(
+    "POST",
+    "/namespaces/{namespace_}/tables/{table_}",
+    guard=SignedIn("commits with Editor; expires and rolls back with Manager"),
+    audit=Audit.changes,
+    summary="Commit to a table",
+    staged=True,
+    limiter=COMMITS,
+    wait=read_body,
+)
+def commit_table(stages: Stages, request: Request, namespace_: str, table_: str) -> Response:
+    """Change a table, or create one that was staged."""
+    [done] = committing.commit(stages, [change(body_of(request), table(namespace_, table_))])
+    return committing.answer(stages, done)
+
+
+@router.governed(
+    "POST",
+    "/transactions/commit",
+    guard=SignedIn("commits with Editor on every table"),
+    audit=Audit.changes,
+    summary="Commit to several tables",
+    staged=True,
+    limiter=COMMITS,
+    wait=read_body,
+)
+def commit_tables(stages: Stages, request: Request) -> Response:
+    """Change several tables, all of them or none."""
+    changes = body_of(request).get("table-changes")
+    if not isinstance(changes, list) or not changes:
+        raise Malformed("table-changes is a list of changes")
+    if len(changes) > committing.MAX_TABLES:
+        raise Malformed(f"A commit changes at most {committing.MAX_TABLES} tables")
+    committing.commit(stages, [change(one) for one in changes])
+    return empty()
+
+
+@router.governed(
+    "DELETE",
+    "/namespaces/{namespace_}/tables/{table_}",
+    guard=SignedIn("drops a table with Manager"),
+    audit=Audit.changes,
+    summary="Drop a table",
+    staged=True,
+    limiter=LOADS,
+)
+def drop_table(
+    stages: Stages,
+    namespace_: str,
+    table_: str,
+    purge: Annotated[bool, Query(alias="purgeRequested")] = False,
+) -> Response:
+    """Drop a table. Whether a purge was asked for or not, it can be restored for a while."""
+    ident = table(namespace_, table_)
+    stages.write(lambda call: _drop(call, ident))
+    return empty()
+
+
+def _drop(call: Call, ident: Ident) -> None:
+    found = access.find(call, ident)
+    access.require_table(call, "delete", ident, found)
+    if call.caller.work is not None and call.caller.work.run is not None:
+        raise Forbidden("A run drops no table")
+    lakehouse.delete_item(call, found.table_id or "")
+
+
+@router.governed(
+    "POST",
+    "/tables/rename",
+    guard=SignedIn("renames with Manager on the table and Editor on the target layer"),
+    audit=Audit.changes,
+    summary="Rename a table",
+    staged=True,
+    limiter=LOADS,
+    wait=read_body,
+)
+def rename_table(stages: Stages, request: Request) -> Response:
+    """Give a table another name, or another layer; its id and grants stay."""
+    body = body_of(request)
+    source, target = from_json(body.get("source")), from_json(body.get("destination"))
+    stages.write(lambda call: _rename(call, source, target))
+    return empty()
+
+
+def _rename(call: Call, source: Ident, target: Ident) -> None:
+    found = access.find(call, source)
+    access.require_table(call, "delete", source, found, "rename")
+    if call.caller.work is not None and call.caller.work.run is not None:
+        raise Forbidden("A run renames no table")
+    layer = access.require_create(call, target)
+    try:
+        lakehouse.rename_item(call, found.table_id or "", name=target.table or "", layer_id=layer)
+    except Conflict:
+        raise AlreadyExists(f"Table already exists: {target}") from None
+    except NotFound:
+        raise access.missing(source) from None
+    except Invalid as error:
+        raise Malformed(error.detail) from None
+
+
+@router.governed(
+    "POST",
+    "/namespaces/{namespace_}/tables/{table_}/metrics",
+    guard=SignedIn("reports on a table that they may load"),
+    audit=Audit.nothing,
+    summary="Report metrics",
+    staged=True,
+    limiter=LOADS,
+    wait=read_body,
+)
+def report_metrics(stages: Stages, request: Request, namespace_: str, table_: str) -> Response:
+    """Take a report of a scan or commit; nothing is kept of it."""
+    body_of(request)
+    ident = table(namespace_, table_)
+    stages.read(lambda call: access.require_table(call, "execute", ident, access.find(call, ident)))
+    return empty()

@@ -1,0 +1,90 @@
+"""Metadata files: written under a fresh name where no client can write, and read only if their sum is right."""
+
+import hashlib
+import json
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from headgate.kit.log import get_logger
+from headgate.lakehouse.catalog.errors import Damaged, Lost, NotValid
+from headgate.warehouse.places import metadata_root
+from headgate.warehouse.store import Missing, OutOfReach, Store
+
+if TYPE_CHECKING:
+    from pyiceberg.table.metadata import TableMetadata
+
+MAX_BYTES = 64 << 20
+"""The largest metadata file that is written."""
+_log = get_logger("headgate.catalog")
+
+
+def sum_of(content: bytes) -> str:
+    """What stands beside a pointer."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def fresh_name(version: int) -> str:
+    """A name that no file has."""
+    return f"{version:05d}-{uuid.uuid4()}.metadata.json"
+
+
+def url(store: Store, table_id: str, metadata_file: str) -> str:
+    """A metadata file as engines know it."""
+    return f"{store.url}/{metadata_root(table_id)}/{metadata_file}"
+
+
+def read_metadata(store: Store, table_id: str, metadata_file: str, sha256: str) -> bytes:
+    """A metadata file, if it is the one that was committed; else Damaged or Lost."""
+    try:
+        content = store.read(f"{metadata_root(table_id)}/{metadata_file}")
+    except Missing:
+        _log.error("a metadata file is missing", table=table_id, file=metadata_file)
+        raise Lost(url(store, table_id, metadata_file)) from None
+    if sum_of(content) != sha256:
+        _log.error("a metadata file was changed", table=table_id, file=metadata_file)
+        raise Damaged("The table's metadata file is not the one that was committed; restore it from a backup")
+    return content
+
+
+def parse(content: bytes) -> "TableMetadata":
+    """The metadata in a file of ours."""
+    from pyiceberg.table.metadata import TableMetadataUtil
+
+    return TableMetadataUtil.parse_obj(json.loads(content))
+
+
+def dump(metadata: "TableMetadata") -> bytes:
+    """Metadata as a file holds it."""
+    content = metadata.model_dump_json().encode()
+    if len(content) > MAX_BYTES:
+        raise NotValid(f"The table's metadata would have {len(content)} bytes, more than {MAX_BYTES}; expire snapshots")
+    return content
+
+
+def write(store: Store, table_id: str, metadata_file: str, content: bytes) -> None:
+    """Write a metadata file, durably, under a name that no file has."""
+    store.write(f"{metadata_root(table_id)}/{metadata_file}", [content])
+
+
+def discard(store: Store, table_id: str, metadata_file: str) -> None:
+    """Delete a file that no pointer names; if that fails, later maintenance does it."""
+    try:
+        store.delete(f"{metadata_root(table_id)}/{metadata_file}")
+    except (OSError, OutOfReach) as error:
+        _log.warning("a metadata file was left behind", table=table_id, file=metadata_file, error=str(error))
+
+
+def answer(location: str | None, content: bytes, told: dict[str, Any] | None) -> bytes:
+    """The answer to a load or commit: the stored bytes as they are, between what tells of them."""
+    parts = [b'{"metadata-location":', json.dumps(location).encode(), b',"metadata":', content]
+    for name, value in (told or {}).items():
+        parts += [b",", json.dumps(name).encode(), b":", json.dumps(value).encode()]
+    return b"".join([*parts, b"}"])
+
+
+def with_referenced_snapshots(content: bytes) -> bytes:
+    """The metadata without the snapshots that no branch or tag names."""
+    found = json.loads(content)
+    named = {ref["snapshot-id"] for ref in found.get("refs", {}).values()}
+    found["snapshots"] = [one for one in found.get("snapshots", ()) if one["snapshot-id"] in named]
+    return json.dumps(found).encode()

@@ -1,0 +1,258 @@
+"""The pointers in the database: found by name, moved by compare-and-swap, and the ledger of their moves."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any
+
+from sqlalchemy import Connection, insert, select, update
+
+from headgate.kit.database import fetch
+from headgate.kit.ids import new_id
+from headgate.lakehouse.catalog.models import commit_table, run_pointer_table, table_pointer_table
+from headgate.lakehouse.catalog.names import Ident
+from headgate.platform.authorization.models import resource_table
+
+_pointers, _own, _resources = table_pointer_table.c, run_pointer_table.c, resource_table.c
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """The metadata file that is a table now, or is it for one run."""
+
+    uuid: str
+    version: int
+    metadata_file: str
+    metadata_sha256: str
+    snapshot_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What the current snapshot's summary says of a table."""
+
+    rows: int | None = None
+    bytes: int | None = None
+    files: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Where a run took a table from: the snapshot that everyone sees; None for a table that exists for it alone."""
+
+    snapshot_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a name stands for: the layer's id, the table's, and its pointer, as far as there is any of them."""
+
+    layer_id: str | None = None
+    table_id: str | None = None
+    pointer: Pointer | None = None
+    is_own: bool = False
+    """Whether the pointer is the run's own."""
+    is_new: bool = False
+    """Whether the table exists for the run alone."""
+    taken: Taken | None = None
+    """For a run's own pointer, what it started at; None also if that had no snapshot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A pointer that is to move, and what the ledger says of it."""
+
+    table_id: str
+    base: Pointer | None
+    to: Pointer
+    counts: Counts
+    operation: str
+    parent_snapshot_id: int | None = None
+    added_rows: int | None = None
+    deleted_rows: int | None = None
+
+
+_FIND = (
+    "SELECT ly.id, it.id, p.uuid, p.version, p.metadata_file, p.metadata_sha256, p.snapshot_id FROM resources ly "
+    "LEFT JOIN resources it ON it.namespace = 'table' AND it.scope_id = ly.id AND it.name_key = :name "
+    "AND it.kind = 'table' AND NOT EXISTS (SELECT 1 FROM views v WHERE v.view_id = it.id) "
+    "LEFT JOIN table_pointers p ON p.table_id = it.id "
+    "WHERE ly.namespace = 'layer' AND ly.scope_id = '' AND ly.name_key = :layer"
+)
+_FIND_OWN = (
+    "SELECT rp.table_id, rp.base_version, c.snapshot_id, rp.uuid, rp.version, rp.metadata_file, rp.metadata_sha256, "
+    "rp.snapshot_id FROM run_pointers rp "
+    "LEFT JOIN commits c ON c.table_id = rp.table_id AND c.version = rp.base_version WHERE rp.run_id = :run "
+    "AND rp.fence = :fence AND (rp.table_id = :table OR (rp.layer_id = :layer AND rp.name = :name))"
+)
+
+
+def find(connection: Connection, ident: Ident, run: tuple[str, int] | None = None) -> Found:
+    """What a name stands for, to everyone, or to one run."""
+    if not ident.layer_key or not (ident.table_key or ident.table is None):
+        return Found()
+    rows = fetch(connection, _FIND, {"layer": ident.layer_key, "name": ident.table_key})
+    if not rows:
+        return Found()
+    layer, table, *pointer = rows[0]
+    found = Found(layer, table, Pointer(*pointer) if pointer[0] else None)
+    return _of_run(connection, ident, found, run) if run else found
+
+
+def _of_run(connection: Connection, ident: Ident, found: Found, run: tuple[str, int]) -> Found:
+    asked = {"run": run[0], "fence": run[1], "table": found.table_id, "layer": found.layer_id, "name": ident.table_key}
+    rows = fetch(connection, _FIND_OWN, asked)
+    if not rows:
+        return found
+    # A name stands for the table that had it first, if the run has taken both that and the one that has it now.
+    table, base, snapshot, *pointer = max(rows, key=lambda row: row[0] != found.table_id)
+    own = Pointer(*pointer)
+    if table != found.table_id and base == own.version:
+        # The run has only looked at it, and it was deleted or renamed since: for the run, too.
+        return Found(found.layer_id)
+    taken = Taken(snapshot) if base is None or snapshot is not None else None
+    return Found(found.layer_id, table, own, is_own=True, is_new=found.table_id is None, taken=taken)
+
+
+def layer_of(connection: Connection, ident: Ident) -> str | None:
+    """The id of the layer that a namespace stands for."""
+    return find(connection, Ident(ident.levels)).layer_id
+
+
+def pin(connection: Connection, run: tuple[str, int], found: Found, name: str, now: datetime) -> None:
+    """Give a run a pointer of its own to a table, which starts at the table's."""
+    table = select(table_pointer_table).where(_pointers.table_id == found.table_id)
+    row = connection.execute(table).mappings().one()
+    kept = ("uuid", "version", "metadata_file", "metadata_sha256", "snapshot_id", "rows", "bytes", "files")
+    connection.execute(
+        insert(run_pointer_table).values(
+            run_id=run[0],
+            fence=run[1],
+            table_id=found.table_id,
+            layer_id=found.layer_id,
+            name=name,
+            base_version=row["version"],
+            committed_at=now,
+            **{column: row[column] for column in kept},
+        )
+    )
+
+
+def pin_all(connection: Connection, run: tuple[str, int], tables: Iterable[str], now: datetime) -> None:
+    """Have a run see these tables as they are now, until it ends; those that it has a pointer to stay as they are."""
+    mine = select(_own.table_id).where(_own.run_id == run[0], _own.fence == run[1])
+    place = resource_table.join(table_pointer_table, _pointers.table_id == _resources.id)
+    wanted = (_resources.id.in_(tables), _resources.id.not_in(mine.scalar_subquery()))
+    query = select(_resources.id, _resources.scope_id, _resources.name_key).select_from(place).where(*wanted)
+    for table, layer, name in connection.execute(query).all():
+        pin(connection, run, Found(layer, table), name, now)
+
+
+def create(connection: Connection, move: Move, now: datetime, member: str) -> None:
+    """Give a table its first pointer."""
+    values = _values(move, now)
+    connection.execute(
+        insert(table_pointer_table).values(table_id=move.table_id, uuid=move.to.uuid, committed_by_id=member, **values)
+    )
+
+
+def create_own(
+    connection: Connection, run: tuple[str, int], layer_id: str, name: str, move: Move, now: datetime
+) -> None:
+    """Give a run a table that exists for it alone."""
+    values = {**_values(move, now), "uuid": move.to.uuid}
+    connection.execute(
+        insert(run_pointer_table).values(
+            run_id=run[0], fence=run[1], table_id=move.table_id, layer_id=layer_id, name=name, **values
+        )
+    )
+
+
+def swap(connection: Connection, move: Move, now: datetime, member: str | None) -> bool:
+    """Move a table's pointer if it is still where it was; whether it was."""
+    base = move.base
+    assert base is not None  # noqa: S101 - a first pointer is created
+    place = (_pointers.table_id == move.table_id, _pointers.version == base.version)
+    same = _pointers.metadata_file == base.metadata_file
+    values = {**_values(move, now), "committed_by_id": member}
+    return connection.execute(update(table_pointer_table).where(*place, same).values(values)).rowcount == 1
+
+
+def swap_own(connection: Connection, run: tuple[str, int], move: Move, now: datetime) -> bool:
+    """The same for a run's own pointer."""
+    base = move.base
+    assert base is not None  # noqa: S101 - a first pointer is created
+    place = (_own.run_id == run[0], _own.fence == run[1], _own.table_id == move.table_id)
+    same = (_own.version == base.version, _own.metadata_file == base.metadata_file)
+    done = connection.execute(update(run_pointer_table).where(*place, *same).values(_values(move, now)))
+    return done.rowcount == 1
+
+
+def _values(move: Move, now: datetime) -> dict[str, Any]:
+    return {
+        "version": move.to.version,
+        "metadata_file": move.to.metadata_file,
+        "metadata_sha256": move.to.metadata_sha256,
+        "snapshot_id": move.to.snapshot_id,
+        "rows": move.counts.rows,
+        "bytes": move.counts.bytes,
+        "files": move.counts.files,
+        "committed_at": now,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """By whom, and for what, a pointer moves."""
+
+    member: str | None
+    token: str | None = None
+    work: str | None = None
+    run: str | None = None
+    step: int | None = None
+    pipeline: str | None = None
+
+
+def enter(
+    connection: Connection,
+    moves: list[Move],
+    now: datetime,
+    author: Author,
+    states: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
+    """Write the moves of one commit into the ledger, with where the next run of each table goes on."""
+    group = new_id("commit")
+    rows = [
+        {
+            "id": new_id("commit"),
+            "group_id": group,
+            "table_id": move.table_id,
+            "version": move.to.version,
+            "operation": move.operation,
+            "at": now,
+            "member_id": author.member,
+            "token_id": author.token,
+            "work_id": author.work,
+            "run_id": author.run,
+            "step": author.step,
+            "snapshot_id": move.to.snapshot_id,
+            "parent_snapshot_id": move.parent_snapshot_id,
+            "added_rows": move.added_rows,
+            "deleted_rows": move.deleted_rows,
+            "metadata_file": move.to.metadata_file,
+            "pipeline_id": author.pipeline,
+            "state": states.get(move.table_id),
+        }
+        for move in moves
+    ]
+    connection.execute(insert(commit_table), rows)
+
+
+def was_used(connection: Connection, table_id: str) -> bool:
+    """Whether an id belongs, or belonged, to a table."""
+    text = (
+        "SELECT 1 FROM commits WHERE table_id = :id UNION ALL SELECT 1 FROM resources WHERE id = :id "
+        "UNION ALL SELECT 1 FROM deleted_items WHERE id = :id"
+    )
+    return bool(fetch(connection, text, {"id": table_id}))

@@ -1,0 +1,205 @@
+"""The table properties that are taken: what people write for themselves, and what only changes how a table is written.
+
+A property that an engine interprets could point a table, its data or its metadata elsewhere; so among the names that
+engines know, only those in the lists below are taken. Any other name is a note, which is stored as it is given.
+"""
+
+import json
+import re
+from typing import Any
+
+from headgate.kit.names import name_key
+from headgate.lakehouse.catalog.errors import NotValid
+from headgate.lakehouse.catalog.table_schemas import MAX_ID
+
+MAX_NAME = 300
+MAX_VALUE = 8_192
+MAX_MAPPING = 1 << 20
+MAX_PROPERTIES = 500
+FORMAT_VERSION = "format-version"
+NAME_MAPPING = "schema.name-mapping.default"
+PREVIOUS_VERSIONS = "write.metadata.previous-versions-max"
+MAX_PREVIOUS = 1000
+
+KNOWN = frozenset(
+    {
+        "comment",
+        "owner",
+        "created-by",
+        "provider",
+        "format",
+        "gc.enabled",
+        "commit.retry.num-retries",
+        "commit.retry.min-wait-ms",
+        "commit.retry.max-wait-ms",
+        "commit.retry.total-timeout-ms",
+        "commit.status-check.num-retries",
+        "commit.status-check.min-wait-ms",
+        "commit.status-check.max-wait-ms",
+        "commit.status-check.total-timeout-ms",
+        "commit.manifest.target-size-bytes",
+        "commit.manifest.min-count-to-merge",
+        "commit.manifest-merge.enabled",
+        "compatibility.snapshot-id-inheritance.enabled",
+        "history.expire.max-snapshot-age-ms",
+        "history.expire.max-ref-age-ms",
+        "history.expire.min-snapshots-to-keep",
+        "read.data-planning-mode",
+        "read.delete-planning-mode",
+        "read.split.target-size",
+        "read.split.metadata-target-size",
+        "read.split.planning-lookback",
+        "read.split.open-file-cost",
+        "read.split.adaptive-size.enabled",
+        "read.parquet.vectorization.enabled",
+        "read.parquet.vectorization.batch-size",
+        "read.orc.vectorization.enabled",
+        "read.orc.vectorization.batch-size",
+        "schema.name-mapping.default",
+        "write.format.default",
+        "write.delete.format.default",
+        "write.target-file-size-bytes",
+        "write.delete.target-file-size-bytes",
+        "write.distribution-mode",
+        "write.fanout.enabled",
+        "write.object-storage.enabled",
+        "write.object-storage.partitioned-paths",
+        "write.manifest-lists.enabled",
+        "write.metadata.compression-codec",
+        "write.metadata.delete-after-commit.enabled",
+        PREVIOUS_VERSIONS,
+        "write.metadata.metrics.default",
+        "write.metadata.metrics.max-inferred-column-defaults",
+        "write.summary.partition-limit",
+        "write.upsert.enabled",
+        "write.wap.enabled",
+    }
+)
+_FORMS = re.compile(
+    r"write\.(delete\.)?(parquet|orc|avro)\.[a-z0-9.-]+"
+    r"|write\.(delete|update|merge)\.(mode|isolation-level|distribution-mode|granularity)"
+    r"|write\.spark\.[a-z0-9.-]+"
+    r"|write\.metadata\.metrics\.column\..+"
+    r"|write\.parquet\.bloom-filter-(enabled|fpp|max-bytes|ndv)\.column\..+"
+)
+_INTERPRETED = (
+    # Iceberg itself
+    *("write", "read", "commit", "history", "gc", "schema", "compatibility", "encryption", "format", "scan", "metrics"),
+    *("rest", "io", "cache", "lock", "catalog", "table", "snapshot", "view", "client", "header", "signer", "auth"),
+    *("oauth2", "credential", "token", "warehouse", "headgate", "iceberg"),
+    # Where files lie
+    *("s3", "s3a", "s3n", "gcs", "gs", "adls", "abfs", "abfss", "wasb", "wasbs", "azure", "oss", "cos", "hdfs", "fs"),
+    *("hf", "file", "aws", "gcp", "glue", "dynamodb", "nessie", "jdbc", "dlf", "ecs"),
+    # Engines, and what they hand over
+    *("hadoop", "hive", "spark", "flink", "trino", "presto", "impala", "dremio", "snowflake", "starrocks", "doris"),
+    *("duckdb", "clickhouse", "databricks", "delta", "hudi", "paimon", "pyarrow", "fsspec", "pyiceberg", "engine"),
+    *("option", "options", "connector", "parquet", "orc", "avro"),
+)
+"""How the names begin that an engine interprets: up to a dot or a hyphen."""
+_INTERPRETED_NAMES = frozenset(
+    {
+        *("path", "location", "external_location", "uri", "url", "prefix", "external", "is_external", "table_type"),
+        *("storage_handler", "metadata_location", "previous_metadata_location", "buffer-size", "partition_spec"),
+    }
+)
+_RESERVED = frozenset(
+    {
+        FORMAT_VERSION,
+        "uuid",
+        "snapshot-count",
+        "current-snapshot-summary",
+        "current-snapshot-id",
+        "current-snapshot-timestamp-ms",
+        "current-schema",
+        "default-partition-spec",
+        "default-sort-order",
+    }
+)
+"""Names that stand for a part of the metadata itself; on creating, engines may set the first."""
+
+
+OF_NEW = {"write.parquet.compression-codec": "zstd"}
+"""What new tables have unless somebody says otherwise, as Iceberg's own catalogs set it: without it, engines take gzip,
+which takes several times as long to write."""
+
+
+def check(found: Any, *, creating: bool = False) -> dict[str, str]:
+    """Properties that somebody sets, if all of them are taken; without those that stand for something else."""
+    if not isinstance(found, dict) or len(found) > MAX_PROPERTIES:
+        raise NotValid(f"properties are at most {MAX_PROPERTIES} names with a text each")
+    kept: dict[str, str] = {}
+    for name, value in found.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise NotValid("properties are names with a text each")
+        if name == FORMAT_VERSION and creating:
+            _check_version(value)
+            continue
+        _check_one(name, value)
+        kept[name] = value
+    return kept
+
+
+def _check_version(value: str) -> None:
+    if value != "2":
+        raise NotValid(f"format-version {value[:20]!r} is not supported; tables have format version 2")
+
+
+def is_note(name: str) -> bool:
+    """Whether a property is its writer's own: no engine interprets its name, however it is spelled."""
+    key = name_key(name)
+    begin = re.split(r"[.-]", key, maxsplit=1)[0]
+    is_interpreted = begin in _INTERPRETED or key in _INTERPRETED_NAMES or key.endswith("impl")
+    return bool(key) and len(name) <= MAX_NAME and name.isprintable() and name == name.strip() and not is_interpreted
+
+
+def _check_one(name: str, value: str) -> None:
+    if name_key(name) in _RESERVED:
+        raise NotValid(f"The property {name!r} is part of the table itself and cannot be set; leave it out")
+    if name not in KNOWN and not _FORMS.fullmatch(name) and not is_note(name):
+        raise NotValid(
+            f"The property {name[:MAX_NAME]!r} is not one that may be set, because engines interpret such names; "
+            "for a note of your own take another name, such as 'custom.NAME'"
+        )
+    limit = MAX_MAPPING if name == NAME_MAPPING else MAX_VALUE
+    if len(value) > limit or "\0" in value:
+        raise NotValid(f"The value of the property {name!r} is longer than {limit} characters, or not text")
+    if name == PREVIOUS_VERSIONS and not (value.isascii() and value.isdigit() and 1 <= int(value) <= MAX_PREVIOUS):
+        raise NotValid(f"{name} is a number from 1 to {MAX_PREVIOUS}")
+    if name == NAME_MAPPING:
+        _check_mapping(value)
+
+
+def _check_mapping(value: str) -> None:
+    try:
+        ids = _mapped(json.loads(value))
+    except (ValueError, RecursionError):
+        ids = None
+    if ids is None or len(ids) != len(set(ids)):
+        raise NotValid(
+            f"The property {NAME_MAPPING!r} is not a name mapping, so no engine could read the table; write JSON "
+            'such as [{"field-id": 1, "names": ["id"]}], with each id and each name once'
+        )
+
+
+def _mapped(fields: Any) -> list[int]:
+    """The ids in a name mapping; ValueError if it is none.
+
+    As strict as Iceberg's Java library: a table whose mapping it cannot read, no engine that uses it can load.
+    """
+    if not isinstance(fields, list) or not all(isinstance(one, dict) for one in fields):
+        raise ValueError
+    ids: list[int] = []
+    taken: list[str] = []
+    for field in fields:
+        number, names = field.get("field-id"), field.get("names")
+        if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
+            raise ValueError
+        if number is not None:
+            if type(number) is not int or not 0 <= number <= MAX_ID:
+                raise ValueError
+            ids.append(number)
+        taken += dict.fromkeys(names)
+        ids += _mapped(field.get("fields", []))
+    if len(taken) != len(set(taken)):
+        raise ValueError
+    return ids

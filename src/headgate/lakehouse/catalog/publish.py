@@ -1,0 +1,125 @@
+"""Publishing a run: all its outputs at once, from where the run took them, or none of them."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any
+
+from sqlalchemy import Connection, delete, select, update
+
+from headgate.access.decision import Decision
+from headgate.kit.errors import Conflict
+from headgate.lakehouse.catalog import pointers
+from headgate.lakehouse.catalog.models import run_pointer_table, table_pointer_table
+from headgate.lakehouse.catalog.pointers import Author, Counts, Move, Pointer
+from headgate.lakehouse.items.service import create_item
+from headgate.platform.http.call import Call, Caller
+from headgate.platform.http.services import Services
+from headgate.platform.jobs.run_models import run_table
+
+PUBLISHED = "run.published"
+RUNNING, SUCCEEDED = "running", "succeeded"
+_own, _pointers, _runs = run_pointer_table.c, table_pointer_table.c, run_table.c
+
+
+class NotRunning(Conflict):
+    """The run was ended or taken over; what it did counts no more."""
+
+    code, title = "not_running", "The run does not run any more, or another took it over"
+
+
+class TableMoved(Conflict):
+    """An output was changed by another since the run took it; the run starts again from the new state."""
+
+    code, title = "table_moved", "A table was changed since the run began; run it again"
+
+
+def publish(
+    services: Services,
+    connection: Connection,
+    now: datetime,
+    run_id: str,
+    fence: int,
+    *,
+    member: str,
+    work_id: str | None = None,
+    step: int | None = None,
+    states: Mapping[str, Any] = MappingProxyType({}),
+) -> list[Move]:
+    """Publish the outputs of a run that acts for a member, and finish it; in this transaction, which is whole or not.
+
+    `states` says for each output where the next run goes on: it is in the ledger, or the run was not published.
+    NotRunning, TableMoved, or the refusal of the rule tables: then nothing may be committed.
+    """
+    mine = (_runs.id == run_id, _runs.state == RUNNING, _runs.fence == fence)
+    if connection.execute(update(run_table).where(*mine).values(state=SUCCEEDED)).rowcount != 1:
+        raise NotRunning
+    call = Call(connection, now, Caller(member), services)
+    moves = [move for row in _outputs(connection, run_id, fence) if (move := _published(call, row)) is not None]
+    if moves:
+        pipeline = connection.execute(select(_runs.parent_id).where(_runs.id == run_id)).scalar()
+        pointers.enter(connection, moves, now, Author(member, None, work_id, run_id, step, pipeline), states)
+    for move in moves:
+        after = {"run": run_id, "version": move.to.version, "snapshot": move.to.snapshot_id}
+        event = call.event(PUBLISHED, allowed=True, action="edit", kind="table", resource_id=move.table_id, after=after)
+        call.record(event)
+    forget(connection, run_id)
+    return moves
+
+
+def forget(connection: Connection, run_id: str) -> None:
+    """Drop the pointers of a run: it was published, or ended without that. Maintenance removes the files."""
+    connection.execute(delete(run_pointer_table).where(_own.run_id == run_id))
+
+
+def _outputs(connection: Connection, run_id: str, fence: int) -> Sequence[Any]:
+    mine = (_own.run_id == run_id, _own.fence == fence)
+    query = select(run_pointer_table).where(*mine).order_by(_own.table_id)
+    return connection.execute(query).mappings().all()
+
+
+def _published(call: Call, row: Any) -> Move | None:
+    """Move one output's pointer from its base to the run's; None if the run only looked at it."""
+    if row["base_version"] is None:
+        return _created(call, row)
+    if row["version"] == row["base_version"]:
+        return None
+    _require(call, row)
+    there = select(table_pointer_table).where(_pointers.table_id == row["table_id"])
+    found = call.connection.execute(there).mappings().one_or_none()
+    if found is None or found["version"] != row["base_version"]:
+        raise TableMoved
+    base = Pointer(
+        found["uuid"], found["version"], found["metadata_file"], found["metadata_sha256"], found["snapshot_id"]
+    )
+    move = _move(row, base, base.version + 1)
+    if not pointers.swap(call.connection, move, call.now, call.caller.member):
+        raise TableMoved
+    return move
+
+
+def _created(call: Call, row: Any) -> Move:
+    """Make an output that existed for the run alone."""
+    move = _move(row, None, 1)
+    if call.facts.thing(row["table_id"]) is not None:
+        _require(call, row)
+        there = select(_pointers.version).where(_pointers.table_id == row["table_id"])
+        if call.connection.execute(there).first() is not None:
+            raise TableMoved
+    else:
+        try:
+            create_item(call, "table", row["layer_id"], row["name"], item_id=row["table_id"])
+        except Conflict:
+            raise TableMoved("Another table has the name of an output by now; run it again") from None
+    pointers.create(call.connection, move, call.now, call.caller.member)
+    return move
+
+
+def _require(call: Call, row: Any) -> Decision:
+    return call.require("edit", "table", row["table_id"])
+
+
+def _move(row: Any, base: Pointer | None, version: int) -> Move:
+    to = Pointer(row["uuid"], version, row["metadata_file"], row["metadata_sha256"], row["snapshot_id"])
+    counts = Counts(row["rows"], row["bytes"], row["files"])
+    return Move(row["table_id"], base, to, counts, "publish", base.snapshot_id if base else None)

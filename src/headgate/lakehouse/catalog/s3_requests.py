@@ -1,0 +1,219 @@
+"""What a request to the object store would do, read strictly: which files of one table it touches, and how.
+
+A client describes the request that it wants signed. Whatever is not known to be harmless is refused: a query that asks
+for more than bytes, a header that makes the store act (such as a copy from elsewhere), a path that may mean two files.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import unquote_to_bytes, urlsplit
+
+from headgate.lakehouse.catalog.delete_bodies import named_keys
+from headgate.lakehouse.catalog.errors import Forbidden, Malformed
+from headgate.warehouse.address import Address
+from headgate.warehouse.places import metadata_root, table_root
+from headgate.warehouse.sigv4 import TRAILER, UNSIGNED
+
+READ, WRITE = "execute", "edit"
+"""The action that a request needs on the table."""
+
+_PATH = re.compile(r"/[A-Za-z0-9._~!$&'()*+,=:@%/-]*")
+_QUERY = re.compile(r"[A-Za-z0-9._~!$'()*,:@%/=&-]*")
+_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})|%2[Ff]|%5[Cc]")
+_HASH = re.compile(r"[0-9a-f]{64}")
+_NUMBER = re.compile(r"[1-9][0-9]{0,4}")
+
+_HEADERS = re.compile(
+    r"x-amz-(?:content-sha256|checksum-[a-z0-9]+|sdk-checksum-algorithm|te|trailer|decoded-content-length)"
+)
+"""The only ones of the store's own headers that a client may send."""
+
+_ALREADY_SIGNED = frozenset({"authorization", "x-amz-date", "x-amz-security-token"})
+_LISTING = frozenset(
+    {
+        "list-type",
+        "prefix",
+        "delimiter",
+        "max-keys",
+        "continuation-token",
+        "start-after",
+        "encoding-type",
+        "fetch-owner",
+    }
+)
+_OBJECT: dict[str, tuple[frozenset[str], ...]] = {
+    "GET": (frozenset(),),
+    "HEAD": (frozenset(),),
+    "PUT": (frozenset(), frozenset({"partNumber", "uploadId"})),
+    "POST": (frozenset({"uploads"}), frozenset({"uploadId"})),
+    "DELETE": (frozenset(), frozenset({"uploadId"})),
+}
+"""For each method on a file, the sets of query parameters that it may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A request that may be signed for whoever has `action` on the table."""
+
+    action: str
+    headers: dict[str, str]
+    """Those of the client that the signature covers."""
+
+    payload: str
+    """The hash of the body, or a word that stands for any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A request as a client describes it."""
+
+    method: str
+    uri: str
+    region: str
+    headers: Mapping[str, list[str]]
+    body: str | None = None
+
+
+def understood(described: Described, address: Address, table_id: str) -> Wanted:
+    """What the request needs, if it stays with the files of one table; else Malformed or Forbidden."""
+    if described.region != address.region:
+        raise Malformed(f"Requests are signed for the region {address.region}; set client.region and s3.region to it")
+    key, query = _place(described.uri, address)
+    headers, payload = _headers(described.headers)
+    if key:
+        return Wanted(_on_file(described.method, key, query, address, table_id), headers, payload)
+    if described.method == "GET" and query.get("list-type") == "2":
+        _on_listing(query, address, table_id)
+        return Wanted(READ, headers, payload)
+    if described.method == "POST" and query == {"delete": ""}:
+        return _on_many(described.body, headers, payload, address, table_id)
+    raise _outside()
+
+
+def _place(uri: str, address: Address) -> tuple[str, dict[str, str]]:
+    """The key that a URI names, empty for the bucket itself, and its query."""
+    if not uri.isascii() or not uri.isprintable():
+        raise _unclear()  # some readers of URIs leave out line breaks and tabs
+    try:
+        parts = urlsplit(uri)
+        host = parts.netloc.lower()
+    except ValueError:
+        raise Malformed("The URI cannot be read") from None
+    usual = {"http": ":80", "https": ":443"}.get(parts.scheme, "")
+    if parts.scheme != address.scheme or host.removesuffix(usual) != address.request_host or "#" in uri:
+        raise Forbidden(f"Requests are signed for {address.scheme}://{address.request_host} alone")
+    path = _decoded(parts.path, _PATH)
+    root = address.request_root
+    if path == root.rstrip("/"):
+        path = root
+    if not path.startswith(root):
+        raise _outside()
+    return path.removeprefix(root), _parameters(parts.query)
+
+
+def _decoded(text: str, allowed: re.Pattern[str]) -> str:
+    """The text that percent signs stand for, if it can be read in one way only."""
+    if not allowed.fullmatch(text) or _PERCENT.search(text):
+        raise _unclear()
+    try:
+        found = unquote_to_bytes(text).decode("utf-8")
+    except UnicodeDecodeError:
+        raise _unclear() from None
+    if any(ord(one) < 32 or ord(one) == 127 for one in found):
+        raise _unclear()
+    return found
+
+
+def _parameters(query: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for one in query.split("&") if query else ():
+        name, _, value = one.partition("=")
+        name, value = _decoded(name, _QUERY), _query_value(value)
+        if not name or name in found:
+            raise _unclear()
+        found[name] = value
+    return found
+
+
+def _query_value(text: str) -> str:
+    """As a path's text, but slashes may be written with a percent sign: clients do."""
+    return _decoded(re.sub("%2[Ff]", "/", text), _QUERY)
+
+
+def _headers(given: Mapping[str, list[str]]) -> tuple[dict[str, str], str]:
+    """The headers to sign, and what stands for the body."""
+    found: dict[str, str] = {}
+    for name, values in given.items():
+        lowered = name.lower()
+        if lowered in _ALREADY_SIGNED:
+            raise Malformed(f"Send the request as it is before it is signed, without {name}")
+        if lowered.startswith("x-amz-") and not _HEADERS.fullmatch(lowered):
+            raise Forbidden(f"No request with the header {name} is signed here")
+        if lowered.startswith("x-amz-") or lowered == "content-md5":
+            if lowered in found or len(values) != 1 or not values[0].isprintable():
+                raise Malformed(f"Send the header {name} once, with one value")
+            found[lowered] = values[0]
+    payload = found.get("x-amz-content-sha256") or (TRAILER if "x-amz-trailer" in found else UNSIGNED)
+    if payload not in {TRAILER, UNSIGNED} and not _HASH.fullmatch(payload):
+        raise Forbidden("A body that is signed in chunks cannot be signed here; send it whole")
+    return found, payload
+
+
+def _on_file(method: str, key: str, query: dict[str, str], address: Address, table_id: str) -> str:
+    """The action that a request on one file needs."""
+    if frozenset(query) not in _OBJECT.get(method, ()):
+        raise Forbidden(f"No {method} with this query is signed here; files are read, written and deleted, no more")
+    number = query.get("partNumber", "1")
+    if query.get("uploads") or not _NUMBER.fullmatch(number) or query.get("uploadId") == "":
+        raise Forbidden("The query cannot be read")
+    action = READ if method in {"GET", "HEAD"} else WRITE
+    _check_key(key, address, table_id, writes=action == WRITE)
+    return action
+
+
+def _on_listing(query: dict[str, str], address: Address, table_id: str) -> None:
+    if not _LISTING.issuperset(query):
+        raise Forbidden("No listing with this query is signed here")
+    prefix = query.get("prefix", "")
+    _check_key(f"{prefix}x" if prefix.endswith("/") else prefix, address, table_id, writes=False)
+
+
+def _on_many(body: str | None, headers: dict[str, str], payload: str, address: Address, table_id: str) -> Wanted:
+    """Delete many files: the signature is for the very body that was looked at."""
+    if body is None:
+        raise Forbidden("A request to delete many files is signed only with its body; delete them one by one")
+    for key in named_keys(body):
+        _check_key(key, address, table_id, writes=True)
+    digest = hashlib.sha256(body.encode()).hexdigest()
+    if payload not in {digest, UNSIGNED} or payload != headers.get("x-amz-content-sha256", payload):
+        raise Forbidden("The body is not the one that its hash tells of")
+    if headers.get("x-amz-content-sha256") == UNSIGNED:
+        raise Forbidden("A request to delete many files is signed with the hash of its body alone")
+    return Wanted(WRITE, headers, digest)
+
+
+def _check_key(key: str, address: Address, table_id: str, *, writes: bool) -> None:
+    """Refuse a key outside the table's root and, to read, its metadata folder."""
+    _refuse_dots(key)
+    roots = [table_root(table_id)] if writes else [table_root(table_id), metadata_root(table_id)]
+    if not any(key.startswith(f"{address.prefix}{root}/") for root in roots):
+        raise _outside()
+
+
+def _refuse_dots(key: str) -> None:
+    """Refuse what some store, or something before it, may take for a step up; however often it is encoded."""
+    text = key
+    for _ in range(4):
+        if any(one in {"", ".", ".."} for one in re.split(r"[/\\]", text)):
+            raise _outside()
+        text = unquote_to_bytes(text).decode("utf-8", "replace")
+
+
+def _outside() -> Forbidden:
+    return Forbidden("Only requests for the files of this table are signed here, and none that writes its metadata")
+
+
+def _unclear() -> Forbidden:
+    return Forbidden("The URI could be read in two ways; write it plainly")

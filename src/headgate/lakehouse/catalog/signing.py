@@ -1,0 +1,111 @@
+"""Remote signing: an engine that has no key of the object store has each request signed, after asking whether it may.
+
+A signer belongs to one table. It signs reads of the table's root and metadata folder for who may query it now, and
+writes to its root for who may edit it now. The metadata folder is never written.
+"""
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from headgate.lakehouse.catalog import access, s3_requests
+from headgate.lakehouse.catalog.errors import Malformed, NotSupported
+from headgate.lakehouse.catalog.file_access import require_files
+from headgate.lakehouse.catalog.names import Ident
+from headgate.lakehouse.catalog.s3_requests import Described, Wanted, understood
+from headgate.platform.audit.events import READ
+from headgate.platform.http.call import Call
+from headgate.warehouse.bucket import BucketStore
+from headgate.warehouse.sigv4 import signed
+from headgate.warehouse.store import Store
+
+_MOST_CHARACTERS = 8192
+_MOST_HEADERS = 100
+
+
+def described(body: dict[str, Any]) -> Described:
+    """The request that a body describes."""
+    method, uri, region = (_text(body, name) for name in ("method", "uri", "region"))
+    headers, content = body.get("headers", {}), body.get("body")
+    if not isinstance(headers, dict) or len(headers) > _MOST_HEADERS:
+        raise Malformed("headers is an object: the values of each header, in a list")
+    if content is not None and not isinstance(content, str):
+        raise Malformed("body is a text")
+    return Described(method, uri, region, {name: _values(value) for name, value in headers.items()}, content)
+
+
+def _text(body: dict[str, Any], name: str) -> str:
+    value = body.get(name)
+    if not isinstance(value, str) or not 0 < len(value) <= _MOST_CHARACTERS:
+        raise Malformed(f"{name} is needed: a text of at most {_MOST_CHARACTERS} characters")
+    return value
+
+
+def _values(value: Any) -> list[str]:
+    values = value if isinstance(value, list) else [value]
+    if not all(isinstance(one, str) and len(one) <= _MOST_CHARACTERS for one in values):
+        raise Malformed("headers is an object: the values of each header, in a list")
+    return values
+
+
+def bucket(store: Store) -> BucketStore:
+    """The store, if requests to it are signed."""
+    if not isinstance(store, BucketStore):
+        raise NotSupported("This warehouse is a folder: there is nothing to sign")
+    return store
+
+
+def table_of(call: Call, ident: Ident) -> str:
+    """The id of the table that a name stands for, if the caller may query it."""
+    found = access.find(call, ident)
+    access.require_table(call, s3_requests.READ, ident, found)
+    return found.table_id or ""
+
+
+def allowed(call: Call, request: Described, table_id: str) -> Wanted:
+    """Decide on a request: first whether the caller may know the table at all, then whether it may do this to it."""
+    store = bucket(call.services.store)
+    decision = require_files(call, s3_requests.READ, table_id)
+    wanted = understood(request, store.address, table_id)
+    if wanted.action != s3_requests.READ:
+        decision = require_files(call, wanted.action, table_id)
+    if RECENT.is_first((call.caller.member, call.caller.token or "", table_id, wanted.action), call.now):
+        event = call.event(
+            READ, allowed=True, action=wanted.action, kind="table", resource_id=table_id, via=list(decision.via)
+        )
+        call.recorded.reads.append(event)
+    return wanted
+
+
+def sign(store: Store, request: Described, wanted: Wanted) -> dict[str, Any]:
+    """The answer to a client: the same URI, and the headers to send beside its own."""
+    found = bucket(store)
+    headers = signed(request.method, request.uri, wanted.headers, found.key, found.address.region, wanted.payload)
+    return {"uri": request.uri, "headers": {name: [value] for name, value in headers.items()}}
+
+
+@dataclass
+class Recent:
+    """What was written down a moment ago: a scan of a thousand files is one entry in the audit log, not a thousand."""
+
+    lasts: timedelta = timedelta(minutes=1)
+    most: int = 10_000
+    _seen: OrderedDict[tuple[str, ...], datetime] = field(default_factory=OrderedDict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def is_first(self, key: tuple[str, ...], now: datetime) -> bool:
+        """Whether this was not seen within the last while; then it is from now on."""
+        with self._lock:
+            before = self._seen.get(key)
+            if before is not None and now - before < self.lasts:
+                return False
+            self._seen[key] = now
+            self._seen.move_to_end(key)
+            while len(self._seen) > self.most:
+                self._seen.popitem(last=False)
+            return True
+
+
+RECENT = Recent()

@@ -1,0 +1,71 @@
+"""Remote signing and short-lived keys over HTTP, for engines that read a warehouse in a bucket."""
+
+from fastapi import Request, Response
+
+from headgate.lakehouse.catalog import credentials, signing
+from headgate.lakehouse.catalog.endpoints import LOADS, body_of, read_body
+from headgate.lakehouse.catalog.names import table
+from headgate.lakehouse.catalog.responses import json_response
+from headgate.platform.http.guards import SignedIn
+from headgate.platform.http.routes import Audit, GovernedRouter, Stages
+
+router = GovernedRouter(prefix="/iceberg/v1", tags=["catalog"], include_in_schema=False)
+
+_NO_STORE = "no-store"
+"""Clients keep signatures for a whole process by method, region and URI, unless told not to."""
+
+
+def _answer(body: dict[str, object]) -> Response:
+    response = json_response(body)
+    response.headers["Cache-Control"] = _NO_STORE
+    return response
+
+
+@router.governed(
+    "POST",
+    "/signer/{table_id}",
+    guard=SignedIn("has requests for a table's files signed: reads with Viewer, writes with Editor"),
+    audit=Audit.reads,
+    summary="Sign a request for a file of a table",
+    staged=True,
+    limiter=LOADS,
+    wait=read_body,
+)
+def sign_request(stages: Stages, request: Request, table_id: str) -> Response:
+    """Sign a request to the object store for a table's own files; the right to it is asked for each."""
+    wish = signing.described(body_of(request))
+    wanted = stages.read(lambda call: signing.allowed(call, wish, table_id))
+    return _answer(signing.sign(stages.services.store, wish, wanted))
+
+
+@router.governed(
+    "POST",
+    "/namespaces/{namespace_}/tables/{table_}/sign",
+    guard=SignedIn("has requests for a table's files signed: reads with Viewer, writes with Editor"),
+    audit=Audit.reads,
+    summary="Sign a request for a file of a table, by its name",
+    staged=True,
+    limiter=LOADS,
+    wait=read_body,
+)
+def sign_request_by_name(stages: Stages, request: Request, namespace_: str, table_: str) -> Response:
+    """The same, where the specification has it."""
+    wish, ident = signing.described(body_of(request)), table(namespace_, table_)
+    wanted = stages.read(lambda call: signing.allowed(call, wish, signing.table_of(call, ident)))
+    return _answer(signing.sign(stages.services.store, wish, wanted))
+
+
+@router.governed(
+    "GET",
+    "/namespaces/{namespace_}/tables/{table_}/credentials",
+    guard=SignedIn("gets keys for a table's files: to read with Viewer, to write too with Editor"),
+    audit=Audit.reads,
+    summary="Keys for the files of a table",
+    staged=True,
+    limiter=LOADS,
+)
+def table_credentials(stages: Stages, namespace_: str, table_: str) -> Response:
+    """Keys for the files of one table, which end by themselves."""
+    ident = table(namespace_, table_)
+    grant = stages.read(lambda call: credentials.granted(call, signing.table_of(call, ident)))
+    return _answer({"storage-credentials": [credentials.lent(stages.services, grant)]})

@@ -1,0 +1,188 @@
+"""Creating a table: its id, uuid and location are the catalog's; all else is checked.
+
+A staged table has an id and a root that engines write to, and exists for nobody until its member commits it.
+"""
+
+import uuid as uuids
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, select
+
+from headgate.kit.errors import Conflict, Invalid
+from headgate.kit.ids import new_id
+from headgate.kit.names import BadName
+from headgate.lakehouse.catalog import access, pointers, properties
+from headgate.lakehouse.catalog.errors import AlreadyExists, Malformed, NotValid
+from headgate.lakehouse.catalog.files import Root
+from headgate.lakehouse.catalog.models import staged_table
+from headgate.lakehouse.catalog.names import Ident
+from headgate.lakehouse.catalog.table_schemas import (
+    check_raw_schema,
+    check_schema,
+    check_transforms,
+    short,
+    with_field_ids,
+)
+from headgate.lakehouse.items.service import create_item
+from headgate.lakehouse.names import sql_name
+from headgate.platform.http.call import Call
+from headgate.settings.settings import Settings
+from headgate.warehouse.store import Store
+
+_staged = staged_table.c
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a table is to be: in a layer, under an id, for everyone or for one run."""
+
+    table_id: str
+    layer_id: str
+    name: str
+    uuid: str
+    is_declared: bool = False
+    """Whether the table has its row already, and only lacks content."""
+    run: tuple[str, int] | None = None
+
+
+def wanted(body: dict[str, Any], levels: tuple[str, ...]) -> Ident:
+    """The name of the table that a body asks for."""
+    name = body.get("name")
+    if not isinstance(name, str):
+        raise Malformed("name is needed")
+    try:
+        return Ident(levels, sql_name(name))
+    except BadName as error:
+        raise Malformed(str(error)) from None
+
+
+def place(call: Call, ident: Ident, staged_id: str | None = None) -> Place:
+    """Decide whether the caller may create a table of this name, and give it a place; or the refusal."""
+    access.require_engine(call)
+    found = access.find(call, ident)
+    work = call.caller.work
+    run = work.run if work else None
+    if found.pointer is not None and access.may_know(call, found):
+        raise AlreadyExists(f"Table already exists: {ident}")
+    is_declared = found.table_id is not None and not found.is_new and found.pointer is None
+    if is_declared and (run is None or call.decide("edit", "table", found.table_id)):
+        # The table was declared; whoever may write it gives it content. To a run, others do not exist.
+        assert found.table_id is not None  # noqa: S101 - it was just asked
+        access.require_declared(call, ident, found.table_id)
+        return Place(found.table_id, found.layer_id or "", ident.table_key, str(uuids.uuid4()), True, run)  # noqa: FBT003
+    if work is not None and run is not None:
+        return _of_run(call, ident, run, found.layer_id)
+    layer = access.require_create(call, ident)
+    if found.table_id is not None:
+        raise AlreadyExists(f"Table already exists: {ident}")
+    return Place(staged_id or new_id("table"), layer, ident.table_key, str(uuids.uuid4()))
+
+
+def _of_run(call: Call, ident: Ident, run: tuple[str, int], layer: str | None) -> Place:
+    """A run creates the outputs that it declared, and nothing else exists for it."""
+    work = call.caller.work
+    output = work.output(layer, ident.table_key) if work and layer else None
+    if output is None or layer is None or not access.decide_output(call, layer):
+        call.note_denial("create", "table", layer)
+        raise access.no_namespace(ident)
+    return Place(output, layer, ident.table_key, str(uuids.uuid4()), run=run)
+
+
+def first_metadata(store: Store, body: dict[str, Any], found: Place, *, ignores: bool = False) -> Any:
+    """The metadata of a new table; Malformed or NotValid says what it cannot be. `ignores` a requested location."""
+    from pyiceberg.exceptions import ValidationError
+    from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
+    from pyiceberg.schema import Schema
+    from pyiceberg.table.metadata import new_table_metadata
+    from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, SortOrder
+
+    root = Root(store, found.table_id)
+    _check_location(body, root, ignores=ignores)
+    given = body.get("properties")
+    kept = {**properties.OF_NEW, **properties.check({} if given is None else given, creating=True)}
+    check_raw_schema(body.get("schema"))
+    try:
+        schema = Schema.model_validate(body.get("schema"))
+        spec, order = with_field_ids(body.get("partition-spec")), body.get("write-order")
+        check_schema(schema)
+        made = new_table_metadata(
+            schema,
+            PartitionSpec.model_validate(spec) if spec else UNPARTITIONED_PARTITION_SPEC,
+            SortOrder.model_validate(order) if order else UNSORTED_SORT_ORDER,
+            root.url,
+            kept,
+            uuids.UUID(found.uuid),
+        )
+        check_transforms("partition", made.spec().fields)
+        check_transforms("sort order", made.sort_order().fields)
+        made.spec().check_compatible(made.schema())
+        made.sort_order().check_compatible(made.schema())
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, ArithmeticError, ValidationError) as error:
+        raise NotValid(f"Invalid table: {short(error)}") from None
+    return made
+
+
+def ignores_location(settings: Settings) -> bool:
+    """Whether a location that a client asks for is ignored, and not refused."""
+    return settings.warehouse.requested_location == "ignore"
+
+
+def _check_location(body: dict[str, Any], root: Root, *, ignores: bool) -> None:
+    location = body.get("location")
+    if location is None:
+        return
+    if not isinstance(location, str):
+        raise Malformed("location is a text; leave it out, since the catalog gives every table its location")
+    if location.rstrip("/") != root.url and not ignores:
+        raise NotValid(
+            "The location of a table is given by the catalog; leave it out, or have the operator set "
+            '`warehouse.requested_location` to "ignore"'
+        )
+
+
+def stage(connection: Connection, found: Place, member: str, now: datetime) -> None:
+    """Remember who may commit what under an id."""
+    connection.execute(delete(staged_table).where(_staged.id == found.table_id))
+    connection.execute(
+        insert(staged_table).values(
+            id=found.table_id,
+            uuid=found.uuid,
+            layer_id=found.layer_id,
+            name=found.name,
+            member_id=member,
+            run_id=found.run[0] if found.run else None,
+            created_at=now,
+        )
+    )
+
+
+def staged(connection: Connection, ident: Ident, layer_id: str, location: str, member: str) -> Any:
+    """The staged table that a member is about to commit, which the location names; or None."""
+    table_id = location.rstrip("/").rpartition("/")[2]
+    mine = (_staged.id == table_id, _staged.member_id == member)
+    there = (_staged.layer_id == layer_id, _staged.name == ident.table_key)
+    return connection.execute(select(staged_table).where(*mine, *there)).mappings().one_or_none()
+
+
+def unstage(connection: Connection, table_id: str) -> None:
+    """Forget a staged table: it was committed."""
+    connection.execute(delete(staged_table).where(_staged.id == table_id))
+
+
+def enter(call: Call, ident: Ident, found: Place, move: pointers.Move) -> None:
+    """Write a new table: its row, unless it was declared, and its first pointer."""
+    if found.run is not None:
+        pointers.create_own(call.connection, found.run, found.layer_id, found.name, move, call.now)
+        return
+    if not found.is_declared:
+        if pointers.was_used(call.connection, found.table_id):
+            raise AlreadyExists(f"Table already exists: {ident}")
+        try:
+            create_item(call, "table", found.layer_id, found.name, item_id=found.table_id)
+        except Conflict:
+            raise AlreadyExists(f"Table already exists: {ident}") from None
+        except Invalid as error:
+            raise Malformed(error.detail) from None
+    pointers.create(call.connection, move, call.now, call.caller.member)

@@ -1,0 +1,150 @@
+"""Loading a table: decide, then send the stored bytes as they are; to a probe, also a table that is still to come."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import Response
+from sqlalchemy import Connection, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from headgate.kit.errors import Problem
+from headgate.lakehouse.catalog import access, pointers
+from headgate.lakehouse.catalog import declared_tables as unwritten
+from headgate.lakehouse.catalog import metadata_files as metadata
+from headgate.lakehouse.catalog.client_config import may_write, told_of
+from headgate.lakehouse.catalog.errors import NotWritten
+from headgate.lakehouse.catalog.models import work_load_table
+from headgate.lakehouse.catalog.names import Ident
+from headgate.lakehouse.catalog.pointers import Found, Pointer
+from headgate.lakehouse.catalog.work_tokens import Work
+from headgate.platform.audit.events import READ
+from headgate.platform.http.call import Call
+from headgate.platform.http.routes import Stages
+
+ALL, REFS = "all", "refs"
+_loads = work_load_table.c
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a caller may load."""
+
+    table_id: str
+    pointer: Pointer | None
+    writes: bool
+    """Whether keys that it is given may write; asked only where keys are given."""
+    to_come: unwritten.Fields | None = None
+    """The columns of a table that has no pointer yet."""
+
+
+def load(stages: Stages, ident: Ident, mode: str, known: str | None) -> Response:
+    """The table, or that it is still the one that the client knows by its tag. The decision comes first."""
+    seen = _seen(stages, ident)
+    store, told = stages.services.store, told_of(stages, seen.table_id, writes=seen.writes)
+    pointer = seen.pointer
+    if pointer is None:
+        content = unwritten.content(store, seen.table_id, seen.to_come or [])
+        return Response(metadata.answer(None, content, told), media_type="application/json")
+    tag = etag(pointer, told, mode)
+    if known is not None and tag in (one.strip().removeprefix("W/") for one in known.split(",")):
+        return Response(status_code=304, headers={"ETag": tag})
+    content = metadata.read_metadata(store, seen.table_id, pointer.metadata_file, pointer.metadata_sha256)
+    if mode == REFS:
+        content = metadata.with_referenced_snapshots(content)
+    location = metadata.url(store, seen.table_id, pointer.metadata_file)
+    return Response(metadata.answer(location, content, told), headers={"ETag": tag}, media_type="application/json")
+
+
+def exists(stages: Stages, ident: Ident) -> Response:
+    """That a table is there for the caller."""
+
+    def work(call: Call) -> None:
+        access.require_table(call, "see", ident, access.find(call, ident))
+
+    stages.read(work)
+    return Response(status_code=204)
+
+
+def etag(pointer: Pointer, told: dict[str, Any], mode: str) -> str:
+    """The tag of an answer: another one for other metadata, and for who is told other things beside it."""
+    found = hashlib.sha256(json.dumps([pointer.metadata_sha256, told, mode], sort_keys=True).encode())
+    return f'"{found.hexdigest()[:40]}"'
+
+
+def _seen(stages: Stages, ident: Ident) -> Seen:
+    """Decide; and where work records what it loads, or pins it, have that written before anything is told."""
+
+    def look(call: Call) -> Seen | None:
+        found = access.find(call, ident)
+        return None if _must_write(call, ident, found) else _decided(call, ident, found)
+
+    def look_and_write(call: Call) -> Seen | Problem:
+        found = access.find(call, ident)
+        try:
+            seen: Seen | Problem = _decided(call, ident, found)
+        except Problem as problem:
+            seen = problem
+        if isinstance(seen, NotWritten):
+            found = Found(found.layer_id)
+        _write(call, ident, found, is_seen=isinstance(seen, Seen | NotWritten))
+        return seen
+
+    seen = stages.read(look) or stages.write(look_and_write)
+    if isinstance(seen, Problem):
+        raise seen
+    return seen
+
+
+def _decided(call: Call, ident: Ident, found: Found) -> Seen:
+    to_come = unwritten.fields(call, ident, found)
+    if to_come is not None:
+        return Seen(unwritten.table_id(found), None, writes=False, to_come=to_come)
+    decision = access.require_table(call, "execute", ident, found)
+    access.require_engine(call)
+    assert found.table_id is not None and found.pointer is not None  # noqa: S101, PT018 - else it was refused
+    event = call.event(
+        READ, allowed=True, action="execute", kind="table", resource_id=found.table_id, via=list(decision.via)
+    )
+    call.recorded.reads.append(event)
+    return Seen(found.table_id, found.pointer, may_write(call, found.table_id))
+
+
+def _must_write(call: Call, ident: Ident, found: Found) -> bool:
+    work = call.caller.work
+    if work is None or not ident.has_one_level:
+        return False
+    if work.records_loads:
+        row = select(_loads.ref).where(_loads.work_id == work.id, _loads.ref == ident.ref)
+        return call.connection.execute(row).first() is None
+    return _must_pin(work, found)
+
+
+def _must_pin(work: Work, found: Found) -> bool:
+    """Whether an output gets a pointer of its own: from its first load on, the run sees it as it is then."""
+    wanted = found.table_id is not None and found.pointer is not None and not found.is_own
+    return wanted and work.run is not None and work.writes(found.table_id or "")
+
+
+def _write(call: Call, ident: Ident, found: Found, *, is_seen: bool) -> None:
+    work = call.caller.work
+    if work is not None and work.records_loads:
+        record(call.connection, work, ident, found if is_seen else None)
+    elif work is not None and work.run is not None and is_seen and _must_pin(work, found):
+        pointers.pin(call.connection, work.run, found, ident.table_key, call.now)
+
+
+def record(connection: Connection, work: Work, ident: Ident, found: Found | None) -> None:
+    """Write down what a probe or statement loaded; without a table, a name for which there is nothing to load."""
+    layer = found.layer_id if found else None
+    table = found.table_id if found else None
+    row = {"work_id": work.id, "ref": ident.ref, "table_id": table, "layer_id": layer}
+    try:
+        with connection.begin_nested():
+            connection.execute(insert(work_load_table).values(row))
+    except IntegrityError:
+        # An engine asks for a table and for a view of each name; what it found counts.
+        same = (_loads.work_id == work.id, _loads.ref == ident.ref, _loads.table_id.is_(None))
+        if table is not None:
+            connection.execute(update(work_load_table).where(*same).values(table_id=table, layer_id=layer))

@@ -1,0 +1,186 @@
+"""Schemas and partition specs that clients send: understood in full, or refused with the column's name."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from headgate.lakehouse.catalog.errors import NotValid
+
+FORMAT = 2
+MAX_FIELDS = 10_000
+MAX_ID = 2**31 - 1
+FIRST_PARTITION_FIELD = 1000
+TYPES = (
+    "boolean, int, long, float, double, decimal(P,S), date, time, timestamp, timestamptz, string, uuid, fixed[N], "
+    "binary, struct, list and map"
+)
+_PRIMITIVE = re.compile(
+    r"boolean|int|long|float|double|date|time|timestamp|timestamptz|string|uuid|binary"
+    r"|decimal\(\s*\d{1,3}\s*,\s*\d{1,3}\s*\)|fixed\[\s*\d{1,9}\s*\]"
+)
+_TRANSFORM = re.compile(r"identity|year|month|day|hour|void|(?:bucket|truncate)\[(\d{1,10})\]")
+_LATER = frozenset({"unknown", "variant", "timestamp_ns", "timestamptz_ns", "geometry", "geography"})
+_PARTS = {"list": ("element",), "map": ("key", "value")}
+_DEFAULTS = ("initial-default", "write-default")
+
+
+def check_raw_schema(schema: Any) -> None:
+    """Refuse types that nobody knows, and defaults, which tables of this format do not have, before they are parsed."""
+    if not isinstance(schema, dict) or schema.get("type", "struct") != "struct":
+        raise NotValid('Invalid schema: write it as {"type": "struct", "fields": [...]}')
+    try:
+        _check_fields(schema, "")
+    except RecursionError:
+        raise NotValid("Invalid schema: its types are nested too deeply; use fewer levels") from None
+
+
+def _check_fields(struct: dict[str, Any], path: str) -> None:
+    fields = struct.get("fields")
+    if not isinstance(fields, list) or not all(isinstance(one, dict) for one in fields):
+        raise NotValid(f"Invalid schema: {path or 'it'} needs a list of fields")
+    for field in fields:
+        name = field.get("name")
+        if not isinstance(name, str) or not name:
+            raise NotValid(f"Invalid schema: a field{f' of {path}' if path else ''} has no name; give it one")
+        column = f"{path}.{name}" if path else name
+        for default in _DEFAULTS:
+            if field.get(default) is not None:
+                raise NotValid(
+                    f"Column {column[:200]} has the {default} {str(field[default])[:60]!r}, and tables of format "
+                    f"version {FORMAT} have no column defaults; leave it out, and write the value with each row"
+                )
+        _check_type(field.get("type"), column)
+
+
+def _check_type(found: Any, column: str) -> None:
+    kind = str(found.get("type")) if isinstance(found, dict) else None
+    if kind == "struct":
+        _check_fields(found, column)
+    elif kind in _PARTS:
+        for part in _PARTS[kind]:
+            _check_type(found.get(part), f"{column}.{part}")
+    elif isinstance(found, str) and found.partition("(")[0].strip() in _LATER:
+        raise NotValid(
+            f"Column {column[:200]} has the type {found[:60]}, which needs format version 3; tables here have format "
+            f"version {FORMAT}, with the types {TYPES}"
+        )
+    elif not isinstance(found, str) or not _PRIMITIVE.fullmatch(found):
+        raise NotValid(f"Column {column[:200]} has the unknown type {str(found)[:60]!r}; the types are {TYPES}")
+
+
+def check_ids(schema: dict[str, Any]) -> None:
+    """Refuse a checked raw schema in which two fields have one id: rows are found by it."""
+    taken: set[int] = set()
+    for one in _ids(schema):
+        if one in taken:
+            raise NotValid(f"Invalid schema: two of its fields have the id {one}; give each field an id of its own")
+        taken.add(one)
+
+
+def _ids(kind: Any) -> Iterator[int]:
+    if not isinstance(kind, dict):
+        return
+    parts = [(one.get("id"), one.get("type")) for one in kind.get("fields", ())]
+    parts += [(kind.get(f"{one}-id"), kind.get(one)) for one in _PARTS.get(kind.get("type", ""), ())]
+    for number, part in parts:
+        if isinstance(number, int):
+            yield number
+        yield from _ids(part)
+
+
+def check_schema(schema: Any) -> None:
+    """Refuse a schema that no table may have."""
+    from pyiceberg.exceptions import ValidationError
+    from pyiceberg.schema import index_by_id, index_by_name
+
+    try:
+        fields = index_by_id(schema)
+        index_by_name(schema)
+        schema.check_format_version_compatibility(FORMAT)
+    except (ValueError, TypeError, RecursionError, ValidationError) as error:
+        raise NotValid(f"Invalid schema: {short(error)}") from None
+    if not 0 <= schema.schema_id <= MAX_ID or len(fields) > MAX_FIELDS or not all(0 <= one <= MAX_ID for one in fields):
+        raise NotValid(f"Invalid schema: at most {MAX_FIELDS} fields, with ids from 0")
+
+
+def with_field_ids(spec: Any) -> Any:
+    """A raw partition spec of a new table, with an id for each field: clients may leave them out."""
+    fields = spec.get("fields") if isinstance(spec, dict) else None
+    if not isinstance(fields, list):
+        return spec
+    numbered = [
+        {"field-id": FIRST_PARTITION_FIELD + position, **field} if isinstance(field, dict) else field
+        for position, field in enumerate(fields)
+    ]
+    return {**spec, "fields": numbered}
+
+
+def check_spec(spec: Any) -> None:
+    """Refuse a partition spec that no table may have."""
+    ids = [one.field_id for one in spec.fields]
+    if not 0 <= spec.spec_id <= MAX_ID or len(ids) != len(set(ids)) or len(ids) > MAX_FIELDS:
+        raise NotValid("Invalid partition spec: its fields have ids of their own")
+    if not all(FIRST_PARTITION_FIELD <= one <= MAX_ID for one in ids):
+        raise NotValid(f"Invalid partition spec: ids of its fields start at {FIRST_PARTITION_FIELD}")
+    check_transforms("partition", spec.fields)
+
+
+def check_transforms(what: str, fields: Iterable[Any]) -> None:
+    """Refuse fields of a partition spec or sort order with a transform that no engine could write."""
+    for field in fields:
+        # PyIceberg would write a transform that it does not know as "unknown"; what it was is kept apart.
+        found = str(getattr(field.transform, "_transform", field.transform))
+        number = _TRANSFORM.fullmatch(found)
+        if number is None or not 0 < int(number[1] or 1) <= MAX_ID:
+            raise NotValid(
+                f"A {what} field of column {field.source_id} has the unknown transform {found[:60]!r}; the transforms "
+                "are identity, year, month, day, hour, bucket[N], truncate[W] and void"
+            )
+
+
+def short(error: Exception) -> str:
+    """What is wrong, in one line, without the words of the library that noticed it."""
+    errors = getattr(error, "errors", None)
+    if callable(errors):
+        return _in_words(errors(include_url=False, include_input=False)[0])[:300]
+    if isinstance(error, TypeError | KeyError | AttributeError):
+        # What Python says of these is about our code, and not about the request.
+        return "a part of it is missing or has another type than the Iceberg REST specification says"
+    return (str(error).partition("\n")[0] or type(error).__name__)[:300]
+
+
+_KINDS = {
+    "int": "a whole number",
+    "bool": "true or false",
+    "string": "a text",
+    "uuid": "a UUID",
+    "list": "a list",
+    "dict": "an object",
+    "model": "an object",
+    "dataclass": "an object",
+    "set": "a list",
+    "frozen": "a list",
+    "tuple": "a list",
+}
+"""By how the code of a validator's error begins: what the value should be."""
+
+
+def _in_words(found: dict[str, Any]) -> str:
+    """An error of the validator, without its own words. Those of a check of values are the Iceberg library's."""
+    code, place = found["type"], ".".join(str(part) for part in found["loc"])
+    context = found.get("ctx", {})
+    reason, expected = context.get("error"), str(context.get("expected"))
+    if code.startswith("union_tag"):
+        return "there is no such one in the Iceberg REST specification, or it is not supported here"
+    if reason is not None and code in {"value_error", "assertion_error"}:
+        text = str(reason)
+    elif code == "missing":
+        text = "is missing"
+    elif code in {"literal_error", "enum"}:
+        is_listed = expected.startswith("'")
+        text = f"must be {expected}" if is_listed else "is none of the values in the Iceberg REST specification"
+    elif (kind := _KINDS.get(code.partition("_")[0])) is not None:
+        text = f"must be {kind}"
+    else:
+        text = "has another form than the Iceberg REST specification says"
+    return f"{place}: {text}" if place else text

@@ -1,0 +1,114 @@
+"""The views of the Iceberg REST catalog over HTTP."""
+
+from typing import Annotated
+
+from fastapi import Query, Request, Response
+
+from headgate.lakehouse.catalog import listing, views
+from headgate.lakehouse.catalog.endpoints import LISTS, LOADS, body_of, read_body
+from headgate.lakehouse.catalog.names import from_json, namespace, table
+from headgate.lakehouse.catalog.responses import empty, json_response
+from headgate.platform.http.guards import SignedIn
+from headgate.platform.http.middleware import IS_HEAD
+from headgate.platform.http.routes import Audit, GovernedRouter, Stages
+
+router = GovernedRouter(prefix="/iceberg/v1", tags=["catalog"], include_in_schema=False)
+
+
+@router.governed(
+    "GET",
+    "/namespaces/{namespace_}/views",
+    guard=SignedIn("sees the views of a layer that they may see"),
+    audit=Audit.nothing,
+    summary="List the views of a namespace",
+    staged=True,
+    limiter=LISTS,
+)
+def list_views(
+    stages: Stages,
+    namespace_: str,
+    page_token: Annotated[str | None, Query(alias="pageToken")] = None,
+    page_size: Annotated[int | None, Query(alias="pageSize", ge=1)] = None,
+) -> Response:
+    """The views that the caller may see, all of them or by page."""
+    ident = namespace(namespace_)
+    found = stages.read(lambda call: listing.views(call, ident, page_token, page_size))
+    return json_response({"identifiers": found.items, "next-page-token": found.following})
+
+
+@router.governed(
+    "POST",
+    "/namespaces/{namespace_}/views",
+    guard=SignedIn("creates a view by a statement, with Editor on the layer"),
+    audit=Audit.changes,
+    summary="Create a view",
+    staged=True,
+    limiter=LOADS,
+    wait=read_body,
+)
+def create_view(stages: Stages, request: Request, namespace_: str) -> Response:
+    """Create a view of what a statement has analysed."""
+    body = body_of(request)
+    return views.create(stages, views.wanted(body, namespace(namespace_).levels), body)
+
+
+@router.governed(
+    "GET",
+    "/namespaces/{namespace_}/views/{view_}",
+    guard=SignedIn("loads a view with Viewer on it and on everything behind it"),
+    audit=Audit.reads,
+    summary="Load a view",
+    staged=True,
+    limiter=LOADS,
+)
+def load_view(stages: Stages, request: Request, namespace_: str, view_: str) -> Response:
+    """A view's metadata, or for a request of headers alone, whether it is there."""
+    ident = table(namespace_, view_)
+    return views.exists(stages, ident) if request.scope.get(IS_HEAD) else views.load(stages, ident)
+
+
+@router.governed(
+    "POST",
+    "/namespaces/{namespace_}/views/{view_}",
+    guard=SignedIn("changes a view by a statement, with Editor on it"),
+    audit=Audit.changes,
+    summary="Change a view",
+    staged=True,
+    limiter=LOADS,
+    wait=read_body,
+)
+def replace_view(stages: Stages, request: Request, namespace_: str, view_: str) -> Response:
+    """Change a view's query or properties."""
+    return views.replace(stages, table(namespace_, view_), body_of(request))
+
+
+@router.governed(
+    "DELETE",
+    "/namespaces/{namespace_}/views/{view_}",
+    guard=SignedIn("drops a view with Manager"),
+    audit=Audit.changes,
+    summary="Drop a view",
+    staged=True,
+    limiter=LOADS,
+)
+def drop_view(stages: Stages, namespace_: str, view_: str) -> Response:
+    """Drop a view; it can be restored for a while."""
+    views.drop(stages, table(namespace_, view_))
+    return empty()
+
+
+@router.governed(
+    "POST",
+    "/views/rename",
+    guard=SignedIn("renames with Manager on the view and Editor on the target layer"),
+    audit=Audit.changes,
+    summary="Rename a view",
+    staged=True,
+    limiter=LOADS,
+    wait=read_body,
+)
+def rename_view(stages: Stages, request: Request) -> Response:
+    """Give a view another name, or another layer; its id and grants stay."""
+    body = body_of(request)
+    views.rename(stages, from_json(body.get("source")), from_json(body.get("destination")))
+    return empty()

@@ -1,0 +1,205 @@
+"""Work tokens: what one statement, probe or run shows the catalog, and nothing else.
+
+A work token has the rights, now, of its member, within those of the API token by which the work was asked for, and, if
+listed, within what was declared. It is valid on /iceberg only, for as long as its work runs.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, insert, select, update
+
+from headgate.access.narrowing import UNLIMITED, Narrowing
+from headgate.kit.credentials import Sort, digest, is_well_formed, new_secret
+from headgate.kit.database import bound, fetch, instant
+from headgate.kit.ids import new_id
+from headgate.lakehouse.catalog.models import work_reach_table, work_token_table
+from headgate.organization.tokens import service as tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """A table that a run declared. An output that does not exist yet has its future id, its layer and its name."""
+
+    table_id: str
+    mode: str = "read"
+    layer_id: str | None = None
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a work token is for."""
+
+    id: str
+    purpose: str
+    run_id: str | None = None
+    fence: int | None = None
+    reach: tuple[Reach, ...] | None = None
+    granted: Narrowing = UNLIMITED
+    """The limits of the API token by which the work was asked for, before those of `reach`."""
+
+    @property
+    def records_loads(self) -> bool:
+        """Whether what it loads is written down."""
+        return self.purpose in {"statement", "probe"}
+
+    @property
+    def run(self) -> tuple[str, int] | None:
+        """The run whose own pointers it uses, and its fencing number."""
+        return (self.run_id, self.fence) if self.run_id is not None and self.fence is not None else None
+
+    def writes(self, table_id: str) -> bool:
+        """Whether it declared this table as an output."""
+        return any(one.table_id == table_id and one.mode == "write" for one in self.reach or ())
+
+    def output(self, layer_id: str, name: str) -> str | None:
+        """The future id of an output that it declared by this name."""
+        for one in self.reach or ():
+            if one.mode == "write" and one.layer_id == layer_id and (one.name or "").lower() == name.lower():
+                return one.table_id
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkIdentity:
+    """Whose work it is, by which token it was asked for, and what it is narrowed to."""
+
+    member: str
+    token: str | None
+    narrowing: Narrowing
+    work: Work
+
+
+def open_work(
+    connection: Connection,
+    now: datetime,
+    *,
+    purpose: str,
+    member: str,
+    token_id: str | None = None,
+    statement_id: str | None = None,
+    run_id: str | None = None,
+    fence: int | None = None,
+    reach: Sequence[Reach] | None = None,
+    expires: datetime,
+) -> tuple[str, str]:
+    """Make a work token; its id, and its secret, which is stored nowhere. With `reach`, nothing else exists for it."""
+    identifier, secret = new_id("work"), new_secret(Sort.work)
+    connection.execute(
+        insert(work_token_table).values(
+            id=identifier,
+            digest=digest(secret),
+            purpose=purpose,
+            member_id=member,
+            token_id=token_id,
+            statement_id=statement_id,
+            run_id=run_id,
+            fence=fence,
+            listed=reach is not None,
+            created_at=now,
+            expires_at=expires,
+        )
+    )
+    rows = {(one.table_id, one.mode): one for one in reach or ()}
+    if rows:
+        values = [
+            {"work_id": identifier, "table_id": one.table_id, "mode": one.mode, "layer_id": one.layer_id}
+            | {"name": one.name}
+            for one in rows.values()
+        ]
+        connection.execute(insert(work_reach_table), values)
+    return identifier, secret
+
+
+def open_reading(
+    connection: Connection, now: datetime, run_work: str, tables: Sequence[str], *, expires: datetime
+) -> tuple[str, str]:
+    """Make a second token for a run, beside its own: it reads these tables as the run sees them, and nothing else.
+
+    For code that the run does not trust, such as a notebook's. What is not among the run's own reads and writes is left
+    out. It dies with the run, as the run's own token does.
+    """
+    row = connection.execute(select(work_token_table).where(work_token_table.c.id == run_work)).mappings().one()
+    reach = work_reach_table.c
+    known = connection.execute(select(work_reach_table).where(reach.work_id == run_work)).mappings()
+    within = {one["table_id"]: Reach(one["table_id"], "read", one["layer_id"]) for one in known}
+    return open_work(
+        connection,
+        now,
+        purpose=row["purpose"],
+        member=row["member_id"],
+        token_id=row["token_id"],
+        run_id=row["run_id"],
+        fence=row["fence"],
+        reach=[within[table] for table in dict.fromkeys(tables) if table in within],
+        expires=expires,
+    )
+
+
+def end_work(connection: Connection, work_id: str, now: datetime) -> None:
+    """End a work token at once; ending it again changes nothing."""
+    row = work_token_table.c
+    connection.execute(update(work_token_table).where(row.id == work_id, row.ended_at.is_(None)).values(ended_at=now))
+
+
+_IDENTIFY = (
+    "SELECT w.id, w.purpose, w.member_id, w.run_id, w.fence, w.listed, w.expires_at, "
+    "w.token_id, tk.read_only, tk.listed, tk.expires_at FROM work_tokens w "
+    "JOIN members m ON m.id = w.member_id AND m.removed_at IS NULL "
+    "LEFT JOIN tokens tk ON tk.id = w.token_id WHERE w.digest = :digest AND w.ended_at IS NULL AND w.expires_at > :now "
+    # The token by which the work was asked for is alive too.
+    "AND (w.token_id IS NULL OR (tk.revoked_at IS NULL AND (tk.expires_at IS NULL OR tk.expires_at > :now))) "
+    # The work runs, and was not taken over.
+    "AND (w.statement_id IS NULL OR EXISTS (SELECT 1 FROM statements s WHERE s.id = w.statement_id "
+    "AND s.state = 'running' AND (w.fence IS NULL OR s.fence = w.fence))) "
+    "AND (w.run_id IS NULL OR EXISTS (SELECT 1 FROM runs r WHERE r.id = w.run_id "
+    "AND r.state = 'running' AND r.fence = w.fence))"
+)
+_REACH = (
+    "SELECT wr.table_id, wr.mode, COALESCE(li.layer_id, wr.layer_id), wr.name FROM work_reach wr "
+    "LEFT JOIN lake_items li ON li.id = wr.table_id WHERE wr.work_id = :work"
+)
+
+
+def identify_work(connection: Connection, secret: str, now: datetime) -> WorkIdentity | None:
+    """Whose work this secret is for; None for one that is malformed, unknown, ended, or whose work does not run."""
+    if not is_well_formed(secret, Sort.work):
+        return None
+    rows = fetch(connection, _IDENTIFY, {"digest": digest(secret), "now": bound(connection, now)})
+    if not rows:
+        return None
+    identifier, purpose, member, run_id, fence, is_listed, ends, token, read_only, listed, expires = rows[0]
+    granted = UNLIMITED
+    if token is not None:
+        granted = tokens.narrowing(connection, token, read_only=read_only, listed=listed, expires=expires)
+    if purpose == "probe":
+        granted = replace(granted, read_only=True)
+    reach = tuple(Reach(*row) for row in fetch(connection, _REACH, {"work": identifier})) if is_listed else None
+    if reach is not None and not any(one.mode == "write" for one in reach):
+        granted = replace(granted, read_only=True)
+    work = Work(identifier, purpose, run_id, fence, reach, granted)
+    return WorkIdentity(member, token, _narrowed(granted, reach, instant(ends)), work)
+
+
+def _narrowed(granted: Narrowing, reach: tuple[Reach, ...] | None, ends: datetime) -> Narrowing:
+    """The limits of a work token: those of the API token, and what was declared."""
+    expires = min(granted.expires, ends) if granted.expires else ends
+    if reach is None:
+        return replace(granted, expires=expires)
+    within = [one for one in reach if granted.reaches_id("execute", "table", one.table_id, one.layer_id)]
+    return Narrowing(
+        granted.read_only,
+        frozenset(one.table_id for one in within),
+        frozenset(one.layer_id for one in within if one.layer_id),
+        expires,
+        frozenset(one.table_id for one in within if one.mode == "write"),
+    )
+
+
+def loaded(connection: Connection, work_id: str) -> dict[str, Any]:
+    """What a probe or statement has loaded: the table's id by name, None for what does not exist for it."""
+    rows = fetch(connection, "SELECT ref, table_id FROM work_loads WHERE work_id = :work", {"work": work_id})
+    return dict(rows)

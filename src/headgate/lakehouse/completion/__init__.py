@@ -1,0 +1,1 @@
+"""Names and functions that an SQL editor completes."""

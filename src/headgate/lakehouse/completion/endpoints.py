@@ -1,0 +1,84 @@
+"""What an editor of SQL completes: layers, tables, columns and functions, as far as the caller may see them."""
+
+from bisect import bisect_left
+from typing import Annotated, Any
+
+from fastapi import Query
+
+from headgate.kit.errors import Problem
+from headgate.kit.names import name_key
+from headgate.kit.paging import DEFAULT_LIMIT, MAX_LIMIT
+from headgate.lakehouse.completion.functions import functions
+from headgate.lakehouse.items import presentation as showing
+from headgate.lakehouse.items import repository
+from headgate.lakehouse.items.schemas import LakePage, PreviewColumn, SqlNames, SqlTable
+from headgate.lakehouse.tables.endpoints import READING
+from headgate.lakehouse.tables.facts import columns as columns_of
+from headgate.lakehouse.tables.metadata_cache import document
+from headgate.platform.authorization.repository import ResourceSort
+from headgate.platform.http.call import Call
+from headgate.platform.http.guards import SignedIn
+from headgate.platform.http.paging import After, Limit, Prefix
+from headgate.platform.http.routes import Audit, GovernedRouter, Stages
+from headgate.warehouse.store import Store
+
+router = GovernedRouter(prefix="/api/sql", tags=["sql"])
+
+
+@router.governed(
+    "GET",
+    "/names",
+    guard=SignedIn("gets the names that they may see"),
+    audit=Audit.reads,
+    summary="Names for completion",
+    staged=True,
+    limiter=READING,
+)
+def list_sql_names(
+    stages: Stages,
+    prefix: Prefix = "",
+    columns: Annotated[bool, Query(description="Also the columns of each table")] = True,
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: After = None,
+) -> SqlNames:
+    """Names that begin like `prefix`: layers and functions with the first page; tables, with their columns, by page.
+
+    A table's name begins with its layer's: `raw.ord`.
+    """
+    layers, tables, pointers = stages.read(lambda call: _look(call, prefix, limit, cursor, columns=columns))
+    found = [
+        SqlTable(name=one.name, title=one.title, columns=_columns(stages.services.store, pointers.get(one.id)))
+        for one in tables.items
+    ]
+    is_first = cursor is None
+    return SqlNames(
+        layers=[one.name for one in layers.items] if layers else [],
+        tables=found,
+        functions=_beginning(prefix) if is_first else [],
+        next_cursor=tables.next_cursor,
+    )
+
+
+def _look(
+    call: Call, prefix: str, limit: int, cursor: str | None, *, columns: bool
+) -> tuple[LakePage | None, LakePage, dict[str, Any]]:
+    by_name = ResourceSort.name
+    layers = None if cursor else showing.listed(call, "layer", by_name, prefix, MAX_LIMIT, None)
+    tables = showing.listed(call, "table", by_name, prefix, limit, cursor)
+    pointers = repository.pointers(call.connection, [one.id for one in tables.items]) if columns else {}
+    return layers, tables, pointers
+
+
+def _columns(store: Store, pointer: Any) -> list[PreviewColumn]:
+    """The columns of a table; none before its first commit, and none of one whose metadata is damaged."""
+    if pointer is None:
+        return []
+    try:
+        return [PreviewColumn(name=one.name, type=one.type) for one in columns_of(document(store, pointer), {})]
+    except Problem:
+        return []
+
+
+def _beginning(prefix: str) -> list[str]:
+    known, key = functions(), name_key(prefix)
+    return [name for name in known[bisect_left(known, key) :] if name.startswith(key)]

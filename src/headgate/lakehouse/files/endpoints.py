@@ -1,0 +1,168 @@
+"""Files of volumes over HTTP: list, upload, download and delete."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from anyio import CapacityLimiter
+from fastapi import Header, Path, Query, Request, Response
+
+from headgate.kit.errors import Conflict, Invalid, NoSuchRange, NotFound, Stale, TooMany, TooSlow
+from headgate.kit.names import BadName
+from headgate.kit.paging import DEFAULT_LIMIT
+from headgate.lakehouse.files import repository, service
+from headgate.lakehouse.files.guards import MemberOn
+from headgate.lakehouse.files.paths import MAX_CHARACTERS, OCTETS, check_prefix
+from headgate.lakehouse.files.responses import READING, FileAnswer, Span, headers_of, is_among, span_of
+from headgate.lakehouse.files.schemas import FileDeleted, FileOut, FilePage
+from headgate.lakehouse.files.service import Replacing
+from headgate.platform.http.bodies import Body
+from headgate.platform.http.call import Call
+from headgate.platform.http.middleware import IS_HEAD
+from headgate.platform.http.paging import After, Limit
+from headgate.platform.http.routes import Audit, GovernedRouter, Stages
+from headgate.warehouse.store import Missing
+
+router = GovernedRouter(prefix="/api/volumes", tags=["files"])
+
+TAKING = CapacityLimiter(16)
+"""Threads that take bodies: what a slow client holds is one of these, and no other request waits for them."""
+ATTEMPTS = 3
+
+VolumeId = Annotated[str, Path(pattern="^vol_[0-9a-z]{20}$", examples=["vol_01k6x3v9c2m4n8p0q7rs"])]
+FilePath = Annotated[str, Path(description="Parts with slashes between them", examples=["2026/march.csv"])]
+MAX_TAGS = 4000
+
+
+@router.governed(
+    "GET", "/{volume_id}/files", guard=MemberOn("see"), audit=Audit.reads, summary="List the files of a volume"
+)
+def list_files(
+    call: Call,
+    volume_id: VolumeId,
+    prefix: Annotated[str, Query(max_length=MAX_CHARACTERS, description="Only paths that begin like this")] = "",
+    delimiter: Annotated[
+        Literal["/"] | None, Query(description="Show what lies behind the next slash as one folder")
+    ] = None,
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: After = None,
+) -> FilePage:
+    """Files by page, in the order of their paths; with a delimiter, as folders show them."""
+    try:
+        begin = check_prefix(prefix)
+    except BadName as error:
+        raise Invalid(f"prefix: {error}") from None
+    found = repository.page(call.connection, volume_id, begin, limit, cursor, by_folder=delimiter is not None)
+    call.note_read("see", "volume", volume_id)
+    return FilePage(items=found.files, folders=found.folders, next_cursor=found.next_cursor)
+
+
+@router.governed(
+    "PUT",
+    "/{volume_id}/files/{path:path}",
+    guard=MemberOn("edit"),
+    audit=Audit.changes,
+    summary="Upload a file",
+    errors=[Conflict, Stale, TooMany, TooSlow],
+    takes=OCTETS,
+    staged=True,
+    limiter=TAKING,
+)
+def put_file(
+    stages: Stages,
+    request: Request,
+    volume_id: VolumeId,
+    path: FilePath,
+    overwrite: Annotated[bool, Query(description="Whether a file of this path may be replaced")] = False,
+    if_match: Annotated[
+        str | None, Header(max_length=MAX_TAGS, description="Replace the file only if it has this sum")
+    ] = None,
+    content_type: Annotated[str | None, Header(max_length=200, include_in_schema=False)] = None,
+) -> FileOut:
+    """Send a file as the body of one request; for large ones, an upload in parts can be resumed.
+
+    A path has parts with slashes between them; none is empty, `.` or `..`, nor has a backslash, a control character or
+    a space at its ends; a part has at most 255 bytes, a path 1,000 characters and 2,000 bytes. A path that differs from
+    that of another file only in case or in the form of its characters is refused.
+    """
+    return service.put(stages, volume_id, path, Body(request), content_type, Replacing(overwrite, if_match))
+
+
+@router.governed(
+    "GET",
+    "/{volume_id}/files/{path:path}",
+    guard=MemberOn("see"),
+    audit=Audit.reads,
+    summary="Download a file",
+    errors=[NoSuchRange],
+    text="*/*",
+    also={206: "The range that was asked for", 304: "The caller has these bytes already"},
+    staged=True,
+    limiter=READING,
+)
+def get_file(
+    stages: Stages,
+    request: Request,
+    volume_id: VolumeId,
+    path: FilePath,
+    if_none_match: Annotated[str | None, Header(max_length=MAX_TAGS, description="The sum that the caller has")] = None,
+    if_range: Annotated[
+        str | None, Header(max_length=MAX_TAGS, description="Give the range only if the file has this sum")
+    ] = None,
+    range_: Annotated[str | None, Header(alias="Range", max_length=200, description="One range: `bytes=0-99`")] = None,
+) -> Response:
+    """The bytes of a file, or one range of them. The ETag is the file's SHA-256.
+
+    A file is always sent to be saved, with a media type that no browser runs.
+    """
+    wanted = Wanted(volume_id, path, range_, if_range, if_none_match, bool(request.scope.get(IS_HEAD)))
+    for _ in range(ATTEMPTS):
+        row, span, answer = stages.read(wanted.look)
+        if answer is not None:
+            return answer
+        try:
+            return FileAnswer(service.opened(stages.services.store, volume_id, row["id"]), row, span)
+        except Missing:
+            continue  # It was replaced between the two; its row is another one now.
+    raise NotFound(service.missing(path))
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a caller asks of a file."""
+
+    volume: str
+    path: str
+    range_: str | None
+    if_range: str | None
+    if_none_match: str | None
+    is_head: bool
+
+    def look(self, call: Call) -> tuple[Any, Span | None, Response | None]:
+        """The file's row and the bytes of it to give, which is noted; or the answer, if that has no bytes."""
+        decision = call.require("see", "volume", self.volume)
+        row = repository.one(call.connection, self.volume, service.checked(self.path))
+        if row is None:
+            raise NotFound(service.missing(self.path))
+        if self.if_none_match is not None and is_among(row["sha256"], self.if_none_match, weakly=True):
+            return row, None, Response(status_code=304, headers={"ETag": f'"{row["sha256"]}"'})
+        is_same = self.if_range is None or is_among(row["sha256"], self.if_range)
+        span = span_of(self.range_, row["size"]) if is_same else None
+        if self.is_head:
+            return row, span, Response(status_code=206 if span else 200, headers=headers_of(row, span))
+        told = {"file": row["id"], "path": row["path"], "range": self.range_ if span else None}
+        call.note_data("see", "volume", self.volume, decision, **told)
+        return row, span, None
+
+
+@router.governed(
+    "DELETE",
+    "/{volume_id}/files/{path:path}",
+    guard=MemberOn("edit"),
+    audit=Audit.changes,
+    summary="Delete a file",
+    staged=True,
+)
+def delete_file(stages: Stages, volume_id: VolumeId, path: FilePath) -> FileDeleted:
+    """Delete a file for good."""
+    found = service.remove(stages, volume_id, path)
+    return FileDeleted(id=found["id"], path=found["path"])

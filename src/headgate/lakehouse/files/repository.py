@@ -1,0 +1,104 @@
+"""Files of volumes in the database: lists by path, and one by its path."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, Select, and_, select
+
+from headgate.kit.paging import Cursor
+from headgate.lakehouse.files.paths import LAST, path_key
+from headgate.lakehouse.files.schemas import FileOut
+from headgate.lakehouse.models import volume_file_table
+from headgate.organization.members.models import member_table
+from headgate.organization.members.schemas import Named
+from headgate.platform.http.paging import begins_after
+
+_files, _members = volume_file_table.c, member_table.c
+
+
+def _query() -> Select[Any]:
+    present = and_(_members.id == _files.created_by_id, _members.removed_at.is_(None))
+    joined = volume_file_table.outerjoin(member_table, present)
+    return select(volume_file_table, _members.name.label("creator")).select_from(joined)
+
+
+def shown(row: Any) -> FileOut:
+    """A row of `one`, `alike` or a page, as the API shows it."""
+    creator = Named(id=row["created_by_id"], name=row["creator"]) if row["creator"] is not None else None
+    own = ("id", "path", "size", "sha256", "media_type", "created_at")
+    return FileOut(**{name: row[name] for name in own}, created_by=creator)
+
+
+def one(connection: Connection, volume: str, path: str) -> Any:
+    """The file of this very path, or None."""
+    found = alike(connection, volume, path)
+    return found if found is not None and found["path"] == path else None
+
+
+def alike(connection: Connection, volume: str, path: str) -> Any:
+    """The file whose path is this one, or differs from it in case or form alone; None if there is none."""
+    query = _query().where(_files.volume_id == volume, _files.path_key == path_key(path))
+    return connection.execute(query).mappings().one_or_none()
+
+
+def by_id(connection: Connection, identifier: str) -> Any:
+    """The file of this id, or None."""
+    return connection.execute(_query().where(_files.id == identifier)).mappings().one_or_none()
+
+
+@dataclass(slots=True)
+class Page:
+    """A page of a volume: files, folders, and the cursor of the next."""
+
+    files: list[FileOut] = field(default_factory=list)
+    folders: list[str] = field(default_factory=list)
+    next_cursor: str | None = None
+
+
+def page(connection: Connection, volume: str, prefix: str, limit: int, cursor: str | None, *, by_folder: bool) -> Page:
+    """Files whose paths begin like this, in order. By folder, those that go on behind a slash are one entry each."""
+    asked = hashlib.sha256(prefix.encode()).hexdigest()
+    purpose = f"files of {volume} {'by folder' if by_folder else 'flat'} {asked}"
+    begin = begins_after(cursor, purpose)
+    found, last = Page(), ""
+    for path, row in _entries(connection, volume, prefix, limit, begin.value if begin else "", by_folder=by_folder):
+        if len(found.files) + len(found.folders) == limit:
+            found.next_cursor = Cursor(last, volume).encode(purpose)
+            break
+        if row is None:
+            found.folders.append(path)
+        else:
+            found.files.append(shown(row))
+        last = path
+    return found
+
+
+def _entries(
+    connection: Connection, volume: str, prefix: str, limit: int, after: str, *, by_folder: bool
+) -> Iterator[tuple[str, Any]]:
+    """Each file with its row, and each folder once: what it holds is stepped over, however much that is."""
+    place = after
+    while rows := _rows(connection, volume, prefix, place, limit + 1):
+        for row in rows:
+            folder = _folder(row["path"], prefix) if by_folder else None
+            if folder is not None and folder == place:
+                continue
+            place = folder or row["path"]
+            yield place, None if folder else row
+
+
+def _folder(path: str, prefix: str) -> str | None:
+    rest, slash, _ = path[len(prefix) :].partition("/")
+    return f"{prefix}{rest}/" if slash else None
+
+
+def _rows(connection: Connection, volume: str, prefix: str, after: str, limit: int) -> Sequence[Any]:
+    """Rows behind a place: a path, or all of a folder, which ends with a slash as no path does."""
+    query = _query().where(_files.volume_id == volume)
+    if prefix:
+        query = query.where(_files.path >= prefix, _files.path < prefix + LAST)
+    if after:
+        query = query.where(_files.path > (after + LAST if after.endswith("/") else after))
+    return connection.execute(query.order_by(_files.path).limit(limit)).mappings().all()

@@ -1,0 +1,88 @@
+"""Files of volumes, and uploads of them, as the API takes and shows them."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, Field
+
+from headgate.kit.patterns import Form
+from headgate.kit.request_models import Input
+from headgate.lakehouse.files.paths import MAX_CHARACTERS, check_path
+from headgate.organization.members.schemas import Named
+
+PathText = Annotated[
+    str, Field(min_length=1, max_length=MAX_CHARACTERS, examples=["2026/march.csv"]), AfterValidator(check_path)
+]
+Sum = Annotated[
+    str,
+    Form("^[0-9a-f]{64}$", "must be a SHA-256 sum: 64 lowercase hexadecimal digits"),
+    Field(examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"]),
+]
+
+
+class FileOut(BaseModel):
+    """A file of a volume."""
+
+    id: str = Field(examples=["fil_01k6x3v9c2m4n8p0q7rs"], description="Another one after each replacement")
+    path: str = Field(examples=["2026/march.csv"])
+    size: int = Field(description="In bytes")
+    sha256: str = Field(description="The sum of its bytes; also its ETag")
+    media_type: str = Field(examples=["text/csv"], description="What it is given out as")
+    created_at: datetime
+    created_by: Named | None = Field(description="Who uploaded it; null for one who was removed")
+
+
+class FilePage(BaseModel):
+    """A page of the files of a volume, in the order of their paths."""
+
+    items: list[FileOut]
+    folders: list[str] = Field(
+        examples=[["2026/"]], description="With a delimiter: what paths on this page go on with, up to the delimiter"
+    )
+    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last")
+
+
+class FileDeleted(BaseModel):
+    """A file that is no more."""
+
+    id: str = Field(examples=["fil_01k6x3v9c2m4n8p0q7rs"])
+    path: str = Field(examples=["2026/march.csv"])
+
+
+class UploadBegin(Input):
+    """A large file that is to be sent in parts."""
+
+    path: PathText
+    size: int = Field(ge=0, le=1 << 60, examples=[5_000_000_000], description="In bytes")
+    media_type: str | None = Field(None, max_length=200, examples=["text/csv"])
+    overwrite: bool = Field(default=False, description="Whether a file of this path may be replaced")
+
+
+class UploadFinish(Input):
+    """The end of an upload."""
+
+    sha256: Sum | None = Field(None, description="The sum of the whole file; checked, if given")
+
+
+class UploadOut(BaseModel):
+    """An upload under way."""
+
+    id: str = Field(examples=["upl_01k6x3v9c2m4n8p0q7rs"])
+    volume: str = Field(examples=["vol_01k6x3v9c2m4n8p0q7rs"])
+    path: str = Field(examples=["2026/march.csv"])
+    size: int = Field(description="In bytes, when all is sent")
+    offset: int = Field(description="How many bytes are safe; the next part begins there. Also in `Upload-Offset`")
+    overwrite: bool
+    expires_at: datetime = Field(description="Until when it can be gone on with")
+
+
+class UploadList(BaseModel):
+    """The caller's own uploads into a volume."""
+
+    items: list[UploadOut]
+
+
+class UploadCancelled(BaseModel):
+    """An upload that was given up."""
+
+    id: str = Field(examples=["upl_01k6x3v9c2m4n8p0q7rs"])

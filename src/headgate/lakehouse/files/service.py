@@ -1,0 +1,208 @@
+"""Puts files into volumes and takes them out.
+
+The bytes are written durably, under an id, before one transaction lets a row name them; what a row named before is
+removed after it. So there is no row without bytes, and no half file to be seen, whenever a process dies: what is left
+over then is swept later.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from sqlalchemy import delete, insert
+from sqlalchemy.exc import IntegrityError
+
+from headgate.kit.errors import Conflict, Invalid, NotFound, Problem, Stale, TooLarge, Unavailable
+from headgate.kit.ids import new_id
+from headgate.kit.log import get_logger
+from headgate.kit.names import BadName
+from headgate.lakehouse.files import repository
+from headgate.lakehouse.files.paths import check_path, media_type, path_key
+from headgate.lakehouse.files.responses import is_among
+from headgate.lakehouse.files.schemas import FileOut
+from headgate.lakehouse.models import volume_file_table
+from headgate.platform.http.bodies import Seats
+from headgate.platform.http.call import Call
+from headgate.platform.http.routes import Stages
+from headgate.warehouse.places import volume_file
+from headgate.warehouse.store import Store
+
+SEATS = Seats(8)
+"""Bodies that one member may send at a time to this process: half of the threads that take them."""
+
+_log = get_logger("headgate.files")
+_files = volume_file_table.c
+
+
+@dataclass(frozen=True, slots=True)
+class Replacing:
+    """Whether a file may take the place of another: always, never, or that of one of these sums."""
+
+    overwrite: bool = False
+    matching: str | None = None
+    """The header `If-Match`."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewFile:
+    """A file whose bytes are safe, and that no row names yet."""
+
+    id: str
+    volume: str
+    path: str
+    size: int
+    sha256: str
+    media_type: str
+
+
+class Summed:
+    """Passes pieces on, and knows their number of bytes and their sum; no more than `most` of them."""
+
+    def __init__(self, pieces: Iterable[bytes], most: int) -> None:
+        self._pieces, self._most, self._hash = pieces, most, hashlib.sha256()
+        self.size = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        for piece in self._pieces:
+            self.size += len(piece)
+            if self.size > self._most:
+                raise TooLarge(f"A file has at most {self._most} bytes; `warehouse.max_file_bytes` sets this")
+            self._hash.update(piece)
+            yield piece
+
+    @property
+    def sha256(self) -> str:
+        """The sum of what was passed on."""
+        return self._hash.hexdigest()
+
+
+def checked(path: str) -> str:
+    """A path that a caller gave, normalised; or Invalid."""
+    try:
+        return check_path(path)
+    except BadName as error:
+        raise Invalid(f"path: {error}") from None
+
+
+def missing(path: str) -> str:
+    """That a volume, which the caller may see, has no such file."""
+    return f"There is no file {path!r} in this volume"
+
+
+def replaced(call: Call, volume: str, path: str, replacing: Replacing) -> Any:
+    """The file that a new one of this path takes the place of, or None; a Problem if it may not be put there."""
+    found = repository.alike(call.connection, volume, path)
+    is_same = found is not None and found["path"] == path
+    if replacing.matching is not None:
+        if not is_same or not is_among(found["sha256"], replacing.matching):
+            raise Stale("`If-Match` names another state of this file; look again, or leave it out")
+        return found
+    if found is not None and not is_same:
+        raise Conflict(
+            f"There is a file {found['path']!r}; a path that differs from it only in case, or in the form of its "
+            "characters, is not taken beside it: use that path, or another name"
+        )
+    if found is not None and not replacing.overwrite:
+        raise Conflict(f"There is a file {path!r} already; `overwrite` replaces it")
+    return found
+
+
+def place(call: Call, new: NewFile, replacing: Replacing) -> str | None:
+    """Let a row name a new file; the id of the one that it takes the place of."""
+    decision = call.require("edit", "volume", new.volume)
+    old = replaced(call, new.volume, new.path, replacing)
+    row = {
+        "id": new.id,
+        "volume_id": new.volume,
+        "path": new.path,
+        "path_key": path_key(new.path),
+        "size": new.size,
+        "sha256": new.sha256,
+        "media_type": new.media_type,
+        "created_at": call.now,
+        "created_by_id": call.caller.member,
+    }
+    if old is not None:
+        call.connection.execute(delete(volume_file_table).where(_files.id == old["id"]))
+    try:
+        call.connection.execute(insert(volume_file_table).values(row))
+    except IntegrityError:
+        raise Conflict("Another file was put there at the same moment; look, and send it again") from None
+    after = {"change": "put_file", **_told(row)}
+    call.record_change(decision, "edit", "volume", new.volume, before=_told(old), after=after)
+    return old["id"] if old is not None else None
+
+
+def _told(row: Any) -> dict[str, Any]:
+    return {name: row[name] for name in ("id", "path", "size", "sha256")} if row is not None else {}
+
+
+def discard(store: Store, volume: str, file: str | None) -> None:
+    """Remove bytes that no row names; if that fails, they are swept later."""
+    if file is not None:
+        try:
+            store.delete(volume_file(volume, file))
+        except (OSError, Unavailable) as error:
+            _log.warning("cannot remove what a file held; it is swept later", file=file, error=str(error))
+
+
+def write(store: Store, path: str, pieces: Iterable[bytes]) -> int:
+    """Write a new file of the store; its size. Trouble with it, such as a full disk, is said without its inner life."""
+    try:
+        return store.write(path, pieces)
+    except OSError as error:
+        _log.error("cannot write to the warehouse", error=str(error))
+        raise Unavailable("The warehouse takes no bytes right now; ask whoever runs this installation") from error
+
+
+def opened(store: Store, volume: str, file: str) -> BinaryIO:
+    """The bytes of a file, or Missing. Trouble with the store is said without its inner life."""
+    try:
+        return store.open(volume_file(volume, file))
+    except OSError as error:
+        _log.error("cannot read from the warehouse", error=str(error))
+        raise Unavailable("The warehouse gives no bytes right now; ask whoever runs this installation") from error
+
+
+def put(
+    stages: Stages, volume: str, path: str, body: Iterable[bytes], given_type: str | None, replacing: Replacing
+) -> FileOut:
+    """Write a file and let a row name it. What may be refused is refused before the body is read, and again after."""
+    store, name, file = stages.services.store, checked(path), new_id("file")
+    stages.read(lambda call: replaced(call, volume, name, replacing))
+    summed = Summed(body, stages.settings.warehouse.max_file_bytes)
+    with SEATS.taken_by(stages.who.member):
+        write(store, volume_file(volume, file), summed)
+    new = NewFile(file, volume, name, summed.size, summed.sha256, media_type(given_type, name))
+    try:
+        old, shown = stages.write(lambda call: (place(call, new, replacing), _shown(call, file)))
+    except Problem:
+        # Nothing was committed. After any other error that is not known, and the bytes are left to the sweeper.
+        discard(store, volume, file)
+        raise
+    discard(store, volume, old)
+    return shown
+
+
+def _shown(call: Call, file: str) -> FileOut:
+    return repository.shown(repository.by_id(call.connection, file))
+
+
+def remove(stages: Stages, volume: str, path: str) -> Any:
+    """Delete a file: its row, then its bytes. The row that there was."""
+    name = checked(path)
+
+    def work(call: Call) -> Any:
+        decision = call.require("edit", "volume", volume)
+        found = repository.one(call.connection, volume, name)
+        if found is None:
+            raise NotFound(missing(name))
+        call.connection.execute(delete(volume_file_table).where(_files.id == found["id"]))
+        after = {"change": "delete_file", "path": name}
+        call.record_change(decision, "edit", "volume", volume, before=_told(found), after=after)
+        return found
+
+    found = stages.write(work)
+    discard(stages.services.store, volume, found["id"])
+    return found

@@ -1,0 +1,110 @@
+"""Integrations over HTTP. Admins make, change and delete them; whoever may read all their tables sees them."""
+
+from typing import Annotated
+
+from fastapi import Path, Query
+
+from headgate.kit.paging import DEFAULT_LIMIT
+from headgate.lakehouse.integrations import service
+from headgate.lakehouse.integrations.schemas import (
+    IntegrationChange,
+    IntegrationDeleted,
+    IntegrationIn,
+    IntegrationMade,
+    IntegrationOut,
+    IntegrationPage,
+    TokenIn,
+)
+from headgate.platform.authorization.repository import ResourceSort
+from headgate.platform.http.call import Call
+from headgate.platform.http.guards import MemberOn, OwnCredentials, SignedIn
+from headgate.platform.http.paging import After, Limit, Prefix
+from headgate.platform.http.routes import Audit, GovernedRouter
+from headgate.platform.resources import presentation as showing
+
+router = GovernedRouter(prefix="/api/integrations", tags=["integrations"])
+
+IntegrationId = Annotated[str, Path(pattern="^int_[0-9a-z]{20}$", examples=["int_01k6x3v9c2m4n8p0q7rs"])]
+Sort = Annotated[ResourceSort, Query(description="The order; a leading minus turns it around")]
+
+
+@router.governed(
+    "GET",
+    "",
+    guard=SignedIn("sees the integrations whose tables they may all read"),
+    audit=Audit.reads,
+    summary="List integrations",
+)
+def list_integrations(
+    call: Call, sort: Sort = ResourceSort.name, prefix: Prefix = "", limit: Limit = DEFAULT_LIMIT, cursor: After = None
+) -> IntegrationPage:
+    """Integrations by page, each with when it was last used."""
+    found, following = showing.listed(call, service.KIND, sort, prefix, limit, cursor)
+    return IntegrationPage(items=service.items(call, found), next_cursor=following)
+
+
+@router.governed(
+    "POST",
+    "",
+    guard=OwnCredentials("makes integrations, as an admin"),
+    audit=Audit.changes,
+    summary="Make an integration",
+)
+def make_integration(call: Call, body: IntegrationIn) -> IntegrationMade:
+    """Make an integration. Its token, shown once, reads the tables that it lists and nothing else, as its maker may."""
+    identifier, secret = service.make(call, body)
+    return IntegrationMade(**service.shown(call, identifier).model_dump(), secret=secret)
+
+
+@router.governed(
+    "GET",
+    "/{integration_id}",
+    guard=MemberOn("see", "integration_id"),
+    audit=Audit.reads,
+    summary="Get an integration",
+)
+def get_integration(call: Call, integration_id: IntegrationId) -> IntegrationOut:
+    """An integration: what it may read, and how often it did in the last thirty days."""
+    return service.shown(call, integration_id)
+
+
+@router.governed(
+    "PATCH",
+    "/{integration_id}",
+    guard=MemberOn("edit", "integration_id"),
+    audit=Audit.changes,
+    summary="Change an integration",
+)
+def change_integration(call: Call, integration_id: IntegrationId, body: IntegrationChange) -> IntegrationOut:
+    """Change its name, its description, or what it may read; its token follows at once."""
+    if body.tables is not None:
+        OwnCredentials("changes what a token reads").check(call, {})
+    service.change(call, integration_id, body)
+    return service.shown(call, integration_id)
+
+
+@router.governed(
+    "POST",
+    "/{integration_id}/token",
+    guard=MemberOn("edit", "integration_id"),
+    audit=Audit.changes,
+    summary="Renew its token",
+)
+def renew_integration_token(call: Call, integration_id: IntegrationId, body: TokenIn) -> IntegrationMade:
+    """Give it another token, shown once, which reads as the caller may. The one before ends at once."""
+    OwnCredentials("renews tokens").check(call, {})
+    secret = service.renew(call, integration_id, body.expires)
+    return IntegrationMade(**service.shown(call, integration_id).model_dump(), secret=secret)
+
+
+@router.governed(
+    "DELETE",
+    "/{integration_id}",
+    guard=MemberOn("delete", "integration_id"),
+    audit=Audit.changes,
+    summary="Delete an integration",
+)
+def delete_integration(call: Call, integration_id: IntegrationId) -> IntegrationDeleted:
+    """Delete an integration; its token ends at once."""
+    OwnCredentials("ends a token").check(call, {})
+    return IntegrationDeleted(id=integration_id, name=service.remove(call, integration_id))

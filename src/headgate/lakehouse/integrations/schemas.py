@@ -1,0 +1,85 @@
+"""Integrations, as the API takes and shows them."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from headgate.contracts.pipelines.fields import TableRef
+from headgate.kit.request_models import Input
+from headgate.platform.resources.names import NameText
+
+Tables = Annotated[list[TableRef], Field(min_length=1, max_length=200, description="The only tables that it can read")]
+
+
+class IntegrationIn(Input):
+    """An integration to make."""
+
+    name: NameText
+    description: Annotated[str, Field(max_length=10_000)] = ""
+    tables: Tables
+    expires: Annotated[datetime | None, Field(description="When its token ends; left out, never")] = None
+
+
+class IntegrationChange(Input):
+    """What to change of an integration; what is left out stays."""
+
+    name: NameText | None = None
+    description: Annotated[str, Field(max_length=10_000)] | None = None
+    tables: Tables | None = None
+
+
+class TokenIn(Input):
+    """A new token for an integration; the one before ends at once."""
+
+    expires: Annotated[datetime | None, Field(description="When it ends; left out, never")] = None
+
+
+class IntegrationItem(BaseModel):
+    """An integration on a list."""
+
+    id: str = Field(examples=["int_01k6x3v9c2m4n8p0q7rs"])
+    name: str
+    created_at: datetime
+    updated_at: datetime
+    last_used_at: datetime | None
+    allowed: list[str]
+
+
+class IntegrationPage(BaseModel):
+    """Integrations that one may see."""
+
+    items: list[IntegrationItem]
+    next_cursor: str | None
+
+
+class UseOut(BaseModel):
+    """How often a table was read by it in the last thirty days."""
+
+    table: str
+    reads: int
+    last_at: datetime
+
+
+class IntegrationOut(IntegrationItem):
+    """An integration: the tables that it may read, its token, and how it is used."""
+
+    description: str
+    tables: list[str]
+    acts_for: str | None = Field(description="The member by whose rights its token reads")
+    token: str | None = Field(description="The id of its token; null if it has none that lives")
+    token_expires_at: datetime | None
+    uses: list[UseOut]
+
+
+class IntegrationMade(IntegrationOut):
+    """An integration with its new token, which is shown once."""
+
+    secret: str = Field(description="Its token, shown this once")
+
+
+class IntegrationDeleted(BaseModel):
+    """An integration that is no more; its token has ended."""
+
+    id: str
+    name: str

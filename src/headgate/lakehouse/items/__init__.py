@@ -1,0 +1,1 @@
+"""What layers, tables and volumes have in common."""

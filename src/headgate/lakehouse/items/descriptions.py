@@ -1,0 +1,52 @@
+"""Titles and descriptions of layers, tables, volumes and fields."""
+
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from headgate.kit.ids import kind_of
+from headgate.lakehouse.models import lake_text_table
+from headgate.platform.authorization.list_index import refresh
+from headgate.platform.authorization.models import resource_table
+from headgate.platform.http.call import Call
+
+ITSELF = 0
+"""The field id under which the texts of the resource itself stand; Iceberg counts from one."""
+_texts = lake_text_table.c
+
+Texts = dict[str, str | None]
+
+
+def describe(call: Call, resource: str, changes: dict[int, Texts]) -> None:
+    """Change the title or description of a resource (0) and of its fields, by field id; it needs *describe*."""
+    kind = kind_of(resource) or ""
+    decision = call.require("describe", kind, resource)
+    before = {field: _change(call, resource, field, texts) for field, texts in changes.items()}
+    saved = update(resource_table).where(resource_table.c.id == resource).values(updated_at=call.now)
+    call.connection.execute(saved)
+    refresh(call.connection, [resource])
+    call.record_change(
+        decision,
+        "describe",
+        kind,
+        resource,
+        before={"texts": {str(field): found for field, found in before.items()}},
+        after={"change": f"describe_{kind}", "texts": {str(field): texts for field, texts in changes.items()}},
+    )
+
+
+def _change(call: Call, resource: str, field: int, texts: Texts) -> Texts:
+    """Write the texts of one field; what they were. A field without any has no row."""
+    found = _stored(call.connection, resource, field)
+    before = {name: found[name] if found else None for name in ("title", "description")}
+    row: dict[str, Any] = {**before, **texts}
+    call.connection.execute(delete(lake_text_table).where(_texts.resource_id == resource, _texts.field_id == field))
+    if any(value is not None for value in row.values()):
+        row |= {"resource_id": resource, "field_id": field, "updated_at": call.now, "updated_by_id": call.caller.member}
+        call.connection.execute(insert(lake_text_table).values(row))
+    return {name: before[name] for name in texts}
+
+
+def _stored(connection: Connection, resource: str, field: int) -> Any:
+    query = select(lake_text_table).where(_texts.resource_id == resource, _texts.field_id == field)
+    return connection.execute(query).mappings().one_or_none()

@@ -1,0 +1,56 @@
+"""Layers, tables and volumes as a caller sees them: lists, one by its id, and a layer by its name."""
+
+from headgate.kit.errors import Invalid, NotFound
+from headgate.kit.ids import kind_of
+from headgate.kit.names import is_text
+from headgate.lakehouse.items import repository, service
+from headgate.lakehouse.items.schemas import GrantPage, LakeDeleted, LakePage, LakeResource
+from headgate.lakehouse.trash import service as trash
+from headgate.organization.members.schemas import Named
+from headgate.platform.authorization.repository import ResourceSort
+from headgate.platform.http.call import Call
+from headgate.platform.http.paging import begins_after
+from headgate.platform.resources import presentation as showing
+
+
+def one(call: Call, identifier: str) -> LakeResource:
+    """A layer, table or volume with what the caller can do with it; the guard has let them see it."""
+    return repository.shown(call.connection, [showing.one(call, identifier)])[0]
+
+
+def listed(
+    call: Call, kind: str, sort: ResourceSort, prefix: str, limit: int, cursor: str | None, layer: str | None = None
+) -> LakePage:
+    """A page of those of a kind that the caller may see; of tables and volumes, of one layer if it is given."""
+    if not is_text(prefix):
+        raise Invalid("prefix: a name cannot hold control characters")
+    if layer is not None:
+        prefix = f"{service.full_name(call.connection, layer_asked(call, layer))}.{prefix}"
+    found, following = showing.listed(call, kind, sort, prefix, limit, cursor)
+    return LakePage(items=repository.shown(call.connection, found), next_cursor=following)
+
+
+def layer_asked(call: Call, text: str) -> str:
+    """The id of a layer that a caller names by its name or id and may see; NotFound otherwise."""
+    found = text if kind_of(text) == "layer" else service.find_layer(call.connection, text)
+    try:
+        call.require("see", "layer", found)
+    except NotFound:
+        raise NotFound(f"There is no layer {text} that you may see") from None
+    return str(found)
+
+
+def deleted(call: Call, identifier: str) -> LakeDeleted:
+    """What has just been deleted, as whoever did it sees it."""
+    row = trash.one(call.connection, identifier)
+    layer = service.full_name(call.connection, row["layer_id"]) if row["kind"] != "layer" else ""
+    return trash.shown(row, layer, Named(id=call.caller.member, name=call.subject.name))
+
+
+def grants(call: Call, identifier: str, limit: int, cursor: str | None) -> GrantPage:
+    """A page of the grants on a resource and on its layer; the guard has asked for see_access."""
+    purpose = f"grants on {identifier}"
+    after = begins_after(cursor, purpose)
+    items, following = repository.grants_page(call.connection, identifier, call.now, limit, after, purpose)
+    call.note_read("see_access", kind_of(identifier) or "", identifier)
+    return GrantPage(items=items, next_cursor=following)

@@ -1,0 +1,234 @@
+"""Layers, tables and volumes in the database: their texts, grants, commits, and what reads and writes them."""
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from sqlalchemy import Connection, literal, select, tuple_
+
+from headgate.access.actions import LEVEL_NAMES
+from headgate.access.book import BOOK
+from headgate.access.narrowing import Narrowing
+from headgate.access.sql import condition, rows, where
+from headgate.kit.database import bound, fetch
+from headgate.kit.errors import Invalid
+from headgate.kit.paging import Cursor
+from headgate.lakehouse.catalog.models import commit_table, table_pointer_table
+from headgate.lakehouse.items.schemas import CommitOut, DependentOut, GrantOut, LakeResource
+from headgate.lakehouse.models import grant_table, lake_item_table, lake_text_table
+from headgate.organization.groups.models import group_table
+from headgate.organization.members.models import member_table
+from headgate.organization.members.schemas import Named
+from headgate.platform.authorization.models import resource_table
+from headgate.platform.authorization.schemas import Resource
+
+MAX_NUMBER = 2**63 - 1
+Texts = dict[int, tuple[str | None, str | None]]
+_texts, _items, _resources, _members = lake_text_table.c, lake_item_table.c, resource_table.c, member_table.c
+
+
+def texts(connection: Connection, resource: str) -> Texts:
+    """The title and description of a resource (0) and of its fields, by field id."""
+    query = select(_texts.field_id, _texts.title, _texts.description).where(_texts.resource_id == resource)
+    return {field: (title, description) for field, title, description in connection.execute(query)}
+
+
+def shown(connection: Connection, found: Sequence[Resource]) -> list[LakeResource]:
+    """Layers, tables or volumes with their texts and layers: two statements for any number of them."""
+    ids = [one.id for one in found]
+    own = select(_texts.resource_id, _texts.title, _texts.description)
+    own = own.where(_texts.resource_id.in_(ids), _texts.field_id == 0)
+    titles = {row[0]: (row[1], row[2]) for row in connection.execute(own)}
+    layers = select(_items.id, _resources.id, _resources.name).join(resource_table, _resources.id == _items.layer_id)
+    places = {row[0]: Named(id=row[1], name=row[2]) for row in connection.execute(layers.where(_items.id.in_(ids)))}
+    return [_shown(one, *titles.get(one.id, (None, None)), places.get(one.id)) for one in found]
+
+
+def _shown(one: Resource, title: str | None, description: str | None, layer: Named | None) -> LakeResource:
+    return LakeResource(
+        id=one.id,
+        kind=one.kind,
+        name=one.name,
+        layer=layer,
+        title=title,
+        description=description,
+        created_at=one.created_at,
+        updated_at=one.updated_at,
+        created_by=one.created_by,
+        allowed=one.allowed,
+        via=one.via,
+    )
+
+
+def pointer(connection: Connection, table: str) -> Any:
+    """The pointer of a table with the name of who moved it last; None before its first commit."""
+    query = (
+        select(table_pointer_table, _members.name.label("committed_by"))
+        .outerjoin(member_table, (_members.id == table_pointer_table.c.committed_by_id) & _members.removed_at.is_(None))
+        .where(table_pointer_table.c.table_id == table)
+    )
+    return connection.execute(query).mappings().one_or_none()
+
+
+def named(connection: Connection, member: str | None) -> Named | None:
+    """A member by id; None for one who was removed."""
+    query = select(_members.id, _members.name).where(_members.id == member, _members.removed_at.is_(None))
+    row = connection.execute(query).one_or_none()
+    return Named(id=row.id, name=row.name) if row else None
+
+
+def pointers(connection: Connection, tables: Iterable[str]) -> dict[str, Any]:
+    """The pointers of some tables."""
+    query = select(table_pointer_table).where(table_pointer_table.c.table_id.in_(list(tables)))
+    return {row["table_id"]: row for row in connection.execute(query).mappings()}
+
+
+# Grants
+
+
+def grants_page(
+    connection: Connection, resource: str, now: datetime, limit: int, after: Cursor | None, purpose: str
+) -> tuple[list[GrantOut], str | None]:
+    """A page of the grants on a resource, then of those on its layer."""
+    grants, maker = grant_table.c, member_table.alias("maker")
+    place = select(_items.layer_id).where(_items.id == resource).scalar_subquery()
+    own = (grants.resource_id != resource).label("inherited")
+    # False sorts before true on both databases.
+    query = (
+        select(
+            grant_table,
+            own,
+            _resources.name.label("on_name"),
+            _members.name.label("member_name"),
+            group_table.c.name.label("group_name"),
+            maker.c.name.label("maker_name"),
+        )
+        .join(resource_table, _resources.id == grants.resource_id)
+        .outerjoin(member_table, _members.id == grants.grantee_id)
+        .outerjoin(group_table, group_table.c.id == grants.grantee_id)
+        .outerjoin(maker, (maker.c.id == grants.created_by_id) & maker.c.removed_at.is_(None))
+        .where((grants.resource_id == resource) | (grants.resource_id == place))
+        .order_by(own, grants.id)
+        .limit(limit + 1)
+    )
+    if after is not None:
+        query = query.where(tuple_(own, grants.id) > tuple_(literal(after.value == "1"), after.id))
+    found = connection.execute(query).mappings().all()
+    last = found[limit - 1] if len(found) > limit else None
+    following = Cursor("1" if last["inherited"] else "0", last["id"]).encode(purpose) if last else None
+    return [_grant(row, now) for row in found[:limit]], following
+
+
+def _grant(row: Any, now: datetime) -> GrantOut:
+    name, kind = (row["member_name"], "member") if row["member_name"] is not None else (row["group_name"], "group")
+    ends = row["expires_at"]
+    return GrantOut(
+        id=row["id"],
+        to=Named(id=row["grantee_id"], name=name or ""),
+        to_kind=kind,
+        level=LEVEL_NAMES[row["level"]],
+        expires_at=ends,
+        ended=ends is not None and ends <= now,
+        on=Named(id=row["resource_id"], name=row["on_name"]),
+        inherited=bool(row["inherited"]),
+        created_at=row["created_at"],
+        created_by=_named(row["created_by_id"], row["maker_name"]),
+    )
+
+
+def _named(identifier: str | None, name: str | None) -> Named | None:
+    return Named(id=identifier, name=name) if identifier and name is not None else None
+
+
+# Commits
+
+
+def commits_page(
+    connection: Connection, table: str, limit: int, after: Cursor | None, purpose: str
+) -> tuple[list[CommitOut], str | None]:
+    """A page of the commits to a table, the newest first."""
+    commits = commit_table.c
+    query = (
+        select(commit_table, _members.name.label("member_name"))
+        .outerjoin(member_table, (_members.id == commits.member_id) & _members.removed_at.is_(None))
+        .where(commits.table_id == table)
+        .order_by(commits.version.desc())
+        .limit(limit + 1)
+    )
+    if after is not None:
+        query = query.where(commits.version < number_of(after.value))
+    found = connection.execute(query).mappings().all()
+    last = found[limit - 1] if len(found) > limit else None
+    following = Cursor(str(last["version"]), last["id"]).encode(purpose) if last else None
+    return [_commit(row) for row in found[:limit]], following
+
+
+def _commit(row: Any) -> CommitOut:
+    return CommitOut(
+        version=row["version"],
+        at=row["at"],
+        by=_named(row["member_id"], row["member_name"]),
+        operation=row["operation"],
+        snapshot=id_text(row["snapshot_id"]),
+        parent=id_text(row["parent_snapshot_id"]),
+        added_rows=row["added_rows"],
+        deleted_rows=row["deleted_rows"],
+    )
+
+
+def number_of(text: str) -> int:
+    """A number in a cursor; Invalid for a cursor that somebody made up."""
+    if not re.fullmatch(r"[0-9]{1,19}", text) or int(text) > MAX_NUMBER:
+        raise Invalid("cursor: not a cursor; leave it out to start from the first page")
+    return int(text)
+
+
+def id_text(snapshot: int | None) -> str | None:
+    """A snapshot's id as the API tells it: as text, since JavaScript rounds numbers of that size."""
+    return None if snapshot is None else str(snapshot)
+
+
+# What reads and writes a table
+
+_DEPENDING = ("pipeline", "task", "data_mart", "integration")
+
+
+@cache
+def _dependents_statement(kind: str, *, after: bool) -> str:
+    listed_by = BOOK.tables[kind].listed_by
+    begins = "AND (rs.name_key, rs.id || tr.mode || tr.ref) > (:value, :place)" if after else ""
+    return (
+        "SELECT rs.id, rs.kind, rs.name, tr.mode, tr.enabled, rs.name_key, rs.id || tr.mode || tr.ref "
+        f"FROM {rows(kind)} JOIN resources rs ON rs.id = r.id JOIN table_refs tr ON tr.resource_id = r.id "
+        f"WHERE m.id = :member AND tr.item_id = :item AND {where(kind)} AND {condition(listed_by, kind)} {begins} "
+        "ORDER BY rs.name_key, rs.id || tr.mode || tr.ref LIMIT :limit"
+    )
+
+
+def dependents_page(
+    connection: Connection,
+    item: str,
+    member: str,
+    narrowing: Narrowing,
+    now: datetime,
+    limit: int,
+    after: Cursor | None,
+    purpose: str,
+) -> tuple[list[DependentOut], str | None]:
+    """A page of what reads or writes a table, by name, as far as a member may see it by a token of these limits."""
+    parameters = {"member": member, "item": item, "now": bound(connection, now), "limit": limit + 1}
+    if after is not None:
+        parameters |= {"value": after.value, "place": after.id}
+    found: list[Any] = []
+    for kind in _DEPENDING:
+        if narrowing.reaches_id(BOOK.tables[kind].listed_by, kind, None, None):
+            found += fetch(connection, _dependents_statement(kind, after=after is not None), parameters)
+    found.sort(key=lambda row: (row[5], row[6]))
+    last = found[limit - 1] if len(found) > limit else None
+    following = Cursor(last[5], last[6]).encode(purpose) if last else None
+    items = [
+        DependentOut(id=row[0], kind=row[1], name=row[2], mode=row[3], enabled=bool(row[4])) for row in found[:limit]
+    ]
+    return items, following

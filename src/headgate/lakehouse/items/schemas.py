@@ -1,0 +1,327 @@
+"""Layers, tables and volumes, as the API takes and shows them."""
+
+from datetime import datetime
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, BaseModel, Field, model_validator
+
+from headgate.kit.names import MAX_LENGTH, is_text
+from headgate.kit.request_models import Input
+from headgate.lakehouse.names import SqlName
+from headgate.organization.members.schemas import Named
+from headgate.platform.authorization.schemas import Creator
+
+MAX_DESCRIPTION = 10_000
+MAX_FIELDS = 1000
+NEXT = "Send it as `cursor` for the next page; null on the last"
+_LINES = str.maketrans("", "", "\n\t\r")
+
+
+def _title(text: str | None) -> str | None:
+    cleaned = text.strip() if text else ""
+    if not is_text(cleaned):
+        raise ValueError("a title cannot hold control characters")
+    return cleaned or None
+
+
+def _description(text: str | None) -> str | None:
+    cleaned = text.strip() if text else ""
+    if not is_text(cleaned.translate(_LINES)):
+        raise ValueError("a description cannot hold control characters but line breaks and tabs")
+    return cleaned or None
+
+
+Title = Annotated[
+    str | None,
+    Field(max_length=MAX_LENGTH, examples=["Orders"], description="For people; null takes it away"),
+    AfterValidator(_title),
+]
+Description = Annotated[
+    str | None,
+    Field(max_length=MAX_DESCRIPTION, examples=["One row an order line."], description="Null takes it away"),
+    AfterValidator(_description),
+]
+
+
+class LakeResource(BaseModel):
+    """A layer, table or volume, with what the caller can do with it."""
+
+    id: str = Field(examples=["tbl_01k6x3v9c2m4n8p0q7rs"])
+    kind: str = Field(examples=["table"])
+    name: str = Field(examples=["raw.orders"], description="Of a table or volume, with its layer")
+    layer: Named | None = Field(description="Null of a layer itself")
+    title: str | None = Field(examples=["Orders"])
+    description: str | None = Field(examples=["One row an order line."])
+    created_at: datetime
+    updated_at: datetime
+    created_by: Creator | None = Field(description="Null for a creator who was removed, and for the first layers")
+    allowed: tuple[str, ...] = Field(examples=[["see", "execute"]], description="The caller's actions")
+    via: tuple[str, ...] = Field(examples=[["Viewer"]], description="The paths that give them")
+
+
+class LakePage(BaseModel):
+    """A page of layers, tables or volumes."""
+
+    items: list[LakeResource]
+    next_cursor: str | None = Field(description=NEXT)
+
+
+class NewLayer(Input):
+    """A layer to make."""
+
+    name: SqlName
+    title: Title = None
+    description: Description = None
+
+
+class NewVolume(NewLayer):
+    """A volume to make."""
+
+    layer: str = Field(max_length=200, examples=["raw"], description="The layer, by name or id")
+
+
+class _Patch(Input):
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if not self.model_fields_set:
+            raise ValueError("say what to change")
+        return self
+
+    def texts(self) -> dict[str, str | None]:
+        """The texts that are given, null for one that is to be taken away."""
+        return {name: getattr(self, name) for name in ("title", "description") if name in self.model_fields_set}
+
+
+class LayerPatch(_Patch):
+    """What to change about a layer; what is left out stays."""
+
+    name: SqlName | None = None
+    title: Title = None
+    description: Description = None
+
+
+class VolumePatch(LayerPatch):
+    """What to change about a volume; what is left out stays."""
+
+    layer: str | None = Field(None, max_length=200, examples=["trusted"], description="Move it there, by name or id")
+
+
+class FieldPatch(_Patch):
+    """What to change about a field of a table, named by its path or its id."""
+
+    name: str | None = Field(None, max_length=1000, examples=["address.city"])
+    id: int | None = Field(None, examples=[3], description="Its field id in Iceberg, which no rename changes")
+    title: Title = None
+    description: Description = None
+
+    @model_validator(mode="after")
+    def _is_named(self) -> Self:
+        if (self.name is None) == (self.id is None):
+            raise ValueError("name the field either by its name or by its id")
+        if not self.texts():
+            raise ValueError("give a title, a description, or both")
+        return self
+
+
+class TablePatch(VolumePatch):
+    """What to change about a table; what is left out stays."""
+
+    fields: list[FieldPatch] = Field([], max_length=MAX_FIELDS, description="Titles and descriptions of its fields")
+
+
+class LakeDeleted(BaseModel):
+    """A layer, table or volume that was deleted, and how long it can be restored."""
+
+    id: str = Field(examples=["tbl_01k6x3v9c2m4n8p0q7rs"])
+    kind: str = Field(examples=["table"])
+    name: str = Field(examples=["raw.orders"])
+    deleted_at: datetime
+    deleted_by: Named | None
+    restore_until: datetime = Field(description="After this it is gone for good")
+
+
+class DeletedPage(BaseModel):
+    """A page of what was deleted, the newest first."""
+
+    items: list[LakeDeleted]
+    next_cursor: str | None = Field(description=NEXT)
+
+
+class Restore(Input):
+    """How to restore it."""
+
+    name: SqlName | None = Field(None, description="Another name, if its own was taken since")
+
+
+class GrantOut(BaseModel):
+    """A grant."""
+
+    id: str = Field(examples=["grt_01k6x3v9c2m4n8p0q7rs"])
+    to: Named = Field(description="A member, or a group")
+    to_kind: str = Field(examples=["group"], description="member or group")
+    level: str = Field(examples=["viewer"])
+    expires_at: datetime | None
+    ended: bool = Field(description="Whether its end has come: then it gives nothing")
+    on: Named = Field(description="What it is on: the resource itself or, for a table or volume, its layer")
+    inherited: bool = Field(description="Whether it is on the layer")
+    created_at: datetime
+    created_by: Named | None
+
+
+class GrantPage(BaseModel):
+    """A page of grants: those on the resource itself, and those on its layer."""
+
+    items: list[GrantOut]
+    next_cursor: str | None = Field(description=NEXT)
+
+
+class ColumnOut(BaseModel):
+    """A column of a table, or a field inside of one."""
+
+    id: int = Field(description="Its field id in Iceberg")
+    name: str = Field(examples=["city"])
+    path: str = Field(examples=["address.city"])
+    type: str = Field(examples=["decimal(12, 2)"])
+    required: bool
+    doc: str | None = Field(description="The comment in the table itself")
+    title: str | None
+    description: str | None
+    fields: list["ColumnOut"] = Field(
+        description="The fields of a struct, the element of a list, key and value of a map"
+    )
+
+
+class PartitionOut(BaseModel):
+    """A part of how a table is partitioned."""
+
+    name: str = Field(examples=["ordered_at_day"])
+    column: str | None = Field(examples=["ordered_at"])
+    transform: str = Field(examples=["day"])
+
+
+class SortOut(BaseModel):
+    """A part of the order in which a table is written."""
+
+    column: str | None = Field(examples=["ordered_at"])
+    transform: str = Field(examples=["identity"])
+    direction: str = Field(examples=["asc"])
+    nulls: str = Field(examples=["nulls-first"])
+
+
+class SnapshotOut(BaseModel):
+    """A state that a table had."""
+
+    id: str = Field(examples=["3051729675574597004"])
+    parent: str | None
+    at: datetime
+    operation: str | None = Field(examples=["append"])
+    is_current: bool
+    rows: int | None = Field(description="How many rows it has")
+    files: int | None
+    bytes: int | None
+    added_rows: int | None
+    deleted_rows: int | None
+
+
+class SnapshotPage(BaseModel):
+    """A page of a table's snapshots, the newest first."""
+
+    items: list[SnapshotOut]
+    next_cursor: str | None = Field(description=NEXT)
+
+
+class ViewOut(BaseModel):
+    """What makes a table a view."""
+
+    sql: str | None = Field(description="Its query; null if you may not read everything that it reads")
+    saved_at: datetime
+    saved_by: Named | None
+
+
+class TableOut(LakeResource):
+    """A table, with what is known about its data. What is null is not known before the first commit."""
+
+    format_version: int | None = Field(examples=[2])
+    columns: list[ColumnOut]
+    partitions: list[PartitionOut]
+    sort_order: list[SortOut]
+    properties: dict[str, str] = Field(description="Those of the table itself that tell no places")
+    rows: int | None
+    bytes: int | None
+    files: int | None
+    snapshots: int = Field(description="How many snapshots it has; they are at /snapshots")
+    snapshot: SnapshotOut | None = Field(description="The current one")
+    committed_at: datetime | None
+    committed_by: Named | None
+    view: ViewOut | None = Field(None, description="Null for a table that has rows of its own")
+
+
+class CommitOut(BaseModel):
+    """A commit to a table."""
+
+    version: int = Field(description="Counts the table's commits")
+    at: datetime
+    by: Named | None = Field(description="Null for a member who was removed")
+    operation: str = Field(examples=["append"])
+    snapshot: str | None = Field(examples=["3051729675574597004"])
+    parent: str | None
+    added_rows: int | None
+    deleted_rows: int | None
+
+
+class CommitPage(BaseModel):
+    """A page of a table's commits, the newest first."""
+
+    items: list[CommitOut]
+    next_cursor: str | None = Field(description=NEXT)
+
+
+class DependentOut(BaseModel):
+    """A pipeline, data mart or integration that reads or writes a table, and that the caller may see."""
+
+    id: str = Field(examples=["pip_01k6x3v9c2m4n8p0q7rs"])
+    kind: str = Field(examples=["pipeline"])
+    name: str = Field(examples=["Refine orders"])
+    mode: str = Field(examples=["read"], description="read or write")
+    enabled: bool
+
+
+class DependentPage(BaseModel):
+    """A page of what reads and writes a table."""
+
+    items: list[DependentOut]
+    next_cursor: str | None = Field(description=NEXT)
+
+
+class PreviewColumn(BaseModel):
+    """A column of a preview."""
+
+    name: str = Field(examples=["amount"])
+    type: str = Field(examples=["decimal(12, 2)"])
+
+
+class Preview(BaseModel):
+    """Some rows of a table, as it was at one snapshot."""
+
+    snapshot: str | None = Field(examples=["3051729675574597004"], description="Null for a table without rows yet")
+    columns: list[PreviewColumn]
+    rows: list[list[Any]] = Field(description="Decimals and times as text, bytes in base64, a map as pairs")
+    truncated: bool = Field(description="Whether the table has more rows than these")
+    cut: bool = Field(description="Whether long values were cut")
+
+
+class SqlTable(BaseModel):
+    """A table as an editor of SQL completes it."""
+
+    name: str = Field(examples=["raw.orders"])
+    title: str | None = Field(examples=["Orders"])
+    columns: list[PreviewColumn]
+
+
+class SqlNames(BaseModel):
+    """Names that an editor of SQL completes."""
+
+    layers: list[str] = Field(examples=[["raw", "trusted"]], description="With the first page")
+    tables: list[SqlTable]
+    functions: list[str] = Field(examples=[["abs", "avg"]], description="With the first page: those SQL may call")
+    next_cursor: str | None = Field(description=NEXT)

@@ -1,0 +1,308 @@
+"""Makes, renames, deletes and restores layers, tables and volumes, each in the transaction of its call.
+
+An id never changes and is never used again: grants, texts and what names a table hold on to it, whatever it is called.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any, NoReturn
+
+from sqlalchemy import Connection, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from headgate.access.decision import Decision
+from headgate.access.facts import Table, Volume
+from headgate.kit.database import fetch
+from headgate.kit.errors import Conflict, Denied, Invalid, NotFound
+from headgate.kit.ids import kind_of, new_id
+from headgate.kit.names import BadName, name_key
+from headgate.lakehouse.models import deleted_item_table, lake_item_table, layer_table, table_ref_table
+from headgate.lakehouse.names import sql_name
+from headgate.lakehouse.trash import retained_rows as keeping
+from headgate.lakehouse.trash import service as trash
+from headgate.organization.access.changes.reach import dependents
+from headgate.organization.access.changes.targets import Targets
+from headgate.platform.authorization.list_index import refresh
+from headgate.platform.authorization.models import resource_table
+from headgate.platform.http.call import Call
+
+ITEMS = ("table", "volume")
+KINDS = ("layer", *ITEMS)
+_items, _resources = lake_item_table.c, resource_table.c
+
+
+# Finding
+
+
+def find(connection: Connection, layer_name: str, item_name: str, kind: str) -> str | None:
+    """The id of a table or volume by its SQL names, without case; None if there is none."""
+    if not (layer_name.isascii() and item_name.isascii()):
+        return None
+    rows = fetch(
+        connection,
+        "SELECT li.id FROM resources rl JOIN resources rs ON rs.scope_id = rl.id AND rs.namespace = 'table' "
+        "JOIN lake_items li ON li.id = rs.id WHERE rl.namespace = 'layer' AND rl.scope_id = '' "
+        "AND rl.name_key = :layer AND rs.name_key = :name AND li.kind = :kind",
+        {"layer": layer_name.lower(), "name": item_name.lower(), "kind": kind},
+    )
+    return rows[0][0] if rows else None
+
+
+def find_layer(connection: Connection, name: str) -> str | None:
+    """The id of a layer by its SQL name, without case; None if there is none."""
+    if not name.isascii():
+        return None
+    text = "SELECT id FROM resources WHERE namespace = 'layer' AND scope_id = '' AND name_key = :name"
+    rows = fetch(connection, text, {"name": name.lower()})
+    return rows[0][0] if rows else None
+
+
+def full_name(connection: Connection, identifier: str) -> str:
+    """The name of a layer, or of a table or volume with its layer's."""
+    row = connection.execute(select(resource_table).where(_resources.id == identifier)).mappings().one()
+    return f"{full_name(connection, row['scope_id'])}.{row['name']}" if row["scope_id"] else str(row["name"])
+
+
+# Making
+
+
+def create_layer(call: Call, name: str) -> str:
+    """Make a layer; its id."""
+    decision = call.require("create_layer", "organization", "organization")
+    layer = insert_layer(call.connection, _checked(name), call.now, call.caller.member)
+    after = {"change": "create_layer", "name": _checked(name)}
+    call.record_change(decision, "create_layer", "layer", layer, before={}, after=after)
+    return layer
+
+
+def insert_layer(connection: Connection, name: str, now: Any, creator: str | None) -> str:
+    """Write a layer, for whoever has decided that it may be made; Conflict if its name is taken."""
+    layer = new_id("layer")
+    with _uniquely("layer", name):
+        connection.execute(insert(resource_table).values(_resource(layer, "layer", "", name, now, creator)))
+    connection.execute(insert(layer_table).values(id=layer))
+    refresh(connection, [layer])
+    return layer
+
+
+def create_item(call: Call, kind: str, layer_id: str, name: str, *, item_id: str | None = None) -> str:
+    """Make a table or volume in a layer, under an id that was promised before if one is given; its id."""
+    decision = decide_create(call, kind, layer_id)
+    if not decision:
+        refuse_create(call, kind, layer_id)
+    wanted, item = _checked(name), item_id or new_id(kind)
+    if kind_of(item) != kind:
+        raise ValueError(f"{item!r} is no id of a {kind}")
+    with _uniquely(kind, wanted):
+        row = _resource(item, kind, layer_id, wanted, call.now, call.caller.member)
+        call.connection.execute(insert(resource_table).values(row))
+    call.connection.execute(insert(lake_item_table).values(id=item, kind=kind, layer_id=layer_id))
+    refresh(call.connection, [item])
+    after = {"change": f"create_{kind}", "name": wanted, "layer": layer_id}
+    call.record_change(decision, "create", kind, item, before={}, after=after)
+    return item
+
+
+def decide_create(call: Call, kind: str, layer_id: str) -> Decision:
+    """Whether the caller may make a table or volume in a layer."""
+    layer = call.facts.thing(layer_id) if kind_of(layer_id) == "layer" else None
+    draft = (Table if kind == "table" else Volume)(layer=layer)
+    return _targets(call).decide("create", draft, on=layer or draft)
+
+
+def refuse_create(call: Call, kind: str, layer_id: str) -> NoReturn:
+    """Refuse to make one there: 403 with the reasons to whoever may see the layer, 404 to everyone else."""
+    call.note_denial("create", kind, layer_id)
+    call.refuse("edit", "layer", layer_id)
+
+
+# Renaming
+
+
+def rename_item(call: Call, item_id: str, *, name: str, layer_id: str | None = None) -> None:
+    """Give a layer, table or volume another name, or a table or volume another layer; its id and grants stay.
+
+    It needs Manager on it, and what making one there needs: Editor on the target layer; for a layer, create_layer.
+    Otherwise a name that is taken would tell of what its maker may not see.
+    """
+    kind = _kind(call, item_id)
+    decision = call.require("delete", kind, item_id)
+    before = _row(call.connection, item_id)
+    target = layer_id or before["scope_id"]
+    if kind == "layer":
+        if layer_id is not None:
+            raise Invalid("a layer is in no layer")
+        call.require("create_layer", "organization", "organization")
+    elif not decide_create(call, kind, target):
+        refuse_create(call, kind, target)
+    wanted = _checked(name)
+    if (wanted, target) == (before["name"], before["scope_id"]):
+        return
+    touched = _move(call.connection, item_id, before["scope_id"], target)
+    with _uniquely(kind, wanted):
+        values = {"name": wanted, "name_key": name_key(wanted), "scope_id": target, "updated_at": call.now}
+        call.connection.execute(update(resource_table).where(_resources.id == item_id).values(values))
+    refresh(call.connection, touched)
+    call.record_change(
+        decision,
+        "rename",
+        kind,
+        item_id,
+        before={"name": before["name"], "layer": before["scope_id"] or None},
+        after={"change": f"rename_{kind}", "name": wanted, "layer": target or None},
+    )
+
+
+def _move(connection: Connection, item: str, source: str, target: str) -> set[str]:
+    """Put an item into another layer, for all that names it too; what that makes stale in the audience index."""
+    if source == target:
+        # A table is listed under its layer's name, too.
+        inside = select(_items.id).where(_items.layer_id == item)
+        return {item, *connection.execute(inside).scalars()}
+    connection.execute(update(lake_item_table).where(_items.id == item).values(layer_id=target))
+    connection.execute(update(table_ref_table).where(table_ref_table.c.item_id == item).values(layer_id=target))
+    return {source, target} | dependents(connection, [item])
+
+
+# Deleting and restoring
+
+
+def delete_item(call: Call, item_id: str) -> None:
+    """Delete a layer, table or volume, to be restored until its time is over. Its name is free at once."""
+    kind = _kind(call, item_id)
+    decision = call.require("delete", kind, item_id)
+    _refuse_in_use(call.connection, item_id)
+    row = _row(call.connection, item_id)
+    touched = dependents(call.connection, [item_id]) - {item_id}
+    touched |= {row["scope_id"]} - {""}
+    kept = keeping.keep(call.connection, item_id)
+    keeping.take_away(call.connection, item_id)
+    days = call.settings.warehouse.deleted_days
+    deleted = {
+        "id": item_id,
+        "kind": kind,
+        "layer_id": row["scope_id"] or item_id,
+        "name": row["name"],
+        "kept": kept,
+        "deleted_at": call.now,
+        "deleted_by_id": call.caller.member,
+        "purge_at": call.now + timedelta(days=days),
+    }
+    call.connection.execute(insert(deleted_item_table).values(deleted))
+    refresh(call.connection, touched)
+    after = {"change": f"delete_{kind}"}
+    call.record_change(decision, "delete", kind, item_id, before={"name": row["name"]}, after=after)
+
+
+_RUN = "a run is writing into it; wait until it has ended"
+_USES = {
+    "lake_items": (
+        "it holds a table or volume; delete or move that first",
+        "it holds {count} tables and volumes; delete or move them first",
+    ),
+    "pipelines": (
+        "a pipeline writes into it; give that another output layer first",
+        "{count} pipelines write into it; give them another output layer first",
+    ),
+    "run_pointers": (_RUN, _RUN),
+}
+"""Why something cannot be deleted, said of one and of several."""
+
+
+def _refuse_in_use(connection: Connection, item: str) -> None:
+    for table, count in keeping.users(connection, item).items():
+        one, several = _USES.get(table, ("it is in use", "it is in use"))
+        raise Conflict("This cannot be deleted now: " + (one if count == 1 else several).format(count=count))
+
+
+def restore_item(call: Call, item_id: str, *, name: str | None = None) -> str:
+    """Bring a deleted layer, table or volume back, with its grants and all that named it, under its own id.
+
+    It needs what deleting it needed; under another name, also what renaming it needs.
+    """
+    row = trash.one(call.connection, item_id)
+    decision = trash.decide(call, row) if row else None
+    if row is None or not decision:
+        call.note_denial("restore", kind_of(item_id) or "", item_id)
+        raise NotFound
+    kind, wanted = row["kind"], _checked(name) if name is not None else row["name"]
+    layer = row["layer_id"] if kind in ITEMS else ""
+    if layer and call.facts.thing(layer) is None:
+        raise Conflict("Its layer was deleted too; restore the layer first")
+    if wanted != row["name"]:
+        _require_naming(call, kind, layer)
+    kept = _renamed(row["kept"], wanted)
+    with _uniquely(kind, wanted, "; give another name to restore it under"):
+        keeping.bring_back(call.connection, item_id, kept, call.now)
+    trash.forget(call.connection, item_id)
+    refresh(call.connection, dependents(call.connection, [item_id]) | ({layer} - {""}))
+    after = {"change": f"restore_{kind}", "name": wanted, "layer": layer or None}
+    call.record_change(decision, "restore", kind, item_id, before={}, after=after)
+    return item_id
+
+
+def _require_naming(call: Call, kind: str, layer: str) -> None:
+    """Refuse another name to who could not make one of that name: whether it is taken is not theirs to know."""
+    if kind == "layer":
+        call.require("create_layer", "organization", "organization")
+    elif not decide_create(call, kind, layer):
+        call.note_denial("create", kind, layer)
+        raise Denied("Restoring it under another name needs Editor on its layer; under its own name you may")
+
+
+def _renamed(kept: keeping.Kept, name: str) -> keeping.Kept:
+    rows = {table: list(found) for table, found in kept["rows"].items()}
+    rows["resources"] = [{**one, "name": name, "name_key": name_key(name)} for one in rows["resources"]]
+    return {**kept, "rows": rows}
+
+
+# Shared
+
+
+def _targets(call: Call) -> Targets:
+    return Targets(call.facts, call.subject, call.caller.narrowing)
+
+
+def _kind(call: Call, identifier: str) -> str:
+    """The kind of a layer, table or volume; what is none of them does not exist here."""
+    kind = kind_of(identifier)
+    if kind not in KINDS:
+        call.note_denial("see", kind or "", identifier)
+        raise NotFound
+    return str(kind)
+
+
+def _row(connection: Connection, identifier: str) -> Any:
+    return connection.execute(select(resource_table).where(_resources.id == identifier)).mappings().one()
+
+
+def _checked(name: str) -> str:
+    try:
+        return sql_name(name)
+    except BadName as error:
+        raise Invalid(f"name: {error}") from None
+
+
+def _resource(identifier: str, kind: str, layer: str, name: str, now: Any, creator: str | None) -> dict[str, Any]:
+    return {
+        "id": identifier,
+        "kind": kind,
+        "namespace": "layer" if kind == "layer" else "table",
+        "scope_id": layer,
+        "name": name,
+        "name_key": name_key(name),
+        "created_at": now,
+        "updated_at": now,
+        "created_by_id": creator,
+    }
+
+
+@contextmanager
+def _uniquely(kind: str, name: str, then: str = "") -> Iterator[None]:
+    """Write a name inside of this; Conflict if another has it. Tables and volumes of a layer share names."""
+    try:
+        yield
+    except IntegrityError:
+        among = "layer" if kind == "layer" else "table or volume"
+        raise Conflict(f"There is a {among} called {name!r} already{then}") from None

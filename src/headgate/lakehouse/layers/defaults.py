@@ -1,0 +1,30 @@
+"""The layers of a new installation. Nobody made them, and every admin may do with them what they like."""
+
+from datetime import datetime
+
+from sqlalchemy import Connection, insert, select, union_all
+
+from headgate.lakehouse.items.service import insert_layer
+from headgate.lakehouse.models import deleted_item_table, lake_text_table, layer_table
+from headgate.organization.members.models import member_table
+
+LAYERS = {
+    "raw": ("Raw", "Data as it arrived."),
+    "trusted": ("Trusted", "Data that was cleaned and checked."),
+    "service": ("Service", "Data in the shape in which it is used."),
+}
+
+
+def make_layers(connection: Connection, now: datetime) -> bool:
+    """Make the default layers, if nobody has used this installation yet; whether it did."""
+    used = union_all(*(select(table.c.id).limit(1).subquery().select() for table in _USED))
+    if connection.execute(used).first() is not None:
+        return False
+    for name, (title, description) in LAYERS.items():
+        layer = insert_layer(connection, name, now, None)
+        text = {"resource_id": layer, "field_id": 0, "title": title, "description": description, "updated_at": now}
+        connection.execute(insert(lake_text_table).values(text))
+    return True
+
+
+_USED = (member_table, layer_table, deleted_item_table)

@@ -1,0 +1,97 @@
+"""Layers over HTTP."""
+
+from typing import Annotated
+
+from fastapi import Path, Query
+
+from headgate.kit.errors import Conflict
+from headgate.kit.paging import DEFAULT_LIMIT
+from headgate.lakehouse.files.guards import MemberOn
+from headgate.lakehouse.items import presentation as showing
+from headgate.lakehouse.items import service
+from headgate.lakehouse.items.descriptions import ITSELF, describe
+from headgate.lakehouse.items.schemas import GrantPage, LakeDeleted, LakePage, LakeResource, LayerPatch, NewLayer
+from headgate.platform.authorization.repository import ResourceSort
+from headgate.platform.http.call import Call
+from headgate.platform.http.guards import OnOrganization, SignedIn
+from headgate.platform.http.paging import After, Limit, Prefix
+from headgate.platform.http.routes import Audit, GovernedRouter
+
+router = GovernedRouter(prefix="/api/layers", tags=["layers"])
+
+LayerId = Annotated[str, Path(pattern="^lay_[0-9a-z]{20}$", examples=["lay_01k6x3v9c2m4n8p0q7rs"])]
+Sort = Annotated[ResourceSort, Query(description="The order; a leading minus turns it around")]
+
+
+@router.governed(
+    "GET", "", guard=SignedIn("sees the layers that they may see"), audit=Audit.reads, summary="List layers"
+)
+def list_layers(
+    call: Call, sort: Sort = ResourceSort.name, prefix: Prefix = "", limit: Limit = DEFAULT_LIMIT, cursor: After = None
+) -> LakePage:
+    """Layers by page: those with a grant on them, and those with a grant on something in them."""
+    return showing.listed(call, "layer", sort, prefix, limit, cursor)
+
+
+@router.governed(
+    "POST", "", guard=OnOrganization("create_layer"), audit=Audit.changes, summary="Create a layer", errors=[Conflict]
+)
+def create_layer(call: Call, body: NewLayer) -> LakeResource:
+    """Make a layer. Admins see it; everyone else needs a grant."""
+    layer = service.create_layer(call, body.name)
+    if body.title or body.description:
+        describe(call, layer, {ITSELF: {"title": body.title, "description": body.description}})
+    return showing.one(call, layer)
+
+
+@router.governed("GET", "/{layer_id}", guard=MemberOn("see", "layer_id"), audit=Audit.reads, summary="A layer")
+def show_layer(call: Call, layer_id: LayerId) -> LakeResource:
+    """One layer, with what the caller can do with it."""
+    call.note_read("see", "layer", layer_id)
+    return showing.one(call, layer_id)
+
+
+@router.governed(
+    "PATCH",
+    "/{layer_id}",
+    guard=MemberOn("see", "layer_id"),
+    audit=Audit.changes,
+    summary="Describe or rename a layer",
+    errors=[Conflict],
+)
+def change_layer(call: Call, layer_id: LayerId, body: LayerPatch) -> LakeResource:
+    """Change the title or description, which needs *describe*; or the name, which needs *delete* and create_layer.
+
+    Grants stay, since they hold on to the id.
+    """
+    if body.name is not None:
+        service.rename_item(call, layer_id, name=body.name)
+    if body.texts():
+        describe(call, layer_id, {ITSELF: body.texts()})
+    return showing.one(call, layer_id)
+
+
+@router.governed(
+    "DELETE",
+    "/{layer_id}",
+    guard=MemberOn("delete", "layer_id"),
+    audit=Audit.changes,
+    summary="Delete a layer",
+    errors=[Conflict],
+)
+def delete_layer(call: Call, layer_id: LayerId) -> LakeDeleted:
+    """Delete an empty layer; it can be restored for a while."""
+    service.delete_item(call, layer_id)
+    return showing.deleted(call, layer_id)
+
+
+@router.governed(
+    "GET",
+    "/{layer_id}/grants",
+    guard=MemberOn("see_access", "layer_id"),
+    audit=Audit.reads,
+    summary="The grants on a layer",
+)
+def list_layer_grants(call: Call, layer_id: LayerId, limit: Limit = DEFAULT_LIMIT, cursor: After = None) -> GrantPage:
+    """Who was granted what on a layer, until when, and by whom. Grants are made by a change of access."""
+    return showing.grants(call, layer_id, limit, cursor)

@@ -1,0 +1,55 @@
+"""Maintenance over HTTP: ask for a pass, and follow it. Its schedule is in the settings."""
+
+from typing import Annotated
+
+from fastapi import Path, Query
+
+from headgate.kit.errors import Conflict
+from headgate.lakehouse.maintenance import repository, service
+from headgate.lakehouse.maintenance.schemas import PassDetail, PassIn, PassOut, PassPage
+from headgate.platform.http.call import Call
+from headgate.platform.http.guards import OnOrganization
+from headgate.platform.http.routes import Audit, GovernedRouter
+
+router = GovernedRouter(prefix="/api/maintenance", tags=["maintenance"])
+
+_ID = "^mnt_[0-9a-z]{20}$"
+PassId = Annotated[str, Path(pattern=_ID, examples=["mnt_01k6x3v9c2m4n8p0q7rs"])]
+After = Annotated[str | None, Query(pattern=_ID, description="The `next_cursor` of the page before")]
+
+
+@router.governed(
+    "POST",
+    "/passes",
+    guard=OnOrganization("manage_settings"),
+    audit=Audit.changes,
+    summary="Maintain tables now",
+    errors=[Conflict],
+)
+def ask_for_pass(call: Call, body: PassIn) -> PassDetail:
+    """Have snapshots expired, orphaned files removed and small files rewritten, of all tables or of one, as the
+    settings say. The scheduler begins at once, unless another pass is under way.
+    """
+    return service.detail(call, service.ask(call, body))
+
+
+@router.governed(
+    "GET", "/passes", guard=OnOrganization("see_settings"), audit=Audit.nothing, summary="The newest passes"
+)
+def list_passes(call: Call, limit: Annotated[int, Query(ge=1, le=100)] = 20, cursor: After = None) -> PassPage:
+    """What maintenance did, the newest first."""
+    rows = repository.newest(call.connection, limit + 1, cursor)
+    found: list[PassOut] = [service.shown(call, row) for row in rows[:limit]]
+    return PassPage(items=found, next_cursor=found[-1].id if len(rows) > limit else None)
+
+
+@router.governed(
+    "GET",
+    "/passes/{pass_id}",
+    guard=OnOrganization("see_settings"),
+    audit=Audit.nothing,
+    summary="A pass, and what it did to which table",
+)
+def get_pass(call: Call, pass_id: PassId) -> PassDetail:
+    """How a pass stands; then what it did."""
+    return service.detail(call, pass_id)

@@ -1,0 +1,55 @@
+"""Passes of maintenance, and what each did to which table."""
+
+from sqlalchemy import BigInteger, Boolean, CheckConstraint, Column, ForeignKey, Index, Integer, Table, Text
+
+from headgate.kit.columns import METADATA, Id, UtcDateTime, Word, text_type
+
+maintenance_pass_table = Table(
+    "maintenance_passes",
+    METADATA,
+    Column("id", Id, primary_key=True),
+    Column("state", Word, nullable=False),
+    Column("dry_run", Boolean, nullable=False),
+    Column("table_id", Id),
+    Column("asked_by_id", Id, ForeignKey("members.id")),
+    Column("due_at", UtcDateTime),
+    Column("asked_at", UtcDateTime, nullable=False),
+    Column("started_at", UtcDateTime),
+    Column("ended_at", UtcDateTime),
+    Column("after_id", Id),
+    Column("tables", Integer, nullable=False),
+    Column("looked_at", Integer, nullable=False),
+    Column("error", Text),
+    CheckConstraint("state IN ('queued', 'running', 'compacting', 'succeeded', 'failed')", name="state"),
+    Index("uq_maintenance_passes_due_at", "due_at", unique=True),
+    Index("ix_maintenance_passes_state", "state", "id"),
+)
+"""One pass over all tables, or one: by schedule if it was due at some time, else asked for. Tables are looked at in the
+order of their ids; `after_id` is the last one that was, from which a pass goes on whose process died."""
+
+maintenance_table_table = Table(
+    "maintenance_tables",
+    METADATA,
+    Column("pass_id", Id, ForeignKey("maintenance_passes.id", ondelete="CASCADE"), primary_key=True),
+    Column("table_id", Id, primary_key=True),
+    Column("outcome", Word, nullable=False),
+    Column("note", Text),
+    Column("snapshots", Integer, nullable=False),
+    Column("files", Integer, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    Column("compaction", Word),
+    Column("small_files", Integer),
+    Column("queued_at", UtcDateTime),
+    Column("fence", Integer, nullable=False),
+    Column("worker_id", Id),
+    Column("lease_until", UtcDateTime),
+    Column("digest", text_type(64)),
+    Column("files_before", Integer),
+    Column("files_after", Integer),
+    CheckConstraint("outcome IN ('done', 'skipped', 'failed')", name="outcome"),
+    CheckConstraint("compaction IN ('planned', 'queued', 'running', 'done', 'failed')", name="compaction"),
+    Index("uq_maintenance_tables_digest", "digest", unique=True),
+    Index("ix_maintenance_tables_compaction", "compaction"),
+)
+"""What a pass did to a table: snapshots that it expired, files and bytes that it removed. A table to which nothing
+happened has no row. `compaction` is what a worker is to do, or did, with a token of which `digest` is the sum."""

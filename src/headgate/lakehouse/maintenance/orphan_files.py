@@ -1,0 +1,74 @@
+"""Files below a table's folders that nothing names: found by listing, and removed if they are old enough.
+
+The listing comes before the look at what is named, and before each handful is removed the pointers are looked at once
+more: a commit in between keeps what it names. What is removed was listed below this very table's folders, so that
+whatever its metadata says, no other table loses a file.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from headgate.kit.crash_points import crash_point
+from headgate.kit.database import Database
+from headgate.lakehouse.catalog.errors import NotValid
+from headgate.lakehouse.catalog.files import Outside, remove
+from headgate.lakehouse.catalog.reachable_files import Reachable
+from headgate.lakehouse.maintenance.retained_metadata import Roots, roots
+from headgate.warehouse.places import metadata_root, table_root
+from headgate.warehouse.store import Entry, Store
+
+AT_ONCE = 100
+
+
+class Orphans:
+    """The orphans of one table, of before some moment."""
+
+    def __init__(self, database: Database, store: Store, table_id: str, before: datetime) -> None:
+        self._database, self._store, self._table, self._before = database, store, table_id, before
+        self._reachable = Reachable(store, table_id)
+        self._known: Roots | None = None
+
+    def listed(self) -> list[Entry]:
+        """Every file of the table that is old enough."""
+        folders = (table_root(self._table), metadata_root(self._table))
+        return [one for folder in folders for one in self._store.files(folder) if one.modified < self._before]
+
+    def of(self, files: list[Entry]) -> list[Entry]:
+        """Those of these files that nothing names now. NotValid or Damaged if that cannot be told."""
+        if not files:
+            return []
+        self._look()
+        return [one for one in files if one.path not in self._reachable and self._is_plain(one.path)]
+
+    def _look(self) -> None:
+        with self._database.read() as connection:
+            found = roots(connection, self._table, self._before)
+        if found == self._known:
+            return
+        try:
+            for file, sha256 in sorted(found.pointed):
+                self._reachable.add(file, sha256)
+            for file in found.past:
+                self._reachable.add_past(file)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise NotValid(f"Its metadata cannot be read: {type(error).__name__}") from error
+        self._known = found
+
+    def _is_plain(self, path: str) -> bool:
+        """Whether a name that an engine chose leads nowhere else, by a link or by its spelling."""
+        try:
+            return self._reachable.root.path(f"{self._store.url}/{path}", or_metadata=True) == path
+        except Outside:
+            return False
+
+    def remove(self, files: list[Entry], is_stopping: Callable[[], bool] = lambda: False) -> list[Entry]:
+        """Remove those of these files that still nothing names; which they were."""
+        gone: list[Entry] = []
+        for first in range(0, len(files), AT_ONCE):
+            if is_stopping():
+                break
+            still = self.of(files[first : first + AT_ONCE])
+            remove(self._store, [one.path for one in still])
+            gone += still
+            crash_point("maintenance: some files removed")
+        return gone

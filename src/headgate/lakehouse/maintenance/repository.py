@@ -1,0 +1,167 @@
+"""Passes and what they did, in the database."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, case, delete, func, insert, select, update
+from sqlalchemy.engine import RowMapping
+from sqlalchemy.exc import IntegrityError
+
+from headgate.kit.ids import new_id
+from headgate.lakehouse.maintenance.models import maintenance_pass_table, maintenance_table_table
+from headgate.lakehouse.maintenance.table_maintenance import Outcome
+from headgate.lakehouse.models import lake_item_table
+from headgate.platform.authorization.models import resource_table
+
+OPEN = ("queued", "running", "compacting")
+KIND = "maintenance"
+_passes, _tables, _items = maintenance_pass_table.c, maintenance_table_table.c, lake_item_table.c
+
+
+def ask(
+    connection: Connection,
+    now: datetime,
+    *,
+    table_id: str | None = None,
+    dry_run: bool = False,
+    member: str | None = None,
+    due: datetime | None = None,
+) -> str | None:
+    """Have a pass done; its id, or None if the one that was due then is there already."""
+    identifier = new_id(KIND)
+    row = {
+        "id": identifier,
+        "state": "queued",
+        "dry_run": dry_run,
+        "table_id": table_id,
+        "asked_by_id": member,
+        "due_at": due,
+        "asked_at": now,
+        "tables": 0,
+        "looked_at": 0,
+    }
+    try:
+        with connection.begin_nested():
+            connection.execute(insert(maintenance_pass_table).values(row))
+    except IntegrityError:
+        return None
+    return identifier
+
+
+def is_open(connection: Connection) -> bool:
+    """Whether there is anything to do."""
+    return connection.execute(select(_passes.id).where(_passes.state.in_(OPEN)).limit(1)).first() is not None
+
+
+def first_open(connection: Connection) -> RowMapping | None:
+    """The pass that is under way, or the oldest that waits."""
+    here = _passes.state.in_(("running", "queued"))
+    query = select(maintenance_pass_table).where(here).order_by(_passes.state.desc(), _passes.id).limit(1)
+    return connection.execute(query).mappings().one_or_none()
+
+
+def compacting(connection: Connection) -> list[str]:
+    """Passes that wait for Spark alone."""
+    query = select(_passes.id).where(_passes.state == "compacting").order_by(_passes.id)
+    return list(connection.execute(query).scalars())
+
+
+def one(connection: Connection, pass_id: str) -> RowMapping | None:
+    """A pass."""
+    query = select(maintenance_pass_table).where(_passes.id == pass_id)
+    return connection.execute(query).mappings().one_or_none()
+
+
+def newest(connection: Connection, limit: int, before: str | None = None) -> Sequence[RowMapping]:
+    """The newest passes, of all or of those before one."""
+    query = select(maintenance_pass_table).order_by(_passes.id.desc()).limit(limit)
+    if before is not None:
+        query = query.where(_passes.id < before)
+    return connection.execute(query).mappings().all()
+
+
+def change(connection: Connection, pass_id: str, **values: Any) -> None:
+    """Write down how a pass stands."""
+    connection.execute(update(maintenance_pass_table).where(_passes.id == pass_id).values(values))
+
+
+def tables(connection: Connection, only: str | None, after: str | None) -> list[str]:
+    """The tables that a pass is about, from the one after this."""
+    query = select(_items.id).where(_items.kind == "table", _items.id > (after or "")).order_by(_items.id)
+    return list(connection.execute(query.where(_items.id == only) if only else query).scalars())
+
+
+def note(connection: Connection, row: RowMapping, table_id: str, found: Outcome, now: datetime) -> None:
+    """Write down what was done to a table, and that the pass is past it."""
+    change(connection, row["id"], after_id=table_id, looked_at=_passes.looked_at + 1)
+    place = (_tables.pass_id == row["id"], _tables.table_id == table_id)
+    connection.execute(delete(maintenance_table_table).where(*place))
+    if not found.is_worth_telling:
+        return
+    compaction = _compaction(connection, row, table_id) if found.small_files else None
+    connection.execute(
+        insert(maintenance_table_table).values(
+            pass_id=row["id"],
+            table_id=table_id,
+            outcome=found.outcome,
+            note=found.note,
+            snapshots=found.snapshots,
+            files=found.files,
+            bytes=found.bytes,
+            compaction=compaction,
+            small_files=found.small_files or None,
+            queued_at=now if compaction == "queued" else None,
+            fence=0,
+        )
+    )
+
+
+def _compaction(connection: Connection, row: RowMapping, table_id: str) -> str | None:
+    """What is to come of a table's small files; nothing, if an earlier pass has given it to a worker already."""
+    if row["dry_run"]:
+        return "planned"
+    given = (_tables.table_id == table_id, _tables.compaction.in_(("queued", "running")))
+    return None if connection.execute(select(_tables.pass_id).where(*given)).first() else "queued"
+
+
+def outcomes(connection: Connection, pass_id: str, limit: int) -> Sequence[RowMapping]:
+    """What a pass did, with the names of what still has one."""
+    layers = resource_table.alias()
+    joined = maintenance_table_table.outerjoin(resource_table, resource_table.c.id == _tables.table_id)
+    joined = joined.outerjoin(layers, layers.c.id == resource_table.c.scope_id)
+    names = (resource_table.c.name.label("name"), layers.c.name.label("layer"))
+    query = select(maintenance_table_table, *names).select_from(joined).where(_tables.pass_id == pass_id)
+    return connection.execute(query.order_by(_tables.table_id).limit(limit)).mappings().all()
+
+
+def summary(connection: Connection, pass_id: str) -> dict[str, int]:
+    """What a pass did, added up."""
+    columns = {
+        "skipped": _count(_tables.outcome == "skipped"),
+        "failed": _count(_tables.outcome == "failed"),
+        "snapshots_expired": _total(_tables.snapshots),
+        "files_removed": _total(_tables.files),
+        "bytes_removed": _total(_tables.bytes),
+        "compactions_open": _count(_tables.compaction.in_(("queued", "running"))),
+        "compactions_planned": _count(_tables.compaction == "planned"),
+        "compactions_failed": _count(_tables.compaction == "failed"),
+        "tables_compacted": _count(_tables.compaction == "done"),
+        "files_before": _total(_tables.files_before),
+        "files_after": _total(_tables.files_after),
+    }
+    query = select(*columns.values()).where(_tables.pass_id == pass_id)
+    return {name: int(value) for name, value in zip(columns, connection.execute(query).one(), strict=True)}
+
+
+def _total(column: Any) -> Any:
+    return func.coalesce(func.sum(column), 0)
+
+
+def _count(condition: Any) -> Any:
+    return _total(case((condition, 1), else_=0))
+
+
+def forget(connection: Connection, before: datetime) -> None:
+    """Forget passes that ended before then."""
+    connection.execute(delete(maintenance_pass_table).where(_passes.ended_at < before))

@@ -1,0 +1,29 @@
+"""The token by which Spark rewrites one table for maintenance: it acts for no member, and lives while the work does."""
+
+from datetime import datetime
+
+from sqlalchemy import Connection, select
+
+from headgate.access.narrowing import Narrowing
+from headgate.kit.credentials import Sort, digest, is_well_formed
+from headgate.lakehouse.catalog.work_tokens import Reach, Work
+from headgate.lakehouse.maintenance.models import maintenance_table_table
+from headgate.lakehouse.models import lake_item_table
+
+PURPOSE = "maintenance"
+_rows, _items = maintenance_table_table.c, lake_item_table.c
+
+
+def identify_rewriting(connection: Connection, secret: str, now: datetime) -> tuple[Narrowing, Work] | None:
+    """The one table that this secret is for; None for any other secret, and once the work is over or given up."""
+    if not is_well_formed(secret, Sort.work):
+        return None
+    mine = (_rows.digest == digest(secret), _rows.compaction == "running", _rows.lease_until > now)
+    joined = maintenance_table_table.join(lake_item_table, _items.id == _rows.table_id)
+    query = select(_rows.pass_id, _rows.table_id, _rows.lease_until, _items.layer_id).select_from(joined).where(*mine)
+    row = connection.execute(query).one_or_none()
+    if row is None:
+        return None
+    only = frozenset({row.table_id})
+    narrowing = Narrowing(only=only, layers=frozenset({row.layer_id}), expires=row.lease_until, writes=only)
+    return narrowing, Work(row.pass_id, PURPOSE, reach=(Reach(row.table_id, "write", row.layer_id),))

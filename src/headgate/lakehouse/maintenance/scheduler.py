@@ -1,0 +1,161 @@
+"""A pass over the tables, one after the other, in a thread of the scheduler; and when one is due.
+
+One at a time: the scheduler holds a lease. Where its process died, the next one goes on after the last table that was
+noted; doing a table again changes nothing.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection
+from sqlalchemy.engine import RowMapping
+
+from headgate.kit.clock import now as clock
+from headgate.kit.crash_points import crash_point
+from headgate.kit.cron import Schedule
+from headgate.kit.log import get_logger
+from headgate.lakehouse.maintenance import queue, repository
+from headgate.lakehouse.maintenance.retained_metadata import forget_steps_before, oldest_needed
+from headgate.lakehouse.maintenance.table_maintenance import TableWork
+from headgate.platform.audit.events import Event, record
+from headgate.platform.http.call import SYSTEM
+from headgate.platform.http.services import Services
+from headgate.warehouse.store import OutOfReach
+
+ENDED = "maintenance.ended"
+PAUSE, LONG_PAUSE = 1.0, 5.0
+AWAY = "The warehouse cannot be reached; the next pass tries again"
+_log = get_logger("headgate.maintenance")
+
+
+def work(services: Services, now: datetime, is_stopping: Callable[[], bool] = lambda: False) -> bool:
+    """End passes for which Spark has nothing left to do; then look at all tables for the pass that is under way, or
+    that has waited longest. Whether there was one.
+    """
+    database = services.database
+    with database.read() as connection:
+        row, rewriting = repository.first_open(connection), repository.compacting(connection)
+    for one in rewriting:
+        database.write(lambda connection, one=one: _settle(connection, one, now))  # type: ignore[misc]
+    if row is None:
+        return False
+    try:
+        if _look_at_all(services, _begun(services, row, now), now, is_stopping):
+            database.write(lambda connection: _settle(connection, row["id"], now))
+    except OutOfReach as trouble:
+        _log.warning("maintenance stops", reason=trouble.reason)
+        database.write(lambda connection: _end(connection, row["id"], now, "failed", AWAY))
+    return True
+
+
+def _begun(services: Services, row: RowMapping, now: datetime) -> RowMapping:
+    def begin(connection: Connection) -> RowMapping:
+        if row["state"] == "queued":
+            count = len(repository.tables(connection, row["table_id"], None))
+            repository.change(connection, row["id"], state="running", started_at=now, tables=count)
+            if not row["dry_run"]:
+                age = timedelta(days=services.settings.maintenance.orphan_days)
+                forget_steps_before(connection, oldest_needed(connection, now, age))
+        found = repository.one(connection, row["id"])
+        assert found is not None  # noqa: S101 - it was there in this transaction
+        return found
+
+    return services.database.write(begin)
+
+
+def _look_at_all(services: Services, row: RowMapping, now: datetime, is_stopping: Callable[[], bool]) -> bool:
+    """Look at every table; whether that came to its end."""
+    database = services.database
+    with database.read() as connection:
+        tables = repository.tables(connection, row["table_id"], row["after_id"])
+    began = time.monotonic()
+    for table in tables:
+        if is_stopping():
+            return False
+        moment = now + timedelta(seconds=time.monotonic() - began)
+        found = TableWork(services, table, moment, dry_run=row["dry_run"], is_stopping=is_stopping).do()
+        if found.is_worth_telling:
+            told = {"outcome": found.outcome, "note": found.note, "snapshots": found.snapshots, "files": found.files}
+            _log.info("a table was maintained", table=table, dry_run=row["dry_run"], **told, bytes=found.bytes)
+        crash_point("maintenance: table done")
+        database.write(partial(repository.note, row=row, table_id=table, found=found, now=moment))
+    database.write(lambda connection: repository.change(connection, row["id"], state="compacting"))
+    return True
+
+
+def _settle(connection: Connection, pass_id: str, now: datetime) -> None:
+    """End a pass if no worker rewrites any of its tables any more, or is to."""
+    if not repository.summary(connection, pass_id)["compactions_open"]:
+        _end(connection, pass_id, now, "succeeded", None)
+
+
+def _end(connection: Connection, pass_id: str, now: datetime, state: str, error: str | None) -> None:
+    queue.give_up(connection, pass_id)
+    repository.change(connection, pass_id, state=state, ended_at=now, error=error)
+    after: dict[str, Any] = {"pass": pass_id, "state": state, **repository.summary(connection, pass_id)}
+    record(connection, [Event(now, ENDED, allowed=True, actor_id=SYSTEM.member, via=["maintenance"], after=after)])
+    _log.info("maintenance has ended", **after)
+
+
+class Maintainer:
+    """Asks for a pass when one is due, and does what was asked for, in a thread of its own."""
+
+    def __init__(self, services: Services) -> None:
+        self._services, self._settings = services, services.settings.maintenance
+        self._schedule = Schedule(self._settings.schedule, self._settings.time_zone)
+        self._due = self._schedule.after(clock())
+        self._stopping, self._resting = threading.Event(), threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def rest(self) -> None:
+        """Begin no other table for now: another process has the lease."""
+        self._resting.set()
+
+    def _is_stopping(self) -> bool:
+        return self._stopping.is_set() or self._resting.is_set()
+
+    def nudge(self, now: datetime) -> None:
+        """Begin what is due or asked for, unless something is under way. A look costs one statement."""
+        self._resting.clear()
+        if self._thread is not None and self._thread.is_alive():
+            return
+        self._fire(now)
+        with self._services.database.read() as connection:
+            if not repository.is_open(connection):
+                return
+        self._thread = threading.Thread(target=self._round, name="maintenance", daemon=True)
+        self._thread.start()
+
+    def _fire(self, now: datetime) -> None:
+        """Ask for the pass that is due. Another scheduler that asked for the same stands in the way of none."""
+        due = self._due
+        if due is None or now < due:
+            return
+        self._due = self._schedule.after(now)
+        if self._settings.enabled:
+            self._services.database.write(lambda connection: repository.ask(connection, now, due=due))
+
+    def forget(self, now: datetime) -> None:
+        """Forget the record of passes of long ago."""
+        before = now - timedelta(days=self._settings.history_days)
+        self._services.database.write(lambda connection: repository.forget(connection, before))
+
+    def _round(self) -> None:
+        try:
+            while not self._is_stopping() and work(self._services, clock(), self._is_stopping):
+                pass
+            # While Spark rewrites, there is nothing to do but to look now and then.
+            self._stopping.wait(PAUSE)
+        except Exception as error:  # noqa: BLE001 - the next round goes on from here
+            _log.warning("cannot maintain right now; trying again", error=(str(error).splitlines() or [""])[0])
+            self._stopping.wait(LONG_PAUSE)
+
+    def close(self) -> None:
+        """Begin no other table; a pass that is cut short is taken up by the next process."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join(timeout=5)

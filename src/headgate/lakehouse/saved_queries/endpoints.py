@@ -1,0 +1,149 @@
+"""Saved queries over HTTP. Each belongs to its author; nobody else learns that it exists."""
+
+from typing import Annotated
+
+from fastapi import Path
+
+from headgate.kit.errors import Conflict, Denied, Invalid, TooMany
+from headgate.kit.paging import DEFAULT_LIMIT
+from headgate.lakehouse.saved_queries import service as saving
+from headgate.lakehouse.sql import service
+from headgate.lakehouse.sql.schemas import SavedChange, SavedDeleted, SavedIn, SavedItem, SavedOut, SavedPage, Saving
+from headgate.platform.authorization import repository as resources
+from headgate.platform.authorization.repository import ResourceSort
+from headgate.platform.http.call import Call
+from headgate.platform.http.guards import OnResource, SignedIn
+from headgate.platform.http.paging import After, Limit, Prefix, begins_after
+from headgate.platform.http.routes import Audit, GovernedRouter, Stages
+
+router = GovernedRouter(prefix="/api/sql/saved", tags=["sql"])
+
+SavedId = Annotated[str, Path(pattern=r"^sq_[0-9a-z]{20}$", examples=["sq_01k6x3v9c2m4n8p0q7rs"])]
+
+
+def _require_name(call: Call, name: str, own: str | None) -> None:
+    """Refuse a token that may not keep queries, and a name that another query of the caller has."""
+    limits = call.caller.narrowing
+    if not (limits.permits_action("create", call.now) and limits.reaches_id("create", saving.KIND, own, None)):
+        call.note_denial("create", saving.KIND, own)
+        raise Denied("This token is narrowed and may not keep queries; you yourself may")
+    taken = saving.name_taken(call.connection, call.caller.member, name, own)
+    if taken is not None:
+        raise Conflict(f"You have a saved query called {taken!r} already; names that look alike are the same")
+
+
+def _submit(call: Call, name: str, sql: str, own: str | None) -> Saving:
+    """Have a query analysed; whoever finishes that saves it, if its author may read all that it reads."""
+    _require_name(call, name, own)
+    statement = service.submit(call, sql, None, save={"name": name, "saved_query": own})
+    return Saving(statement=statement, state="queued")
+
+
+@router.governed(
+    "POST",
+    "",
+    guard=SignedIn("keeps a query of their own, if they may read all that it reads"),
+    audit=Audit.changes,
+    summary="Save a query",
+    errors=[Conflict, TooMany],
+    staged=True,
+)
+def save_query(stages: Stages, body: SavedIn) -> Saving:
+    """Save a query. It is analysed first, to learn what it reads: follow the statement in the answer. When that has
+    succeeded, the query is saved and its `saved_query` names it; when it failed, nothing is saved.
+    """
+    found = stages.write(lambda call: _submit(call, body.name, body.sql, None))
+    stages.services.watch.ring()
+    return found
+
+
+@router.governed(
+    "GET",
+    "",
+    guard=SignedIn("sees their own"),
+    audit=Audit.nothing,
+    summary="List one's saved queries",
+)
+def list_saved_queries(
+    call: Call, prefix: Prefix = "", limit: Limit = DEFAULT_LIMIT, cursor: After = None
+) -> SavedPage:
+    """One's own saved queries, by name."""
+    if "\0" in prefix:
+        raise Invalid("prefix: a name cannot hold control characters")
+    purpose = f"saved {prefix}"
+    query = resources.Query(
+        call.caller.member,
+        saving.KIND,
+        call.now,
+        ResourceSort.name,
+        prefix,
+        limit,
+        begins_after(cursor, purpose),
+        None,
+        call.caller.narrowing,
+    )
+    page, following = resources.page(call.connection, query)
+    rows = saving.rows(call.connection, [one.id for one in page])
+    items = [SavedItem(**rows[one.id]) for one in page]
+    return SavedPage(items=items, next_cursor=following.encode(purpose) if following else None)
+
+
+@router.governed(
+    "GET",
+    "/{saved_query_id}",
+    guard=OnResource("see", "saved_query_id"),
+    audit=Audit.nothing,
+    summary="Get a saved query",
+)
+def get_saved_query(call: Call, saved_query_id: SavedId) -> SavedOut:
+    """A saved query of one's own, with those of its tables that one may see."""
+    return _shown(call, saved_query_id)
+
+
+def _shown(call: Call, identifier: str) -> SavedOut:
+    row = saving.rows(call.connection, [identifier])[identifier]
+    reads = [ref for ref, item in saving.reads(call.connection, identifier) if item and call.may_see(item)]
+    found = resources.details(call.connection, call.caller.member, [identifier], call.now, call.caller.narrowing)
+    return SavedOut(**row, reads=reads, allowed=list(found[0].allowed))
+
+
+@router.governed(
+    "PATCH",
+    "/{saved_query_id}",
+    guard=OnResource("see", "saved_query_id"),
+    audit=Audit.changes,
+    summary="Change a saved query",
+    errors=[Conflict, TooMany],
+    staged=True,
+)
+def change_saved_query(stages: Stages, saved_query_id: SavedId, body: SavedChange) -> Saving:
+    """Rename a saved query, or change its SQL, which is analysed first as when it was saved."""
+
+    def work(call: Call) -> Saving:
+        row = saving.rows(call.connection, [saved_query_id])[saved_query_id]
+        name = body.name or row["name"]
+        if body.sql is not None:
+            return _submit(call, name, body.sql, saved_query_id)
+        _require_name(call, name, saved_query_id)
+        saving.rename(call.connection, call.now, saved_query_id, name)
+        call.record(call.event(saving.RENAMED, allowed=True, kind=saving.KIND, resource_id=saved_query_id))
+        return Saving(statement=None, state="succeeded")
+
+    found = stages.write(work)
+    stages.services.watch.ring()
+    return found
+
+
+@router.governed(
+    "DELETE",
+    "/{saved_query_id}",
+    guard=OnResource("delete", "saved_query_id"),
+    audit=Audit.changes,
+    summary="Delete a saved query",
+)
+def delete_saved_query(call: Call, saved_query_id: SavedId) -> SavedDeleted:
+    """Delete a saved query of one's own; it needs Editor on every table that it reads."""
+    row = saving.rows(call.connection, [saved_query_id])[saved_query_id]
+    saving.remove(call.connection, saved_query_id)
+    call.record(call.event(saving.DELETED, allowed=True, kind=saving.KIND, resource_id=saved_query_id))
+    return SavedDeleted(id=row["id"], name=row["name"])

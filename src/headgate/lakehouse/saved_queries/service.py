@@ -1,0 +1,136 @@
+"""Saved queries. A save is a job: a probe finds out what the query reads, then one transaction writes it."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy.engine import RowMapping
+
+from headgate.kit.ids import new_id
+from headgate.kit.names import name_key
+from headgate.lakehouse.catalog.models import work_load_table, work_token_table
+from headgate.lakehouse.models import lake_item_table, saved_query_table, table_ref_table
+from headgate.platform.audit.events import DENIED, Event, record
+from headgate.platform.authorization.list_index import refresh
+from headgate.platform.authorization.models import resource_table
+from headgate.platform.authorization.questions import Question, decide
+
+SAVED, RENAMED, DELETED = "saved_query.saved", "saved_query.renamed", "saved_query.deleted"
+KIND = "saved_query"
+_resources, _queries, _items, _refs = resource_table.c, saved_query_table.c, lake_item_table.c, table_ref_table.c
+_loads, _works = work_load_table.c, work_token_table.c
+
+
+class NotSaved(Exception):
+    """Why a query or pipeline was not saved, and what to do; `denials` are the refusals to be recorded."""
+
+    def __init__(self, why: str, denials: Sequence[Event] = ()) -> None:
+        super().__init__(why)
+        self.denials = denials
+
+
+def name_taken(connection: Connection, author: str, name: str, own: str | None = None) -> str | None:
+    """The name of another saved query of this author that looks the same, if there is one."""
+    same = (_resources.namespace == KIND) & (_resources.name_key == name_key(name)) & (_queries.author_id == author)
+    joined = resource_table.join(saved_query_table, _queries.id == _resources.id)
+    query = select(_resources.name).select_from(joined).where(same, _resources.id != (own or ""))
+    return connection.execute(query).scalar()
+
+
+def save_probed(connection: Connection, now: datetime, row: RowMapping, tables: Sequence[str]) -> str:
+    """Write the query that a probe was for, with the tables that it has loaded; its id, or NotSaved."""
+    wanted: dict[str, Any] = row["save"]
+    author, reads = row["member_id"], _named(connection, tables)
+    if len(reads) < len(tables):
+        raise NotSaved("A table that the query reads was deleted while it was saved; save it again")
+    refs = tuple(ref for ref, _, _ in reads)
+    if not decide(connection, Question(author, "create", KIND, None, state={"reads": refs}), now):
+        who = {"actor_id": author, "token_id": row["token_id"], "action": "create", "kind": KIND}
+        raise NotSaved(_unreadable(connection, now, row["id"], author), [Event(now, DENIED, allowed=False, **who)])
+    own = wanted.get("saved_query")
+    taken = name_taken(connection, author, wanted["name"], own)
+    if taken is not None:
+        raise NotSaved(f"You have a saved query called {taken!r} already; names that look alike are the same")
+    if own is None:
+        own = _insert(connection, now, author, wanted["name"], row["sql"])
+    elif not _update(connection, now, own, author, wanted["name"], row["sql"]):
+        raise NotSaved("The saved query was deleted while it was saved")
+    connection.execute(delete(table_ref_table).where(_refs.resource_id == own))
+    lines = [
+        {"resource_id": own, "mode": "read", "ref": ref, "item_id": item, "layer_id": layer, "enabled": True}
+        for ref, item, layer in reads
+    ]
+    if lines:
+        connection.execute(insert(table_ref_table), lines)
+    refresh(connection, [own])
+    event = Event(now, SAVED, True, author, row["token_id"], kind=KIND, resource_id=own, after={"reads": list(refs)})  # noqa: FBT003
+    record(connection, [event])
+    return own
+
+
+def _unreadable(connection: Connection, now: datetime, statement: str, author: str) -> str:
+    """Which tables the author may not read any more, by the names under which the statement has loaded them."""
+    joined = work_load_table.join(work_token_table, _works.id == _loads.work_id)
+    query = select(_loads.ref, _loads.table_id).select_from(joined).where(_works.statement_id == statement).distinct()
+    rows = connection.execute(query.where(_loads.table_id.is_not(None)).order_by(_loads.ref)).all()
+    lost = [ref for ref, table in rows if not decide(connection, Question(author, "execute", "table", table), now)]
+    if not lost:
+        return "You may not save queries any more"
+    what = f"{'is no table' if len(lost) == 1 else 'are no tables'} {', '.join(lost)}"
+    return f"There {what} that you may read; ask for Viewer, or save the query without it"
+
+
+def _named(connection: Connection, tables: Sequence[str]) -> list[tuple[str, str, str]]:
+    """Each table by its name now, its id, and its layer's."""
+    layers = resource_table.alias()
+    joined = lake_item_table.join(resource_table, _resources.id == _items.id).join(
+        layers, layers.c.id == _items.layer_id
+    )
+    query = select(layers.c.name, _resources.name, _items.id, _items.layer_id).select_from(joined)
+    rows = connection.execute(query.where(_items.id.in_(tables)).order_by(_items.id)).all()
+    return [(f"{layer}.{name}", item, layer_id) for layer, name, item, layer_id in rows]
+
+
+def _insert(connection: Connection, now: datetime, author: str, name: str, sql: str) -> str:
+    identifier = new_id(KIND)
+    common = {"id": identifier, "kind": KIND, "namespace": KIND, "scope_id": author, "name": name}
+    times = {"created_at": now, "updated_at": now, "created_by_id": author}
+    connection.execute(insert(resource_table).values(**common, name_key=name_key(name), **times))
+    connection.execute(insert(saved_query_table).values(id=identifier, author_id=author, sql=sql))
+    return identifier
+
+
+def _update(connection: Connection, now: datetime, identifier: str, author: str, name: str, sql: str) -> bool:
+    own = (_queries.id == identifier) & (_queries.author_id == author)
+    if connection.execute(update(saved_query_table).where(own).values(sql=sql)).rowcount == 0:
+        return False
+    values = {"name": name, "name_key": name_key(name), "updated_at": now}
+    connection.execute(update(resource_table).where(_resources.id == identifier).values(values))
+    return True
+
+
+def rename(connection: Connection, now: datetime, identifier: str, name: str) -> None:
+    """Give a saved query another name."""
+    values = {"name": name, "name_key": name_key(name), "updated_at": now}
+    connection.execute(update(resource_table).where(_resources.id == identifier).values(values))
+    refresh(connection, [identifier])
+
+
+def remove(connection: Connection, identifier: str) -> None:
+    """Delete a saved query."""
+    connection.execute(delete(resource_table).where(_resources.id == identifier))
+
+
+def rows(connection: Connection, identifiers: Sequence[str]) -> dict[str, RowMapping]:
+    """These saved queries by id: name, SQL and times."""
+    joined = resource_table.join(saved_query_table, _queries.id == _resources.id)
+    columns = (_resources.id, _resources.name, _queries.sql, _resources.created_at, _resources.updated_at)
+    query = select(*columns).select_from(joined).where(_resources.id.in_(identifiers))
+    return {row["id"]: row for row in connection.execute(query).mappings()}
+
+
+def reads(connection: Connection, identifier: str) -> list[tuple[str, str | None]]:
+    """What a saved query reads: each by name, and its id if it exists."""
+    query = select(_refs.ref, _refs.item_id).where(_refs.resource_id == identifier).order_by(_refs.ref)
+    return [(ref, item) for ref, item in connection.execute(query)]

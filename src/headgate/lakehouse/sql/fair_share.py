@@ -1,0 +1,96 @@
+"""Whose statement is next: members who run fewest first, and of a worker's slots one is never a member's alone.
+
+A worker that has more than one slot gives its last free one only to a member who runs nothing on it. However long the
+statements of one member take, another member's can begin. It runs one isolated statement at a time, since each has a
+Spark of its own; the other slots are left to the others.
+"""
+
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, Connection, Select, exists, func, not_, or_, select
+
+from headgate.kit.database import fetch
+from headgate.lakehouse.sql.models import statement_table
+
+_rows = statement_table.c
+HELD = ("running", "cancelling")
+"""In these states a statement takes up a slot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What a worker says of its slots: how many are free, and how many it has; None if it does not say."""
+
+    worker: str
+    slots: int
+    total: int | None = None
+
+
+def choose(connection: Connection, room: Room) -> list[str]:
+    """The ids of the waiting statements that a worker should have now, in three queries at most."""
+    everyone = room.slots
+    if room.total != 1:
+        everyone = min(room.slots, max(_free(connection, room) - 1, 0))
+    chosen = connection.execute(_waiting(room).limit(everyone)).all() if everyone else []
+    if everyone == room.slots:
+        return [row.id for row in chosen]
+    here = select(_rows.member_id).where(_rows.worker_id == room.worker, _rows.state.in_(HELD))
+    members = {row.member_id for row in chosen}
+    others = _waiting(room).where(_rows.member_id.not_in(here)).limit(len(chosen) + 1)
+    last = [row.id for row in connection.execute(others) if row.member_id not in members]
+    return [row.id for row in chosen] + last[:1]
+
+
+def _free(connection: Connection, room: Room) -> int:
+    """How many slots are free now: since the worker asked, it may have finished some."""
+    if room.total is None:
+        return room.slots
+    return room.total - int(fetch(connection, _HELD, {"worker": room.worker})[0][0])
+
+
+def _may_begin(room: Room) -> ColumnElement[bool]:
+    """Of the isolated statements that wait, one may begin, if the worker runs none."""
+    waiting, running = statement_table.alias(), statement_table.alias()
+    oldest = select(func.min(waiting.c.id)).where(waiting.c.state == "queued", waiting.c.isolated)
+    here = exists().where(running.c.worker_id == room.worker, running.c.state.in_(HELD), running.c.isolated)
+    return or_(not_(_rows.isolated), (_rows.id == oldest.scalar_subquery()) & not_(here))
+
+
+def _waiting(room: Room) -> Select[tuple[str, str]]:
+    """Statements that wait: those first whose members would then run fewest, and of them the oldest."""
+    running = (
+        select(_rows.member_id, func.count().label("count"))
+        .where(_rows.state.in_(HELD))
+        .group_by(_rows.member_id)
+        .subquery()
+    )
+    turn = func.row_number().over(partition_by=_rows.member_id, order_by=_rows.id)
+    return (
+        select(_rows.id, _rows.member_id)
+        .outerjoin(running, running.c.member_id == _rows.member_id)
+        .where(_rows.state == "queued", _may_begin(room))
+        .order_by(func.coalesce(running.c.count, 0) + turn, _rows.id)
+    )
+
+
+_MAY = (
+    "(NOT isolated OR id = (SELECT MIN(i.id) FROM statements i WHERE i.state = 'queued' AND i.isolated) "
+    "AND NOT EXISTS (SELECT 1 FROM statements o WHERE o.worker_id = :worker AND o.isolated "
+    "AND o.state IN ('running', 'cancelling')))"
+)
+_ANY = f"SELECT 1 FROM statements WHERE state = 'queued' AND {_MAY} LIMIT 1"
+_HELD = "SELECT COUNT(*) FROM statements WHERE worker_id = :worker AND state IN ('running', 'cancelling')"
+_OTHERS = (
+    f"SELECT 1 FROM statements WHERE state = 'queued' AND {_MAY} "
+    "AND member_id NOT IN (SELECT member_id FROM statements "
+    "WHERE worker_id = :worker AND state IN ('running', 'cancelling')) LIMIT 1"
+)
+
+
+def is_waiting(connection: Connection, room: Room) -> bool:
+    """Whether a statement waits that this worker would get: others must not make it ask again at once."""
+    if not fetch(connection, _ANY, {"worker": room.worker}):
+        return False
+    if room.total == 1 or _free(connection, room) > 1:
+        return True
+    return bool(fetch(connection, _OTHERS, {"worker": room.worker}))

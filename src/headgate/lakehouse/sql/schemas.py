@@ -1,0 +1,176 @@
+"""Statements, their results and saved queries, as the API takes and shows them."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field
+
+from headgate.kit.request_models import Input
+from headgate.platform.resources.names import NameText
+
+MAX_SQL = 100_000
+"""The longest SQL text that is taken, in characters."""
+
+SqlText = Annotated[str, Field(min_length=1, max_length=MAX_SQL, examples=["SELECT * FROM service.revenue"])]
+
+
+class StatementIn(Input):
+    """SQL to run, as oneself."""
+
+    sql: SqlText
+    max_rows: Annotated[
+        int | None,
+        Field(ge=1, le=2**31 - 1, description="Keep at most so many rows; the setting `sql.max_rows` bounds it"),
+    ] = None
+
+
+class Stage(BaseModel):
+    """A stage of a running statement."""
+
+    id: int
+    tasks: int = Field(description="How many tasks it has")
+    done: int = Field(description="How many of them are done")
+    bytes_read: int = 0
+    complete: bool = Field(description="Whether all of it is done")
+
+
+class ProgressOut(BaseModel):
+    """How far a statement has come."""
+
+    tasks_done: int
+    tasks_total: int
+    bytes_read: int
+    stages: list[Stage]
+
+
+class ColumnOut(BaseModel):
+    """A column of a result."""
+
+    name: str = Field(examples=["amount"])
+    type: str = Field(examples=["decimal128(10, 2)"], description="Its Arrow type")
+    nullable: bool = True
+
+
+class StatementError(BaseModel):
+    """Why a statement failed."""
+
+    code: str = Field(examples=["TABLE_OR_VIEW_NOT_FOUND"], description="Spark's error class, or one of ours")
+    message: str
+
+
+class StatementItem(BaseModel):
+    """A statement: what was asked, how it stands, and how much came of it."""
+
+    id: str = Field(examples=["stm_01k6x3v9c2m4n8p0q7rs"])
+    sql: str
+    purpose: str = Field(examples=["statement"], description="`statement`, or `probe` for the save of a query")
+    state: str = Field(examples=["succeeded"], description="queued, running, cancelling; succeeded, failed, cancelled")
+    submitted_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    error: StatementError | None
+    rows: int | None = Field(description="How many rows the result has")
+    bytes: int | None = Field(description="How large the result is, as Arrow")
+    pages: int | None = Field(description="How many pages the result has, from 0")
+    truncated: bool | None = Field(description="Whether rows were left out because of `max_rows` or `sql.max_bytes`")
+    max_rows: int
+    results_expire_at: datetime | None = Field(description="When the result is deleted")
+    saved_query: str | None = Field(description="The saved query that this probe has written")
+
+
+class WriteOut(BaseModel):
+    """A commit of a statement, with its counts as the engine wrote them into the table."""
+
+    table: str | None = Field(examples=["service.revenue"], description="Null if you may no longer see it")
+    operation: str = Field(examples=["append"], description="append, delete, overwrite, replace, create, change …")
+    added_rows: int | None = Field(description="Rows in the files that were added; null if the engine did not say")
+    deleted_rows: int | None = Field(
+        description="Rows in the files that were taken away; an engine may write those of them that stay anew"
+    )
+
+
+class StatementOut(StatementItem):
+    """A statement, with its columns and the first page of its rows."""
+
+    progress: ProgressOut | None
+    columns: list[ColumnOut] | None
+    data: list[list[Any]] | None = Field(
+        description="The first page, a list a row. Decimals, times and bytes (base64) are texts; maps are pairs"
+    )
+    writes: list[WriteOut] = Field(description="What it committed to tables, in this order")
+    withheld: bool = Field(description="True if the rows are kept, but you may no longer read what they were read from")
+
+
+class StatementPage(BaseModel):
+    """Statements, the newest first."""
+
+    items: list[StatementItem]
+    next_cursor: str | None
+
+
+class ResultPage(BaseModel):
+    """A page of a result."""
+
+    number: int
+    data: list[list[Any]]
+    next: int | None = Field(description="The number of the next page; null on the last")
+
+
+class StatementDeleted(BaseModel):
+    """A statement that is no longer in the history."""
+
+    id: str
+
+
+class SavedIn(Input):
+    """A query to keep."""
+
+    name: NameText
+    sql: SqlText
+
+
+class SavedChange(Input):
+    """What to change of a saved query; what is left out stays."""
+
+    name: NameText | None = None
+    sql: SqlText | None = None
+
+
+class SavedItem(BaseModel):
+    """A saved query."""
+
+    id: str = Field(examples=["sq_01k6x3v9c2m4n8p0q7rs"])
+    name: str = Field(examples=["Largest orders"])
+    sql: str | None
+    created_at: datetime
+    updated_at: datetime
+
+
+class SavedOut(SavedItem):
+    """A saved query, with what it reads as far as its author sees it, and what they can do with it."""
+
+    reads: list[str] = Field(examples=[["service.revenue"]])
+    allowed: list[str] = Field(examples=[["see", "delete"]])
+
+
+class SavedPage(BaseModel):
+    """Saved queries, by name."""
+
+    items: list[SavedItem]
+    next_cursor: str | None
+
+
+class Saving(BaseModel):
+    """A save under way: the query is analysed first, by a statement whose state tells what became of it."""
+
+    statement: str | None = Field(
+        examples=["stm_01k6x3v9c2m4n8p0q7rs"], description="Null if nothing had to be analysed"
+    )
+    state: str = Field(examples=["queued"])
+
+
+class SavedDeleted(BaseModel):
+    """A saved query that is no more."""
+
+    id: str
+    name: str

@@ -1,0 +1,184 @@
+"""Statements of a member: submitted within limits, seen by nobody else, and their rows judged at every opening."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import insert
+from sqlalchemy.engine import RowMapping
+
+from headgate.access.decision import Decision
+from headgate.contracts.sql_script import split
+from headgate.kit.errors import Conflict, Denied, Expired, NotFound, TooMany
+from headgate.kit.ids import new_id
+from headgate.lakehouse.items.service import full_name
+from headgate.lakehouse.sql import queue, repository, results
+from headgate.lakehouse.sql.models import statement_table
+from headgate.lakehouse.sql.schemas import (
+    ColumnOut,
+    ProgressOut,
+    StatementError,
+    StatementItem,
+    StatementOut,
+    WriteOut,
+)
+from headgate.platform.http.call import Call
+from headgate.platform.http.routes import Stages
+from headgate.warehouse.places import result_page
+from headgate.warehouse.store import Missing
+
+SUBMITTED, CANCELLED, FORGOTTEN = "statement.submitted", "statement.cancelled", "statement.deleted"
+KIND = "statement"
+EXPIRED = "The rows of this statement were deleted, as `sql.results_hours` says; run it again"
+
+
+def submit(call: Call, sql: str, max_rows: int | None, *, save: dict[str, Any] | None = None) -> str:
+    """Have SQL run as the caller, by the rights that they have then; its id. With `save`, only analyse it.
+
+    Invalid if what it sets cannot be set.
+    """
+    split(sql)
+    limit = call.settings.sql.concurrent
+    waiting = repository.active(call.connection, call.caller.member)
+    if waiting >= limit:
+        raise TooMany(
+            f"You have {waiting} statements waiting or running, and may have {limit} at a time (`sql.concurrent`); "
+            "wait until one has ended, or cancel one",
+            seconds=2,
+        )
+    most = call.settings.sql.max_rows
+    identifier = new_id(KIND)
+    row = {
+        "id": identifier,
+        "member_id": call.caller.member,
+        "token_id": call.caller.token,
+        "purpose": "statement" if save is None else "probe",
+        "sql": sql,
+        "state": "queued",
+        "fence": 0,
+        "submitted_at": call.now,
+        "max_rows": min(max_rows or most, most),
+        "save": save,
+        "origin_id": call.caller.origin.id,
+        "tainted": call.caller.tainted,
+    }
+    call.connection.execute(insert(statement_table).values(row))
+    call.record(call.event(SUBMITTED, allowed=True, kind=KIND, resource_id=identifier))
+    return identifier
+
+
+def own(call: Call, statement: str) -> RowMapping:
+    """A statement of the caller; NotFound for any other. A token that is narrowed to a list sees its own alone."""
+    row = repository.own(call.connection, call.caller.member, statement)
+    if row is None or (_is_listed(call) and row["token_id"] != call.caller.token):
+        call.hide("see", KIND, statement)
+    return row
+
+
+def _is_listed(call: Call) -> bool:
+    return not call.caller.narrowing.reaches_id("see", KIND, None, None)
+
+
+def history(call: Call, *, is_active: bool, before: str | None, limit: int) -> list[StatementItem]:
+    """A page of the caller's statements, the newest first."""
+    token = call.caller.token if _is_listed(call) else None
+    rows = repository.page(
+        call.connection, call.caller.member, token=token, is_active=is_active, before=before, limit=limit
+    )
+    return [StatementItem(**_common(row)) for row in rows]
+
+
+def _common(row: RowMapping) -> dict[str, Any]:
+    names = ("id", "sql", "purpose", "state", "submitted_at", "started_at", "finished_at", "rows", "bytes", "pages")
+    more = ("truncated", "max_rows", "results_expire_at")
+    error = StatementError(code=row["error_code"], message=row["error"] or "") if row["error_code"] else None
+    found = {name: row[name] for name in (*names, *more)}
+    return {**found, "error": error, "saved_query": row["saved_query_id"]}
+
+
+def shown(call: Call, row: RowMapping) -> StatementOut:
+    """A statement, with the first page of its rows if the caller may still read what they were read from."""
+    columns, data, is_withheld = None, None, False
+    if row["state"] == "succeeded" and row["first_page"] is not None:
+        is_withheld = not all(_judged(call, row["id"]))
+        if not is_withheld:
+            columns = [ColumnOut(**one) for one in row["columns"] or ()]
+            data = results.rows(results.open_page(row["first_page"]))
+    is_active = row["state"] in repository.ACTIVE
+    progress = ProgressOut(**row["progress"]) if row["progress"] and is_active else None
+    found = _common(row)
+    return StatementOut(
+        **found, progress=progress, columns=columns, data=data, writes=_writes(call, row), withheld=is_withheld
+    )
+
+
+def _writes(call: Call, row: RowMapping) -> list[WriteOut]:
+    """What a statement committed; a table goes by its name now, if the caller may see it."""
+    found = []
+    for one in row["writes"] or ():
+        table = one["table_id"]
+        name = full_name(call.connection, table) if call.may_see(table) else None
+        found.append(WriteOut(table=name, **{key: one[key] for key in ("operation", "added_rows", "deleted_rows")}))
+    return found
+
+
+def _judged(call: Call, statement: str) -> Iterator[Decision]:
+    """Whether the caller may read each table that a statement read, now; what they get, or are refused, is recorded."""
+    for table in repository.tables_read(call.connection, statement):
+        decision = call.decide("execute", "table", table)
+        if decision:
+            call.note_data("execute", "table", table, decision, statement=statement)
+        else:
+            call.note_denial("execute", "table", table)
+        yield decision
+
+
+def require_rows(call: Call, statement: str) -> RowMapping:
+    """A statement whose rows are there, and that the caller may read now; else the refusal that the model wants."""
+    row = own(call, statement)
+    if row["state"] != "succeeded":
+        raise Conflict(f"This statement has no rows: it is {row['state']}")
+    if row["first_page"] is None:
+        raise Expired(EXPIRED)
+    for table in repository.tables_read(call.connection, statement):
+        decision = call.require("execute", "table", table)
+        call.note_data("execute", "table", table, decision, statement=statement)
+    return row
+
+
+def read_page(stages: Stages, statement: str, number: int) -> tuple[bytes, int]:
+    """A page of a result as Arrow, judged now, and how many pages there are."""
+    row = stages.read(lambda call: require_rows(call, statement))
+    if number >= row["pages"]:
+        raise NotFound(f"There is no page {number}; the last is {row['pages'] - 1}")
+    if number == 0:
+        return row["first_page"], row["pages"]
+    try:
+        return stages.services.store.read(result_page(f"{statement}/{row['fence']}", number)), row["pages"]
+    except Missing:
+        raise Expired(EXPIRED) from None
+
+
+def cancel(call: Call, statement: str) -> str:
+    """Cancel a statement of the caller; its state then. One that is over stays as it is."""
+    row = own(call, statement)
+    state = queue.cancel(call.connection, call.now, row)
+    if state != row["state"]:
+        call.record(call.event(CANCELLED, allowed=True, kind=KIND, resource_id=statement))
+    return state
+
+
+def require_forgettable(call: Call, statement: str) -> None:
+    """Refuse to delete what still runs, and what this token may not."""
+    row = own(call, statement)
+    if not call.caller.narrowing.permits_action("delete", call.now):
+        call.note_denial("delete", KIND, statement)
+        raise Denied("This token is read-only; delete from the history with one that is not")
+    if row["state"] in repository.ACTIVE:
+        raise Conflict("This statement is not over; cancel it first")
+
+
+def forget(call: Call, statement: str) -> None:
+    """Delete a statement from its member's history."""
+    require_forgettable(call, statement)
+    repository.remove(call.connection, statement)
+    call.record(call.event(FORGOTTEN, allowed=True, kind=KIND, resource_id=statement))

@@ -1,0 +1,253 @@
+"""Tables over HTTP: lists, facts, history, what uses them, and a preview. Their data comes through the catalog."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from anyio import CapacityLimiter
+from fastapi import Path, Query, Request
+
+from headgate.kit.errors import Conflict, Invalid
+from headgate.kit.paging import DEFAULT_LIMIT
+from headgate.lakehouse.catalog import view_metadata, views
+from headgate.lakehouse.catalog.errors import IcebergError
+from headgate.lakehouse.catalog.names import Ident
+from headgate.lakehouse.files.guards import MemberOn
+from headgate.lakehouse.items import presentation as showing
+from headgate.lakehouse.items import repository, service
+from headgate.lakehouse.items.changes import change_item
+from headgate.lakehouse.items.descriptions import Texts
+from headgate.lakehouse.items.schemas import (
+    CommitPage,
+    DependentPage,
+    FieldPatch,
+    GrantPage,
+    LakeDeleted,
+    LakePage,
+    LakeResource,
+    Preview,
+    SnapshotPage,
+    TableOut,
+    TablePatch,
+    ViewOut,
+)
+from headgate.lakehouse.layers.endpoints import Sort
+from headgate.lakehouse.sql.results import ARROW
+from headgate.lakehouse.tables import facts as table_facts
+from headgate.lakehouse.tables import preview as previews
+from headgate.lakehouse.tables.metadata_cache import Document, document
+from headgate.lakehouse.volumes.endpoints import InLayer
+from headgate.platform.authorization.repository import ResourceSort
+from headgate.platform.http.call import Call
+from headgate.platform.http.guards import SignedIn
+from headgate.platform.http.paging import After, Limit, Prefix, begins_after
+from headgate.platform.http.routes import Audit, GovernedRouter, Stages
+
+router = GovernedRouter(prefix="/api/tables", tags=["tables"])
+
+TableId = Annotated[str, Path(pattern="^tbl_[0-9a-z]{20}$", examples=["tbl_01k6x3v9c2m4n8p0q7rs"])]
+READING = CapacityLimiter(8)
+"""Threads that read metadata files."""
+PREVIEWS = CapacityLimiter(4)
+"""Threads that read data files: as many previews at once, and no other request waits for them."""
+
+
+def _on(action: str) -> MemberOn:
+    return MemberOn(action, "table_id")
+
+
+@router.governed(
+    "GET", "", guard=SignedIn("sees the tables that they may see"), audit=Audit.reads, summary="List tables"
+)
+def list_tables(
+    call: Call,
+    layer: InLayer = None,
+    sort: Sort = ResourceSort.name,
+    prefix: Prefix = "",
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: After = None,
+) -> LakePage:
+    """Tables by page; without a layer, a prefix begins with the layer's name: `raw.ord`."""
+    return showing.listed(call, "table", sort, prefix, limit, cursor, layer)
+
+
+@router.governed(
+    "GET", "/{table_id}", guard=_on("see"), audit=Audit.reads, summary="A table", staged=True, limiter=READING
+)
+def show_table(stages: Stages, table_id: TableId) -> TableOut:
+    """One table: its columns, partitions, order, properties, size and current snapshot, and what the caller can do.
+
+    Who may read and write it is asked at `/api/access/who-can`, with `execute` and `edit`.
+    """
+    return _facts(stages, table_id)
+
+
+def _facts(stages: Stages, table: str) -> TableOut:
+    def look(call: Call) -> tuple[LakeResource, Any, repository.Texts, TableOut | None]:
+        call.note_read("see", "table", table)
+        shown = showing.one(call, table)
+        pointer = repository.pointer(call.connection, table)
+        view = views.stored(call.connection, table) if pointer is None else None
+        facts = _of_view(call, shown, view) if view else None
+        return shown, pointer, repository.texts(call.connection, table), facts
+
+    shown, pointer, texts, of_view = stages.read(look)
+    if of_view is not None:
+        return of_view
+    found = document(stages.services.store, pointer) if pointer else None
+    return table_facts.facts(shown, pointer, found, texts)
+
+
+def _of_view(call: Call, shown: LakeResource, view: views.View) -> TableOut:
+    return table_facts.facts_of_view(
+        shown,
+        view_metadata.current_schema(view.metadata),
+        view.metadata["properties"],
+        ViewOut(
+            sql=view_metadata.sql(view.metadata) if _is_readable(call, shown, view) else None,
+            saved_at=view.saved_at,
+            saved_by=repository.named(call.connection, view.saved_by),
+        ),
+    )
+
+
+def _is_readable(call: Call, shown: LakeResource, view: views.View) -> bool:
+    """Whether the caller may read a view now; not if something behind it has no data, or leads back to it."""
+    layer, _, name = shown.name.partition(".")
+    try:
+        return views.is_readable(call, Ident((layer,), name), view.reads)
+    except IcebergError:
+        return False
+
+
+@router.governed(
+    "PATCH",
+    "/{table_id}",
+    guard=_on("see"),
+    audit=Audit.changes,
+    summary="Describe, rename or move a table",
+    errors=[Conflict],
+    staged=True,
+    limiter=READING,
+)
+def change_table(stages: Stages, table_id: TableId, body: TablePatch) -> TableOut:
+    """Change titles and descriptions, of fields too, which needs *describe*; or the name or layer, which needs *delete*
+    on it and Editor on the layer where it will be.
+
+    Grants on it stay, since they hold on to the id.
+    """
+    fields = _fields(stages, table_id, body.fields) if body.fields else {}
+    stages.write(lambda call: change_item(call, table_id, body, fields))
+    return _facts(stages, table_id)
+
+
+def _fields(stages: Stages, table: str, patches: list[FieldPatch]) -> dict[int, Texts]:
+    """The texts of fields by their ids; Invalid for a field that the table does not have."""
+    pointer = stages.read(lambda call: repository.pointer(call.connection, table))
+    known = table_facts.field_ids(document(stages.services.store, pointer)) if pointer else {}
+    folded = {path.casefold(): identifier for path, identifier in known.items()} | known
+    found: dict[int, Texts] = {}
+    for patch in patches:
+        name = patch.name or ""
+        identifier = patch.id if patch.id is not None else folded.get(name, folded.get(name.casefold()))
+        if identifier is None or identifier not in known.values():
+            asked = patch.id if patch.name is None else repr(patch.name[:100])
+            raise Invalid(f"fields: the table has no field {asked}")
+        found[identifier] = {**found.get(identifier, {}), **patch.texts()}
+    return found
+
+
+@router.governed(
+    "DELETE",
+    "/{table_id}",
+    guard=_on("delete"),
+    audit=Audit.changes,
+    summary="Delete a table",
+    errors=[Conflict],
+)
+def delete_table(call: Call, table_id: TableId) -> LakeDeleted:
+    """Delete a table with its data; it can be restored for a while. One created under its name is another table."""
+    service.delete_item(call, table_id)
+    return showing.deleted(call, table_id)
+
+
+@router.governed(
+    "GET", "/{table_id}/grants", guard=_on("see_access"), audit=Audit.reads, summary="The grants on a table"
+)
+def list_table_grants(call: Call, table_id: TableId, limit: Limit = DEFAULT_LIMIT, cursor: After = None) -> GrantPage:
+    """Who was granted what on a table and on its layer, until when, and by whom."""
+    return showing.grants(call, table_id, limit, cursor)
+
+
+@router.governed(
+    "GET",
+    "/{table_id}/snapshots",
+    guard=_on("see"),
+    audit=Audit.reads,
+    summary="The snapshots of a table",
+    staged=True,
+    limiter=READING,
+)
+def list_snapshots(
+    stages: Stages, table_id: TableId, limit: Limit = DEFAULT_LIMIT, cursor: After = None
+) -> SnapshotPage:
+    """The states that a table had and that can still be read, the newest first."""
+    purpose = f"snapshots of {table_id}"
+    pointer = stages.read(lambda call: repository.pointer(call.connection, table_id))
+    found: Document = document(stages.services.store, pointer) if pointer else {}
+    items, following = table_facts.snapshots_page(found, limit, begins_after(cursor, purpose), purpose)
+    return SnapshotPage(items=items, next_cursor=following)
+
+
+@router.governed("GET", "/{table_id}/history", guard=_on("see"), audit=Audit.reads, summary="The commits to a table")
+def list_commits(call: Call, table_id: TableId, limit: Limit = DEFAULT_LIMIT, cursor: After = None) -> CommitPage:
+    """Who committed what and when, from the catalog's own ledger, the newest first."""
+    purpose = f"commits to {table_id}"
+    after = begins_after(cursor, purpose)
+    items, following = repository.commits_page(call.connection, table_id, limit, after, purpose)
+    return CommitPage(items=items, next_cursor=following)
+
+
+@router.governed(
+    "GET",
+    "/{table_id}/dependents",
+    guard=_on("see"),
+    audit=Audit.reads,
+    summary="What reads and writes a table",
+)
+def list_dependents(call: Call, table_id: TableId, limit: Limit = DEFAULT_LIMIT, cursor: After = None) -> DependentPage:
+    """Pipelines, data marts and integrations that name a table, as far as the caller may see them."""
+    purpose = f"dependents of {table_id}"
+    after = begins_after(cursor, purpose)
+    who = (call.caller.member, call.caller.narrowing)
+    items, following = repository.dependents_page(call.connection, table_id, *who, call.now, limit, after, purpose)
+    return DependentPage(items=items, next_cursor=following)
+
+
+@router.governed(
+    "GET",
+    "/{table_id}/preview",
+    guard=_on("execute"),
+    audit=Audit.decisions,
+    summary="Some rows of a table",
+    errors=[Conflict],
+    staged=True,
+    limiter=PREVIEWS,
+)
+def preview_table(
+    stages: Stages,
+    request: Request,
+    table_id: TableId,
+    limit: Annotated[int, Query(ge=1, le=1000, description="How many rows to give at most")] = 100,
+    snapshot: Annotated[
+        str | None, Query(max_length=20, description="The table as it was at this snapshot", examples=["30517296755"])
+    ] = None,
+    as_of: Annotated[datetime | None, Query(description="The table as it was at this time")] = None,
+    columns: Annotated[
+        list[str] | None, Query(max_length=1000, description="Only these columns; give it once for each")
+    ] = None,
+) -> Preview:
+    """The first rows of a table without Spark: as JSON, or as an Arrow stream with
+    `Accept: application/vnd.apache.arrow.stream`. At most 8 MB are given; in JSON, long texts are cut."""
+    as_arrow = ARROW in request.headers.get("accept", "")
+    asked = previews.Asked(limit, snapshot, as_of, tuple(columns or ()), as_arrow)
+    return previews.preview(stages, table_id, asked)  # type: ignore[return-value]

@@ -1,0 +1,221 @@
+"""What is known about a table's data: columns, partitions, order, properties and snapshots, without any place."""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from headgate.kit.paging import Cursor
+from headgate.lakehouse.items.repository import Texts, id_text, number_of
+from headgate.lakehouse.items.schemas import (
+    ColumnOut,
+    LakeResource,
+    PartitionOut,
+    SnapshotOut,
+    SortOut,
+    TableOut,
+    ViewOut,
+)
+from headgate.lakehouse.tables.metadata_cache import Document, current_schema, current_snapshot, snapshots
+from headgate.organization.members.schemas import Named
+
+_HIDDEN_KEYS = re.compile(r"path|location|uri|secret|token|password|credential|key", re.IGNORECASE)
+_PLACE = re.compile(r"[a-z0-9+.-]+:/|^/", re.IGNORECASE)
+
+
+def facts(resource: LakeResource, pointer: Any, found: Document | None, texts: Texts) -> TableOut:
+    """A table with all that is known about it."""
+    common = dict(resource)
+    if found is None:
+        return TableOut(**common, **_EMPTY)
+    states = snapshots(found)
+    current = current_snapshot(found)
+    by = Named(id=pointer["committed_by_id"], name=pointer["committed_by"]) if pointer["committed_by"] else None
+    return TableOut(
+        **common,
+        format_version=found["format-version"],
+        columns=columns(found, texts),
+        partitions=_partitions(found),
+        sort_order=_sort_order(found),
+        properties=_properties(found.get("properties") or {}),
+        rows=pointer["rows"],
+        bytes=pointer["bytes"],
+        files=pointer["files"],
+        snapshots=len(states),
+        snapshot=next((_snapshot(one, current) for one in states if one["snapshot-id"] == current), None),
+        committed_at=pointer["committed_at"],
+        committed_by=by,
+    )
+
+
+_UNKNOWN = dict.fromkeys(("format_version", "rows", "bytes", "files", "snapshot", "committed_at", "committed_by"))
+_EMPTY: dict[str, Any] = {
+    **_UNKNOWN,
+    "columns": [],
+    "partitions": [],
+    "sort_order": [],
+    "properties": {},
+    "snapshots": 0,
+}
+
+
+def facts_of_view(resource: LakeResource, schema: Document, properties: dict[str, str], view: ViewOut) -> TableOut:
+    """A view with all that is known about it."""
+    found = {"schemas": [schema], "current-schema-id": schema["schema-id"]}
+    known = {"columns": columns(found, {}), "properties": _properties(properties)}
+    return TableOut(**dict(resource), **{**_EMPTY, **known}, view=view)
+
+
+# Columns
+
+
+def columns(found: Document, texts: Texts) -> list[ColumnOut]:
+    """The columns of the current schema, with their titles and descriptions."""
+    return [_column(field, "", texts) for field in current_schema(found)["fields"]]
+
+
+def _column(field: Document, above: str, texts: Texts) -> ColumnOut:
+    path = f"{above}.{field['name']}" if above else field["name"]
+    title, description = texts.get(field["id"], (None, None))
+    return ColumnOut(
+        id=field["id"],
+        name=field["name"],
+        path=path,
+        type=type_text(field["type"]),
+        required=field["required"],
+        doc=field.get("doc"),
+        title=title,
+        description=description,
+        fields=[_column(one, path, texts) for one in _inner(field["type"])],
+    )
+
+
+def _inner(kind: Any) -> Iterator[Document]:
+    """The fields inside of a nested type, in the form that a column has."""
+    if not isinstance(kind, dict):
+        return
+    if kind["type"] == "struct":
+        yield from kind["fields"]
+    if kind["type"] == "list":
+        yield {
+            "id": kind["element-id"],
+            "name": "element",
+            "type": kind["element"],
+            "required": kind["element-required"],
+        }
+    if kind["type"] == "map":
+        yield {"id": kind["key-id"], "name": "key", "type": kind["key"], "required": True}
+        yield {"id": kind["value-id"], "name": "value", "type": kind["value"], "required": kind["value-required"]}
+
+
+def type_text(kind: Any) -> str:
+    """A type in the words of Iceberg."""
+    if not isinstance(kind, dict):
+        return str(kind)
+    if kind["type"] == "list":
+        return f"list<{type_text(kind['element'])}>"
+    if kind["type"] == "map":
+        return f"map<{type_text(kind['key'])}, {type_text(kind['value'])}>"
+    inner = ", ".join(f"{one['name']}: {type_text(one['type'])}" for one in kind["fields"])
+    return f"struct<{inner}>"
+
+
+def field_ids(found: Document) -> dict[str, int]:
+    """The id of every field of the current schema, by its path."""
+    known: dict[str, int] = {}
+    pending = columns(found, {})
+    while pending:
+        column = pending.pop()
+        known[column.path] = column.id
+        pending += column.fields
+    return known
+
+
+# Partitions, order and properties
+
+
+def _names(found: Document) -> dict[int, str]:
+    return {identifier: path for path, identifier in field_ids(found).items()}
+
+
+def _partitions(found: Document) -> list[PartitionOut]:
+    names = _names(found)
+    specs = found.get("partition-specs") or ()
+    spec: Document = next((one for one in specs if one["spec-id"] == found.get("default-spec-id")), {"fields": []})
+    return [
+        PartitionOut(name=one["name"], column=names.get(_source(one)), transform=one["transform"])
+        for one in spec["fields"]
+    ]
+
+
+def _sort_order(found: Document) -> list[SortOut]:
+    names, orders = _names(found), found.get("sort-orders") or ()
+    order: Document = next(
+        (one for one in orders if one["order-id"] == found.get("default-sort-order-id")), {"fields": []}
+    )
+    return [
+        SortOut(
+            column=names.get(_source(one)),
+            transform=one["transform"],
+            direction=one["direction"],
+            nulls=one["null-order"],
+        )
+        for one in order["fields"]
+    ]
+
+
+def _source(field: Document) -> int:
+    identifier: int = field["source-id"] if "source-id" in field else field["source-ids"][0]
+    return identifier
+
+
+def _properties(found: dict[str, str]) -> dict[str, str]:
+    """Without those that could tell where something lies, or how to get there."""
+    return {
+        name: value
+        for name, value in sorted(found.items())
+        if not _HIDDEN_KEYS.search(name) and not _PLACE.search(str(value))
+    }
+
+
+# Snapshots
+
+
+def _snapshot(one: Document, current: int | None) -> SnapshotOut:
+    summary = one.get("summary") or {}
+    return SnapshotOut(
+        id=str(one["snapshot-id"]),
+        parent=id_text(one.get("parent-snapshot-id")),
+        at=instant_of(one),
+        operation=summary.get("operation"),
+        is_current=one["snapshot-id"] == current,
+        rows=_number(summary, "total-records"),
+        files=_number(summary, "total-data-files"),
+        bytes=_number(summary, "total-files-size"),
+        added_rows=_number(summary, "added-records"),
+        deleted_rows=_number(summary, "deleted-records"),
+    )
+
+
+def instant_of(snapshot: Document) -> datetime:
+    """When a snapshot was made."""
+    return datetime.fromtimestamp(snapshot["timestamp-ms"] / 1000, UTC)
+
+
+def _number(summary: dict[str, str], name: str) -> int | None:
+    """A number of a summary; engines may write what they like there."""
+    value = str(summary.get(name, ""))
+    return int(value) if re.fullmatch(r"[0-9]{1,18}", value) else None
+
+
+def snapshots_page(
+    found: Document, limit: int, after: Cursor | None, purpose: str
+) -> tuple[list[SnapshotOut], str | None]:
+    """A page of a table's snapshots, the newest first."""
+    states, current = snapshots(found), current_snapshot(found)
+    if after is not None:
+        place = (number_of(after.value), number_of(after.id))
+        states = [one for one in states if (one["timestamp-ms"], one["snapshot-id"]) < place]
+    last = states[limit - 1] if len(states) > limit else None
+    following = Cursor(str(last["timestamp-ms"]), str(last["snapshot-id"])).encode(purpose) if last else None
+    return [_snapshot(one, current) for one in states[:limit]], following

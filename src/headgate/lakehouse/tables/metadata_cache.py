@@ -1,0 +1,81 @@
+"""The metadata of tables as plain data, kept by its sum: what a sum names never changes, so that no copy is ever stale.
+
+Nothing here decides: whoever asks has read the pointer, and with it the sum, in a transaction that decided.
+"""
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from headgate.lakehouse.catalog.metadata_files import read_metadata
+from headgate.warehouse.store import Store
+
+Document = dict[str, Any]
+T = TypeVar("T")
+
+MOST_BYTES = 32 << 20
+"""How many bytes of metadata files are kept parsed, in each process; in memory they take a few times that."""
+MOST_TABLES = 256
+
+
+class Kept(Generic[T]):
+    """The values used last, up to a number and a weight."""
+
+    def __init__(self, most: int, heaviest: int) -> None:
+        self._most, self._heaviest, self._weight = most, heaviest, 0
+        self._values: OrderedDict[Any, tuple[T, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Any, make: Callable[[], tuple[T, int]]) -> T:
+        """The value of a key, made with its weight if it is not there. Two threads may make the same one."""
+        with self._lock:
+            found = self._values.get(key)
+            if found is not None:
+                self._values.move_to_end(key)
+                return found[0]
+        value, weight = make()
+        with self._lock:
+            if key not in self._values and weight <= self._heaviest:
+                self._values[key] = (value, weight)
+                self._weight += weight
+            while self._weight > self._heaviest or len(self._values) > self._most:
+                _, (_, dropped) = self._values.popitem(last=False)
+                self._weight -= dropped
+        return value
+
+
+_documents: Kept[Document] = Kept(MOST_TABLES, MOST_BYTES)
+
+
+def document(store: Store, pointer: Any) -> Document:
+    """The metadata that a pointer names. It is shared: do not change it."""
+
+    def load() -> tuple[Document, int]:
+        content = read_metadata(store, pointer["table_id"], pointer["metadata_file"], pointer["metadata_sha256"])
+        return json.loads(content), len(content)
+
+    return _documents.get((pointer["table_id"], pointer["metadata_sha256"]), load)
+
+
+def current_schema(found: Document) -> Document:
+    """The schema that the table has now."""
+    return schema_of(found, found["current-schema-id"])
+
+
+def schema_of(found: Document, identifier: int) -> Document:
+    """One of the table's schemas."""
+    schemas: list[Document] = found["schemas"]
+    return next(one for one in schemas if one["schema-id"] == identifier)
+
+
+def snapshots(found: Document) -> list[Document]:
+    """The snapshots of a table, the newest first."""
+    return sorted(found.get("snapshots") or (), key=lambda one: (one["timestamp-ms"], one["snapshot-id"]), reverse=True)
+
+
+def current_snapshot(found: Document) -> int | None:
+    """The id of the snapshot that is the table now; none before the first."""
+    identifier = found.get("current-snapshot-id")
+    return None if identifier in {None, -1} else identifier

@@ -1,0 +1,163 @@
+"""A preview of a table: which snapshot and columns are asked for, and the rows as JSON or Arrow."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from fastapi import Response
+
+from headgate.kit.errors import Conflict, Invalid
+from headgate.lakehouse.catalog import views
+from headgate.lakehouse.items import repository
+from headgate.lakehouse.items.schemas import Preview, PreviewColumn
+from headgate.lakehouse.sql.results import ARROW, rows
+from headgate.lakehouse.tables.facts import type_text
+from headgate.lakehouse.tables.metadata_cache import Document, Kept, current_snapshot, document
+from headgate.lakehouse.tables.scan import Wanted, first_rows
+from headgate.platform.http.call import Call
+from headgate.platform.http.routes import Stages
+
+if TYPE_CHECKING:
+    from pyiceberg.table.metadata import TableMetadata
+
+MAX_CELL = 10_000
+"""The longest text that a cell has in JSON."""
+MOST_PARSED = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a caller asks of a preview."""
+
+    limit: int
+    snapshot: str | None
+    as_of: datetime | None
+    columns: tuple[str, ...]
+    as_arrow: bool
+
+
+def preview(stages: Stages, table: str, asked: Asked) -> Preview | Response:
+    """Some rows of a table. The caller's right is judged before the files are read, and before the rows are given."""
+    pointer = stages.read(lambda call: _begin(call, table))
+    found = document(stages.services.store, pointer)
+    snapshot = _snapshot(found, asked)
+    metadata = parsed(pointer, found, snapshot)
+    schema = _projection(metadata, found, snapshot, asked.columns)
+    if snapshot is None:
+        data, more = _empty(schema), False
+    else:
+        data, more = first_rows(stages.services.store, table, Wanted(metadata, snapshot, schema, asked.limit))
+    stages.read(lambda call: _note(call, table, snapshot, data.num_rows))
+    if asked.as_arrow:
+        headers = {"X-Headgate-Snapshot": str(snapshot or ""), "X-Headgate-Truncated": str(more).lower()}
+        return Response(_stream(data), media_type=ARROW, headers=headers)
+    return _shown(data, schema, snapshot, more=more)
+
+
+def _begin(call: Call, table: str) -> Any:
+    pointer = repository.pointer(call.connection, table)
+    if pointer is None and views.among(call.connection, [table]):
+        raise Conflict("This is a view, whose rows a query gives: run SELECT * on it as SQL to see them")
+    if pointer is None:
+        raise Conflict("This table has no data yet: nothing was committed to it")
+    return pointer
+
+
+def _note(call: Call, table: str, snapshot: int | None, count: int) -> None:
+    """Judge once more, and have it recorded that rows were given."""
+    decision = call.require("execute", "table", table)
+    told = {"member": call.caller.member, "read": "preview", "rows": count, "snapshot": repository.id_text(snapshot)}
+    call.note_data("execute", "table", table, decision, **told)
+
+
+# Which snapshot
+
+
+def _snapshot(found: Document, asked: Asked) -> int | None:
+    """The id of the snapshot that is asked for; none for a table that has none yet."""
+    if asked.snapshot is not None and asked.as_of is not None:
+        raise Invalid("as_of: give either a snapshot or a time")
+    known = {one["snapshot-id"] for one in found.get("snapshots") or ()}
+    if asked.snapshot is not None:
+        wanted = int(asked.snapshot) if re.fullmatch(r"[0-9]{1,19}", asked.snapshot) else None
+        if wanted not in known:
+            raise Invalid("snapshot: this table has no such snapshot; its list of snapshots shows those it has")
+        return wanted
+    if asked.as_of is not None:
+        return _at(found, asked.as_of, known)
+    return current_snapshot(found)
+
+
+def _at(found: Document, moment: datetime, known: set[int]) -> int:
+    """The snapshot that was the table at a moment."""
+    millis = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000
+    log = [one for one in found.get("snapshot-log") or () if one["timestamp-ms"] <= millis]
+    if not log:
+        raise Invalid("as_of: the table had no snapshot then, or none that is kept; its list of snapshots shows them")
+    latest: int = max(log, key=lambda one: one["timestamp-ms"])["snapshot-id"]
+    if latest not in known:
+        raise Invalid("as_of: the snapshot of that time is no longer kept; its list of snapshots shows those that are")
+    return latest
+
+
+# Metadata and columns
+
+_parsed: "Kept[TableMetadata]" = Kept(MOST_PARSED, MOST_PARSED)
+
+
+def parsed(pointer: Any, found: Document, snapshot: int | None) -> "TableMetadata":
+    """The metadata as PyIceberg knows it, with this snapshot alone: to read all of many takes longer than the rows."""
+
+    def parse() -> "tuple[TableMetadata, int]":
+        from pyiceberg.table.metadata import TableMetadataUtil
+
+        chosen = [one for one in found.get("snapshots") or () if one["snapshot-id"] == snapshot]
+        lean = {**found, "snapshots": chosen, "snapshot-log": [], "metadata-log": [], "refs": {}}
+        lean |= {"current-snapshot-id": snapshot, "statistics": [], "partition-statistics": []}
+        return TableMetadataUtil.parse_obj(lean), 1
+
+    return _parsed.get((pointer["table_id"], pointer["metadata_sha256"], snapshot), parse)
+
+
+def _projection(metadata: "TableMetadata", found: Document, snapshot: int | None, columns: tuple[str, ...]) -> Any:
+    """The schema of the snapshot, or those of its columns that are asked for."""
+    schema = metadata.schema()
+    state: Document = next((one for one in found.get("snapshots") or () if one["snapshot-id"] == snapshot), {})
+    if state.get("schema-id") is not None:
+        schema = metadata.schema_by_id(state["schema-id"]) or schema
+    try:
+        return schema.select(*columns, case_sensitive=False) if columns else schema
+    except ValueError:
+        names = ", ".join(field.name for field in schema.fields)[:500]
+        raise Invalid(f"columns: there is no such column; the columns are {names}") from None
+
+
+# Rows
+
+
+def _empty(schema: Any) -> Any:
+    from pyiceberg.io.pyarrow import schema_to_pyarrow
+
+    return schema_to_pyarrow(schema, include_field_ids=False).empty_table()
+
+
+def _stream(data: Any) -> bytes:
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, data.schema) as writer:
+        writer.write_table(data)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def _shown(data: Any, schema: Any, snapshot: int | None, *, more: bool) -> Preview:
+    cut, found = False, rows(data)
+    for row in found:
+        for n, value in enumerate(row):
+            if isinstance(value, str) and len(value) > MAX_CELL:
+                row[n], cut = value[: MAX_CELL - 1] + "…", True
+    kinds = schema.model_dump()["fields"]
+    columns = [PreviewColumn(name=one["name"], type=type_text(one["type"])) for one in kinds]
+    return Preview(snapshot=repository.id_text(snapshot), columns=columns, rows=found, truncated=more, cut=cut)

@@ -1,0 +1,226 @@
+"""The first rows of a table without Spark: no more manifests, files, rows and bytes are read than they need.
+
+PyIceberg plans and projects; the Parquet files are read here, in batches so small that even the largest cell that a
+file's own footer allows for keeps within the limit. Every file is opened by a FileIO that opens nothing outside the
+table's own folders.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from headgate.kit.errors import Conflict, Problem, Unavailable
+from headgate.kit.log import get_logger
+from headgate.lakehouse.catalog.files import Outside, table_io
+from headgate.warehouse.store import Store
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyiceberg.schema import Schema
+    from pyiceberg.table import FileScanTask
+    from pyiceberg.table.metadata import TableMetadata
+
+MAX_BYTES = 8 << 20
+"""How many bytes of rows are given, as Arrow."""
+MAX_ROW_BYTES = 32 << 20
+BATCH_BYTES = 64 << 20
+"""How many bytes a batch may have, if all its cells are as large as their column in the file."""
+MAX_DELETE_BYTES = 32 << 20
+SECONDS = 10.0
+INSTEAD = "; query it with SQL instead"
+_log = get_logger("headgate.preview")
+
+
+class _Full(Exception):
+    """There is no more room, or no more time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which rows are asked for: the first ones of a snapshot, with these columns."""
+
+    metadata: "TableMetadata"
+    snapshot: int
+    schema: "Schema"
+    limit: int
+
+
+def first_rows(store: Store, table: str, wanted: Wanted) -> tuple["pa.Table", bool]:
+    """The first rows of a snapshot as Arrow, and whether there may be more."""
+    try:
+        return _Scan(store, table, wanted).read()
+    except Problem:
+        raise
+    except Outside:
+        _log.error("a table names a file outside its root", table=table)
+        raise Conflict("This table names a file that is not its own; nothing of it is read") from None
+    except (ValueError, NotImplementedError) as error:
+        if "equality deletes" in str(error):
+            raise Conflict(f"This table has equality deletes, which a preview cannot apply{INSTEAD}") from None
+        _log.warning("a preview failed", table=table, error=str(error)[:500])
+        raise Conflict(f"The files of this table cannot be read by a preview{INSTEAD}") from None
+    except OSError as error:
+        _log.warning("a preview failed", table=table, error=str(error)[:500])
+        raise Conflict("A file of this table is missing or damaged; an older snapshot may still be whole") from None
+
+
+class _Scan:
+    """One reading, within its limits of rows, bytes and time."""
+
+    def __init__(self, store: Store, table: str, wanted: Wanted) -> None:
+        self.wanted, self.io = wanted, table_io(store, table)
+        self.left, self.rows, self.bytes = wanted.limit + 1, 0, 0
+        self.deadline = time.monotonic() + SECONDS
+
+    def read(self) -> tuple["pa.Table", bool]:
+        import pyarrow as pa
+        from pyiceberg.io.pyarrow import schema_to_pyarrow
+
+        parts: list[pa.RecordBatch] = []
+        more = False
+        try:
+            for task in self._tasks():
+                # If it is full in the middle of a file, what came before stays in the list.
+                parts.extend(self._rows_of(task))
+                if self.left == 0:
+                    break
+        except _Full:
+            more = True
+        tables = [pa.Table.from_batches([part]) for part in parts if part.num_rows]
+        if not tables:
+            return schema_to_pyarrow(self.wanted.schema, include_field_ids=False).empty_table(), more
+        found = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
+        return found.slice(0, self.wanted.limit), more or found.num_rows > self.wanted.limit
+
+    def _tasks(self) -> Iterator["FileScanTask"]:
+        """The files of the snapshot, each with its deletes; a manifest is opened when its turn comes."""
+        from pyiceberg.expressions import AlwaysTrue
+        from pyiceberg.manifest import ManifestContent
+        from pyiceberg.table import ManifestGroupPlanner
+
+        snapshot = self.wanted.metadata.snapshot_by_id(self.wanted.snapshot)
+        assert snapshot is not None  # noqa: S101 - looked up before
+        manifests = snapshot.manifests(self.io)
+        deletes = [one for one in manifests if one.content == ManifestContent.DELETES]
+        for manifest in manifests:
+            if manifest.content == ManifestContent.DATA:
+                self._check_time()
+                planner = ManifestGroupPlanner(self.wanted.metadata, self.io, AlwaysTrue(), options={})
+                yield from planner.plan_files([manifest, *deletes])
+
+    def _check_time(self) -> None:
+        if time.monotonic() > self.deadline:
+            if self.rows:
+                raise _Full
+            raise Unavailable(f"No row was found in {SECONDS:.0f} seconds{INSTEAD}")
+
+    def _rows_of(self, task: "FileScanTask") -> Iterator["pa.RecordBatch"]:
+        """The rows of one file that are wanted, in the columns of the table as it was."""
+        from pyiceberg.io.pyarrow import (
+            _get_column_projection_values,
+            _to_requested_schema,
+            pyarrow_to_schema,
+        )
+        from pyiceberg.schema import prune_columns
+
+        metadata, schema = self.wanted.metadata, self.wanted.schema
+        if task.file.file_format.name != "PARQUET":
+            raise Conflict(
+                f"A preview reads Parquet, and this table has files in {task.file.file_format.name}{INSTEAD}"
+            )
+        deleted = self._deleted(task)
+        with self.io.new_input(task.file.file_path).open() as source:
+            file = _opened(source)
+            physical = pyarrow_to_schema(
+                file.schema_arrow,
+                metadata.name_mapping(),
+                downcast_ns_timestamp_to_us=metadata.format_version <= 2,
+                format_version=metadata.format_version,
+            )
+            constants = _get_column_projection_values(
+                task.file, schema, metadata.schema(), metadata.specs().get(task.file.spec_id), physical.field_ids
+            )
+            chosen = prune_columns(physical, _leaves(schema), select_full_types=False)
+            for batch in self._batches(file, [column.name for column in chosen.columns], deleted):
+                yield _to_requested_schema(
+                    schema,
+                    chosen,
+                    batch,
+                    downcast_ns_timestamp_to_us=metadata.format_version <= 2,
+                    projected_missing_fields=constants,
+                    allow_timestamp_tz_mismatch=True,
+                )
+
+    def _batches(self, file: Any, columns: list[str], deleted: list[Any]) -> Iterator["pa.RecordBatch"]:
+        """Rows of an open file, without the deleted ones, until there are enough."""
+        index = 0
+        for group in range(file.metadata.num_row_groups):
+            size = _batch_size(file.metadata.row_group(group), set(columns))
+            for batch in file.iter_batches(size, [group], columns, use_threads=False):
+                self._check_time()
+                rows = _without(batch, deleted, index).slice(0, self.left)
+                index += len(batch)
+                if rows.num_rows:
+                    self._take(rows)
+                    yield rows
+                if self.left == 0:
+                    return
+
+    def _take(self, rows: "pa.RecordBatch") -> None:
+        """Count rows in, or raise _Full. A first row that is too large is an error, not an empty preview."""
+        size = rows.nbytes
+        if not self.rows and size / rows.num_rows > MAX_ROW_BYTES:
+            raise Conflict(f"A row has more than {MAX_ROW_BYTES:,} bytes; choose fewer columns{INSTEAD}")
+        if self.rows and self.bytes + size > MAX_BYTES:
+            raise _Full
+        self.bytes += size
+        self.rows += rows.num_rows
+        self.left -= rows.num_rows
+
+    def _deleted(self, task: "FileScanTask") -> list[Any]:
+        """The positions in a file that were deleted."""
+        from pyiceberg.io.pyarrow import _read_deletes
+
+        if sum(one.file_size_in_bytes for one in task.delete_files) > MAX_DELETE_BYTES:
+            raise Conflict(f"This table has too many deleted rows for a preview{INSTEAD}")
+        found = []
+        for one in task.delete_files:
+            self._check_time()
+            positions = _read_deletes(self.io, one).get(task.file.file_path)
+            if positions is not None:
+                found.append(positions)
+        return found
+
+
+def _opened(source: Any) -> Any:
+    """A Parquet file that is read page by page, rather than by whole columns."""
+    import pyarrow.parquet as pq
+
+    return pq.ParquetFile(source, pre_buffer=False, buffer_size=1 << 20)
+
+
+def _batch_size(group: Any, columns: set[str]) -> int:
+    """How many rows may be read at once: any of them may have the largest cell of each column."""
+    largest: int = sum(
+        group.column(n).total_uncompressed_size
+        for n in range(group.num_columns)
+        if group.column(n).path_in_schema.partition(".")[0] in columns
+    )
+    return max(1, min(1000, BATCH_BYTES // max(1, largest)))
+
+
+def _leaves(schema: "Schema") -> set[int]:
+    """The ids of the fields to read: a list or map is read by what is inside of it."""
+    from pyiceberg.types import ListType, MapType
+
+    return {one for one in schema.field_ids if not isinstance(schema.find_type(one), MapType | ListType)}
+
+
+def _without(batch: "pa.RecordBatch", deleted: list[Any], index: int) -> "pa.RecordBatch":
+    """A batch that begins at this row of its file, without the deleted rows."""
+    from pyiceberg.io.pyarrow import _combine_positional_deletes
+
+    if not deleted:
+        return batch
+    return batch.take(_combine_positional_deletes(deleted, index, index + len(batch)))

@@ -1,0 +1,1 @@
+"""Deleted layers, tables and volumes, until they are purged."""

@@ -1,0 +1,52 @@
+"""What was deleted, over HTTP: who may restore it sees it, for as long as it can be restored."""
+
+from typing import Annotated
+
+from fastapi import Path
+
+from headgate.kit.errors import Conflict
+from headgate.kit.paging import DEFAULT_LIMIT
+from headgate.lakehouse.items import presentation as showing
+from headgate.lakehouse.items import service
+from headgate.lakehouse.items.schemas import DeletedPage, LakeResource, Restore
+from headgate.lakehouse.trash import service as trash
+from headgate.platform.http.call import Call
+from headgate.platform.http.guards import SignedIn
+from headgate.platform.http.paging import After, Limit, begins_after
+from headgate.platform.http.routes import Audit, GovernedRouter
+
+router = GovernedRouter(prefix="/api/deleted", tags=["deleted"])
+
+DeletedId = Annotated[str, Path(pattern="^(lay|tbl|vol)_[0-9a-z]{20}$", examples=["tbl_01k6x3v9c2m4n8p0q7rs"])]
+_PURPOSE = "deleted"
+
+
+@router.governed(
+    "GET",
+    "",
+    guard=SignedIn("sees what they may restore"),
+    audit=Audit.reads,
+    summary="List what can be restored",
+)
+def list_deleted(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: After = None) -> DeletedPage:
+    """Deleted layers, tables and volumes that the caller could have deleted, the newest first."""
+    items, following = trash.page(call, limit, begins_after(cursor, _PURPOSE), _PURPOSE)
+    call.note_read("see", "deleted", None)
+    return DeletedPage(items=items, next_cursor=following)
+
+
+@router.governed(
+    "POST",
+    "/{deleted_id}/restore",
+    guard=SignedIn("restores what they could delete"),
+    audit=Audit.changes,
+    summary="Restore",
+    errors=[Conflict],
+)
+def restore_deleted(call: Call, deleted_id: DeletedId, body: Restore) -> LakeResource:
+    """Bring it back under its own id, with its grants that have not ended, its texts, and all that named it.
+
+    If its name was taken meanwhile, give another; that needs Editor on its layer.
+    """
+    service.restore_item(call, deleted_id, name=body.name)
+    return showing.one(call, deleted_id)

@@ -1,0 +1,298 @@
+"""Uploads in parts, which can be resumed after any interruption.
+
+A part is a file of its own, named by the byte that it begins at, and durable before `received` counts it. The first
+one that is written at a place stays: a second one there is not, and the caller is told where to go on. At the end the
+parts become one file, whose id follows from the upload's, so that an end that is repeated makes no second one.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from headgate.kit.errors import Conflict, Invalid, NotFound, TooLarge, Unavailable
+from headgate.kit.ids import new_id
+from headgate.kit.log import get_logger
+from headgate.lakehouse.files import repository as files
+from headgate.lakehouse.files.paths import media_type
+from headgate.lakehouse.files.schemas import FileOut, UploadBegin, UploadOut
+from headgate.lakehouse.files.service import SEATS, NewFile, Replacing, Summed, discard, place, replaced, write
+from headgate.lakehouse.uploads import repository
+from headgate.platform.http.call import Call
+from headgate.platform.http.routes import Stages
+from headgate.warehouse.places import upload_part, upload_root, volume_file
+from headgate.warehouse.store import Missing, Store, Taken
+
+PART = 32 << 20
+"""The most bytes that are kept, and judged, at once: what a broken connection costs of a longer body."""
+PIECE = 1 << 20
+
+_log = get_logger("headgate.files")
+
+
+class WrongOffset(Conflict):
+    """A part does not begin where the last one ended."""
+
+    def __init__(self, offset: int, detail: str) -> None:
+        super().__init__(detail, offset=offset)
+        self.headers = {"Upload-Offset": str(offset)}
+
+
+class Parts:
+    """A body, cut into parts."""
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        self._pieces, self._held = iter(pieces), b""
+
+    def has_more(self) -> bool:
+        """Whether a byte is left."""
+        while not self._held:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return False
+            self._held = piece
+        return True
+
+    def part(self, most: int) -> Iterator[bytes]:
+        """The next bytes, no more than these."""
+        while most > 0 and self.has_more():
+            piece, self._held = self._held[:most], self._held[most:]
+            most -= len(piece)
+            yield piece
+
+
+def shown(call: Call, row: Any) -> UploadOut:
+    """An upload as the API shows it; its offset in a header too."""
+    call.recorded.headers["Upload-Offset"] = str(row["received"])
+    return listed(row)
+
+
+def listed(row: Any) -> UploadOut:
+    """An upload as the API shows it."""
+    return UploadOut(
+        id=row["id"],
+        volume=row["volume_id"],
+        path=row["path"],
+        size=row["size"],
+        offset=row["received"],
+        overwrite=row["overwrite"],
+        expires_at=row["expires_at"],
+    )
+
+
+def own(call: Call, identifier: str) -> Any:
+    """An upload of the caller's own, into a volume that they may write to now; NotFound to everyone else."""
+    row = repository.one(call.connection, identifier, call.now)
+    if row is None:
+        call.hide("edit", "upload", identifier)
+    if row["created_by_id"] != call.caller.member:
+        call.hide("edit", "volume", row["volume_id"])
+    call.require("edit", "volume", row["volume_id"])
+    return row
+
+
+def _expires(call: Call) -> datetime:
+    return call.now + timedelta(hours=call.settings.warehouse.upload_hours)
+
+
+def begin(call: Call, volume: str, body: UploadBegin) -> UploadOut:
+    """Begin an upload, if the file could be put there now."""
+    call.require("edit", "volume", volume)
+    most = call.settings.warehouse.max_file_bytes
+    if body.size > most:
+        raise TooLarge(f"A file has at most {most} bytes; `warehouse.max_file_bytes` sets this")
+    replaced(call, volume, body.path, Replacing(body.overwrite))
+    if repository.count(call.connection, call.caller.member, call.now) >= repository.MOST:
+        raise Conflict(f"You have {repository.MOST} uploads under way; finish or cancel some first")
+    row = {
+        "id": new_id("upload"),
+        "volume_id": volume,
+        "path": body.path,
+        "media_type": media_type(body.media_type, body.path),
+        "overwrite": body.overwrite,
+        "size": body.size,
+        "received": 0,
+        "created_at": call.now,
+        "expires_at": _expires(call),
+        "created_by_id": call.caller.member,
+    }
+    repository.add(call.connection, row)
+    return shown(call, row)
+
+
+def append(stages: Stages, identifier: str, offset: int, body: Iterable[bytes]) -> UploadOut:
+    """Keep a body that goes on at this byte; part by part, each judged anew."""
+    row, found = stages.read(lambda call: _seen(call, identifier))
+    _refuse_elsewhere(row, offset)
+    with SEATS.taken_by(stages.who.member):
+        return _append(stages, row, found, Parts(body))
+
+
+def _append(stages: Stages, row: Any, found: UploadOut, parts: Parts) -> UploadOut:
+    identifier, offset, store = row["id"], row["received"], stages.services.store
+    while parts.has_more():
+        room = row["size"] - offset
+        if room <= 0:
+            raise TooLarge(f"The upload was begun with {row['size']} bytes, and this part goes beyond them")
+        length, is_mine = _keep(store, identifier, offset, parts.part(min(PART, room)))
+        row, found = stages.write(partial(_advance, identifier=identifier, offset=offset, length=length))
+        if not is_mine:
+            raise WrongOffset(row["received"], "A part was kept at this place before; go on at `offset`")
+        offset += length
+        _refuse_elsewhere(row, offset)
+    return found
+
+
+def _seen(call: Call, identifier: str) -> tuple[Any, UploadOut]:
+    row = own(call, identifier)
+    return row, shown(call, row)
+
+
+def _refuse_elsewhere(row: Any, offset: int) -> None:
+    if row["received"] != offset:
+        raise WrongOffset(row["received"], "The part does not begin where the last one ended; go on at `offset`")
+
+
+def _keep(store: Store, identifier: str, offset: int, pieces: Iterable[bytes]) -> tuple[int, bool]:
+    """Keep a part; its length, and whether it is this one, or one that was kept there before and never counted."""
+    place = upload_part(identifier, offset)
+    try:
+        return write(store, place, pieces), True
+    except Taken:
+        return _size(store, place), False
+
+
+def _size(store: Store, place: str) -> int:
+    try:
+        return store.size(place)
+    except Missing:
+        raise NotFound from None  # The upload was finished or cancelled meanwhile.
+
+
+def _advance(call: Call, identifier: str, offset: int, length: int) -> tuple[Any, UploadOut]:
+    row = own(call, identifier)
+    if row["received"] == offset:
+        expires = _expires(call)
+        repository.advance(call.connection, identifier, offset + length, expires)
+        row = {**row, "received": offset + length, "expires_at": expires}
+    return row, shown(call, row)
+
+
+def cancel(stages: Stages, identifier: str) -> None:
+    """Give an upload up; its parts go."""
+
+    def work(call: Call) -> None:
+        repository.remove(call.connection, own(call, identifier)["id"])
+
+    stages.write(work)
+    _drop_parts(stages.services.store, identifier)
+
+
+def _drop_parts(store: Store, identifier: str) -> None:
+    """Remove the parts of an upload that is over; if that fails, they are swept later."""
+    try:
+        store.delete_folder(upload_root(identifier))
+    except (OSError, Unavailable) as error:
+        _log.warning("cannot remove the parts of an upload; they are swept later", upload=identifier, error=str(error))
+
+
+def file_of(identifier: str) -> str:
+    """The id of the file that an upload becomes."""
+    return "fil" + identifier.removeprefix("upl")
+
+
+def upload_of(file: str) -> str:
+    """The id of the upload that would become this file."""
+    return "upl" + file.removeprefix("fil")
+
+
+def _done(call: Call, identifier: str) -> FileOut | None:
+    """The file that an upload of the caller's own became, if it did and still is; None while it is under way."""
+    found = files.by_id(call.connection, file_of(identifier))
+    if found is None or found["created_by_id"] != call.caller.member:
+        return None
+    call.require("edit", "volume", found["volume_id"])
+    return files.shown(found)
+
+
+def _begun(call: Call, identifier: str) -> tuple[Any, FileOut | None]:
+    done = _done(call, identifier)
+    return (None, done) if done else (own(call, identifier), None)
+
+
+def finish(stages: Stages, identifier: str, expected: str | None) -> FileOut:
+    """Make the parts one file, and let a row name it. Repeated, or twice at a time, it makes one file all the same."""
+    row, done = stages.read(lambda call: _begun(call, identifier))
+    if done is None:
+        if row["received"] != row["size"]:
+            raise WrongOffset(row["received"], f"{row['received']} of {row['size']} bytes are here; send the others")
+        summed = _join(stages, row, expected)
+        if summed is not None:
+            return _conclude(stages, row, summed)
+        done = stages.read(lambda call: _done(call, identifier))
+        if done is None:
+            raise Conflict("Parts of this upload are gone; cancel it and begin again")
+    if expected not in {None, done.sha256}:
+        raise Invalid(f"sha256: the file has the sum {done.sha256}")
+    return done
+
+
+def _join(stages: Stages, row: Any, expected: str | None) -> Summed | None:
+    """Write the parts as one file, or take the one that a finish wrote which died; None if parts are gone."""
+    store, place = stages.services.store, volume_file(row["volume_id"], file_of(row["id"]))
+    try:
+        summed = Summed(_parts(store, row["id"], row["size"]), row["size"])
+        try:
+            write(store, place, _checked(summed, row["size"], expected))
+        except Taken:
+            summed = Summed(_pieces(store, place), row["size"])
+            for _ in _checked(summed, row["size"], expected):
+                pass
+    except Missing:
+        return None
+    return summed
+
+
+def _checked(summed: Summed, size: int, expected: str | None) -> Iterator[bytes]:
+    """Pass the pieces on; if they are not what was announced, fail before they are a file."""
+    yield from summed
+    if summed.size != size or expected not in {None, summed.sha256}:
+        raise Invalid(
+            f"sha256: {summed.size} bytes with the sum {summed.sha256} were sent; cancel this upload and begin again",
+            sha256=summed.sha256,
+        )
+
+
+def _parts(store: Store, identifier: str, size: int) -> Iterator[bytes]:
+    offset = 0
+    while offset < size:
+        begins = offset
+        for piece in _pieces(store, upload_part(identifier, begins)):
+            offset += len(piece)
+            yield piece
+        if offset == begins:
+            raise Missing(upload_part(identifier, begins))
+
+
+def _pieces(store: Store, place: str) -> Iterator[bytes]:
+    with store.open(place) as file:
+        while piece := file.read(PIECE):
+            yield piece
+
+
+def _conclude(stages: Stages, row: Any, summed: Summed) -> FileOut:
+    new = NewFile(file_of(row["id"]), row["volume_id"], row["path"], summed.size, summed.sha256, row["media_type"])
+
+    def work(call: Call) -> tuple[str | None, FileOut]:
+        done = _done(call, row["id"])
+        if done is not None:
+            return None, done
+        own(call, row["id"])
+        old = place(call, new, Replacing(row["overwrite"]))
+        repository.remove(call.connection, row["id"])
+        return old, files.shown(files.by_id(call.connection, new.id))
+
+    old, shown = stages.write(work)
+    discard(stages.services.store, new.volume, old)
+    _drop_parts(stages.services.store, row["id"])
+    return shown

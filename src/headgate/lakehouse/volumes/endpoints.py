@@ -1,0 +1,113 @@
+"""Volumes over HTTP; their files are beside."""
+
+from typing import Annotated
+
+from fastapi import Query
+
+from headgate.kit.errors import Conflict
+from headgate.kit.names import MAX_LENGTH
+from headgate.kit.paging import DEFAULT_LIMIT
+from headgate.lakehouse.files.endpoints import VolumeId
+from headgate.lakehouse.files.guards import MemberOn
+from headgate.lakehouse.items import presentation as showing
+from headgate.lakehouse.items import service
+from headgate.lakehouse.items.changes import change_item
+from headgate.lakehouse.items.descriptions import ITSELF, describe
+from headgate.lakehouse.items.schemas import GrantPage, LakeDeleted, LakePage, LakeResource, NewVolume, VolumePatch
+from headgate.lakehouse.layers.endpoints import Sort
+from headgate.platform.authorization.repository import ResourceSort
+from headgate.platform.http.call import Call
+from headgate.platform.http.guards import SignedIn
+from headgate.platform.http.paging import After, Limit, Prefix
+from headgate.platform.http.routes import Audit, GovernedRouter
+
+router = GovernedRouter(prefix="/api/volumes", tags=["volumes"])
+
+InLayer = Annotated[
+    str | None, Query(max_length=MAX_LENGTH, description="Only those of this layer, by name or id", examples=["raw"])
+]
+
+
+@router.governed(
+    "GET", "", guard=SignedIn("sees the volumes that they may see"), audit=Audit.reads, summary="List volumes"
+)
+def list_volumes(
+    call: Call,
+    layer: InLayer = None,
+    sort: Sort = ResourceSort.name,
+    prefix: Prefix = "",
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: After = None,
+) -> LakePage:
+    """Volumes by page; without a layer, a prefix begins with the layer's name: `raw.inv`."""
+    return showing.listed(call, "volume", sort, prefix, limit, cursor, layer)
+
+
+@router.governed(
+    "POST",
+    "",
+    guard=SignedIn("makes volumes in the layers that they may edit"),
+    audit=Audit.changes,
+    summary="Create a volume",
+    errors=[Conflict],
+)
+def create_volume(call: Call, body: NewVolume) -> LakeResource:
+    """Make a volume in a layer on which the caller is Editor."""
+    layer = showing.layer_asked(call, body.layer)
+    volume = service.create_item(call, "volume", layer, body.name)
+    if body.title or body.description:
+        describe(call, volume, {ITSELF: {"title": body.title, "description": body.description}})
+    return showing.one(call, volume)
+
+
+@router.governed("GET", "/{volume_id}", guard=MemberOn("see"), audit=Audit.reads, summary="A volume")
+def show_volume(call: Call, volume_id: VolumeId) -> LakeResource:
+    """One volume, with what the caller can do with it."""
+    call.note_read("see", "volume", volume_id)
+    return showing.one(call, volume_id)
+
+
+@router.governed(
+    "PATCH",
+    "/{volume_id}",
+    guard=MemberOn("see"),
+    audit=Audit.changes,
+    summary="Describe, rename or move a volume",
+    errors=[Conflict],
+)
+def change_volume(call: Call, volume_id: VolumeId, body: VolumePatch) -> LakeResource:
+    """Change the title or description, which needs *describe*; or the name or layer, which needs *delete* on it and
+    Editor on the layer where it will be.
+
+    Grants on it stay, since they hold on to the id.
+    """
+    change_item(call, volume_id, body)
+    return showing.one(call, volume_id)
+
+
+@router.governed(
+    "DELETE",
+    "/{volume_id}",
+    guard=MemberOn("delete"),
+    audit=Audit.changes,
+    summary="Delete a volume",
+    errors=[Conflict],
+)
+def delete_volume(call: Call, volume_id: VolumeId) -> LakeDeleted:
+    """Delete a volume with its files; it can be restored for a while."""
+    service.delete_item(call, volume_id)
+    return showing.deleted(call, volume_id)
+
+
+@router.governed(
+    "GET",
+    "/{volume_id}/grants",
+    guard=MemberOn("see_access"),
+    audit=Audit.reads,
+    summary="The grants on a volume",
+)
+def list_volume_grants(
+    call: Call, volume_id: VolumeId, limit: Limit = DEFAULT_LIMIT, cursor: After = None
+) -> GrantPage:
+    """Who was granted what on a volume and on its layer, until when, and by whom."""
+    return showing.grants(call, volume_id, limit, cursor)

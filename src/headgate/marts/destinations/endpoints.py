@@ -1,0 +1,119 @@
+"""Destinations over HTTP. Sharing, owners and contexts are changed by `POST /api/access/changes`."""
+
+from typing import Annotated
+
+from fastapi import Path, Query
+
+from headgate.kit.errors import Conflict
+from headgate.kit.paging import DEFAULT_LIMIT
+from headgate.marts.destinations import repository, service
+from headgate.marts.destinations.schemas import (
+    DestinationDeleted,
+    DestinationOut,
+    DestinationPage,
+    DestinationPatch,
+    NewDestination,
+)
+from headgate.platform.authorization.repository import ResourceSort
+from headgate.platform.http.call import Call
+from headgate.platform.http.guards import MemberOn, SignedIn
+from headgate.platform.http.paging import After, Limit, Prefix
+from headgate.platform.http.routes import Audit, GovernedRouter
+from headgate.platform.resources import presentation as showing
+from headgate.spaces.spaces.endpoints import Sort
+
+router = GovernedRouter(prefix="/api/destinations", tags=["destinations"])
+
+DestinationId = Annotated[str, Path(pattern="^dst_[0-9a-z]{20}$", examples=["dst_01k6x3v9c2m4n8p0q7rs"])]
+Deleted = Annotated[bool, Query(description="Those that were deleted, and that the caller may restore")]
+
+
+@router.governed(
+    "GET",
+    "",
+    guard=SignedIn("sees the destinations that they own or that are shared with them"),
+    audit=Audit.reads,
+    summary="List destinations",
+)
+def list_destinations(
+    call: Call,
+    deleted: Deleted = False,
+    sort: Sort = ResourceSort.name,
+    prefix: Prefix = "",
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: After = None,
+) -> DestinationPage:
+    """Destinations by page."""
+    action = "restore" if deleted else None
+    found, following = showing.listed(call, "destination", sort, prefix, limit, cursor, action=action)
+    return DestinationPage(items=repository.shown(call.connection, found), next_cursor=following)
+
+
+@router.governed(
+    "POST",
+    "",
+    guard=SignedIn("makes destinations, whatever their role"),
+    audit=Audit.changes,
+    summary="Create a destination",
+    errors=[Conflict],
+)
+def create_destination(call: Call, body: NewDestination) -> DestinationOut:
+    """Make a destination and own it; nobody else sees it until it is shared. Secrets are stored sealed and never given
+    out again.
+    """
+    return service.shown(call, service.create(call, body))
+
+
+@router.governed(
+    "GET",
+    "/{destination_id}",
+    guard=MemberOn("see", "destination_id"),
+    audit=Audit.reads,
+    summary="A destination",
+)
+def show_destination(call: Call, destination_id: DestinationId) -> DestinationOut:
+    """One destination, with where it points; which secrets are set, not what they are."""
+    call.note_read("see", "destination", destination_id)
+    return service.shown(call, destination_id)
+
+
+@router.governed(
+    "PATCH",
+    "/{destination_id}",
+    guard=MemberOn("edit", "destination_id"),
+    audit=Audit.changes,
+    summary="Change a destination",
+    errors=[Conflict],
+)
+def change_destination(call: Call, destination_id: DestinationId, body: DestinationPatch) -> DestinationOut:
+    """Change a destination. Pointing it somewhere else (host, port, database, path, bucket, URL, TLS) clears its
+    secrets, unless they are given with it, and holds what is sent there until someone who may start that confirms the
+    new place.
+    """
+    service.change(call, destination_id, body)
+    return service.shown(call, destination_id)
+
+
+@router.governed(
+    "DELETE",
+    "/{destination_id}",
+    guard=MemberOn("delete", "destination_id"),
+    audit=Audit.changes,
+    summary="Delete a destination",
+)
+def delete_destination(call: Call, destination_id: DestinationId) -> DestinationDeleted:
+    """Delete a destination, even if it is in use: what sends to it does not start until it is restored or replaced."""
+    return service.delete(call, destination_id)
+
+
+@router.governed(
+    "POST",
+    "/{destination_id}/restore",
+    guard=MemberOn("restore", "destination_id"),
+    audit=Audit.changes,
+    summary="Restore a destination",
+)
+def restore_destination(call: Call, destination_id: DestinationId) -> DestinationOut:
+    """Bring a deleted destination back, with its secrets."""
+    service.restore(call, destination_id)
+    return service.shown(call, destination_id)

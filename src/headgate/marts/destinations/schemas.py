@@ -1,0 +1,74 @@
+"""Destinations, as the API takes and shows them."""
+
+from datetime import datetime
+
+from pydantic import BaseModel, Field
+
+from headgate.contracts.external_systems.kinds import Target
+from headgate.kit.request_models import Input
+from headgate.organization.members.schemas import Named
+from headgate.platform.authorization.schemas import Creator
+from headgate.platform.external_systems.schemas import PlaceOut, SecretsIn
+from headgate.platform.resources.names import NameText
+
+
+class NewDestination(Input):
+    """A destination to make."""
+
+    name: NameText
+    place: Target
+    secrets: SecretsIn = Field(default_factory=SecretsIn)
+
+
+class DestinationPatch(Input):
+    """What to change of a destination; what is left out stays. A `place` is given whole."""
+
+    name: NameText | None = None
+    place: Target | None = None
+    secrets: SecretsIn = Field(default_factory=SecretsIn)
+
+
+class DestinationItem(BaseModel):
+    """A destination, with what the caller can do with it."""
+
+    id: str = Field(examples=["dst_01k6x3v9c2m4n8p0q7rs"])
+    name: str = Field(examples=["Finance database"])
+    place_kind: str | None = Field(examples=["postgresql"], description="Null for one that points nowhere yet")
+    owners: list[Named]
+    shared_for_use: bool
+    shared_for_maintenance: bool
+    deleted_at: datetime | None = Field(description="When it was deleted; it can be restored")
+    created_at: datetime
+    updated_at: datetime
+    created_by: Creator | None
+    allowed: tuple[str, ...] = Field(examples=[["see", "use"]], description="The caller's actions")
+    via: tuple[str, ...] = Field(examples=[["owner"]], description="The paths that give them")
+
+
+class Users(BaseModel):
+    """How much is sent to a destination."""
+
+    reports: int
+    pipelines: int
+
+
+class DestinationOut(DestinationItem):
+    """A destination, with where it points."""
+
+    place: PlaceOut | None
+    users: Users | None = Field(description="What cannot be sent any more if it is deleted; for who may delete it")
+
+
+class DestinationPage(BaseModel):
+    """A page of the list of destinations."""
+
+    items: list[DestinationItem]
+    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last")
+
+
+class DestinationDeleted(BaseModel):
+    """A destination that was deleted, and can be restored."""
+
+    id: str
+    name: str
+    users: Users = Field(description="What is not sent any more until it is restored or replaced")

@@ -1,0 +1,88 @@
+"""Which rows a change puts and drops; the same rows are written, or laid over the tables for a what-if."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Table, and_, delete, insert, select, update
+
+from headgate.kit.database import stored
+
+Row = Mapping[str, Any]
+UNREAD = frozenset({"tokens", "sessions", "links", "mails", "notification_receivers", "former_owners"})
+"""Tables that no rule reads: what changes in them foretells nothing."""
+
+
+@dataclass(slots=True)
+class Delta:
+    """Rows to put (a whole row each, new or in place of the one with its key) and keys of rows to drop."""
+
+    puts: list[tuple[Table, Row]] = field(default_factory=list)
+    drops: list[tuple[Table, Row]] = field(default_factory=list)
+
+    def put(self, table: Table, row: Row) -> None:
+        """Put a whole row."""
+        self.puts.append((table, row))
+
+    def drop(self, table: Table, key: Row) -> None:
+        """Drop the row with this key."""
+        self.drops.append((table, key))
+
+    def change(self, connection: Connection, table: Table, key: Row, **values: Any) -> None:
+        """Put the stored row with this key, with some values changed."""
+        found = connection.execute(select(table).where(_has(table, key))).mappings().one()
+        self.puts.append((table, {**found, **values}))
+
+    def drop_all(self, connection: Connection, table: Table, where: Row) -> None:
+        """Drop every row with these values."""
+        keys = [column.name for column in table.primary_key]
+        rows = connection.execute(select(*(table.c[key] for key in keys)).where(_has(table, where)))
+        self.drops.extend((table, dict(row)) for row in rows.mappings())
+
+    def rows(self, table: Table) -> Iterable[Row]:
+        """The rows of one table that are put or dropped."""
+        return [row for one, row in (*self.puts, *self.drops) if one is table]
+
+    def apply(self, connection: Connection) -> None:
+        """Write it."""
+        for table, key in self.drops:
+            connection.execute(delete(table).where(_has(table, key)))
+        for table, row in self.puts:
+            key = {column.name: row[column.name] for column in table.primary_key}
+            if connection.execute(update(table).where(_has(table, key)).values(dict(row))).rowcount == 0:
+                connection.execute(insert(table).values(dict(row)))
+
+    def overlay(self, dialect: str) -> tuple[str, dict[str, Any]]:
+        """The tables as they would be, as a WITH clause that hides the real ones, and its parameters."""
+        parameters: dict[str, Any] = {}
+        parts = [
+            f"{table.name} AS NOT MATERIALIZED ({self._laid_over(table, dialect, parameters)})"
+            for table in dict.fromkeys(one for one, _ in (*self.puts, *self.drops) if one.name not in UNREAD)
+        ]
+        return ("WITH " + ", ".join(parts) + " ", parameters) if parts else ("", {})
+
+    def _laid_over(self, table: Table, dialect: str, parameters: dict[str, Any]) -> str:
+        def bind(value: Any) -> str:
+            name = f"o{len(parameters)}"
+            parameters[name] = stored(value) if dialect == "sqlite" and isinstance(value, datetime) else value
+            return f":{name}"
+
+        keys = [column.name for column in table.primary_key]
+        hidden = [row for one, row in (*self.puts, *self.drops) if one is table]
+        kept = " AND ".join(
+            "NOT (" + " AND ".join(f"base.{key} = {bind(row[key])}" for key in keys) + ")" for row in hidden
+        )
+        columns = ", ".join(f"base.{column.name}" for column in table.columns)
+        source = f"main.{table.name}" if dialect == "sqlite" else table.name
+        selects = [f"SELECT {columns} FROM {source} base WHERE {kept}"]
+        selects += [
+            "SELECT " + ", ".join(bind(row[column.name]) for column in table.columns)
+            for one, row in self.puts
+            if one is table
+        ]
+        return " UNION ALL ".join(selects)
+
+
+def _has(table: Table, values: Row) -> Any:
+    return and_(*(table.c[name] == value for name, value in values.items()))

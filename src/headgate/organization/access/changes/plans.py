@@ -1,0 +1,361 @@
+"""What each change needs, and which rows it changes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sqlalchemy import select
+
+from headgate.access import facts
+from headgate.access.actions import ADMINS, LEVEL_NAMES
+from headgate.access.decision import Decision
+from headgate.access.inviting import is_subscribed_on_joining
+from headgate.kit.clock import iso
+from headgate.kit.errors import Conflict, Invalid, NotFound
+from headgate.kit.ids import ALL_GROUP, new_id
+from headgate.lakehouse.models import grant_table
+from headgate.marts.models import data_mart_table, destination_table, storage_table
+from headgate.organization.access.changes import schemas as s
+from headgate.organization.access.changes.delta import Delta
+from headgate.organization.access.changes.removal import remove_member
+from headgate.organization.access.changes.targets import Targets, level_number
+from headgate.organization.contexts.models import member_context_table, resource_context_table
+from headgate.organization.groups.models import group_member_table
+from headgate.organization.members.models import member_security_role_table, member_table, organization_table
+from headgate.pipelines.models import pipeline_table
+from headgate.platform.authorization.models import owner_table
+from headgate.platform.notifications.models import receiver_table
+from headgate.spaces.spaces.models import connection_table, project_table, space_member_table, space_table
+
+SHAREABLE = {"storage": storage_table, "data_mart": data_mart_table, "destination": destination_table}
+OWNED = {"space": space_table, "project": project_table, "task": pipeline_table, "connection": connection_table}
+
+
+@dataclass(slots=True)
+class Plan:
+    """A change, decided and worked out, but not made."""
+
+    action: str
+    thing: facts.Thing
+    decision: Decision
+    delta: Delta = field(default_factory=Delta)
+    before: dict[str, Any] = field(default_factory=dict)
+    after: dict[str, Any] = field(default_factory=dict)
+    grant: facts.GrantDraft | None = None
+    """The grant that would be made, if it is one."""
+    new_owner: str | None = None
+    """The member who becomes an owner by it, if one does: what somebody else may know of them ends."""
+
+
+def plan(change: Any, t: Targets) -> Plan:
+    """Work a change out for the member who asks for it; raises a Problem if it makes no sense as things are."""
+    return _HANDLERS[type(change)](change, t)
+
+
+def _new(t: Targets, action: str, thing: Any) -> Plan:
+    return Plan(action, thing, t.decide(action, thing))
+
+
+# Lakehouse
+
+
+def _stored_grant(t: Targets, resource: str, grantee: str, level: int) -> Any:
+    grants = grant_table
+    where = (grants.c.resource_id == resource, grants.c.grantee_id == grantee, grants.c.level == level)
+    return t.facts.connection.execute(select(grants).where(*where)).mappings().one_or_none()
+
+
+def _grant_values(to: str, level: int, expires: Any) -> dict[str, Any]:
+    return {"to": to, "level": LEVEL_NAMES[level], "expires": iso(expires) if expires else None}
+
+
+def _grant(change: s.Grant, t: Targets) -> Plan:
+    thing = t.resource(change.resource, "layer", "table", "volume")
+    to, level = t.principal(change.to), level_number(change.level)
+    if change.expires and change.expires <= t.facts.now:
+        raise Invalid("the end of a grant lies in the future; leave it out for a grant without end")
+    draft = facts.GrantDraft(resource=thing, to=to, level=level, expires=change.expires)
+    action = "grant_manager" if level == 3 else "grant"
+    found = Plan(action, thing, t.decide("create", draft, on=thing, as_=action), grant=draft)
+    stored = _stored_grant(t, thing.id, to, level)
+    creator = None if t.actor.operator else t.actor.id
+    created = {"id": new_id("grant"), "created_at": t.facts.now, "created_by_id": creator}
+    kept = {name: stored[name] for name in created} if stored else created
+    row = {"resource_id": thing.id, "grantee_id": to, "level": level, "expires_at": change.expires}
+    found.delta.put(grant_table, {**kept, **row})
+    found.before = _grant_values(to, level, stored["expires_at"]) if stored else {}
+    found.after = _grant_values(to, level, change.expires)
+    return found
+
+
+def _revoke(change: s.Revoke, t: Targets) -> Plan:
+    thing = t.resource(change.resource, "layer", "table", "volume")
+    to, level = t.principal(change.to), level_number(change.level)
+    found = _new(t, "grant_manager" if level == 3 else "grant", thing)
+    stored = _stored_grant(t, thing.id, to, level)
+    if found.decision and stored is None:
+        raise NotFound(f"{change.to} has no grant of {change.level} on {change.resource}")
+    if stored:
+        found.delta.drop(grant_table, {"id": stored["id"]})
+        found.before = _grant_values(to, level, stored["expires_at"])
+    return found
+
+
+# Marts
+
+
+def _share(change: s.Share, t: Targets) -> Plan:
+    thing = t.resource(change.resource, *SHAREABLE)
+    found = _new(t, "configure_sharing", thing)
+    wanted = {"shared_for_use": change.for_use, "shared_for_maintenance": change.for_maintenance}
+    values = {name: value for name, value in wanted.items() if value is not None}
+    if not values:
+        raise Invalid("say which toggle to turn: for_use, for_maintenance, or both")
+    found.delta.change(t.facts.connection, SHAREABLE[thing.kind], {"id": thing.id}, **values)
+    found.before = {name: getattr(thing, name) for name in values}
+    found.after = values
+    return found
+
+
+def _owners(thing: Any, ownership: str) -> frozenset[str]:
+    fields = {"owner": "owners", "technical": "technical_owners", "business": "business_owners"}
+    if not hasattr(thing, fields[ownership]):
+        sorts = "technical or business" if thing.kind == "data_mart" else "owner"
+        raise Invalid(f"the ownership of a {thing.kind.replace('_', ' ')} is {sorts}, not {ownership}")
+    found: frozenset[str] = getattr(thing, fields[ownership])
+    return found
+
+
+def _owner_row(change: s.AddOwner | s.RemoveOwner, t: Targets) -> tuple[Plan, dict[str, Any], frozenset[str]]:
+    thing = t.resource(change.resource, "storage", "data_mart", "destination", "report")
+    found = _new(t, "manage_owners", thing)
+    member = t.member(change.member)
+    row = {"resource_id": thing.id, "member_id": member, "ownership": change.ownership}
+    return found, row, _owners(thing, change.ownership)
+
+
+def _add_owner(change: s.AddOwner, t: Targets) -> Plan:
+    found, row, _ = _owner_row(change, t)
+    found.delta.put(owner_table, row)
+    found.after = {"member": row["member_id"], "ownership": change.ownership}
+    return found
+
+
+def _remove_owner(change: s.RemoveOwner, t: Targets) -> Plan:
+    found, row, owners = _owner_row(change, t)
+    if found.decision and row["member_id"] not in owners:
+        raise NotFound(f"{change.member} is no such owner of {change.resource}")
+    needed = "technical" if found.thing.kind == "data_mart" else "owner"
+    if found.decision and change.ownership == needed and owners == {row["member_id"]}:
+        raise Conflict("this is the last owner; add another first")
+    found.delta.drop(owner_table, row)
+    found.before = {"member": row["member_id"], "ownership": change.ownership}
+    return found
+
+
+def _context(change: s.AttachContext | s.DetachContext, t: Targets) -> tuple[Plan, dict[str, Any]]:
+    thing = t.resource(change.resource, *SHAREABLE)
+    found = _new(t, "manage_owners", thing)
+    return found, {"resource_id": thing.id, "context_id": t.context(change.context)}
+
+
+def _attach_context(change: s.AttachContext, t: Targets) -> Plan:
+    found, row = _context(change, t)
+    found.delta.put(resource_context_table, row)
+    found.after = {"context": row["context_id"]}
+    return found
+
+
+def _detach_context(change: s.DetachContext, t: Targets) -> Plan:
+    found, row = _context(change, t)
+    found.delta.drop(resource_context_table, row)
+    found.before = {"context": row["context_id"]}
+    return found
+
+
+def _destination_state(t: Targets, thing: facts.Destination, action: str, deleted_at: Any) -> Plan:
+    found = _new(t, action, thing)
+    found.delta.change(t.facts.connection, destination_table, {"id": thing.id}, deleted_at=deleted_at)
+    found.before, found.after = {"deleted": thing.deleted}, {"deleted": deleted_at is not None}
+    return found
+
+
+def _delete_destination(change: s.DeleteDestination, t: Targets) -> Plan:
+    return _destination_state(t, t.named("destination", change.destination), "delete", t.facts.now)
+
+
+def _restore_destination(change: s.RestoreDestination, t: Targets) -> Plan:
+    return _destination_state(t, t.restorable("destination", change.destination), "restore", None)
+
+
+# Members
+
+
+def _organization(t: Targets, action: str) -> Plan:
+    return _new(t, action, t.facts.organization())
+
+
+def _scope_rows(found: Plan, t: Targets, member: str, scope: str, contexts: list[str]) -> None:
+    if scope == "entire" and contexts:
+        raise Invalid("an entire scope has no contexts; set the scope to selected")
+    found.delta.drop_all(t.facts.connection, member_context_table, {"member_id": member})
+    for context in dict.fromkeys(contexts):
+        found.delta.put(member_context_table, {"member_id": member, "context_id": t.context(context)})
+
+
+def _member_values(t: Targets, member: str) -> dict[str, Any]:
+    subject = t.facts.subject(member)
+    assert subject is not None  # noqa: S101 - looked up just before
+    contexts = sorted(subject.contexts)
+    return {"role": subject.role, "scope": "entire" if subject.entire else "selected", "contexts": contexts}
+
+
+def _set_role(change: s.SetRole, t: Targets) -> Plan:
+    member = t.member(change.member)
+    thing = t.facts.thing(member)
+    target = facts.MemberThing(
+        id=member, name=thing.name, role=thing.role, last_owner=thing.last_owner, new_role=change.role
+    )
+    found = Plan("change_role", thing, t.decide("change_role", target))
+    before = _member_values(t, member)
+    scope, contexts = before["scope"], before["contexts"]
+    if change.role in ADMINS:
+        scope, contexts = "entire", []
+    elif change.scope or change.contexts:
+        scope, contexts = change.scope or "selected", change.contexts or []
+    elif before["role"] in ADMINS:
+        scope, contexts = "selected", []
+    _scope_rows(found, t, member, scope, contexts)
+    found.delta.change(t.facts.connection, member_table, {"id": member}, role=change.role, scope=scope)
+    if change.role == "owner" != before["role"]:
+        found.new_owner = member
+    if is_subscribed_on_joining(before["role"]) and not is_subscribed_on_joining(change.role):
+        found.delta.drop_all(t.facts.connection, receiver_table, {"member_id": member})
+    found.before, found.after = before, {"role": change.role, "scope": scope, "contexts": contexts}
+    return found
+
+
+def _set_scope(change: s.SetScope, t: Targets) -> Plan:
+    member = t.member(change.member)
+    found = _organization(t, "manage_members")
+    before = _member_values(t, member)
+    if found.decision and before["role"] in ADMINS:
+        raise Conflict("owners and admins reach everything; a scope would mean nothing")
+    _scope_rows(found, t, member, change.scope, change.contexts)
+    found.delta.change(t.facts.connection, member_table, {"id": member}, scope=change.scope)
+    found.before = {"member": member, **before}
+    found.after = {"member": member, "scope": change.scope, "contexts": change.contexts}
+    return found
+
+
+def _security_role(change: s.GiveSecurityRole | s.TakeSecurityRole, t: Targets) -> Plan:
+    member = t.member(change.member)
+    found = _organization(t, "manage_members")
+    row = {"member_id": member, "security_role": change.security_role}
+    if isinstance(change, s.GiveSecurityRole):
+        found.delta.put(member_security_role_table, row)
+        found.after = row
+    else:
+        found.delta.drop(member_security_role_table, row)
+        found.before = row
+    return found
+
+
+def _group(change: s.JoinGroup | s.LeaveGroup, t: Targets) -> Plan:
+    group, member = t.group(change.group), t.member(change.member)
+    found = _organization(t, "manage_groups")
+    if found.decision and group == ALL_GROUP:
+        raise Conflict("every member is in All, always")
+    row = {"group_id": group, "member_id": member}
+    if isinstance(change, s.JoinGroup):
+        found.delta.put(group_member_table, row)
+        found.after = row
+    else:
+        found.delta.drop(group_member_table, row)
+        found.before = row
+    return found
+
+
+def _remove_member(change: s.RemoveMember, t: Targets) -> Plan:
+    member = t.member(change.member)
+    found = _new(t, "remove", t.facts.thing(member))
+    found.before, found.after = remove_member(t.facts, member, found.delta)
+    return found
+
+
+def _set_plan(change: s.SetPlan, t: Targets) -> Plan:
+    found = _organization(t, "manage_billing")
+    found.delta.change(t.facts.connection, organization_table, {"id": 1}, plan=change.plan)
+    found.before, found.after = {"plan": t.facts.organization().plan}, {"plan": change.plan}
+    return found
+
+
+def _set_invites(change: s.SetInvites, t: Targets) -> Plan:
+    found = _organization(t, "manage_settings")
+    found.delta.change(t.facts.connection, organization_table, {"id": 1}, invites=change.invites)
+    found.before, found.after = {"invites": t.facts.organization().invites}, {"invites": change.invites}
+    return found
+
+
+# Spaces
+
+
+def _space_role(change: s.GiveSpaceRole | s.TakeSpaceRole, t: Targets) -> Plan:
+    thing = t.named("space", change.space)
+    found = _new(t, "manage_members", thing)
+    row = {"space_id": thing.id, "principal_id": t.principal(change.to), "space_role": change.space_role}
+    if isinstance(change, s.GiveSpaceRole):
+        found.delta.put(space_member_table, row)
+        found.after = row
+    else:
+        found.delta.drop(space_member_table, row)
+        found.before = row
+    return found
+
+
+def _change_owner(change: s.ChangeOwner, t: Targets) -> Plan:
+    thing = t.resource(change.resource, *OWNED)
+    found = _new(t, "change_owner", thing)
+    owner = t.member(change.owner)
+    # What an earlier owner let code read does not come back with them.
+    ends: dict[str, None] = {"code_allowed_by_id": None} if thing.kind == "connection" else {}
+    found.delta.change(t.facts.connection, OWNED[thing.kind], {"id": thing.id}, owner_id=owner, **ends)
+    old = thing.owner
+    found.before = {"owner": old.id if isinstance(old, facts.Subject) else old}
+    found.after = {"owner": owner}
+    return found
+
+
+def _change_space(change: s.ChangeSpace, t: Targets) -> Plan:
+    thing, space = t.named("connection", change.connection), t.named("space", change.space)
+    found = Plan("change_space", thing, t.decide("change_space", replace(thing, new_space=(space,))))
+    found.delta.change(t.facts.connection, connection_table, {"id": thing.id}, space_id=space.id)
+    found.before = {"space": thing.space.id if thing.space else None}
+    found.after = {"space": space.id}
+    return found
+
+
+_HANDLERS: dict[type, Callable[[Any, Targets], Plan]] = {
+    s.Grant: _grant,
+    s.Revoke: _revoke,
+    s.Share: _share,
+    s.AddOwner: _add_owner,
+    s.RemoveOwner: _remove_owner,
+    s.AttachContext: _attach_context,
+    s.DetachContext: _detach_context,
+    s.SetRole: _set_role,
+    s.SetScope: _set_scope,
+    s.GiveSecurityRole: _security_role,
+    s.TakeSecurityRole: _security_role,
+    s.JoinGroup: _group,
+    s.LeaveGroup: _group,
+    s.GiveSpaceRole: _space_role,
+    s.TakeSpaceRole: _space_role,
+    s.ChangeOwner: _change_owner,
+    s.ChangeSpace: _change_space,
+    s.DeleteDestination: _delete_destination,
+    s.RestoreDestination: _restore_destination,
+    s.RemoveMember: _remove_member,
+    s.SetPlan: _set_plan,
+    s.SetInvites: _set_invites,
+}

@@ -1,0 +1,121 @@
+"""What ends when a member becomes an owner: every credential that somebody else may know, and what was made in it.
+
+An admin can make a link for any member but an owner, and keep what is made in the session that it opens. So nothing of
+that may act for an owner.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Table, and_, or_, select, update
+
+from headgate.lakehouse.sql import queue
+from headgate.lakehouse.sql.models import statement_table
+from headgate.lakehouse.sql.repository import ACTIVE
+from headgate.organization.members.models import invitation_table, member_table, organization_table
+from headgate.organization.sessions.models import link_table, session_table
+from headgate.organization.tokens.models import token_table
+from headgate.platform.http.call import Call
+from headgate.platform.mail import templates as texts
+from headgate.platform.mail.outbox import enqueue
+
+_members, _sessions, _tokens, _links = member_table.c, session_table.c, token_table.c, link_table.c
+_invitations, _statements = invitation_table.c, statement_table.c
+
+MAIL = "new_owner"
+Condition = Callable[[str, datetime], ColumnElement[bool]]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of credential: its table, the column that says when one ended, and which of a member's are to end."""
+
+    table: Table
+    ended: str
+    which: Condition
+
+
+def _alive_session(member: str, now: datetime) -> ColumnElement[bool]:
+    return and_(
+        _sessions.member_id == member, _sessions.tainted, _sessions.ended_at.is_(None), _sessions.expires_at > now
+    )
+
+
+def _alive_token(member: str, now: datetime) -> ColumnElement[bool]:
+    return and_(_tokens.member_id == member, _tokens.tainted, _tokens.revoked_at.is_(None))
+
+
+def _waiting_link(member: str, now: datetime) -> ColumnElement[bool]:
+    """One that was made in a tainted session, for anyone; or one for the member that somebody else asked for."""
+    made_in = and_(_links.created_by_id == member, _links.tainted)
+    for_member = and_(_links.member_id == member, _links.created_by_id != member)
+    return and_(or_(made_in, for_member), _links.used_at.is_(None), _links.expires_at > now)
+
+
+def _waiting_invitation(member: str, now: datetime) -> ColumnElement[bool]:
+    return and_(
+        _invitations.invited_by_id == member,
+        _invitations.tainted,
+        _invitations.accepted_at.is_(None),
+        _invitations.revoked_at.is_(None),
+        _invitations.expires_at > now,
+    )
+
+
+KINDS = (
+    Kind(session_table, "ended_at", _alive_session),
+    Kind(token_table, "revoked_at", _alive_token),
+    Kind(link_table, "used_at", _waiting_link),
+    Kind(invitation_table, "revoked_at", _waiting_invitation),
+)
+"""Every kind of credential. A new one has the columns of `kit.models.provenance`, and its line here."""
+
+
+NAMED = ("session", "token", "link", "invitation", "statement")
+"""What is told of what ended, each by one."""
+
+
+def promote(call: Call, member: str) -> dict[str, Any]:
+    """End what somebody else may know of a member who became an owner, and mail them what that means; what ended."""
+    ended = end_tainted(call.connection, member, call.now)
+    email = call.connection.execute(select(_members.email).where(_members.id == member)).scalar_one()
+    if call.settings.mail.host is not None and email is not None:
+        organization = call.connection.execute(select(organization_table.c.name)).scalar_one()
+        subject, body = texts.new_owner(call.settings, organization, told(ended), password="password" in ended)
+        enqueue(call.connection, call.services.sealer, MAIL, email, subject, body, call.now, member=member)
+    return ended
+
+
+def told(ended: dict[str, Any]) -> str:
+    """How many of what ended, in words; empty for nothing."""
+    counts = {word: ended[f"{word}s"] for word in NAMED if f"{word}s" in ended}
+    *most, last = [f"{count} {word}{'' if count == 1 else 's'}" for word, count in counts.items()] or [""]
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def end_tainted(connection: Connection, member: str, now: datetime) -> dict[str, Any]:
+    """End what somebody else may know of a member who becomes an owner; how many of each kind, for the audit log."""
+    ended: dict[str, Any] = {}
+    for kind in KINDS:
+        change = update(kind.table).where(kind.which(member, now)).values({kind.ended: now})
+        ended[kind.table.name] = connection.execute(change).rowcount
+    ended["statements"] = _cancel_statements(connection, member, now)
+    ended["password"] = _end_password(connection, member, now)
+    return {name: count for name, count in ended.items() if count}
+
+
+def _cancel_statements(connection: Connection, member: str, now: datetime) -> int:
+    """Statements that wait or run would work with an owner's rights from here on."""
+    mine = (_statements.member_id == member, _statements.tainted, _statements.state.in_(ACTIVE))
+    rows = connection.execute(select(statement_table).where(*mine)).mappings().all()
+    for row in rows:
+        queue.cancel(connection, now, row)
+    return len(rows)
+
+
+def _end_password(connection: Connection, member: str, now: datetime) -> bool:
+    tainted = (_members.id == member, _members.password_tainted, _members.password.is_not(None))
+    waiting = (*tainted, _members.password_ended_at.is_(None))
+    return connection.execute(update(member_table).where(*waiting).values(password_ended_at=now)).rowcount > 0

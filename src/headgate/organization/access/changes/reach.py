@@ -1,0 +1,153 @@
+"""How far a change reaches: whose entries in the audience index it touches, and who might gain or lose by it."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection, Table
+
+from headgate.kit.database import among, fetch, many
+from headgate.lakehouse.models import grant_table
+from headgate.marts.models import data_mart_table, destination_table, storage_table
+from headgate.organization.access.changes.delta import Delta
+from headgate.organization.contexts.models import member_context_table, resource_context_table
+from headgate.organization.groups.models import group_member_table
+from headgate.organization.members.models import member_security_role_table, member_table, organization_table
+from headgate.pipelines.models import pipeline_table
+from headgate.platform.authorization.models import owner_table
+from headgate.spaces.spaces.models import connection_table, project_table, space_member_table, space_table
+
+_BY_RESOURCE: dict[Table, str] = {
+    owner_table: "resource_id",
+    resource_context_table: "resource_id",
+    space_member_table: "space_id",
+}
+_THEMSELVES: tuple[Table, ...] = (
+    storage_table,
+    data_mart_table,
+    destination_table,
+    space_table,
+    project_table,
+    connection_table,
+    pipeline_table,
+)
+_BY_MEMBER: dict[Table, str] = {
+    member_table: "id",
+    member_context_table: "member_id",
+    member_security_role_table: "member_id",
+    group_member_table: "member_id",
+}
+
+_FOLLOWERS = (
+    "SELECT id FROM reports WHERE {data_mart_id} OR {destination_id}",
+    "SELECT id FROM triggers WHERE {parent_id}",
+    "SELECT id FROM runs WHERE {parent_id}",
+    "SELECT id FROM lake_items WHERE {layer_id}",
+    "SELECT resource_id FROM table_refs WHERE {item_id} OR {layer_id}",
+    "SELECT id FROM pipelines WHERE {output_layer_id} OR {destination_id} OR {project_id}",
+    "SELECT pipeline_id FROM pipeline_connections WHERE {connection_id}",
+    "SELECT id FROM projects WHERE {space_id} OR {target_id}",
+    "SELECT id FROM connections WHERE {space_id} OR {gateway_id}",
+    "SELECT id FROM gateways WHERE {space_id}",
+)
+"""How to get from resources to those whose access depends on theirs."""
+
+_NAMING = (
+    "SELECT id FROM data_marts WHERE {acts_for_id}",
+    "SELECT id FROM reports WHERE {acts_for_id}",
+    "SELECT id FROM pipelines WHERE {acts_for_id}",
+    "SELECT id FROM projects WHERE {owner_id}",
+    "SELECT id FROM triggers WHERE {author_id}",
+)
+"""How to get from members to the resources whose access depends on theirs."""
+
+
+def _ask(connection: Connection, texts: Iterable[str], ids: Iterable[str]) -> set[str]:
+    found: set[str] = set()
+    bound = {"ids": many(connection, sorted(ids))}
+    for text in texts:
+        statement = re.sub(r"\{(\w+)\}", lambda match: among(connection, match[1], "ids"), text)
+        found.update(row[0] for row in fetch(connection, statement, bound) if row[0])
+    return found
+
+
+def dependents(connection: Connection, ids: Iterable[str]) -> set[str]:
+    """These resources, and all whose access depends on theirs."""
+    found = set(ids)
+    fresh = set(found)
+    while fresh:
+        fresh = _ask(connection, _FOLLOWERS, fresh) - found
+        found |= fresh
+    return found
+
+
+@dataclass(slots=True)
+class Reach:
+    """Whom a change may concern: some members on everything, and everyone on some resources."""
+
+    members: set[str] = field(default_factory=set)
+    resources: set[str] = field(default_factory=set)
+    everything: bool = False
+
+
+def reach(connection: Connection, delta: Delta) -> Reach:
+    """Whom a change may concern. It may name more than do gain or lose, never fewer."""
+    found = Reach(everything=bool(delta.rows(organization_table)))
+    named = {row[column] for table, column in _BY_RESOURCE.items() for row in delta.rows(table)}
+    named |= {row["id"] for table in _THEMSELVES for row in delta.rows(table)}
+    granted = _grant_resources(connection, delta)
+    named |= granted
+    found.members = {row[column] for table, column in _BY_MEMBER.items() for row in delta.rows(table)}
+    found.members |= {
+        row["grantee_id"] for row in delta.rows(grant_table) if row.get("grantee_id", "").startswith("mbr_")
+    }
+    if found.members:
+        named |= _ask(connection, _NAMING, found.members)
+    if any(True for _ in delta.rows(member_table)):
+        named |= set(found.members)
+    found.resources = dependents(connection, named)
+    found.resources |= _ask(connection, ("SELECT layer_id FROM lake_items WHERE {id}",), granted)
+    return found
+
+
+def _grant_resources(connection: Connection, delta: Delta) -> set[str]:
+    known = {row["resource_id"] for row in delta.rows(grant_table) if "resource_id" in row}
+    dropped = [row["id"] for row in delta.rows(grant_table) if "resource_id" not in row]
+    if dropped:
+        text = f"SELECT resource_id FROM grants WHERE {among(connection, 'id', 'ids')}"
+        known |= {row[0] for row in fetch(connection, text, {"ids": many(connection, dropped)})}
+    return known
+
+
+_MIXED = (
+    "SELECT DISTINCT tr.resource_id FROM grants g JOIN table_refs tr ON tr.item_id = g.resource_id "
+    "OR tr.layer_id = g.resource_id WHERE {g.grantee_id}"
+)
+
+
+def stale(connection: Connection, delta: Delta) -> set[str]:
+    """The resources whose entries in the audience index a change makes stale. Ask before it is applied, and after."""
+    found = {row["resource_id"] for table in (owner_table, resource_context_table) for row in delta.rows(table)}
+    found |= {row["id"] for table in (storage_table, data_mart_table, destination_table) for row in delta.rows(table)}
+    moved = {row["id"] for table in (project_table, connection_table) for row in delta.rows(table)}
+    found |= moved | _ask(connection, ("SELECT id FROM pipelines WHERE {project_id}",), moved)
+    granted = _grant_resources(connection, delta)
+    if granted:
+        found |= granted | _ask(
+            connection,
+            (
+                "SELECT layer_id FROM lake_items WHERE {id}",
+                "SELECT resource_id FROM table_refs WHERE {item_id} OR {layer_id}",
+                "SELECT id FROM pipelines WHERE {output_layer_id}",
+            ),
+            granted,
+        )
+    groups = {row["group_id"] for row in delta.rows(group_member_table)}
+    if groups:
+        bound = {"ids": many(connection, sorted(groups))}
+        text = _MIXED.replace("{g.grantee_id}", among(connection, "g.grantee_id", "ids"))
+        found |= {row[0] for row in fetch(connection, text, bound)}
+    for member in [row["id"] for row in delta.rows(member_table)]:
+        rows = fetch(connection, "SELECT id FROM resources WHERE created_by_id = :id", {"id": member})
+        found |= {row[0] for row in rows}
+    return found

@@ -1,0 +1,84 @@
+"""What ends when a member is removed: everything they hold, at once. What they made stays, and what they solely owned
+stays listed."""
+
+from typing import Any
+
+from sqlalchemy import Table, select
+
+from headgate.lakehouse.models import grant_table
+from headgate.organization.access.changes.delta import Delta
+from headgate.organization.contexts.models import member_context_table
+from headgate.organization.groups.models import group_member_table
+from headgate.organization.members.holdings import solely_owned
+from headgate.organization.members.models import member_security_role_table, member_table
+from headgate.organization.sessions.models import link_table, session_table
+from headgate.organization.tokens.models import token_table
+from headgate.pipelines.models import pipeline_table
+from headgate.platform.authorization.facts import Facts
+from headgate.platform.authorization.models import former_owner_table, owner_table
+from headgate.platform.mail.models import mail_table
+from headgate.platform.notifications.models import receiver_table
+from headgate.spaces.spaces.models import connection_table, project_table, space_member_table, space_table
+
+_HOLDINGS = {
+    owner_table: "member_id",
+    grant_table: "grantee_id",
+    group_member_table: "member_id",
+    space_member_table: "principal_id",
+    member_context_table: "member_id",
+    member_security_role_table: "member_id",
+    receiver_table: "member_id",
+}
+_OWNED = (space_table, project_table, connection_table, pipeline_table)
+_MOST = 200
+"""How many sessions, links and mails a removal rewrites one by one: a what-if holds no more rows of a table. None of
+the others is of use, since each is good only while its member is active."""
+_FORGOTTEN: dict[str, Any] = {"email": None, "email_key": None, "password": None}
+
+
+def _open(facts: Facts) -> list[tuple[Table, tuple[Any, ...], dict[str, Any]]]:
+    """What could still be used or sent, and what ends it."""
+    sessions, links, mails = session_table.c, link_table.c, mail_table.c
+    withdrawn = {"due_at": None, "body": None, "error": "the member was removed"}
+    return [
+        (session_table, (sessions.ended_at.is_(None), sessions.expires_at > facts.now), {"ended_at": facts.now}),
+        (link_table, (links.used_at.is_(None), links.expires_at > facts.now), {"used_at": facts.now}),
+        (mail_table, (mails.due_at.is_not(None),), withdrawn),
+    ]
+
+
+def _end_open(facts: Facts, member: str, delta: Delta) -> dict[str, int]:
+    """Lay down the end of a member's sessions, links and waiting mails; how many of each."""
+    counts: dict[str, int] = {}
+    for table, is_open, values in _open(facts):
+        waiting = select(table.c.id).where(table.c.member_id == member, *is_open).order_by(table.c.id.desc())
+        rows = facts.connection.execute(waiting.limit(_MOST)).scalars().all()
+        for identifier in rows:
+            delta.change(facts.connection, table, {"id": identifier}, **values)
+        counts[table.name] = len(rows)
+    return counts
+
+
+def remove_member(facts: Facts, member: str, delta: Delta) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Lay down what a removal changes; what there was, and what there will be, for the audit log."""
+    connection = facts.connection
+    delta.change(connection, member_table, {"id": member}, removed_at=facts.now, name_key=member, **_FORGOTTEN)
+    for held in solely_owned(connection, member, with_deleted=True):
+        delta.put(former_owner_table, {"resource_id": held.id, "ownership": held.holds, "member_id": member})
+    counts: dict[str, int] = {}
+    for table, column in _HOLDINGS.items():
+        before = len(delta.drops)
+        delta.drop_all(connection, table, {column: member})
+        counts[table.name] = len(delta.drops) - before
+    for owned in _OWNED:
+        rows = connection.execute(select(owned.c.id).where(owned.c.owner_id == member)).scalars().all()
+        for identifier in rows:
+            delta.change(connection, owned, {"id": identifier}, owner_id=None)
+        counts[owned.name] = len(rows)
+    tokens = token_table
+    alive = select(tokens.c.id).where(tokens.c.member_id == member, tokens.c.revoked_at.is_(None))
+    for identifier in connection.execute(alive).scalars().all():
+        delta.change(connection, token_table, {"id": identifier}, revoked_at=facts.now)
+        counts["tokens"] = counts.get("tokens", 0) + 1
+    counts |= _end_open(facts, member, delta)
+    return {"active": True, **{name: count for name, count in counts.items() if count}}, {"active": False}

@@ -1,0 +1,230 @@
+"""Access over HTTP: explain, who, what, what if, changes, worlds, and the rule tables themselves."""
+
+from typing import Any
+
+from fastapi import Response
+
+from headgate.access.actions import DESCRIPTIONS
+from headgate.access.book import BOOK
+from headgate.access.worlds import read_world
+from headgate.access.yaml_nodes import WorldError
+from headgate.kit.errors import Conflict, Invalid
+from headgate.kit.ids import kind_of
+from headgate.kit.paging import Cursor
+from headgate.organization.access import schemas, service
+from headgate.organization.access.changes.schemas import Change
+from headgate.platform.authorization.schemas import Kind
+from headgate.platform.http.call import Call
+from headgate.platform.http.guards import OnOrganization, SignedIn
+from headgate.platform.http.paging import begins_after
+from headgate.platform.http.routes import Audit, GovernedRouter
+from headgate.worlds.exporter import Exporter, as_yaml
+from headgate.worlds.runner import run_world
+
+router = GovernedRouter(prefix="/api/access", tags=["access"])
+
+OWN_OR_ADMIN = "asks about themselves; about another member, with ask_about_members"
+SHARERS = "asks about a resource on which they have see_access; about all, with ask_about_members"
+MAX_ASSERTIONS = 20_000
+
+
+@router.governed("GET", "/me", guard=SignedIn("sees themselves"), audit=Audit.nothing, summary="Who am I")
+def who_am_i(call: Call) -> schemas.Me:
+    """The caller, as the access model sees them."""
+    subject, limits = call.subject, call.caller.narrowing
+    actions = [action for action in BOOK.actions("organization") if call.decide(action, "organization", "organization")]
+    return schemas.Me(
+        id=subject.id,
+        name=subject.name,
+        role=subject.role,
+        scope="entire" if subject.entire else "selected",
+        token=call.caller.token,
+        read_only=limits.read_only,
+        allowed=actions,
+    )
+
+
+@router.governed(
+    "POST",
+    "/explain",
+    guard=SignedIn(OWN_OR_ADMIN, operator_too=True),
+    audit=Audit.decisions,
+    summary="May a member do this, and why",
+)
+def explain_access(call: Call, body: schemas.ExplainRequest) -> schemas.Explained:
+    """The decision about one member, one action, and one resource; if not, what is missing and who could grant it."""
+    member = service.member_asked(call, body.member)
+    question, found = service.ask(call, member, body.action, body.resource, body.kind, body.state)
+    subject = call.facts.subject(member)
+    return schemas.Explained(
+        member=subject.name if subject else "",
+        action=question.action,
+        resource=body.resource,
+        allowed=found.allowed,
+        via=list(found.via),
+        because=list(found.because),
+        ways=[
+            schemas.WayOut(path=way.path, missing=list(way.missing), how=way.how, who=list(way.who))
+            for way in found.ways
+        ],
+    )
+
+
+@router.governed(
+    "POST",
+    "/who-can",
+    guard=SignedIn(SHARERS, operator_too=True),
+    audit=Audit.nothing,
+    summary="Who can do this",
+)
+def who_can_access(call: Call, body: schemas.WhoRequest) -> schemas.WhoPage:
+    """The members who have an action on a resource, by name."""
+    purpose = f"who {body.action} {body.resource}"
+    people = service.who(call, body.action, body.resource, body.limit + 1, begins_after(body.cursor, purpose, "cursor"))
+    shown, last = people[: body.limit], people[body.limit - 1] if len(people) > body.limit else None
+    return schemas.WhoPage(
+        items=[schemas.MemberName(id=person.id, name=person.name) for person in shown],
+        next_cursor=Cursor(last.key, last.id).encode(purpose) if last else None,
+    )
+
+
+@router.governed(
+    "POST",
+    "/what-can",
+    guard=SignedIn(OWN_OR_ADMIN, operator_too=True),
+    audit=Audit.nothing,
+    summary="What a member can do",
+)
+def what_can_access(call: Call, body: schemas.WhatRequest) -> schemas.WhatPage:
+    """The resources of a kind that a member sees, each with what they can do with it."""
+    if body.kind not in Kind.__members__:
+        raise Invalid(f"kind: there is no kind {body.kind!r}; the kinds are {', '.join(Kind.__members__)}")
+    member = service.member_asked(call, body.member)
+    purpose = f"what {member} {body.kind}"
+    rows, following = service.what(call, member, body.kind, body.limit, begins_after(body.cursor, purpose, "cursor"))
+    subject = call.facts.subject(member)
+    return schemas.WhatPage(
+        member=subject.name if subject else "",
+        items=[
+            schemas.Can(id=row.id, kind=row.kind, name=row.name, actions=list(row.allowed), via=list(row.via))
+            for row in rows
+        ],
+        next_cursor=following.encode(purpose) if following else None,
+    )
+
+
+@router.governed(
+    "POST",
+    "/what-if",
+    guard=SignedIn("asks about a change that they could make; about any, with ask_about_members", operator_too=True),
+    audit=Audit.nothing,
+    summary="Who would gain and lose by a change",
+    errors=[Conflict],
+)
+def what_if_access(call: Call, body: schemas.WhatIfRequest) -> schemas.WhatIfAnswer:
+    """What a change that has not been made would give and take. Nothing is written or locked."""
+    found, total = service.preview(call, body.change, body.member)
+    names = {effect.member: call.facts.subject(effect.member) for effect, _ in found}
+    items = [
+        schemas.EffectOut(
+            member=getattr(names[effect.member], "name", ""),
+            kind=effect.kind,
+            id=effect.resource,
+            name=name,
+            gains=list(effect.gains),
+            loses=list(effect.loses),
+        )
+        for effect, name in found
+    ]
+    return schemas.WhatIfAnswer(items=items, total=total)
+
+
+@router.governed(
+    "POST",
+    "/changes",
+    guard=SignedIn("makes the changes that the rule tables let them make"),
+    audit=Audit.changes,
+    summary="Change access",
+    errors=[Conflict],
+)
+def change_access(call: Call, body: Change) -> schemas.Changed:
+    """Make a change of access: grants, sharing, owners, contexts, roles, groups, spaces, plan."""
+    made = service.apply(call, body)
+    return schemas.Changed(
+        action=made.action, via=list(made.decision.via), before=_plain(made.before), after=_plain(made.after)
+    )
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if not (isinstance(value, str) and kind_of(value) == "token")}
+
+
+@router.governed(
+    "POST",
+    "/test",
+    guard=OnOrganization("ask_about_members"),
+    audit=Audit.nothing,
+    summary="Test a world",
+)
+def test_world(call: Call, body: schemas.WorldRequest) -> schemas.WorldAnswer:
+    """Evaluate the assertions of a world in a database of its own; nothing of this organization is touched."""
+    try:
+        world = read_world(body.world, body.name)
+    except WorldError as error:
+        raise Invalid(str(error), line=error.line, key=error.key) from None
+    size = sum(len(check.actions) for check in world.checks) + len(world.lists) + len(world.who_can)
+    if size > MAX_ASSERTIONS:
+        raise Invalid(f"a world tested over HTTP has at most {MAX_ASSERTIONS:,} assertions; this one has {size:,}")
+    results = run_world(world)
+    failures = [
+        schemas.Assertion(line=one.line, passed=False, text=one.text, explanation=list(one.explanation))
+        for one in results
+        if not one.passed
+    ]
+    return schemas.WorldAnswer(passed=len(results) - len(failures), failed=len(failures), failures=failures)
+
+
+@router.governed(
+    "GET",
+    "/export",
+    guard=OnOrganization("ask_about_members"),
+    audit=Audit.reads,
+    summary="The organization as a world",
+    text="application/yaml",
+)
+def export_world(call: Call) -> Response:
+    """The organization as a world in YAML, with what each member sees now as its assertions."""
+    reader = None if call.caller.operator else call.caller.member
+    call.note_read("ask_about_members", "organization", "organization")
+    text = as_yaml(Exporter(call.connection, call.now, reader=reader).world())
+    return Response(text, media_type="application/yaml")
+
+
+@router.governed(
+    "GET",
+    "/tables",
+    guard=SignedIn("anyone may know the rules", operator_too=True),
+    audit=Audit.nothing,
+    summary="The rule tables",
+)
+def rule_tables(call: Call) -> schemas.TablesOut:
+    """Every rule table: the paths of each kind, their conditions in words, and what they grant."""
+    return schemas.TablesOut(
+        tables=[
+            schemas.TableOut(
+                kind=rules.kind,
+                title=rules.title,
+                actions={action: DESCRIPTIONS[action] for action in rules.actions},
+                paths=[
+                    schemas.PathOut(
+                        name=path.name,
+                        condition=path.condition.words(rules.kind),
+                        grants=[action for action in path.grants if action not in rules.internal],
+                    )
+                    for path in rules.paths
+                    if set(path.grants) - rules.internal
+                ],
+            )
+            for rules in BOOK.tables.values()
+        ]
+    )

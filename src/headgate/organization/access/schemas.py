@@ -1,0 +1,195 @@
+"""Access questions and answers as the API takes and gives them."""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field
+
+from headgate.kit.paging import DEFAULT_LIMIT, MAX_LIMIT
+from headgate.kit.request_models import Input
+from headgate.organization.access.changes.schemas import Change, Ref
+
+Action = Annotated[str, Field(min_length=1, max_length=40, examples=["edit"])]
+Target = Annotated[
+    str,
+    Field(min_length=1, max_length=350, examples=["data_mart:Sales"], description="kind:name, organization, or an id"),
+]
+Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT)]
+PageCursor = Annotated[str | None, Field(max_length=4000, description="From `next_cursor` of the page before")]
+
+
+class ExplainRequest(Input):
+    """May a member do this, and why? About oneself if no member is given."""
+
+    member: Ref | None = Field(None, examples=["Bob"], description="A name or id; left out, oneself")
+    action: Action
+    resource: Target | None = None
+    kind: str | None = Field(
+        None, max_length=40, examples=["report"], description="Instead of a resource, to create or add one"
+    )
+    state: dict[str, Any] | None = Field(
+        None, alias="with", description="The place of what is created, or the state after; fields as in worlds"
+    )
+
+
+class WayOut(BaseModel):
+    """A way to get the action: what is missing, and what someone could do about it."""
+
+    path: str = Field(examples=["shared for reporting"])
+    missing: list[str] = Field(examples=[["shared for reporting"]])
+    how: str | None = Field(None, examples=["turn the sharing toggle on"])
+    who: list[str] = Field([], examples=[["Ana"]], description="Members who could do that")
+
+
+class Explained(BaseModel):
+    """The decision, and why."""
+
+    member: str = Field(examples=["Bob"])
+    action: str = Field(examples=["edit"])
+    resource: str | None = Field(examples=["data_mart:Sales"])
+    allowed: bool
+    via: list[str] = Field(examples=[["technical owner"]], description="The paths that grant it")
+    because: list[str] = Field(examples=[["technical owner; role technical"]])
+    ways: list[WayOut] = []
+
+
+class WhoRequest(Input):
+    """Who can do this to a resource?"""
+
+    action: Action
+    resource: Target
+    limit: Limit = DEFAULT_LIMIT
+    cursor: PageCursor = None
+
+
+class MemberName(BaseModel):
+    """A member by id and name."""
+
+    id: str = Field(examples=["mbr_01k6x3v9c2m4n8p0q7rs"])
+    name: str = Field(examples=["Ana"])
+
+
+class WhoPage(BaseModel):
+    """Members, by name."""
+
+    items: list[MemberName]
+    next_cursor: str | None = None
+
+
+class WhatRequest(Input):
+    """What can a member do, with resources of a kind?"""
+
+    member: Ref | None = Field(None, description="A name or id; left out, oneself")
+    kind: str = Field(examples=["data_mart"])
+    limit: Limit = DEFAULT_LIMIT
+    cursor: PageCursor = None
+
+
+class Can(BaseModel):
+    """A resource, and what the member can do with it."""
+
+    id: str = Field(examples=["dm_01k6x3v9c2m4n8p0q7rs"])
+    kind: str = Field(examples=["data_mart"])
+    name: str = Field(examples=["Sales"])
+    actions: list[str] = Field(examples=[["see", "use"]])
+    via: list[str] = Field(examples=[["ownership floor"]], description="The paths that give them")
+
+
+class WhatPage(BaseModel):
+    """What a member can do, by name of the resource."""
+
+    member: str
+    items: list[Can]
+    next_cursor: str | None = None
+
+
+class WhatIfRequest(Input):
+    """What if this change were made?"""
+
+    change: Change
+    member: Ref | None = Field(None, description="Look at one member only")
+
+
+class EffectOut(BaseModel):
+    """What one member would gain and lose on one resource."""
+
+    member: str = Field(examples=["Bob"])
+    kind: str = Field(examples=["data_mart"])
+    id: str = Field(examples=["dm_01k6x3v9c2m4n8p0q7rs"])
+    name: str = Field(examples=["Sales"])
+    gains: list[str] = Field(examples=[["see", "use"]])
+    loses: list[str] = Field(examples=[[]])
+
+
+class WhatIfAnswer(BaseModel):
+    """Everyone who would gain or lose, on what the asker may see and share; for admins, on all that they may see."""
+
+    items: list[EffectOut]
+    total: int = Field(description="How many of those there are in all")
+
+
+class Changed(BaseModel):
+    """A change that was made."""
+
+    action: str = Field(examples=["configure_sharing"], description="The action that it needed")
+    via: list[str] = Field(examples=[["owner"]], description="The path that allowed it")
+    before: dict[str, Any]
+    after: dict[str, Any]
+
+
+class WorldRequest(Input):
+    """A world to test, in a database of its own."""
+
+    world: str = Field(max_length=200_000, description="The text of a world, in YAML")
+    name: str = Field("world.yaml", max_length=200, description="What to call it in messages")
+
+
+class Assertion(BaseModel):
+    """One assertion of a world."""
+
+    line: int
+    passed: bool
+    text: str
+    explanation: list[str]
+
+
+class WorldAnswer(BaseModel):
+    """How a world fared."""
+
+    passed: int
+    failed: int
+    failures: list[Assertion]
+
+
+class PathOut(BaseModel):
+    """A path of a rule table."""
+
+    name: str = Field(examples=["shared for reporting"])
+    condition: str = Field(examples=["shared for reporting; role technical or business; in scope"])
+    grants: list[str] = Field(examples=[["see", "use"]])
+
+
+class TableOut(BaseModel):
+    """The rule table of a kind."""
+
+    kind: str = Field(examples=["data_mart"])
+    title: str = Field(examples=["Data mart"])
+    actions: dict[str, str] = Field(description="Each action, and what it means")
+    paths: list[PathOut]
+
+
+class TablesOut(BaseModel):
+    """All rule tables."""
+
+    tables: list[TableOut]
+
+
+class Me(BaseModel):
+    """The caller."""
+
+    id: str
+    name: str
+    role: str
+    scope: str
+    token: str | None
+    read_only: bool
+    allowed: list[str] = Field(description="The caller's actions on the organization")

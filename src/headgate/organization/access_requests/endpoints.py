@@ -1,0 +1,168 @@
+"""Requests for access over HTTP: ask, look, approve, decline, withdraw."""
+
+from collections.abc import Iterable
+from typing import Annotated
+
+from fastapi import Path, Query
+from sqlalchemy import select
+
+from headgate.kit.errors import Conflict, Invalid, TooMany
+from headgate.kit.ids import PATTERN, PREFIXES
+from headgate.kit.paging import DEFAULT_LIMIT, BadCursor
+from headgate.organization.access.schemas import MemberName
+from headgate.organization.access_requests import service
+from headgate.organization.access_requests.schemas import (
+    AccessRequest,
+    AccessRequestDetails,
+    AccessRequestPage,
+    Approval,
+    ProposalOut,
+    Refusal,
+    RequestWanted,
+)
+from headgate.organization.members.models import member_table
+from headgate.platform.http.call import Call
+from headgate.platform.http.guards import SignedIn
+from headgate.platform.http.paging import After, Limit, begins_after
+from headgate.platform.http.routes import Audit, GovernedRouter
+
+router = GovernedRouter(prefix="/api/access/requests", tags=["requests"])
+
+ANSWERERS = "has a change to make that gives what was asked for, or is an admin; and sees what it is about"
+_members = member_table.c
+_SUFFIX = PATTERN.pattern.partition("_")[2]
+
+RequestId = Annotated[
+    str, Path(pattern=f"^{PREFIXES['request']}_{_SUFFIX}$", max_length=32, examples=["req_01k6x3v9c2m4n8p0q7rs"])
+]
+
+
+def _people(call: Call, seen: Iterable[service.Seen]) -> dict[str, MemberName]:
+    ids = {one.row[column] for one in seen for column in ("member_id", "answered_by_id")} - {None}
+    query = select(_members.id, _members.name).where(_members.id.in_(ids), _members.removed_at.is_(None))
+    return {row.id: MemberName(id=row.id, name=row.name) for row in call.connection.execute(query)}
+
+
+def _shown(seen: service.Seen, people: dict[str, MemberName]) -> AccessRequest:
+    row = seen.row
+    return AccessRequest(
+        id=row["id"],
+        state=row["state"],
+        member=people.get(row["member_id"]),
+        action=row["action"],
+        kind=row["kind"],
+        resource=row["resource_id"],
+        name=seen.name,
+        reason=row["reason"],
+        created_at=row["created_at"],
+        answered_at=row["answered_at"],
+        answered_by=people.get(row["answered_by_id"]),
+        comment=row["comment"],
+        change=seen.change,
+    )
+
+
+def _one(call: Call, seen: service.Seen) -> AccessRequest:
+    return _shown(seen, _people(call, [seen]))
+
+
+@router.governed(
+    "POST",
+    "",
+    guard=SignedIn("asks for themselves, on what they see; not by a narrowed token"),
+    audit=Audit.changes,
+    summary="Ask for access",
+    errors=[Conflict, TooMany],
+)
+def request_access(call: Call, body: RequestWanted) -> AccessRequest:
+    """Ask for an action on a resource that you can see. Those who could give it are told."""
+    return _one(call, service.make(call, body))
+
+
+@router.governed(
+    "GET",
+    "",
+    guard=SignedIn(f"sees their own; of others', whoever {ANSWERERS}"),
+    audit=Audit.nothing,
+    summary="Requests for access",
+)
+def list_access_requests(
+    call: Call,
+    mine: Annotated[bool, Query(description="Your own, instead of those that you could answer")] = False,
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: After = None,
+) -> AccessRequestPage:
+    """Requests that you could answer, or your own: open ones first, the newest first."""
+    purpose = f"requests {'mine' if mine else 'to answer'}"
+    try:
+        after = begins_after(cursor, purpose)
+        found, following = service.listed(call, mine=mine, limit=limit, after=after)
+    except BadCursor as error:
+        raise Invalid(f"cursor: {error}") from None
+    people = _people(call, found)
+    return AccessRequestPage(
+        items=[_shown(one, people) for one in found],
+        next_cursor=following.encode(purpose) if following else None,
+    )
+
+
+@router.governed(
+    "GET",
+    "/{request_id}",
+    guard=SignedIn(f"sees their own; of others', whoever {ANSWERERS}"),
+    audit=Audit.nothing,
+    summary="A request for access, with proposals",
+)
+def get_access_request(call: Call, request_id: RequestId) -> AccessRequestDetails:
+    """One request, with the changes that you may make and that would give what it asks for, the narrowest first."""
+    seen = service.find(call, request_id)
+    prospect = service.prospect(call, seen)
+    offered = [
+        ProposalOut(
+            change=one.change.model_dump(mode="json", exclude_none=True),
+            sentence=one.sentence,
+            others=one.others,
+            takes_end=one.takes_end,
+        )
+        for one in prospect.proposals
+    ]
+    return AccessRequestDetails(**dict(_one(call, seen)), obstacle=prospect.obstacle, proposals=offered)
+
+
+@router.governed(
+    "POST",
+    "/{request_id}/approve",
+    guard=SignedIn(f"answers if they may make the change, and {ANSWERERS}; not by a narrowed token"),
+    audit=Audit.changes,
+    summary="Approve a request",
+    errors=[Conflict],
+)
+def approve_access_request(call: Call, request_id: RequestId, body: Approval) -> AccessRequest:
+    """Make a change, as yourself, that gives what was asked for; if it does not, nothing is changed."""
+    return _one(call, service.approve(call, request_id, body))
+
+
+@router.governed(
+    "POST",
+    "/{request_id}/decline",
+    guard=SignedIn(f"answers if they {ANSWERERS}; not by a narrowed token"),
+    audit=Audit.changes,
+    summary="Decline a request",
+    errors=[Conflict],
+)
+def decline_access_request(call: Call, request_id: RequestId, body: Refusal) -> AccessRequest:
+    """Answer no, and say why; who asked is told."""
+    return _one(call, service.decline(call, request_id, body.comment))
+
+
+@router.governed(
+    "POST",
+    "/{request_id}/withdraw",
+    guard=SignedIn("takes back their own; not by a narrowed token"),
+    audit=Audit.changes,
+    summary="Withdraw a request",
+    errors=[Conflict],
+)
+def withdraw_access_request(call: Call, request_id: RequestId) -> AccessRequest:
+    """Take your own request back."""
+    return _one(call, service.withdraw(call, request_id))

@@ -1,0 +1,89 @@
+"""Contexts over HTTP; they are attached and detached by changes of access."""
+
+from typing import Annotated, Any
+
+from fastapi import Path
+
+from headgate.kit.errors import Conflict
+from headgate.kit.paging import DEFAULT_LIMIT
+from headgate.organization.contexts import repository, service
+from headgate.organization.contexts.models import context_table
+from headgate.organization.contexts.schemas import ContextDeleted, ContextName, ContextOut, ContextPage
+from headgate.platform.http.call import Call
+from headgate.platform.http.guards import OnOrganization, SignedIn
+from headgate.platform.http.paging import After, Limit, Prefix
+from headgate.platform.http.routes import Audit, GovernedRouter
+from headgate.platform.resources.names import one, page, require_names
+
+router = GovernedRouter(prefix="/api/contexts", tags=["contexts"])
+
+ContextId = Annotated[str, Path(pattern="^ctx_[0-9a-z]{20}$", examples=["ctx_01k6x3v9c2m4n8p0q7rs"])]
+
+
+def _shown(call: Call, rows: Any) -> list[ContextOut]:
+    """Contexts as the caller may see them: with counts, or the name alone."""
+    counts: dict[str, dict[str, int]] = {}
+    if call.decide("manage_contexts", "organization", "organization"):
+        counts = repository.attachments(call.connection, [row["id"] for row in rows], call.now)
+    return [
+        ContextOut(id=row["id"], name=row["name"], created_at=row["created_at"], **counts.get(row["id"], {}))
+        for row in rows
+    ]
+
+
+@router.governed(
+    "GET",
+    "",
+    guard=SignedIn("knows the names of contexts; counts with manage_contexts", operator_too=True),
+    audit=Audit.nothing,
+    summary="List contexts",
+)
+def list_contexts(call: Call, prefix: Prefix = "", limit: Limit = DEFAULT_LIMIT, cursor: After = None) -> ContextPage:
+    """Contexts by page, by name; who manages contexts sees to how much each is attached."""
+    require_names(call)
+    rows, following = page(call, context_table, prefix, limit, cursor)
+    return ContextPage(items=_shown(call, rows), next_cursor=following)
+
+
+def _context(call: Call, context: str) -> ContextOut:
+    return _shown(call, [one(call.connection, context_table, context)])[0]
+
+
+@router.governed(
+    "POST",
+    "",
+    guard=OnOrganization("manage_contexts"),
+    audit=Audit.changes,
+    summary="Create a context",
+    errors=[Conflict],
+)
+def create_context(call: Call, body: ContextName) -> ContextOut:
+    """Make a context that is attached to nothing."""
+    return _context(call, service.create(call, body.name))
+
+
+@router.governed(
+    "PATCH",
+    "/{context_id}",
+    guard=OnOrganization("manage_contexts"),
+    audit=Audit.changes,
+    summary="Rename a context",
+    errors=[Conflict],
+)
+def rename_context(call: Call, context_id: ContextId, body: ContextName) -> ContextOut:
+    """Give a context another name; it stays attached to what it is attached to."""
+    service.rename(call, context_id, body.name)
+    return _context(call, context_id)
+
+
+@router.governed(
+    "DELETE",
+    "/{context_id}",
+    guard=OnOrganization("manage_contexts"),
+    audit=Audit.changes,
+    summary="Delete a context",
+    errors=[Conflict],
+)
+def delete_context(call: Call, context_id: ContextId) -> ContextDeleted:
+    """Delete a context; refused while it is attached to a resource, a member or a waiting invitation."""
+    return ContextDeleted(id=context_id, name=service.remove(call, context_id))

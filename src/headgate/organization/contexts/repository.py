@@ -1,0 +1,40 @@
+"""To how much contexts are attached; the same few statements for any number of them."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Table, func, select
+
+from headgate.organization.contexts.models import member_context_table, resource_context_table
+from headgate.organization.members.models import invitation_context_table, invitation_table
+from headgate.organization.profile.repository import is_waiting
+
+NOUNS = {"resources": "resource", "members": "member", "invitations": "waiting invitation"}
+
+
+def _attached(table: Table, ids: Sequence[str]) -> Any:
+    return select(table.c.context_id, func.count()).where(table.c.context_id.in_(ids)).group_by(table.c.context_id)
+
+
+def attachments(connection: Connection, ids: Sequence[str], now: datetime) -> dict[str, dict[str, int]]:
+    """How many resources, members and waiting invitations each of these contexts is attached to."""
+    invited = invitation_context_table.join(
+        invitation_table, invitation_table.c.id == invitation_context_table.c.invitation_id
+    )
+    queries = {
+        "resources": _attached(resource_context_table, ids),
+        "members": _attached(member_context_table, ids),
+        "invitations": _attached(invitation_context_table, ids).select_from(invited).where(is_waiting(now)),
+    }
+    found = {one: dict.fromkeys(NOUNS, 0) for one in ids}
+    for name, query in queries.items():
+        for context, count in connection.execute(query):
+            found[context][name] = count
+    return found
+
+
+def in_words(counts: dict[str, int]) -> str:
+    """Counts as a person reads them, without those that are none."""
+    parts = [f"{count} {NOUNS[name]}{'s' if count != 1 else ''}" for name, count in counts.items() if count]
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)

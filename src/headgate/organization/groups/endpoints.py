@@ -1,0 +1,114 @@
+"""Groups over HTTP; members join and leave by changes of access."""
+
+from typing import Annotated, Any
+
+from fastapi import Path
+
+from headgate.kit.errors import Conflict
+from headgate.kit.ids import ALL_GROUP
+from headgate.kit.paging import DEFAULT_LIMIT
+from headgate.organization.groups import repository, service
+from headgate.organization.groups.guards import CreatesGroups
+from headgate.organization.groups.models import group_table
+from headgate.organization.groups.schemas import GroupDeleted, GroupMembers, GroupName, GroupOut, GroupPage
+from headgate.organization.members.schemas import Named
+from headgate.platform.http.call import Call
+from headgate.platform.http.guards import OnOrganization, SignedIn
+from headgate.platform.http.paging import After, Limit, Prefix, begins_after
+from headgate.platform.http.routes import Audit, GovernedRouter
+from headgate.platform.resources.names import one, page, require_names
+
+router = GovernedRouter(prefix="/api/groups", tags=["groups"])
+
+GroupId = Annotated[str, Path(pattern="^grp_[0-9a-z]{20}$", examples=["grp_01k6x3v9c2m4n8p0q7rs"])]
+
+
+def _shown(row: Any, sizes: dict[str, int]) -> GroupOut:
+    return GroupOut(
+        id=row["id"],
+        name=row["name"],
+        built_in=row["id"] == ALL_GROUP,
+        members=sizes[row["id"]],
+        created_at=row["created_at"],
+    )
+
+
+def _group(call: Call, group: str) -> GroupOut:
+    row = one(call.connection, group_table, group)
+    return _shown(row, repository.sizes(call.connection, [group]))
+
+
+@router.governed(
+    "GET",
+    "",
+    guard=SignedIn("knows the groups, since they can be granted to", operator_too=True),
+    audit=Audit.nothing,
+    summary="List groups",
+)
+def list_groups(call: Call, prefix: Prefix = "", limit: Limit = DEFAULT_LIMIT, cursor: After = None) -> GroupPage:
+    """Groups by page, by name, each with the number of its members."""
+    require_names(call)
+    rows, following = page(call, group_table, prefix, limit, cursor)
+    sizes = repository.sizes(call.connection, [row["id"] for row in rows])
+    return GroupPage(items=[_shown(row, sizes) for row in rows], next_cursor=following)
+
+
+def _may_see_members(call: Call, group: str) -> bool:
+    """A group's members are for those in it, and for who manages groups; the operator is no member."""
+    subject = call.facts.subject(call.caller.member)
+    is_inside = subject is not None and group in subject.keys
+    return is_inside or bool(call.decide("manage_groups", "organization", "organization"))
+
+
+@router.governed(
+    "GET",
+    "/{group_id}",
+    guard=SignedIn("knows the group; its members if in it, or with manage_groups", operator_too=True),
+    audit=Audit.nothing,
+    summary="A group and its members",
+)
+def show_group(call: Call, group_id: GroupId, limit: Limit = DEFAULT_LIMIT, cursor: After = None) -> GroupMembers:
+    """One group, with a page of its members for those who may see them."""
+    require_names(call)
+    group, purpose = _group(call, group_id), f"members of {group_id}"
+    after = begins_after(cursor, purpose)
+    if not _may_see_members(call, group_id):
+        return GroupMembers(group=group, members=None, next_cursor=None)
+    rows, following = repository.members_page(call.connection, group_id, limit, after, purpose)
+    members = [Named(id=row["id"], name=row["name"]) for row in rows]
+    return GroupMembers(group=group, members=members, next_cursor=following)
+
+
+@router.governed("POST", "", guard=CreatesGroups(), audit=Audit.changes, summary="Create a group", errors=[Conflict])
+def create_group(call: Call, body: GroupName) -> GroupOut:
+    """Make a group without members."""
+    return _group(call, service.create(call, body.name))
+
+
+@router.governed(
+    "PATCH",
+    "/{group_id}",
+    guard=OnOrganization("manage_groups"),
+    audit=Audit.changes,
+    summary="Rename a group",
+    errors=[Conflict],
+)
+def rename_group(call: Call, group_id: GroupId, body: GroupName) -> GroupOut:
+    """Give a group another name; what it was granted stays."""
+    service.rename(call, group_id, body.name)
+    return _group(call, group_id)
+
+
+@router.governed(
+    "DELETE",
+    "/{group_id}",
+    guard=OnOrganization("manage_groups"),
+    audit=Audit.changes,
+    summary="Delete a group",
+    errors=[Conflict],
+)
+def delete_group(call: Call, group_id: GroupId) -> GroupDeleted:
+    """Delete a group; its grants, space roles and memberships end at once."""
+    ended = service.remove(call, group_id)
+    counts = {name: len(ended[name]) for name in ("members", "grants", "space_roles")}
+    return GroupDeleted(id=group_id, name=ended["name"], **counts)

@@ -1,0 +1,25 @@
+"""Who may make a group."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from headgate.kit.errors import Denied
+from headgate.platform.http.call import Call
+from headgate.platform.http.guards import OnOrganization
+
+
+@dataclass(frozen=True, slots=True)
+class CreatesGroups(OnOrganization):
+    """Whoever may create groups; on the Starter plan that is nobody, and the refusal says so."""
+
+    action: str = "create_group"
+
+    def check(self, call: Call, parameters: dict[str, Any]) -> None:
+        """Let the call pass, or say what is missing."""
+        try:
+            OnOrganization.check(self, call, parameters)
+        except Denied as problem:
+            if call.facts.organization().plan != "starter":
+                raise
+            detail = "Nobody creates groups on the Starter plan; an owner can change the plan to Growth or Custom"
+            raise Denied(detail, **problem.more) from None

@@ -1,0 +1,78 @@
+"""Makes, renames and deletes groups, each in the transaction of its call and told to the audit log."""
+
+from typing import Any
+
+from sqlalchemy import Table, delete, insert, update
+
+from headgate.kit.errors import Conflict
+from headgate.kit.ids import ALL_GROUP, new_id
+from headgate.kit.names import name_key
+from headgate.lakehouse.models import grant_table
+from headgate.organization.access.changes.delta import Delta
+from headgate.organization.access.changes.reach import stale
+from headgate.organization.groups import repository
+from headgate.organization.groups.models import group_member_table, group_table
+from headgate.organization.members.models import principal_table
+from headgate.platform.authorization.list_index import refresh
+from headgate.platform.http.call import Call
+from headgate.platform.resources.names import one, uniquely
+from headgate.spaces.spaces.models import space_member_table
+
+_ENDS: dict[Table, str] = {
+    grant_table: "grantee_id",
+    space_member_table: "principal_id",
+    group_member_table: "group_id",
+    group_table: "id",
+    principal_table: "id",
+}
+"""What ends with a group, and the column that names it."""
+
+
+def _changeable(call: Call, group: str) -> Any:
+    """The group's row; All stays as it is."""
+    row = one(call.connection, group_table, group)
+    if group == ALL_GROUP:
+        raise Conflict("All is built in: every member is in it, always; it cannot be renamed or deleted")
+    return row
+
+
+def create(call: Call, name: str) -> str:
+    """Make a group without members; its id."""
+    decision = call.require("create_group", "organization", "organization")
+    group = new_id("group")
+    with uniquely(call.connection, group_table, "group", name):
+        call.connection.execute(insert(principal_table).values(id=group))
+        row = {"id": group, "name": name, "name_key": name_key(name), "created_at": call.now}
+        call.connection.execute(insert(group_table).values(row))
+    call.record_change(
+        decision, "create_group", "group", group, before={}, after={"change": "create_group", "name": name}
+    )
+    return group
+
+
+def rename(call: Call, group: str, name: str) -> None:
+    """Give a group another name; what it holds stays, since grants bind to ids."""
+    decision = call.require("manage_groups", "organization", "organization")
+    before = {"name": _changeable(call, group)["name"]}
+    with uniquely(call.connection, group_table, "group", name, own=group):
+        values = {"name": name, "name_key": name_key(name)}
+        call.connection.execute(update(group_table).where(group_table.c.id == group).values(values))
+    call.record_change(
+        decision, "manage_groups", "group", group, before=before, after={"change": "rename_group", "name": name}
+    )
+
+
+def remove(call: Call, group: str) -> dict[str, Any]:
+    """Delete a group; its grants, space roles and memberships end at once. What there was."""
+    decision = call.require("manage_groups", "organization", "organization")
+    row = _changeable(call, group)
+    before = {"name": row["name"], **repository.holdings(call.connection, group)}
+    delta = Delta()
+    for table, column in _ENDS.items():
+        delta.drop_all(call.connection, table, {column: group})
+    touched = stale(call.connection, delta)
+    for table, column in _ENDS.items():
+        call.connection.execute(delete(table).where(table.c[column] == group))
+    refresh(call.connection, touched)
+    call.record_change(decision, "manage_groups", "group", group, before=before, after={"change": "delete_group"})
+    return before

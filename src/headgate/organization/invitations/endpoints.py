@@ -1,0 +1,258 @@
+"""Invitations over HTTP: made, sent again, taken back, and accepted."""
+
+from dataclasses import replace
+from typing import Annotated
+
+from fastapi import Path, Request
+from sqlalchemy import select
+
+from headgate.access.inviting import Reach, reach_for, reach_of
+from headgate.kit.clock import now as clock
+from headgate.kit.errors import Conflict, Denied, Invalid, LinkSpent, TooMany
+from headgate.kit.names import BadName, check_name, email_key
+from headgate.kit.paging import DEFAULT_LIMIT, Cursor
+from headgate.organization.access.changes.targets import Targets
+from headgate.organization.contexts.models import context_table
+from headgate.organization.invitations import service as invitations
+from headgate.organization.invitations.service import Invitation
+from headgate.organization.members.emails import usable
+from headgate.organization.members.first_owner import UNKNOWN
+from headgate.organization.members.models import member_table, organization_table
+from headgate.organization.members.schemas import Acceptance, InvitationIn, InvitationOut, InvitationPage, Named
+from headgate.organization.sessions import passwords, throttle
+from headgate.organization.sessions.endpoints import sign_in_member
+from headgate.organization.sessions.schemas import SignedInAs
+from headgate.platform.audit.events import CHANGED, Event
+from headgate.platform.http.authentication import refuse_cross_site
+from headgate.platform.http.call import Call
+from headgate.platform.http.guards import OwnCredentials, Public, SignedIn
+from headgate.platform.http.paging import After, Limit, begins_after
+from headgate.platform.http.routes import Audit, GovernedRouter
+from headgate.platform.http.services import Services
+from headgate.platform.mail import templates as texts
+from headgate.platform.mail.outbox import enqueue
+from headgate.platform.notifications.service import Notice, tell
+from headgate.platform.resources.names import require_names
+
+router = GovernedRouter(prefix="/api/invitations", tags=["members"])
+
+InvitationId = Annotated[str, Path(pattern="^inv_[0-9a-z]{20}$", examples=["inv_01k6x3v9c2m4n8p0q7rs"])]
+PURPOSE = "invitations"
+
+
+def _shown(call: Call, found: list[Invitation], link: str | None = None) -> list[InvitationOut]:
+    contexts = {one for invitation in found for one in invitation.reach.contexts}
+    query = select(context_table.c.id, context_table.c.name).where(context_table.c.id.in_(contexts))
+    names = {row.id: row.name for row in call.connection.execute(query)}
+    inviters = {one.invited_by for one in found if one.invited_by}
+    people = select(member_table.c.id, member_table.c.name).where(member_table.c.id.in_(inviters))
+    by = {row.id: row.name for row in call.connection.execute(people)}
+    return [
+        InvitationOut(
+            id=one.id,
+            email=one.email,
+            role=one.role,
+            scope=one.reach.scope,
+            contexts=[Named(id=key, name=names[key]) for key in sorted(one.reach.contexts) if key in names],
+            state=one.state(call.now),
+            invited_by=by.get(one.invited_by or ""),
+            created_at=one.created_at,
+            expires_at=one.expires_at,
+            link=link,
+        )
+        for one in found
+    ]
+
+
+def _send(call: Call, invitation: Invitation, secret: str) -> InvitationOut:
+    """Mail the link, or give it to the caller to hand over; nobody floods an address, or many."""
+    throttle.take(call.connection, throttle.of_mails(call.caller.member, email_key(invitation.email)), call.now)
+    link: str | None = texts.link_address(call.settings, secret)
+    if call.settings.mail.host is not None:
+        organization = call.connection.execute(select(organization_table.c.name)).scalar_one()
+        subject, body = texts.invitation(call.settings, call.subject.name, organization, secret)
+        enqueue(call.connection, call.services.sealer, "invitation", invitation.email, subject, body, call.now)
+        link = None
+    return _shown(call, [invitation], link)[0]
+
+
+def _reach(call: Call, body: InvitationIn) -> Reach:
+    targets = Targets(call.facts, call.subject, call.caller.narrowing)
+    contexts = [targets.context(name) for name in body.contexts]
+    if body.scope == "entire" and contexts:
+        raise Invalid("contexts: an entire scope has no contexts; set the scope to selected")
+    reach = reach_for(call.subject, body.role, body.scope, contexts)
+    if reach is None:
+        raise Denied("You may invite others to no more than your own scope and contexts")
+    return reach
+
+
+def _tell(call: Call, invitation: Invitation, what: str, via: tuple[str, ...]) -> None:
+    after = {"change": what, "email": invitation.email, "role": invitation.role, "scope": invitation.reach.scope}
+    after["contexts"] = sorted(invitation.reach.contexts)  # type: ignore[assignment]
+    call.record(
+        call.event(
+            CHANGED,
+            allowed=True,
+            action=f"invite_{invitation.role}",
+            kind="invitation",
+            resource_id=invitation.id,
+            via=list(via),
+            after=after,
+        )
+    )
+
+
+@router.governed(
+    "POST",
+    "",
+    guard=OwnCredentials("invites those roles that the rule tables let them invite"),
+    audit=Audit.changes,
+    summary="Invite someone",
+    errors=[Conflict, TooMany],
+)
+def invite(call: Call, body: InvitationIn) -> InvitationOut:
+    """Invite someone by mail address. Without a mail relay, the answer holds the link to hand over."""
+    decision = call.require(f"invite_{body.role}", "organization", "organization")
+    if email_key(body.email) == UNKNOWN:
+        raise Invalid("email: this address stands for one that is not known; give another")
+    reach, days = _reach(call, body), call.settings.sign_in.invitation_days
+    try:
+        identifier, secret = invitations.make(
+            call.connection,
+            usable(body.email),
+            body.role,
+            reach,
+            call.caller.member,
+            call.now,
+            days,
+            call.caller.origin,
+        )
+    except Conflict:
+        # Whose address is whose is for those who manage members.
+        if call.decide("manage_members", "organization", "organization"):
+            raise
+        raise Conflict("This address cannot be invited: it is invited, or a member's, already") from None
+    made = invitations.by_id(call.connection, identifier)
+    assert made is not None  # noqa: S101 - made just now
+    _tell(call, made, "invite", decision.via)
+    return _send(call, made, secret)
+
+
+@router.governed(
+    "GET",
+    "",
+    guard=SignedIn("sees their own; all with manage_members"),
+    audit=Audit.nothing,
+    summary="Invitations that nobody accepted yet",
+)
+def list_invitations(
+    call: Call,
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: After = None,
+) -> InvitationPage:
+    """Invitations that wait, have expired or were taken back; the newest first."""
+    require_names(call)
+    after = begins_after(cursor, PURPOSE)
+    all_of_them = call.decide("manage_members", "organization", "organization")
+    whose = None if all_of_them else call.caller.member
+    found = list(invitations.known(call.connection, whose, limit + 1, after.id if after else None))
+    following = Cursor("", found[limit - 1].id).encode(PURPOSE) if len(found) > limit else None
+    return InvitationPage(items=_shown(call, found[:limit]), next_cursor=following)
+
+
+def _own(call: Call, identifier: str) -> Invitation:
+    """An invitation that the caller made, or manages as an admin; it must wait or have expired."""
+    found = invitations.by_id(call.connection, identifier)
+    if found is None or not call.handles(found.invited_by):
+        call.hide("manage_invitation", "invitation", identifier)
+    if found.state(call.now) in {"accepted", "revoked"}:
+        raise Conflict(f"This invitation was {found.state(call.now)}")
+    return found
+
+
+@router.governed(
+    "POST",
+    "/{invitation_id}/resend",
+    guard=OwnCredentials("sends their own again; any with manage_members"),
+    audit=Audit.changes,
+    summary="Send an invitation again",
+    errors=[Conflict, TooMany],
+)
+def resend_invitation(call: Call, invitation_id: InvitationId) -> InvitationOut:
+    """Make a new link for an invitation, with a new end; the old link works no more. Whoever does so vouches for it."""
+    found = _own(call, invitation_id)
+    decision = call.require(f"invite_{found.role}", "organization", "organization")
+    if not found.reach.is_within(reach_of(call.subject)):
+        raise Denied("You may invite others to no more than your own scope and contexts")
+    days = call.settings.sign_in.invitation_days
+    secret = invitations.renew(call.connection, found, call.caller.member, call.now, days, call.caller.origin)
+    renewed = invitations.by_id(call.connection, invitation_id)
+    assert renewed is not None  # noqa: S101 - renewed just now
+    _tell(call, renewed, "invite again", decision.via)
+    return _send(call, renewed, secret)
+
+
+@router.governed(
+    "DELETE",
+    "/{invitation_id}",
+    guard=OwnCredentials("takes their own back; any with manage_members"),
+    audit=Audit.changes,
+    summary="Take an invitation back",
+    errors=[Conflict],
+)
+def revoke_invitation(call: Call, invitation_id: InvitationId) -> InvitationOut:
+    """Take an invitation back; its link works no more."""
+    found = _own(call, invitation_id)
+    invitations.revoke(call.connection, invitation_id, call.now)
+    by = call.decide("manage_members", "organization", "organization").via
+    _tell(call, found, "take the invitation back", by or ("inviter",))
+    return _shown(call, [i for i in [invitations.by_id(call.connection, invitation_id)] if i])[0]
+
+
+def _addressed(invitation: Invitation, body: Acceptance) -> Invitation:
+    """The invitation, with the address of whoever accepts it: only the first owner's does not know it."""
+    if invitation.email != UNKNOWN or invitation.invited_by is not None:
+        return invitation
+    if body.email is None:
+        raise Invalid("email: is needed")
+    return replace(invitation, email=usable(body.email, "email"))
+
+
+def _prepare(services: Services, request: Request, parameters: dict[str, Acceptance]) -> str | None:
+    """Hash the password, if the invitation is good."""
+    body = parameters["body"]
+    refuse_cross_site(request, services.settings, must_tell=False)
+    with services.database.read() as connection:
+        found = invitations.by_secret(connection, body.invitation.get_secret_value(), clock())
+    found = _addressed(found, body)
+    if body.password is None:
+        return None
+    password = body.password.get_secret_value()
+    passwords.check_strength(password, [body.name, found.email])
+    return passwords.hashed(password)
+
+
+@router.governed(
+    "POST",
+    "/accept",
+    guard=Public("accepts an invitation by its link"),
+    audit=Audit.changes,
+    summary="Accept an invitation",
+    errors=[LinkSpent, Conflict],
+    prepare=_prepare,
+)
+def accept_invitation(call: Call, request: Request, body: Acceptance, prepared: str | None) -> SignedInAs:
+    """Become a member by an invitation, which is spent by this, and sign in."""
+    try:
+        name = check_name(body.name)
+    except BadName as error:
+        raise Invalid(f"name: {error}") from None
+    found = _addressed(invitations.by_secret(call.connection, body.invitation.get_secret_value(), call.now), body)
+    member = invitations.accept(call.facts, found, name, prepared)
+    after = {"change": "join", "role": found.role, "scope": found.reach.scope, "invitation": found.id}
+    joined = Event(call.now, CHANGED, True, member, request_id=call.request_id, kind="member", resource_id=member)  # noqa: FBT003
+    call.record(replace(joined, action=f"invite_{found.role}", after=after))
+    notice = Notice("members", "joined", actor=member, member=member, facts={"role": found.role})
+    tell(call.connection, notice, call.now)
+    return sign_in_member(call, request, member, "invitation", found.origin)

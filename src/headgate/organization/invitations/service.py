@@ -1,0 +1,247 @@
+"""Invitations: a place that waits for someone, judged when it is made and again when it is taken."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, insert, select, update
+
+from headgate.access.facts import Subject
+from headgate.access.inviting import Reach, is_subscribed_on_joining, may_invite
+from headgate.kit.credentials import Sort, digest, is_well_formed, new_secret
+from headgate.kit.errors import Conflict, LinkSpent
+from headgate.kit.ids import new_id
+from headgate.kit.names import email_key, name_key
+from headgate.organization.contexts.models import context_table, member_context_table
+from headgate.organization.members.emails import account
+from headgate.organization.members.models import (
+    invitation_context_table,
+    invitation_table,
+    member_table,
+    principal_table,
+)
+from headgate.platform.authorization.facts import Facts
+from headgate.platform.authorization.provenance import BY_OPERATOR, Origin, of_invitation
+from headgate.platform.notifications.service import subscribe
+
+_invitations = invitation_table.c
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """An invitation as it is stored, with the names that belong to it."""
+
+    id: str
+    email: str
+    role: str
+    reach: Reach
+    invited_by: str | None
+    created_at: datetime
+    expires_at: datetime
+    accepted_at: datetime | None
+    revoked_at: datetime | None
+    tainted: bool = True
+
+    @property
+    def origin(self) -> Origin:
+        """What begins with it."""
+        return of_invitation(self.id, self.invited_by, tainted=self.tainted)
+
+    def state(self, now: datetime) -> str:
+        """Where it stands."""
+        if self.accepted_at:
+            return "accepted"
+        if self.revoked_at:
+            return "revoked"
+        return "waiting" if self.expires_at > now else "expired"
+
+
+def has_owner(connection: Connection) -> bool:
+    """Whether anyone owns the organization; from then on there is always someone who does."""
+    where = (member_table.c.role == "owner", member_table.c.removed_at.is_(None))
+    return connection.execute(select(member_table.c.id).where(*where)).first() is not None
+
+
+def make(
+    connection: Connection,
+    email: str,
+    role: str,
+    reach: Reach,
+    by: str | None,
+    now: datetime,
+    days: float,
+    origin: Origin = BY_OPERATOR,
+) -> tuple[str, str]:
+    """Keep an invitation; its id and its secret. Without `by`, the operator invites."""
+    _refuse_if_known(connection, email, now)
+    identifier, secret = new_id("invitation"), new_secret(Sort.invitation)
+    connection.execute(
+        insert(invitation_table).values(
+            id=identifier,
+            email=email,
+            email_key=email_key(email),
+            role=role,
+            scope=reach.scope,
+            digest=digest(secret),
+            invited_by_id=by,
+            created_at=now,
+            expires_at=now + timedelta(days=days),
+            origin_id=origin.id,
+            tainted=origin.tainted,
+        )
+    )
+    rows = [{"invitation_id": identifier, "context_id": context} for context in sorted(reach.contexts)]
+    if rows:
+        connection.execute(insert(invitation_context_table), rows)
+    return identifier, secret
+
+
+def _refuse_if_known(connection: Connection, email: str, now: datetime) -> None:
+    if account(connection, email) is not None:
+        raise Conflict(f"{email} is the address of a member already")
+    waiting = (_invitations.accepted_at.is_(None), _invitations.revoked_at.is_(None), _invitations.expires_at > now)
+    found = select(_invitations.id).where(_invitations.email_key == email_key(email), *waiting)
+    if connection.execute(found).first() is not None:
+        raise Conflict(f"{email} is invited already; send that invitation again, or revoke it first")
+
+
+def renew(connection: Connection, invitation: Invitation, by: str, now: datetime, days: float, origin: Origin) -> str:
+    """A new secret and a new end for an invitation; the old link works no more. Whoever renews it vouches for it."""
+    secret = new_secret(Sort.invitation)
+    values = {"digest": digest(secret), "expires_at": now + timedelta(days=days), "invited_by_id": by}
+    made_in = {"origin_id": origin.id, "tainted": origin.tainted}
+    connection.execute(update(invitation_table).where(_invitations.id == invitation.id).values(**values, **made_in))
+    return secret
+
+
+def revoke(connection: Connection, invitation: str, now: datetime) -> None:
+    """Take an invitation back."""
+    connection.execute(update(invitation_table).where(_invitations.id == invitation).values(revoked_at=now))
+
+
+def find(connection: Connection, where: Any) -> list[Invitation]:
+    """Invitations, the newest first, with their contexts; two statements."""
+    rows = connection.execute(select(invitation_table).where(where).order_by(_invitations.id.desc())).mappings().all()
+    contexts: dict[str, set[str]] = {}
+    inner = invitation_context_table.c
+    ids = [row["id"] for row in rows]
+    for invitation, context in connection.execute(
+        select(inner.invitation_id, inner.context_id).where(inner.invitation_id.in_(ids))
+    ):
+        contexts.setdefault(invitation, set()).add(context)
+    return [
+        Invitation(
+            row["id"],
+            row["email"],
+            row["role"],
+            Reach(entire=row["scope"] == "entire", contexts=frozenset(contexts.get(row["id"], ()))),
+            row["invited_by_id"],
+            row["created_at"],
+            row["expires_at"],
+            row["accepted_at"],
+            row["revoked_at"],
+            row["tainted"],
+        )
+        for row in rows
+    ]
+
+
+def by_id(connection: Connection, identifier: str) -> Invitation | None:
+    """The invitation with this id."""
+    found = find(connection, _invitations.id == identifier)
+    return found[0] if found else None
+
+
+def by_secret(connection: Connection, secret: str, now: datetime) -> Invitation:
+    """The invitation that a link belongs to; LinkSpent for any that cannot be accepted."""
+    if not is_well_formed(secret, Sort.invitation):
+        raise LinkSpent
+    found = find(connection, _invitations.digest == digest(secret))
+    if not found or found[0].state(now) != "waiting":
+        raise LinkSpent
+    return found[0]
+
+
+def known(connection: Connection, member: str | None, limit: int, after: str | None) -> Sequence[Invitation]:
+    """Invitations that nobody accepted: all, or those of one inviter; by page."""
+    where: Any = _invitations.accepted_at.is_(None)
+    if member is not None:
+        where &= _invitations.invited_by_id == member
+    if after is not None:
+        where &= _invitations.id < after
+    ids = select(_invitations.id).where(where).order_by(_invitations.id.desc()).limit(limit)
+    chosen = connection.execute(ids).scalars().all()
+    return find(connection, _invitations.id.in_(chosen)) if chosen else []
+
+
+def accept(facts: Facts, invitation: Invitation, name: str, password: str | None) -> str:
+    """Make the member that an invitation waits for; their id."""
+    connection, now = facts.connection, facts.now
+    if invitation.invited_by is None and has_owner(connection):
+        raise LinkSpent
+    if invitation.invited_by is not None:
+        inviter: Subject | None = facts.subject(invitation.invited_by)
+        if not may_invite(inviter, invitation.role, invitation.reach, facts.organization()):
+            raise Conflict("Whoever invited you cannot do so any more; ask an admin for a new invitation")
+    if account(connection, invitation.email) is not None:
+        raise Conflict(f"{invitation.email} is the address of a member already; sign in instead")
+    member = new_member(
+        connection,
+        name,
+        invitation.email,
+        invitation.role,
+        invitation.reach,
+        password=password,
+        now=now,
+        origin=invitation.origin,
+    )
+    values = {"accepted_at": now, "member_id": member}
+    connection.execute(update(invitation_table).where(_invitations.id == invitation.id).values(**values))
+    return member
+
+
+def new_member(
+    connection: Connection,
+    name: str,
+    email: str | None,
+    role: str,
+    reach: Reach,
+    *,
+    password: str | None,
+    now: datetime,
+    origin: Origin = BY_OPERATOR,
+) -> str:
+    """A new member, subscribed as their role is; their id. `origin` says in or with what their password was set."""
+    table = member_table.c
+    if connection.execute(select(table.id).where(table.name_key == name_key(name))).first() is not None:
+        raise Conflict(f"There is a member called {name!r} already; add a second name")
+    identifier = new_id("member")
+    connection.execute(insert(principal_table).values(id=identifier))
+    connection.execute(
+        insert(member_table).values(
+            id=identifier,
+            name=name,
+            name_key=name_key(name),
+            role=role,
+            scope=reach.scope,
+            created_at=now,
+            email=email,
+            email_key=email_key(email) if email else None,
+            password=password,
+            password_origin_id=origin.id,
+            password_tainted=origin.tainted,
+        )
+    )
+    rows = [{"member_id": identifier, "context_id": one} for one in _existing(connection, reach.contexts)]
+    if rows:
+        connection.execute(insert(member_context_table), rows)
+    if is_subscribed_on_joining(role):
+        subscribe(connection, identifier)
+    return identifier
+
+
+def _existing(connection: Connection, contexts: Iterable[str]) -> list[str]:
+    """Those contexts that were not deleted meanwhile."""
+    found = select(context_table.c.id).where(context_table.c.id.in_(list(contexts)))
+    return sorted(connection.execute(found).scalars())

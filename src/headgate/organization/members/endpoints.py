@@ -1,0 +1,231 @@
+"""Members over HTTP: the list, a member's page, links for them, and what a removal leaves behind."""
+
+from datetime import timedelta
+from typing import Annotated, Any
+
+from fastapi import Path, Query
+
+from headgate.access.book import BOOK
+from headgate.kit.errors import Conflict, Invalid, NotFound
+from headgate.kit.names import name_key
+from headgate.kit.paging import DEFAULT_LIMIT, BadCursor, Cursor
+from headgate.organization.access.changes.targets import Targets
+from headgate.organization.members import handover, repository
+from headgate.organization.members import holdings as held_by
+from headgate.organization.members.schemas import (
+    Holding,
+    Holdings,
+    LinkMade,
+    MemberAction,
+    MemberOut,
+    MemberPage,
+    MemberPageOut,
+    MemberSort,
+    Named,
+    Reassigned,
+    Reassignment,
+    RemovedMember,
+    RemovedPage,
+)
+from headgate.organization.sessions import service as sessions
+from headgate.platform.http.call import Call
+from headgate.platform.http.guards import OnOrganization, OnResource, SignedIn
+from headgate.platform.http.paging import After, Limit, Prefix, begins_after
+from headgate.platform.http.routes import Audit, GovernedRouter
+from headgate.platform.mail import templates as texts
+from headgate.platform.mail.outbox import enqueue
+from headgate.platform.resources.names import require_names
+
+router = GovernedRouter(prefix="/api/members", tags=["members"])
+
+MemberId = Annotated[str, Path(pattern="^mbr_[0-9a-z]{20}$", examples=["mbr_01k6x3v9c2m4n8p0q7rs"])]
+LINKED = "link.made"
+
+
+def _shown(call: Call, rows: Any, *, whole: bool) -> list[MemberOut]:
+    """Members as the caller may see them: all that is known, or the name alone."""
+    if not whole:
+        return [MemberOut(id=row["id"], name=row["name"]) for row in rows]
+    ids = [row["id"] for row in rows]
+    contexts = repository.contexts_of(call.connection, ids)
+    groups = repository.groups_of(call.connection, ids)
+    security = repository.security_roles_of(call.connection, ids)
+    return [
+        MemberOut(
+            id=row["id"],
+            name=row["name"],
+            email=row["email"],
+            role=row["role"],
+            scope=row["scope"],
+            contexts=[Named(**one) for one in contexts.get(row["id"], [])],
+            groups=[Named(**one) for one in groups.get(row["id"], [])],
+            security_roles=security.get(row["id"], []),
+            status="active" if row["email"] else "no sign-in",
+            created_at=row["created_at"],
+            last_seen_at=row["last_seen_at"],
+        )
+        for row in rows
+    ]
+
+
+def _manages(call: Call) -> bool:
+    return bool(call.decide("manage_members", "organization", "organization"))
+
+
+@router.governed(
+    "GET",
+    "",
+    guard=SignedIn("sees names; all else with manage_members"),
+    audit=Audit.nothing,
+    summary="List members",
+)
+def list_members(
+    call: Call,
+    sort: Annotated[MemberSort, Query(description="The order; a leading minus turns it around")] = MemberSort.name,
+    prefix: Prefix = "",
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: After = None,
+) -> MemberPage:
+    """Members by page. Only who manages members gets more than names, and other orders than by name."""
+    require_names(call)
+    whole = _manages(call)
+    if not whole and sort not in {MemberSort.name, MemberSort.name_desc}:
+        raise Invalid("sort: you see names only, so sort by name or -name")
+    if "\0" in prefix:
+        raise Invalid("prefix: a name cannot hold control characters")
+    purpose = f"members {sort.value} {prefix}"
+    try:
+        after = begins_after(cursor, purpose)
+        rows, following = repository.page(call.connection, sort, name_key(prefix), limit, after)
+    except BadCursor as error:
+        raise Invalid(f"cursor: {error}") from None
+    return MemberPage(
+        items=_shown(call, rows, whole=whole), next_cursor=following.encode(purpose) if following else None
+    )
+
+
+@router.governed(
+    "GET",
+    "/removed",
+    guard=OnOrganization("ask_about_members"),
+    audit=Audit.nothing,
+    summary="Removed members who left something without an owner",
+)
+def list_removed(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: After = None) -> RemovedPage:
+    """Removed members by id, who solely owned something that nobody has owned since. Their names are forgotten."""
+    after = begins_after(cursor, "removed members")
+    rows = held_by.removed(call.connection, limit + 1, after.id if after else None)
+    items = [RemovedMember(id=one.id, removed_at=one.removed_at, solely_owned=one.count) for one in rows[:limit]]
+    following = Cursor("", items[-1].id).encode("removed members") if len(rows) > limit else None
+    return RemovedPage(items=items, next_cursor=following)
+
+
+@router.governed(
+    "GET",
+    "/{member_id}",
+    guard=SignedIn("sees themselves and names; all of others with ask_about_members"),
+    audit=Audit.nothing,
+    summary="A member's page",
+)
+def show_member(call: Call, member_id: MemberId) -> MemberPageOut:
+    """A member, what they can do in the organization and through what, and what the caller can do with them."""
+    require_names(call)
+    row = repository.one(call.connection, member_id)
+    if row is None:
+        raise NotFound
+    whole = call.handles(member_id)
+    subject = call.facts.subject(member_id)
+    organization = call.facts.organization()
+    decisions = {action: BOOK.decide(subject, action, organization) for action in BOOK.actions("organization")}
+    can = [MemberAction(action=name, via=list(found.via)) for name, found in decisions.items() if found]
+    allowed = [action for action in BOOK.actions("member") if call.decide(action, "member", member_id)]
+    return MemberPageOut(member=_shown(call, [row], whole=whole)[0], can=can if whole else [], allowed=allowed)
+
+
+def _link(call: Call, member_id: str, purpose: str) -> LinkMade:
+    row = repository.one(call.connection, member_id)
+    if row is None:
+        raise NotFound
+    minutes = call.settings.sign_in.link_minutes
+    maker, origin = call.caller.member, call.caller.origin
+    secret = sessions.make_link(call.connection, member_id, purpose, maker, call.now, minutes, origin)
+    mailed = call.settings.mail.host is not None and row["email"] is not None
+    if mailed:
+        subject, body = (texts.sign_in if purpose == "sign_in" else texts.password)(call.settings, secret)
+        arguments = (purpose, row["email"], subject, body, call.now)
+        enqueue(call.connection, call.services.sealer, *arguments, member=member_id)
+    call.record(call.event(LINKED, allowed=True, kind="member", resource_id=member_id, after={"purpose": purpose}))
+    return LinkMade(
+        sent_to=row["email"] if mailed else None,
+        link=None if mailed else texts.link_address(call.settings, secret),
+        expires_at=call.now + timedelta(minutes=minutes),
+    )
+
+
+@router.governed(
+    "POST",
+    "/{member_id}/magic-link",
+    guard=OnResource("make_magic_link", "member_id"),
+    audit=Audit.changes,
+    summary="Make a sign-in link for a member",
+)
+def make_magic_link(call: Call, member_id: MemberId) -> LinkMade:
+    """A link that signs the member in, once. It goes to them by mail, or to the caller to hand over."""
+    return _link(call, member_id, "sign_in")
+
+
+@router.governed(
+    "POST",
+    "/{member_id}/password-reset",
+    guard=OnResource("reset_password", "member_id"),
+    audit=Audit.changes,
+    summary="Reset a member's password",
+)
+def reset_password(call: Call, member_id: MemberId) -> LinkMade:
+    """End the member's password and sessions, and make a link by which they choose a new one."""
+    sessions.forget_password(call.connection, member_id, call.now)
+    return _link(call, member_id, "password")
+
+
+def _held(found: list[held_by.Held]) -> list[Holding]:
+    return [Holding(id=one.id, kind=one.kind, name=one.name, holds=one.holds) for one in found]
+
+
+@router.governed(
+    "GET",
+    "/{member_id}/holdings",
+    guard=OnOrganization("ask_about_members"),
+    audit=Audit.nothing,
+    summary="What a removal would leave behind, or has left behind",
+)
+def holdings(call: Call, member_id: MemberId) -> Holdings:
+    """What the member solely owns, what runs with their rights, and the schedules that they saved last. Of a removed
+    member: what they solely owned, and nobody has owned since.
+    """
+    _require_known(call, member_id)
+    return Holdings(
+        solely_owned=_held(held_by.solely_owned(call.connection, member_id)),
+        acts_for=_held(held_by.acting_for(call.connection, member_id)),
+    )
+
+
+def _require_known(call: Call, member_id: str) -> None:
+    if not repository.was_member(call.connection, member_id):
+        raise NotFound(f"There is no member {member_id}, and there was none")
+
+
+@router.governed(
+    "POST",
+    "/{member_id}/reassign",
+    guard=OnOrganization("manage_members"),
+    audit=Audit.changes,
+    summary="Hand over what a member solely owns",
+    errors=[Conflict],
+)
+def reassign(call: Call, member_id: MemberId, body: Reassignment) -> Reassigned:
+    """Make somebody else an owner of what the member solely owns, or owned until their removal: of all, or of some."""
+    _require_known(call, member_id)
+    to = Targets(call.facts, call.subject, call.caller.narrowing).member(body.to)
+    if to == member_id:
+        raise Conflict("This is the member who owns it already; name somebody else")
+    return Reassigned(items=_held(handover.reassign(call, member_id, to, body.resources)))

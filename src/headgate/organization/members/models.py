@@ -1,0 +1,91 @@
+"""The organization, principals (members and groups alike), members, their security roles, and invitations."""
+
+from sqlalchemy import CheckConstraint, Column, ForeignKey, Index, Integer, Table
+
+from headgate.kit.columns import METADATA, Email, Id, Name, NameKey, UtcDateTime, Word, provenance, text_type
+
+organization_table = Table(
+    "organization",
+    METADATA,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("name", Name, nullable=False),
+    Column("plan", Word, nullable=False),
+    Column("invites", Word, nullable=False),
+    CheckConstraint("id = 1", name="one_row"),
+    CheckConstraint("plan IN ('starter', 'growth', 'custom')", name="plan"),
+    CheckConstraint("invites IN ('by-role', 'admins-only')", name="invites"),
+)
+"""The one organization of this deployment."""
+
+principal_table = Table(
+    "principals",
+    METADATA,
+    Column("id", Id, primary_key=True),
+)
+"""Whom a grant or a space role can name: a member or a group."""
+
+member_table = Table(
+    "members",
+    METADATA,
+    Column("id", Id, ForeignKey("principals.id"), primary_key=True),
+    Column("name", Name, nullable=False),
+    Column("name_key", NameKey, nullable=False),
+    Column("role", Word, nullable=False),
+    Column("scope", Word, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("removed_at", UtcDateTime),
+    Column("email", Email),
+    Column("email_key", Email),
+    Column("password", text_type(200)),
+    *provenance("password_"),
+    Column("password_ended_at", UtcDateTime),
+    Column("last_seen_at", UtcDateTime),
+    CheckConstraint("role IN ('owner', 'admin', 'technical', 'business')", name="role"),
+    CheckConstraint("scope IN ('entire', 'selected')", name="scope"),
+    Index("uq_members_name_key", "name_key", unique=True),
+    Index("uq_members_email_key", "email_key", unique=True),
+    Index("ix_members_role", "role"),
+)
+"""A person. A removed one stays as a row, so that what they created keeps its record; it gives up name key, address
+and password. A password that ended signs nobody in and has to be set anew."""
+
+member_security_role_table = Table(
+    "member_security_roles",
+    METADATA,
+    Column("member_id", Id, ForeignKey("members.id"), primary_key=True),
+    Column("security_role", Word, primary_key=True),
+    CheckConstraint("security_role IN ('tenant_admin', 'data_admin', 'space_creator')", name="security_role"),
+)
+"""A security role that a member holds beside their role."""
+
+invitation_table = Table(
+    "invitations",
+    METADATA,
+    Column("id", Id, primary_key=True),
+    Column("email", Email, nullable=False),
+    Column("email_key", Email, nullable=False),
+    Column("role", Word, nullable=False),
+    Column("scope", Word, nullable=False),
+    Column("digest", text_type(64), unique=True, nullable=False),
+    Column("invited_by_id", Id, ForeignKey("members.id")),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("expires_at", UtcDateTime, nullable=False),
+    Column("accepted_at", UtcDateTime),
+    Column("revoked_at", UtcDateTime),
+    Column("member_id", Id, ForeignKey("members.id")),
+    *provenance(),
+    CheckConstraint("role IN ('owner', 'admin', 'technical', 'business')", name="role"),
+    CheckConstraint("scope IN ('entire', 'selected')", name="scope"),
+    Index("ix_invitations_email_key", "email_key"),
+    Index("ix_invitations_invited_by_id", "invited_by_id"),
+)
+"""A place in the organization that waits for someone. Nobody invited the first owner: the operator did."""
+
+invitation_context_table = Table(
+    "invitation_contexts",
+    METADATA,
+    Column("invitation_id", Id, ForeignKey("invitations.id", ondelete="CASCADE"), primary_key=True),
+    Column("context_id", Id, ForeignKey("contexts.id"), primary_key=True),
+    Index("ix_invitation_contexts_context_id", "context_id"),
+)
+"""A context in which an invited member of selected scope will work."""

@@ -1,0 +1,166 @@
+"""Members and invitations, as the API takes and shows them."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from headgate.kit.names import MAX_LENGTH
+from headgate.kit.request_models import Input
+from headgate.organization.access.changes.schemas import Ref, Role, Scope
+from headgate.organization.sessions.schemas import EmailText, LinkText, Password
+
+
+class MemberSort(StrEnum):
+    """The orders that the list of members has; a leading minus turns one around."""
+
+    name = "name"
+    email = "email"
+    role = "role"
+    scope = "scope"
+    created = "created"
+    last_seen = "last_seen"
+    name_desc = "-name"
+    email_desc = "-email"
+    role_desc = "-role"
+    scope_desc = "-scope"
+    created_desc = "-created"
+    last_seen_desc = "-last_seen"
+
+
+class Named(BaseModel):
+    """Something by its id and name."""
+
+    id: str
+    name: str
+
+
+class MemberOut(BaseModel):
+    """A member. Whoever does not manage members sees the name alone."""
+
+    id: str = Field(examples=["mbr_01k6x3v9c2m4n8p0q7rs"])
+    name: str = Field(examples=["Ana"])
+    email: str | None = None
+    role: str | None = Field(None, examples=["technical"])
+    scope: str | None = Field(None, examples=["selected"])
+    contexts: list[Named] | None = None
+    groups: list[Named] | None = Field(None, description="Without All, in which everyone is")
+    security_roles: list[str] | None = Field(None, examples=[["data_admin"]])
+    status: str | None = Field(None, examples=["active"], description="active, or no sign-in: no address or password")
+    created_at: datetime | None = None
+    last_seen_at: datetime | None = None
+
+
+class MemberPage(BaseModel):
+    """A page of the list of members."""
+
+    items: list[MemberOut]
+    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last")
+
+
+class MemberAction(BaseModel):
+    """An action, and through what a member has it."""
+
+    action: str = Field(examples=["create_layer"])
+    via: list[str] = Field(examples=[["admin"]])
+
+
+class MemberPageOut(BaseModel):
+    """A member's page: who they are, and what they can do in the organization, through what."""
+
+    member: MemberOut
+    can: list[MemberAction] = Field(description="Actions on the organization; what-can lists those on resources")
+    allowed: list[str] = Field(examples=[["change_role", "remove"]], description="What the caller can do with them")
+
+
+class InvitationIn(Input):
+    """Whom to invite, and as what."""
+
+    email: EmailText
+    role: Role
+    scope: Scope | None = Field(None, description="Left out: entire, or the inviter's own if they are no admin")
+    contexts: list[Ref] = Field([], max_length=200)
+
+
+class InvitationOut(BaseModel):
+    """An invitation that nobody has accepted yet."""
+
+    id: str = Field(examples=["inv_01k6x3v9c2m4n8p0q7rs"])
+    email: str = Field(examples=["ana@example.com"])
+    role: str = Field(examples=["technical"])
+    scope: str = Field(examples=["selected"])
+    contexts: list[Named]
+    state: str = Field(examples=["waiting"], description="waiting, expired, revoked or accepted")
+    invited_by: str | None = Field(description="The name of who vouches for it; null for the operator")
+    created_at: datetime
+    expires_at: datetime
+    link: str | None = Field(None, description="To hand over, when no mail is sent; shown once")
+
+
+class InvitationPage(BaseModel):
+    """Invitations, the newest first."""
+
+    items: list[InvitationOut]
+    next_cursor: str | None
+
+
+class Acceptance(Input):
+    """An invitation, and who accepts it."""
+
+    invitation: LinkText
+    name: Annotated[str, Field(min_length=1, max_length=MAX_LENGTH, examples=["Ana"])]
+    email: EmailText | None = Field(None, description="For the first owner, whose address is not known yet")
+    password: Password | None = Field(None, description="Left out, one signs in by links alone")
+
+
+class LinkMade(BaseModel):
+    """A link for a member: sent by mail, or to hand over."""
+
+    sent_to: str | None = Field(description="The address it was sent to; null if it is to be handed over")
+    link: str | None = Field(description="To hand over, when no mail is sent; shown once")
+    expires_at: datetime
+
+
+class Holding(BaseModel):
+    """Something that would be without its owner, or would not run, if a member were removed."""
+
+    id: str = Field(examples=["dm_01k6x3v9c2m4n8p0q7rs"])
+    kind: str = Field(examples=["data_mart"])
+    name: str = Field(examples=["Revenue"])
+    holds: str = Field(examples=["technical"], description="What they are to it: which owner, acts_for or author")
+
+
+class Holdings(BaseModel):
+    """What a removal would leave behind, or has left behind."""
+
+    solely_owned: list[Holding]
+    acts_for: list[Holding] = Field(description="What runs with their rights, and schedules that they saved last")
+
+
+class RemovedMember(BaseModel):
+    """A removed member of whom something has no owner since."""
+
+    id: str = Field(examples=["mbr_01k6x3v9c2m4n8p0q7rs"])
+    removed_at: datetime
+    solely_owned: int = Field(description="How many resources they solely owned that nobody owns now")
+
+
+class RemovedPage(BaseModel):
+    """A page of removed members."""
+
+    items: list[RemovedMember]
+    next_cursor: str | None
+
+
+class Reassignment(Input):
+    """To whom what a member solely owns goes."""
+
+    to: Ref
+    resources: list[str] | None = Field(None, max_length=1000, description="Ids; left out, all of it")
+
+
+class Reassigned(BaseModel):
+    """What was handed over."""
+
+    items: list[Holding]

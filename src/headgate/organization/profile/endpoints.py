@@ -1,0 +1,67 @@
+"""The organization over HTTP: what it is called, its plan, and what it holds."""
+
+from sqlalchemy import update
+
+from headgate.organization.members.models import organization_table
+from headgate.organization.profile import repository
+from headgate.organization.profile.schemas import OrganizationName, OrganizationOut, Usage
+from headgate.platform.http.call import Call
+from headgate.platform.http.guards import OnOrganization, SignedIn
+from headgate.platform.http.routes import Audit, GovernedRouter
+from headgate.platform.resources.names import require_names
+
+router = GovernedRouter(prefix="/api/organization", tags=["organization"])
+
+
+def _shown(call: Call) -> OrganizationOut:
+    row = repository.organization(call.connection)
+    return OrganizationOut(name=row["name"], plan=row["plan"], invites=row["invites"])
+
+
+@router.governed(
+    "GET",
+    "",
+    guard=SignedIn("knows the organization they belong to", operator_too=True),
+    audit=Audit.nothing,
+    summary="The organization",
+)
+def show_organization(call: Call) -> OrganizationOut:
+    """The organization: its name, its plan, and who may invite."""
+    require_names(call)
+    return _shown(call)
+
+
+@router.governed(
+    "PATCH",
+    "",
+    guard=OnOrganization("manage_settings"),
+    audit=Audit.changes,
+    summary="Rename the organization",
+)
+def rename_organization(call: Call, body: OrganizationName) -> OrganizationOut:
+    """Give the organization another name."""
+    decision = call.require("manage_settings", "organization", "organization")
+    before = repository.organization(call.connection)["name"]
+    call.connection.execute(update(organization_table).values(name=body.name))
+    after = {"change": "rename_organization", "name": body.name}
+    call.record_change(
+        decision, "manage_settings", "organization", "organization", before={"name": before}, after=after
+    )
+    return _shown(call)
+
+
+@router.governed(
+    "GET",
+    "/usage",
+    guard=OnOrganization("manage_billing"),
+    audit=Audit.nothing,
+    summary="What the organization holds",
+)
+def show_usage(call: Call) -> Usage:
+    """How many members, invitations, groups, contexts, tokens and resources the organization has."""
+    return Usage(
+        plan=repository.organization(call.connection)["plan"],
+        members=repository.members_by_role(call.connection),
+        resources=repository.resources_by_kind(call.connection),
+        **repository.counts(call.connection, call.now),
+    )

@@ -1,0 +1,58 @@
+"""What the organization is, and how much it holds; a handful of statements at any size."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, func, or_, select
+
+from headgate.access.actions import ROLES
+from headgate.kit.ids import ALL_GROUP
+from headgate.marts.models import destination_table
+from headgate.organization.contexts.models import context_table
+from headgate.organization.groups.models import group_table
+from headgate.organization.members.models import invitation_table, member_table, organization_table
+from headgate.organization.tokens.models import token_table
+from headgate.platform.authorization.models import resource_table
+
+_members, _resources, _tokens = member_table.c, resource_table.c, token_table.c
+
+
+def organization(connection: Connection) -> Any:
+    """The organization's row."""
+    return connection.execute(select(organization_table)).mappings().one()
+
+
+def is_waiting(now: datetime) -> Any:
+    """The condition that an invitation could still be accepted."""
+    columns = invitation_table.c
+    return columns.accepted_at.is_(None) & columns.revoked_at.is_(None) & (columns.expires_at > now)
+
+
+def members_by_role(connection: Connection) -> dict[str, int]:
+    """How many members each role has."""
+    counted = select(_members.role, func.count()).where(_members.removed_at.is_(None)).group_by(_members.role)
+    found: dict[str, int] = dict(connection.execute(counted).all())
+    return {role: found.get(role, 0) for role in ROLES}
+
+
+def resources_by_kind(connection: Connection) -> dict[str, int]:
+    """How many resources each kind has; not saved queries, of which nobody but their author knows, nor deleted ones."""
+    deleted = select(destination_table.c.id).where(destination_table.c.deleted_at.is_not(None))
+    counted = select(_resources.kind, func.count()).where(_resources.id.not_in(deleted)).group_by(_resources.kind)
+    rows = connection.execute(counted.where(_resources.kind != "saved_query").order_by(_resources.kind))
+    return dict(rows.all())
+
+
+def counts(connection: Connection, now: datetime) -> dict[str, int]:
+    """How many there are of what is counted as a whole."""
+    lasts = or_(_tokens.expires_at.is_(None), _tokens.expires_at > now)
+    alive = _tokens.revoked_at.is_(None) & lasts & _members.removed_at.is_(None)
+    owned = token_table.join(member_table, _members.id == _tokens.member_id)
+    asked = {
+        "invitations": select(func.count()).select_from(invitation_table).where(is_waiting(now)),
+        "groups": select(func.count()).select_from(group_table).where(group_table.c.id != ALL_GROUP),
+        "contexts": select(func.count()).select_from(context_table),
+        "tokens": select(func.count()).select_from(owned).where(alive),
+    }
+    together = select(*(query.scalar_subquery().label(name) for name, query in asked.items()))
+    return dict(connection.execute(together).mappings().one())

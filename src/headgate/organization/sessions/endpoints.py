@@ -1,0 +1,354 @@
+"""Sign-in, sign-out, passwords and own sessions over HTTP."""
+
+from dataclasses import dataclass
+from typing import Annotated, NoReturn
+
+from fastapi import Path, Request
+from sqlalchemy import select, update
+
+from headgate.kit.clock import now as clock
+from headgate.kit.errors import Conflict, LinkSpent, NotFound, PasswordEnded, Problem, TooMany, WrongPassword
+from headgate.kit.names import MAX_LENGTH, email_key
+from headgate.organization.members.emails import account
+from headgate.organization.members.models import member_table
+from headgate.organization.sessions import passwords, service, throttle
+from headgate.organization.sessions.cookies import device_cookie, is_proof, session_cookie, set_cookie, set_device
+from headgate.organization.sessions.schemas import (
+    ByLink,
+    Ended,
+    LinkWanted,
+    PasswordByLink,
+    PasswordChange,
+    SessionOut,
+    Sessions,
+    SignedInAs,
+    SignIn,
+    Told,
+)
+from headgate.platform.audit.events import Event, record
+from headgate.platform.authorization.provenance import Origin
+from headgate.platform.http.authentication import caller, refuse_cross_site
+from headgate.platform.http.call import Call
+from headgate.platform.http.guards import OwnCredentials, Public, SignedIn
+from headgate.platform.http.routes import Audit, GovernedRouter
+from headgate.platform.http.services import Services
+from headgate.platform.mail.outbox import enqueue
+from headgate.settings.settings import Settings
+
+router = GovernedRouter(prefix="/api", tags=["sign-in"])
+
+OPENED, FAILED, ENDED, PASSWORD = "session.opened", "session.refused", "session.ended", "password.changed"
+_members = member_table.c
+
+
+def browser(request: Request) -> service.Browser:
+    """What is noted of the browser that calls."""
+    agent = "".join(c if c.isprintable() else " " for c in request.headers.get("user-agent", ""))
+    return service.Browser(agent[:MAX_LENGTH], request.client.host[:64] if request.client else "")
+
+
+def sign_in_member(call: Call, request: Request, member: str, method: str, origin: Origin) -> SignedInAs:
+    """Open a session for a member, begun with `origin`, and have the browser keep it."""
+    settings = call.settings.sign_in
+    secret = service.open_session(call.connection, member, method, browser(request), call.now, settings, origin)
+    cookie = set_cookie(request, session_cookie(request), secret, settings.session_days * 86400)
+    call.recorded.cookies += [cookie, set_device(request, call.services.device_key, member)]
+    told = {"method": method, "origin": origin.id, "tainted": origin.tainted}
+    call.record(Event(call.now, OPENED, True, member, request_id=call.request_id, after=told))  # noqa: FBT003
+    name = call.connection.execute(select(_members.name).where(_members.id == member)).scalar_one()
+    return SignedInAs(id=member, name=name)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A password that was right a moment ago."""
+
+    member: str
+    stored: str
+    fresh: str | None
+    of_account: throttle.Counter
+    of_address: throttle.Counter
+
+
+def _attempt(services: Services, request: Request, parameters: dict[str, SignIn]) -> Attempt:
+    """Check a password outside any transaction. An unknown account takes as long as a wrong password."""
+    body, now, settings = parameters["body"], clock(), services.settings
+    refuse_cross_site(request, settings, must_tell=False)
+    with services.database.read() as connection:
+        found = account(connection, body.email)
+        proof = request.cookies.get(device_cookie(request), "")
+        known = is_proof(services.device_key, found.id if found else None, proof)
+        of_account = throttle.of_account(email_key(body.email), settings.sign_in, known_browser=known)
+        of_address = throttle.of_address(browser(request).address, settings.sign_in)
+    services.database.write(lambda connection: throttle.take(connection, (of_account, of_address), now))
+    given = body.password.get_secret_value()
+    if not passwords.is_right(found.password if found else None, given):
+        _failed(services, request, found.id if found else None)
+    if found.password_ended_at is not None:
+        _failed(services, request, found.id, PasswordEnded(_choose_another(settings)))
+    fresh = passwords.hashed(given) if passwords.needs_new_hash(found.password) else None
+    return Attempt(found.id, found.password, fresh, of_account, of_address)
+
+
+def _choose_another(settings: Settings) -> str:
+    """What whoever gave a right password that has ended is told."""
+    how = "`headgate login --forgot-password`, or POST /api/password/links, sends you a link by mail"
+    if settings.mail.host is None:
+        how = "another owner makes you a link with `headgate member reset-password`, or the operator a token"
+    return (
+        "Your password has ended: it was set by an invitation, link or reset that somebody else asked for, and you "
+        f"have become an owner since. Choose a new one: {how}"
+    )
+
+
+def _failed(services: Services, request: Request, member: str | None, problem: Problem | None = None) -> NoReturn:
+    """Record a failure; the answer is the same whether the account or the password was wrong."""
+    told = {"address": browser(request).address}
+    event = Event(clock(), FAILED, False, member, request_id=request.scope.get("headgate.request_id"), after=told)  # noqa: FBT003
+    services.database.write(lambda connection: record(connection, [event]))
+    raise problem or WrongPassword
+
+
+@router.governed(
+    "POST",
+    "/sign-in",
+    guard=Public("signs in by a password"),
+    audit=Audit.changes,
+    summary="Sign in",
+    errors=(WrongPassword, PasswordEnded, TooMany),
+    prepare=_attempt,
+)
+def sign_in(call: Call, request: Request, body: SignIn, prepared: Attempt) -> SignedInAs:
+    """Open a session by address and password; it is kept in a cookie."""
+    where = (_members.id == prepared.member, _members.removed_at.is_(None), _members.password == prepared.stored)
+    set_in = select(_members.password_origin_id, _members.password_tainted)
+    found = call.connection.execute(set_in.where(*where, _members.password_ended_at.is_(None))).one_or_none()
+    if found is None:
+        raise WrongPassword
+    throttle.forgive(call.connection, (prepared.of_account,))
+    throttle.give_back(call.connection, (prepared.of_address,))
+    if prepared.fresh:
+        call.connection.execute(update(member_table).where(*where).values(password=prepared.fresh))
+    origin = Origin(found.password_origin_id, found.password_tainted)
+    return sign_in_member(call, request, prepared.member, "password", origin)
+
+
+def _count_link(services: Services, request: Request, parameters: dict[str, LinkWanted]) -> throttle.Counter:
+    settings = services.settings.sign_in
+    counter = throttle.of_address(browser(request).address, settings, "link address")
+    with services.database.read() as connection:
+        throttle.check(connection, (counter,), clock())
+    return counter
+
+
+@router.governed(
+    "POST",
+    "/sign-in/links",
+    guard=Public("asks for a sign-in link by mail"),
+    audit=Audit.changes,
+    summary="Send a sign-in link",
+    errors=(TooMany,),
+    prepare=_count_link,
+)
+def send_link(call: Call, body: LinkWanted, prepared: throttle.Counter) -> Told:
+    """Have a sign-in link sent, if the address is a member's; the answer is the same if it is not."""
+    return _send_link(call, body, prepared, "sign_in")
+
+
+@router.governed(
+    "POST",
+    "/password/links",
+    guard=Public("asks for a link by mail to choose a new password"),
+    audit=Audit.changes,
+    summary="Send a link to choose a new password",
+    errors=(TooMany,),
+    prepare=_count_link,
+)
+def send_password_link(call: Call, body: LinkWanted, prepared: throttle.Counter) -> Told:
+    """Have a link sent by which a member chooses a new password, if the address is a member's; the answer is the same
+    if it is not. The old password works until then.
+    """
+    return _send_link(call, body, prepared, "password")
+
+
+def _send_link(call: Call, body: LinkWanted, prepared: throttle.Counter, purpose: str) -> Told:
+    if call.settings.mail.host is None:
+        what = "a sign-in link" if purpose == "sign_in" else "a password reset"
+        return Told(detail=f"This installation sends no mail; ask an admin for {what}. Owners ask another owner")
+    of_account = throttle.of_account(
+        email_key(body.email), call.settings.sign_in, known_browser=False, purpose="link account"
+    )
+    answer = Told(detail="If this is a member's address, a link is on its way to it")
+    throttle.count(call.connection, (prepared,), call.now)
+    try:
+        throttle.check(call.connection, (of_account,), call.now)
+    except TooMany:
+        return answer
+    throttle.count(call.connection, (of_account,), call.now)
+    # Whether there is such an account is looked up when it is sent: here both take as long.
+    enqueue(call.connection, call.services.sealer, purpose, body.email.strip(), "", None, call.now)
+    return answer
+
+
+@router.governed(
+    "POST",
+    "/sign-in/by-link",
+    guard=Public("signs in by a link"),
+    audit=Audit.changes,
+    summary="Sign in by a link",
+    errors=(LinkSpent,),
+)
+def sign_in_by_link(call: Call, request: Request, body: ByLink) -> SignedInAs:
+    """Open a session by a sign-in link, which is spent by this."""
+    used = service.use_link(call.connection, body.link.get_secret_value(), "sign_in", call.now)
+    return sign_in_member(call, request, used.member, "link", used.origin)
+
+
+def _hash_by_link(services: Services, request: Request, parameters: dict[str, PasswordByLink]) -> str:
+    """Hash the new password, if the link is good."""
+    body = parameters["body"]
+    refuse_cross_site(request, services.settings, must_tell=False)
+    with services.database.read() as connection:
+        member = service.member_of_link(connection, body.link.get_secret_value(), "password", clock())
+        row = connection.execute(select(_members.name, _members.email).where(_members.id == member)).one()
+    password = body.password.get_secret_value()
+    passwords.check_strength(password, [row.name, row.email or ""])
+    return passwords.hashed(password)
+
+
+@router.governed(
+    "POST",
+    "/password/by-link",
+    guard=Public("chooses a password by a link"),
+    audit=Audit.changes,
+    summary="Choose a password by a link",
+    errors=(LinkSpent,),
+    prepare=_hash_by_link,
+)
+def choose_password(call: Call, request: Request, body: PasswordByLink, prepared: str) -> SignedInAs:
+    """Choose a password by a link, which is spent by this. All other sessions of the account end."""
+    used = service.use_link(call.connection, body.link.get_secret_value(), "password", call.now)
+    _set_password(call, used.member, prepared, used.origin)
+    service.end(call.connection, used.member, call.now)
+    return sign_in_member(call, request, used.member, "link", used.origin)
+
+
+def _set_password(call: Call, member: str, stored: str, origin: Origin) -> None:
+    service.set_password(call.connection, member, stored, origin, call.now)
+    told = {"origin": origin.id, "tainted": origin.tainted}
+    changed = Event(call.now, PASSWORD, True, member, request_id=call.request_id, resource_id=member, after=told)  # noqa: FBT003
+    call.record(changed)
+
+
+@dataclass(frozen=True, slots=True)
+class NewPassword:
+    """A new password, hashed, and the hash of the one that it replaces."""
+
+    stored: str | None
+    fresh: str
+    counter: throttle.Counter
+
+
+def _hash_own(services: Services, request: Request, parameters: dict[str, PasswordChange]) -> NewPassword:
+    body, now, settings = parameters["body"], clock(), services.settings
+    with services.database.read() as connection:
+        who = caller(connection, request, settings, now)
+        columns = (_members.name, _members.email, _members.password, _members.password_ended_at)
+        found = connection.execute(select(*columns).where(_members.id == who.member)).one_or_none()
+        if found is None:
+            raise NotFound
+    counter = throttle.of_account(who.member, settings.sign_in, known_browser=True, purpose="own password")
+    services.database.write(lambda connection: throttle.take(connection, (counter,), now))
+    current = body.current.get_secret_value() if body.current else ""
+    works = found.password is not None and found.password_ended_at is None
+    if works and not passwords.is_right(found.password, current):
+        _failed(services, request, who.member)
+    password = body.password.get_secret_value()
+    passwords.check_strength(password, [found.name, found.email or ""])
+    return NewPassword(found.password, passwords.hashed(password), counter)
+
+
+@router.governed(
+    "POST",
+    "/me/password",
+    guard=OwnCredentials("changes their own password"),
+    audit=Audit.changes,
+    summary="Change your password",
+    errors=(WrongPassword, TooMany, Conflict),
+    prepare=_hash_own,
+)
+def change_password(call: Call, body: PasswordChange, prepared: NewPassword) -> Ended:
+    """Change one's own password. All other sessions end. One that has ended is not asked for."""
+    member = call.caller.member
+    stored = call.connection.execute(select(_members.password).where(_members.id == member)).scalar_one()
+    if stored != prepared.stored:
+        raise Conflict("The password was changed meanwhile; try again")
+    throttle.forgive(call.connection, (prepared.counter,))
+    _set_password(call, member, prepared.fresh, call.caller.origin)
+    return Ended(ended=service.end(call.connection, member, call.now, but=call.caller.session))
+
+
+@router.governed(
+    "POST",
+    "/sign-out",
+    guard=SignedIn("ends their own session"),
+    audit=Audit.changes,
+    summary="Sign out",
+    errors=[Conflict],
+)
+def sign_out(call: Call, request: Request) -> Ended:
+    """End the session that asks."""
+    if call.caller.session is None:
+        raise Conflict("You are here by a token; revoke it to end it")
+    ended = service.end(call.connection, call.caller.member, call.now, only=call.caller.session)
+    call.recorded.cookies.append(set_cookie(request, session_cookie(request), "", 0))
+    call.record(call.event(ENDED, allowed=True, resource_id=call.caller.session))
+    return Ended(ended=ended)
+
+
+@router.governed(
+    "GET",
+    "/me/sessions",
+    guard=OwnCredentials("sees their own sessions"),
+    audit=Audit.nothing,
+    summary="Your sessions",
+)
+def own_sessions(call: Call) -> Sessions:
+    """One's own sessions that could still be used."""
+    rows = service.alive(call.connection, call.caller.member, call.now, call.settings.sign_in)
+    shown = ("id", "method", "agent", "address", "created_at", "last_seen_at", "expires_at", "tainted")
+    return Sessions(
+        items=[
+            SessionOut(**{name: row[name] for name in shown}, current=row["id"] == call.caller.session) for row in rows
+        ]
+    )
+
+
+@router.governed(
+    "DELETE",
+    "/me/sessions/{session_id}",
+    guard=OwnCredentials("ends one of their own sessions"),
+    audit=Audit.changes,
+    summary="End one of your sessions",
+)
+def end_session(call: Call, session_id: Annotated[str, Path(pattern="^ses_[0-9a-z]{20}$")]) -> Ended:
+    """End one of one's own sessions."""
+    ended = service.end(call.connection, call.caller.member, call.now, only=session_id)
+    if not ended:
+        call.hide("end_session", "session", session_id)
+    call.record(call.event(ENDED, allowed=True, resource_id=session_id))
+    return Ended(ended=ended)
+
+
+@router.governed(
+    "DELETE",
+    "/me/sessions",
+    guard=OwnCredentials("ends their other sessions"),
+    audit=Audit.changes,
+    summary="End your other sessions",
+)
+def end_other_sessions(call: Call) -> Ended:
+    """End all of one's own sessions but the one that asks."""
+    ended = service.end(call.connection, call.caller.member, call.now, but=call.caller.session)
+    call.record(call.event(ENDED, allowed=True, after={"ended": ended}))
+    return Ended(ended=ended)

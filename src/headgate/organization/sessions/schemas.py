@@ -1,0 +1,87 @@
+"""Sign-in and sessions, as the API takes and shows them."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import BaseModel, Field, SecretStr
+
+from headgate.kit.request_models import Input
+
+EmailText = Annotated[str, Field(max_length=320, examples=["ana@example.com"])]
+Password = Annotated[SecretStr, Field(max_length=1000, examples=["three small brown otters"])]
+LinkText = Annotated[SecretStr, Field(max_length=100, description="What stands behind the # of a link")]
+
+
+class SignIn(Input):
+    """An account and its password."""
+
+    email: EmailText
+    password: Password
+
+
+class LinkWanted(Input):
+    """Whom to send a sign-in link."""
+
+    email: EmailText
+
+
+class ByLink(Input):
+    """A sign-in link."""
+
+    link: LinkText
+
+
+class PasswordByLink(Input):
+    """A link to choose a password, and the password."""
+
+    link: LinkText
+    password: Password
+
+
+class PasswordChange(Input):
+    """One's own password: the old one, if there is one, and the new."""
+
+    current: Password | None = None
+    password: Password
+
+
+class SignedInAs(BaseModel):
+    """Who is signed in now. The session itself is in a cookie."""
+
+    id: str = Field(examples=["mbr_01k6x3v9c2m4n8p0q7rs"])
+    name: str = Field(examples=["Ana"])
+
+
+class Told(BaseModel):
+    """What was done, in a sentence."""
+
+    detail: str
+
+
+class SessionOut(BaseModel):
+    """A browser that is signed in."""
+
+    id: str = Field(examples=["ses_01k6x3v9c2m4n8p0q7rs"])
+    method: str = Field(examples=["password"], description="How it was opened")
+    agent: str = Field(examples=["Firefox on Linux"], description="What the browser called itself")
+    address: str = Field(examples=["198.51.100.7"])
+    created_at: datetime
+    last_seen_at: datetime
+    expires_at: datetime
+    tainted: bool = Field(
+        description="Whether somebody else asked for the link, invitation or reset that it, or the password it was "
+        "opened by, began with: it ends if you become an owner"
+    )
+    current: bool = Field(description="Whether it is the one that asks")
+
+
+class Sessions(BaseModel):
+    """One's own sessions, the one used last first."""
+
+    items: list[SessionOut]
+
+
+class Ended(BaseModel):
+    """How many were ended."""
+
+    ended: int

@@ -1,0 +1,127 @@
+"""API tokens over HTTP: one's own; who manages members also sees and ends those of others."""
+
+from typing import Annotated, Any
+
+from fastapi import Path, Query
+from sqlalchemy import select
+
+from headgate.kit.errors import Conflict, Invalid
+from headgate.kit.names import BadName, check_name
+from headgate.kit.paging import DEFAULT_LIMIT, Cursor
+from headgate.organization.access.changes.targets import Hidden, Targets
+from headgate.organization.members.models import member_table
+from headgate.organization.tokens import service
+from headgate.organization.tokens.models import token_reach_table, token_table
+from headgate.organization.tokens.schemas import TokenIn, TokenMade, TokenOut, TokenPage
+from headgate.platform.http.call import Call
+from headgate.platform.http.guards import OwnCredentials
+from headgate.platform.http.paging import After, Limit, begins_after
+from headgate.platform.http.routes import Audit, GovernedRouter
+
+router = GovernedRouter(prefix="/api/tokens", tags=["tokens"])
+
+TokenId = Annotated[str, Path(pattern="^tok_[0-9a-z]{20}$", examples=["tok_01k6x3v9c2m4n8p0q7rs"])]
+_tokens = token_table.c
+
+
+@router.governed(
+    "POST",
+    "",
+    guard=OwnCredentials("makes a token of their own"),
+    audit=Audit.changes,
+    summary="Make a token",
+)
+def make_token(call: Call, body: TokenIn) -> TokenMade:
+    """Make a token that acts as oneself, narrowed as asked. Its secret is in this answer and nowhere else."""
+    try:
+        name = check_name(body.name)
+    except BadName as error:
+        raise Invalid(f"name: {error}") from None
+    if body.expires is not None and body.expires <= call.now:
+        raise Invalid("expires: the end of a token lies in the future")
+    only: list[str] | None = None
+    if body.only is not None:
+        only = _listed(call, body.only)
+    made = service.create(
+        call.connection,
+        call.caller.member,
+        name,
+        call.now,
+        read_only=body.read_only,
+        only=only,
+        expires=body.expires,
+        by=call.caller.member,
+        origin=call.caller.origin,
+    )
+    return TokenMade(id=made.id, token=made.secret)
+
+
+def _listed(call: Call, names: list[str]) -> list[str]:
+    """The ids of what a token is to be narrowed to, of what the caller sees."""
+    targets = Targets(call.facts, call.subject)
+    try:
+        return [targets.resource(text, "layer", "table", "volume").id for text in names]
+    except Hidden as problem:
+        call.note_denial("see", problem.kind, problem.resource)
+        raise
+
+
+@router.governed(
+    "GET",
+    "",
+    guard=OwnCredentials("sees their own; all with manage_members"),
+    audit=Audit.nothing,
+    summary="List tokens",
+)
+def list_tokens(
+    call: Call,
+    all_: Annotated[bool, Query(alias="all", description="Those of all members; needs manage_members")] = False,
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: After = None,
+) -> TokenPage:
+    """Tokens, the newest first; never their secrets."""
+    if all_:
+        call.require("manage_members", "organization", "organization")
+    purpose = f"tokens {all_}"
+    after = begins_after(cursor, purpose)
+    joined = token_table.join(member_table, member_table.c.id == _tokens.member_id)
+    query = select(token_table, member_table.c.name.label("member")).select_from(joined)
+    if not all_:
+        query = query.where(_tokens.member_id == call.caller.member)
+    if after is not None:
+        query = query.where(_tokens.id < after.id)
+    rows = call.connection.execute(query.order_by(_tokens.id.desc()).limit(limit + 1)).mappings().all()
+    following = Cursor("", rows[limit - 1]["id"]).encode(purpose) if len(rows) > limit else None
+    return TokenPage(items=_shown(call, rows[:limit]), next_cursor=following)
+
+
+def _shown(call: Call, rows: Any) -> list[TokenOut]:
+    reach = token_reach_table.c
+    listed = [row["id"] for row in rows if row["listed"]]
+    only: dict[str, list[str]] = {one: [] for one in listed}
+    for token, resource in call.connection.execute(
+        select(reach.token_id, reach.resource_id).where(reach.token_id.in_(listed)).order_by(reach.resource_id)
+    ):
+        only[token].append(resource)
+    times = ("created_at", "last_used_at", "expires_at", "revoked_at")
+    names = ("id", "name", "hint", "member", "read_only", "tainted", *times)
+    return [TokenOut(**{name: row[name] for name in names}, only=only.get(row["id"])) for row in rows]
+
+
+@router.governed(
+    "DELETE",
+    "/{token_id}",
+    guard=OwnCredentials("ends their own; any with manage_members"),
+    audit=Audit.changes,
+    summary="End a token",
+    errors=[Conflict],
+)
+def revoke_token(call: Call, token_id: TokenId) -> TokenOut:
+    """End a token at once."""
+    owner = call.connection.execute(select(_tokens.member_id).where(_tokens.id == token_id)).scalar_one_or_none()
+    if owner is None or not call.handles(owner):
+        call.hide("revoke_token", "token", token_id)
+    service.revoke(call.connection, token_id, call.now, by=call.caller.member)
+    joined = token_table.join(member_table, member_table.c.id == _tokens.member_id)
+    query = select(token_table, member_table.c.name.label("member")).select_from(joined).where(_tokens.id == token_id)
+    return _shown(call, call.connection.execute(query).mappings().all())[0]

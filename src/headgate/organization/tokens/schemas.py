@@ -1,0 +1,53 @@
+"""API tokens, as the API takes and shows them."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from headgate.kit.names import MAX_LENGTH
+from headgate.kit.request_models import Input
+from headgate.organization.access.changes.schemas import Instant, Target
+
+
+class TokenIn(Input):
+    """A token to make: what to call it, and its limits."""
+
+    name: Annotated[str, Field(min_length=1, max_length=MAX_LENGTH, examples=["nightly export"])]
+    read_only: Annotated[bool, Field(description="Narrow it to reading")] = False
+    only: list[Target] | None = Field(
+        None, max_length=500, examples=[["table:gold.orders"]], description="Narrow it to these layers, tables, volumes"
+    )
+    expires: Instant | None = Field(None, description="When it ends by itself")
+
+
+class TokenOut(BaseModel):
+    """A token; never its secret."""
+
+    id: str = Field(examples=["tok_01k6x3v9c2m4n8p0q7rs"])
+    name: str
+    hint: str | None = Field(examples=["hgt_Ab3d"], description="How the secret begins")
+    member: str = Field(examples=["Ana"])
+    read_only: bool
+    only: list[str] | None = Field(description="Ids of what it is narrowed to; null if it is not")
+    created_at: datetime
+    last_used_at: datetime | None
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    tainted: bool = Field(
+        description="Whether it was made in a tainted session: it ends if its member becomes an owner"
+    )
+
+
+class TokenMade(BaseModel):
+    """A new token. The secret is shown this once."""
+
+    id: str
+    token: str = Field(description="Send it as `Authorization: Bearer …`")
+
+
+class TokenPage(BaseModel):
+    """Tokens, the newest first."""
+
+    items: list[TokenOut]
+    next_cursor: str | None

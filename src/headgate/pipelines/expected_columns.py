@@ -1,0 +1,77 @@
+"""The columns that an output will have, known before its first run: what reads it can be saved by them.
+
+A query's are told by its probe, a history's follow from those of its source. What notebooks and streams write is known
+once they ran.
+"""
+
+from typing import Any
+
+from sqlalchemy import delete, insert, select
+
+from headgate.contracts.pipelines import definitions
+from headgate.contracts.tables import history, iceberg, types
+from headgate.lakehouse.catalog.errors import Damaged
+from headgate.lakehouse.catalog.models import table_pointer_table
+from headgate.lakehouse.tables.metadata_cache import current_schema, document
+from headgate.pipelines.models import probed_schema_table
+from headgate.pipelines.planner import AnyDefinition
+from headgate.platform.http.call import Call
+from headgate.platform.http.routes import Stages
+
+Fields = list[dict[str, Any]]
+"""As a schema of Iceberg has them."""
+_probed, _pointers = probed_schema_table.c, table_pointer_table.c
+
+
+def output(definition: AnyDefinition) -> str | None:
+    """The one output whose columns can be known before a run."""
+    return definition.output if isinstance(definition, definitions.Query | definitions.History) else None
+
+
+def of_history(stages: Stages, definition: AnyDefinition) -> Fields | None:
+    """The columns of a history's output; None if those of its source are not known, or it is none."""
+    if not isinstance(definition, definitions.History):
+        return None
+    table = definition.table
+
+    def look(call: Call) -> Any:
+        found = call.lookup.of("table", table)
+        if found is None or not call.decide("execute", "table", found):
+            return None
+        pointer = select(table_pointer_table).where(_pointers.table_id == found)
+        return call.connection.execute(pointer).mappings().one_or_none() or stored(call, found)
+
+    found = stages.read(look)
+    if found is None:
+        return None
+    try:
+        fields = found if isinstance(found, list) else current_schema(document(stages.services.store, found))["fields"]
+        source = iceberg.columns(fields)
+    except (Damaged, iceberg.Unknown):
+        return None
+    return _versions(definition, source)
+
+
+def _versions(definition: definitions.History, source: types.Columns) -> Fields | None:
+    """What a history has beside its source's columns; None where its run would refuse them."""
+    time = types.find(source, definition.time_column) if definition.time_column else None
+    taken = any(types.find(source, name) for name in history.RESERVED)
+    if taken or (definition.time_column and time is None):
+        return None
+    return iceberg.fields(history.columns(source, time))
+
+
+def stored(call: Call, table_id: str) -> Fields | None:
+    """The columns that a table will have, as far as what writes it was saved with them."""
+    found: Fields | None = call.connection.execute(select(_probed.columns).where(_probed.table_id == table_id)).scalar()
+    return found
+
+
+def keep(call: Call, pipeline_id: str, table_id: str | None, fields: Fields | None) -> None:
+    """Write down what a pipeline's output will be, in place of what was known before."""
+    call.connection.execute(delete(probed_schema_table).where(_probed.pipeline_id == pipeline_id))
+    if table_id is None or fields is None:
+        return
+    call.connection.execute(delete(probed_schema_table).where(_probed.table_id == table_id))
+    row = {"table_id": table_id, "pipeline_id": pipeline_id, "columns": fields}
+    call.connection.execute(insert(probed_schema_table).values(row))

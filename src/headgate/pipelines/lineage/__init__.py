@@ -1,0 +1,1 @@
+"""Lineage of tables and columns."""

@@ -1,0 +1,108 @@
+"""Lineage over HTTP."""
+
+from typing import Annotated
+
+from fastapi import Path, Query
+from pydantic import BaseModel, Field
+
+from headgate.kit.ids import kind_of
+from headgate.pipelines.endpoints import PipelineId
+from headgate.pipelines.lineage.service import Direction, Graph, lineage, lineage_of
+from headgate.platform.http.call import Call
+from headgate.platform.http.guards import MemberOn, OnPipeline
+from headgate.platform.http.routes import Audit, GovernedRouter
+
+router = GovernedRouter(prefix="/api", tags=["pipelines"])
+
+Where = Annotated[Direction, Query(description="Where to look")]
+Depth = Annotated[int, Query(ge=1, le=20, description="How many pipelines far")]
+WithColumns = Annotated[bool, Query(description="Also which columns the columns are made of, where that is known")]
+
+
+class LineageNode(BaseModel):
+    """A table, volume or pipeline."""
+
+    id: str = Field(examples=["tbl_01k6x3v9c2m4n8p0q7rs"])
+    kind: str = Field(examples=["table"])
+    name: str = Field(examples=["raw.orders"])
+
+
+class LineageEdge(BaseModel):
+    """From a table to a pipeline that reads it, or from a pipeline to a table that it writes."""
+
+    source: str
+    target: str
+
+
+class ColumnEdge(BaseModel):
+    """A column, and one that its values are made of.
+
+    Without columns, every column comes from the one of the same name. Without a source, it comes from outside.
+    """
+
+    pipeline: str = Field(description="The one that makes it", examples=["pip_01k6x3v9c2m4n8p0q7rs"])
+    source: str | None = Field(examples=["tbl_01k6x3v9c2m4n8p0q7rs"])
+    source_column: str | None = Field(examples=["amount"])
+    target: str = Field(examples=["tbl_01k6x3v9c2m4n8p0q7rt"])
+    target_column: str | None = Field(examples=["revenue"])
+
+
+class LineageOut(BaseModel):
+    """Where a table comes from and what is made of it, as far as one may see."""
+
+    nodes: list[LineageNode]
+    edges: list[LineageEdge]
+    columns: list[ColumnEdge] | None = Field(description="Null if they were not asked for")
+    cut: bool = Field(description="Whether there was more than one answer holds")
+
+
+def _out(found: Graph, *, columns: bool) -> LineageOut:
+    nodes = [LineageNode(id=one, kind=kind_of(one) or "", name=name) for one, name in sorted(found.names.items())]
+    edges = [LineageEdge(source=source, target=target) for source, target in sorted(found.edges)]
+    lines = [
+        ColumnEdge(
+            pipeline=pipeline,
+            source=one.source,
+            source_column=one.source_column,
+            target=one.target,
+            target_column=one.column,
+        )
+        for pipeline, one in found.columns
+    ]
+    return LineageOut(nodes=nodes, edges=edges, columns=lines if columns else None, cut=found.is_cut)
+
+
+@router.governed(
+    "GET",
+    "/lineage/{item_id}",
+    guard=MemberOn("see", "item_id"),
+    audit=Audit.reads,
+    summary="Lineage of a table or volume",
+)
+def get_lineage(
+    call: Call,
+    item_id: Annotated[str, Path(pattern=r"^(tbl|vol)_[0-9a-z]{20}$", examples=["tbl_01k6x3v9c2m4n8p0q7rs"])],
+    direction: Where = "both",
+    depth: Depth = 5,
+    columns: WithColumns = False,
+) -> LineageOut:
+    """Tables, and the pipelines that lead from one to the other. A way ends where the caller may not see on."""
+    return _out(lineage(call, item_id, direction, depth, columns=columns), columns=columns)
+
+
+@router.governed(
+    "GET",
+    "/pipelines/{pipeline_id}/lineage",
+    guard=OnPipeline("see", "pipeline_id", on_task="open"),
+    audit=Audit.reads,
+    summary="Lineage of a pipeline",
+)
+def get_pipeline_lineage(
+    call: Call,
+    pipeline_id: PipelineId,
+    direction: Where = "both",
+    depth: Depth = 5,
+    columns: WithColumns = False,
+) -> LineageOut:
+    """What a pipeline reads and writes, and what these come from and lead to, as far as the caller may see."""
+    return _out(lineage_of(call, pipeline_id, direction, depth, columns=columns), columns=columns)

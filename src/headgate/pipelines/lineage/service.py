@@ -1,0 +1,122 @@
+"""Lineage: from tables by pipelines to tables, as far as whoever asks may see. What they may not see ends a way.
+
+Columns follow the tables: a column is named only if its table and the pipeline between are on the answer.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sqlalchemy import select
+
+from headgate.kit.ids import kind_of
+from headgate.lakehouse.models import table_ref_table
+from headgate.pipelines.column_lineage import Origin, parse
+from headgate.pipelines.models import pipeline_definition_table
+from headgate.platform.authorization.models import resource_table
+from headgate.platform.http.call import Call
+from headgate.platform.resources import presentation as showing
+
+Direction = Literal["both", "upstream", "downstream"]
+_refs, _resources, _definitions = table_ref_table.c, resource_table.c, pipeline_definition_table.c
+MOST = 2000
+"""How many things one answer has at most."""
+MOST_COLUMNS = 20_000
+"""How many lines about columns."""
+
+
+@dataclass(slots=True)
+class Graph:
+    """What was found: names by id, and who leads to whom."""
+
+    names: dict[str, str] = field(default_factory=dict)
+    edges: set[tuple[str, str]] = field(default_factory=set)
+    is_cut: bool = False
+    columns: list[tuple[str, Origin]] = field(default_factory=list)
+    """Pipelines, and what they make columns of; only if asked for."""
+
+
+def lineage(call: Call, item: str, direction: Direction, depth: int, *, columns: bool = False) -> Graph:
+    """What a table or volume comes from and leads to, so many pipelines far; a few queries a pipeline's length."""
+    graph = Graph(_names(call, {item}))
+    ways = ("upstream", "downstream") if direction == "both" else (direction,)
+    for way in ways:
+        found = {item}
+        for _ in range(depth):
+            found = _step(call, graph, found, upstream=way == "upstream")
+            if not found or graph.is_cut:
+                break
+    if columns:
+        _add_columns(call, graph)
+    return graph
+
+
+def lineage_of(call: Call, pipeline: str, direction: Direction, depth: int, *, columns: bool = False) -> Graph:
+    """The same around a pipeline: what it reads and writes, and what these come from and lead to."""
+    graph = Graph(_names(call, {pipeline}))
+    query = select(_refs.item_id, _refs.mode).where(
+        _refs.resource_id == pipeline, _refs.enabled, _refs.item_id.is_not(None)
+    )
+    rows = [(item, mode) for item, mode in call.connection.execute(query)]
+    known = _names(call, {item for item, _ in rows})
+    for way, near in (("upstream", "read"), ("downstream", "write")):
+        if direction not in {"both", way}:
+            continue
+        found = {item for item, mode in rows if mode == near and item in known}
+        graph.names |= {item: known[item] for item in found}
+        graph.edges |= {(item, pipeline) if near == "read" else (pipeline, item) for item in found}
+        for _ in range(depth - 1):
+            found = _step(call, graph, found, upstream=way == "upstream")
+            if not found or graph.is_cut:
+                break
+    if columns:
+        _add_columns(call, graph)
+    return graph
+
+
+def _add_columns(call: Call, graph: Graph) -> None:
+    """What the pipelines on an answer make columns of, between tables that are on it too."""
+    pipelines = [one for one in graph.names if kind_of(one) == "pipeline"]
+    query = select(_definitions.pipeline_id, _definitions.origins).where(_definitions.pipeline_id.in_(pipelines))
+    for pipeline, stored in call.connection.execute(query.order_by(_definitions.pipeline_id)):
+        found = [one for one in parse(stored) if _shows(graph, pipeline, one)]
+        if len(graph.columns) + len(found) > MOST_COLUMNS:
+            graph.is_cut = True
+            return
+        graph.columns += [(pipeline, one) for one in found]
+
+
+def _shows(graph: Graph, pipeline: str, origin: Origin) -> bool:
+    is_read = origin.source is None or (origin.source, pipeline) in graph.edges
+    return is_read and (pipeline, origin.target) in graph.edges
+
+
+def _step(call: Call, graph: Graph, items: set[str], *, upstream: bool) -> set[str]:
+    """One pipeline further; the tables that are new."""
+    near, far = ("write", "read") if upstream else ("read", "write")
+    query = select(_refs.resource_id, _refs.item_id).where(_refs.item_id.in_(items), _refs.mode == near, _refs.enabled)
+    rows = [(one, other) for one, other in call.connection.execute(query) if kind_of(one) == "pipeline"]
+    pipelines = _names(call, {one for one, _ in rows})
+    for pipeline, item in rows:
+        if pipeline in pipelines:
+            graph.edges.add((pipeline, item) if upstream else (item, pipeline))
+    query = select(_refs.resource_id, _refs.item_id).where(
+        _refs.resource_id.in_(pipelines), _refs.mode == far, _refs.enabled, _refs.item_id.is_not(None)
+    )
+    rows = [(one, other) for one, other in call.connection.execute(query)]
+    tables = _names(call, {other for _, other in rows})
+    for pipeline, item in rows:
+        if item in tables:
+            graph.edges.add((item, pipeline) if upstream else (pipeline, item))
+    new = set(tables) - set(graph.names)
+    graph.names |= pipelines | tables
+    graph.is_cut = len(graph.names) > MOST
+    return new
+
+
+def _names(call: Call, ids: set[str]) -> dict[str, str]:
+    """The names of those that the caller may see."""
+    seen = showing.allowed(call, ids)
+    layers = resource_table.alias()
+    joined = resource_table.outerjoin(layers, (layers.c.id == _resources.scope_id) & (layers.c.kind == "layer"))
+    query = select(_resources.id, _resources.name, layers.c.name).select_from(joined).where(_resources.id.in_(seen))
+    return {one: f"{layer}.{name}" if layer else name for one, name, layer in call.connection.execute(query)}

@@ -1,0 +1,131 @@
+"""From a definition to its steps: what is written is found by id, whatever it is called now."""
+
+from collections.abc import Iterable
+
+from sqlalchemy import Connection, select
+
+from headgate.contracts.pipelines import definitions as kinds
+from headgate.contracts.pipelines.steps import (
+    AnyStep,
+    Check,
+    Deliver,
+    Item,
+    KeepHistory,
+    Land,
+    Refine,
+    RunNotebook,
+    SaveStaged,
+)
+from headgate.lakehouse.models import table_ref_table
+from headgate.platform.authorization.models import resource_table
+
+AnyDefinition = kinds.Source | kinds.Query | kinds.Notebook | kinds.History | kinds.Delivery
+_refs, _resources = table_ref_table.c, resource_table.c
+
+
+class NoPlan(Exception):
+    """A definition that cannot run as it is; the message says why and what to do."""
+
+
+class Items:
+    """The tables and volumes that a pipeline declared, by the names that its definition uses."""
+
+    def __init__(self, found: dict[str, Item]) -> None:
+        self._found = found
+
+    @classmethod
+    def of(cls, connection: Connection, pipeline_id: str) -> "Items":
+        """Those of a stored pipeline, called as they are called now."""
+        layers = resource_table.alias()
+        joined = table_ref_table.join(resource_table, _resources.id == _refs.item_id).join(
+            layers, layers.c.id == _resources.scope_id
+        )
+        columns = (_refs.ref, _resources.id, layers.c.name, _resources.name)
+        rows = connection.execute(select(*columns).select_from(joined).where(_refs.resource_id == pipeline_id))
+        return cls({ref.lower(): Item(item, layer, name) for ref, item, layer, name in rows})
+
+    def get(self, ref: str) -> Item:
+        """The one that the definition calls so; NoPlan if it is gone."""
+        found = self._found.get(ref.lower())
+        if found is None:
+            raise NoPlan(f"{ref} does not exist any more; restore it, or save the pipeline without it")
+        return found
+
+    def all(self, refs: Iterable[str]) -> tuple[Item, ...]:
+        """Those that the definition calls so."""
+        return tuple(map(self.get, refs))
+
+
+def plan(definition: AnyDefinition, items: Items) -> list[AnyStep]:
+    """The steps of a definition, in order. Checks come last, before all is published together."""
+    steps: list[AnyStep] = []
+    match definition:
+        case kinds.Source():
+            steps += _landings(definition, items)
+        case kinds.Query():
+            steps.append(Refine(definition.model_copy(update={"expectations": ()}), items.get(definition.output)))
+        case kinds.Notebook():
+            steps += _notebook(definition, items)
+        case kinds.History():
+            history = definition.model_copy(update={"expectations": ()})
+            steps.append(KeepHistory(history, items.get(definition.table), items.get(definition.output)))
+        case kinds.Delivery():
+            steps += [Deliver(one, items.get(one.table)) for one in definition.tables]
+    checks: list[AnyStep] = [
+        Check(one, items.get(one.table), items.get(one.other) if one.other else None)
+        for one in definition.expectations
+        if kinds.outputs(definition).get(one.table, True)
+    ]
+    # What leaves the lakehouse is checked before it leaves.
+    return [*checks, *steps] if isinstance(definition, kinds.Delivery) else [*steps, *checks]
+
+
+def _landings(definition: kinds.Source, items: Items) -> list[AnyStep]:
+    volume = items.get(definition.volume) if definition.volume else None
+    found: list[AnyStep] = []
+    for stream in definition.streams:
+        if stream.enabled:
+            name = f"{definition.output_layer}.{stream.table}"
+            table, rejected = items.get(name), items.get(name + kinds.REJECTED)
+            found.append(Land(stream, table, rejected, definition.schema_changes, volume))
+    return found
+
+
+def _notebook(definition: kinds.Notebook, items: Items) -> list[AnyStep]:
+    run = RunNotebook(
+        cells=definition.cells,
+        inputs=items.all(definition.inputs),
+        outputs=items.all(one.table for one in definition.outputs),
+        volumes=items.all(definition.volumes),
+        output_volumes=items.all(definition.output_volumes),
+        wheels=tuple((items.get(one.volume), one.path) for one in definition.wheels),
+        hosts=definition.hosts,
+        secrets=definition.secrets,
+        parameters=definition.parameters,
+    )
+    return [run, *(SaveStaged(one, items.get(one.table)) for one in definition.outputs)]
+
+
+def title(step: AnyStep) -> str:
+    """What a step does, in words. The names in it are those of its tables: whoever may not see one sees no title."""
+    match step:
+        case Land():
+            return f"Land {step.stream.name} in {step.table}"
+        case Refine():
+            return f"Query into {step.table} ({step.query.write})"
+        case RunNotebook():
+            return "Run the notebook"
+        case SaveStaged():
+            return f"Save {step.table} ({step.output.write})"
+        case KeepHistory():
+            return f"Keep the history of {step.source} in {step.table}"
+        case Check():
+            columns = f" of {', '.join(step.expectation.columns)}" if step.expectation.columns else ""
+            return f"Check {step.expectation.check}{columns} in {step.table}"
+        case Deliver():
+            return f"Deliver {step.table} to {step.sending.target} ({step.sending.write})"
+
+
+def item_of(step: AnyStep) -> str | None:
+    """The id of the table that a step is about."""
+    return None if isinstance(step, RunNotebook) else step.table.id

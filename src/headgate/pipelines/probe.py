@@ -1,0 +1,89 @@
+"""Finding out what a pipeline's SQL reads: a probe analyses it on Spark under a token that records what is loaded.
+
+The probe's last transaction saves the pipeline. A table that does not exist leaves it unresolved: saved, but unable to
+start until it is saved again. An output that nothing has written yet, and whose columns are known, is to a probe an
+empty table: so a chain is saved before any of it ran.
+"""
+
+from dataclasses import asdict
+from datetime import datetime
+
+from sqlalchemy import Connection, select
+from sqlalchemy.engine import RowMapping
+
+from headgate.contracts.pipelines import definitions
+from headgate.kit.errors import Problem
+from headgate.lakehouse.catalog.declared_tables import ANALYSED, COLUMNS, OWN
+from headgate.lakehouse.catalog.models import work_load_table, work_token_table
+from headgate.lakehouse.items.service import full_name
+from headgate.lakehouse.saved_queries.service import NotSaved
+from headgate.lakehouse.sql import service as workbench
+from headgate.organization.tokens import service as tokens
+from headgate.organization.tokens.models import token_table
+from headgate.pipelines import deferred_checks as unjudged
+from headgate.pipelines import expected_columns as foreseen
+from headgate.pipelines.save import Analysed, Draft, save
+from headgate.platform.http.call import Call, Caller
+from headgate.platform.http.services import Services
+
+PIPELINE = "pipeline"
+_loads, _works = work_load_table.c, work_token_table.c
+
+
+def submit(call: Call, draft: Draft, sql: list[str], fields: foreseen.Fields | None = None) -> str:
+    """Have the SQL of a draft analysed, and the draft saved then; the id of the statement that does it.
+
+    `fields` are the columns of its output, if they are known without Spark.
+    """
+    first, *more = sql
+    wanted = {**asdict(draft), "definition": draft.definition.model_dump(mode="json")}
+    is_query = isinstance(draft.definition, definitions.Query)
+    windowed = isinstance(draft.definition, definitions.Query) and draft.definition.write == "window"
+    told = {"tells": is_query, "windowed": windowed, OWN: foreseen.output(draft.definition)}
+    save = {PIPELINE: wanted, "more": more, **told, ANALYSED: {COLUMNS: fields}}
+    return workbench.submit(call, first, None, save=save)
+
+
+def save_probed(
+    services: Services, connection: Connection, now: datetime, row: RowMapping, tables: list[str], missing: str | None
+) -> str:
+    """Save the pipeline that a probe was for, as its author; its id. NotSaved says why not."""
+    wanted = dict(row["save"][PIPELINE])
+    analysed = row["save"].get(ANALYSED) or {}
+    if analysed.get("problem"):
+        raise NotSaved(analysed["problem"])
+    draft = Draft(**{**wanted, "definition": definitions.parse(wanted["definition"])})
+    call = Call(connection, now, _author(connection, row), services)
+    own = definitions.outputs(draft.definition)
+    loaded = _loaded(connection, row["id"])
+    if missing and unjudged.is_of_own(connection, draft.definition, (one for one, id_ in loaded.items() if not id_)):
+        missing = None
+    known = Analysed(analysed.get(COLUMNS), analysed.get("origins") or (), loaded)
+    try:
+        return save(call, draft, _reads(connection, tables, own), missing, known)
+    except Problem as error:
+        raise NotSaved(error.detail or error.title, call.recorded.denials) from None
+
+
+def _loaded(connection: Connection, statement: str) -> dict[str, str | None]:
+    """The ids of the tables that a probe has loaded, by name."""
+    joined = work_load_table.join(work_token_table, _works.id == _loads.work_id)
+    query = select(_loads.ref, _loads.table_id).select_from(joined).where(_works.statement_id == statement)
+    return {row.ref: row.table_id for row in connection.execute(query.order_by(_works.id))}
+
+
+def _reads(connection: Connection, tables: list[str], own: dict[str, bool]) -> list[str]:
+    names = (full_name(connection, table).lower() for table in tables)
+    return [name for name in names if name not in own]
+
+
+def _author(connection: Connection, row: RowMapping) -> Caller:
+    """Who asked for the save, within the limits of the token by which they did."""
+    member, token = row["member_id"], row["token_id"]
+    if token is None:
+        return Caller(member)
+    found = connection.execute(select(token_table).where(token_table.c.id == token)).mappings().one()
+    limits = tokens.narrowing(
+        connection, token, read_only=found["read_only"], listed=found["listed"], expires=found["expires_at"]
+    )
+    return Caller(member, token, limits)

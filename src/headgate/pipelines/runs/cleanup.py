@@ -1,0 +1,115 @@
+"""What the scheduler does for runs: takes back what dead workers had, and deletes the record of those long over."""
+
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from sqlalchemy import ColumnElement, Connection, delete, select
+
+from headgate.kit.database import Database
+from headgate.kit.leases import Patience
+from headgate.kit.log import get_logger
+from headgate.pipelines.runs import artifacts, queue, staged_files
+from headgate.pipelines.runs.waiting import wait_no_longer
+from headgate.platform.authorization.models import resource_table
+from headgate.platform.http.services import Services
+from headgate.platform.jobs.run_models import ENDED, run_table
+from headgate.settings.settings import Settings
+from headgate.warehouse.store import Store
+
+AT_ONCE = 200
+MOVING = timedelta(seconds=20)
+"""How long a server may take to put the files of a run into their volumes, before another process looks after them."""
+_runs = run_table.c
+_log = get_logger("headgate.scheduler")
+
+
+class Sweeper:
+    """Takes back what dead workers had. After the clock was set, those that live have time to renew their leases."""
+
+    def __init__(self, settings: Settings, database: Database, ticks: Callable[[], float] = time.monotonic) -> None:
+        self._database, self._lease = database, queue.lease(settings)
+        self._patience = Patience(self._lease, ticks)
+
+    def sweep(self, now: datetime) -> None:
+        """Look once. It costs one statement."""
+        off = self._patience.look(now)
+        if off is None or off < 0:
+            self._database.write(lambda connection: wait_no_longer(connection, now))
+        if not self._patience.is_over:
+            return
+        with self._database.read() as connection:
+            if not queue.has_expired(connection, now, self._lease):
+                return
+        for run in self._database.write(lambda connection: queue.sweep(connection, now, self._lease)):
+            _log.warning("a worker was lost", run=run)
+
+
+def purge(
+    database: Database, store: Store, settings: Settings, now: datetime, is_stopping: Callable[[], bool] = lambda: False
+) -> None:
+    """Delete the record of runs that ended too long ago, with their files. What they wrote stays."""
+    oldest = now - timedelta(days=settings.runs.history_days)
+    over = _runs.state.in_(ENDED) & (_runs.ended_at < oldest)
+    while not is_stopping():
+        with database.read() as connection:
+            old = list(connection.execute(select(_runs.id).where(over).limit(AT_ONCE)).scalars())
+        if not old:
+            return
+        for run in database.write(lambda connection, old=old: _deleted(connection, old, over)):  # type: ignore[misc]
+            store.delete_folder(f"runs/{run}")
+
+
+def _deleted(connection: Connection, runs: list[str], over: ColumnElement[bool]) -> list[str]:
+    """Delete those runs that are still over: somebody may have resumed one meanwhile."""
+    gone = list(connection.execute(select(_runs.id).where(_runs.id.in_(runs), over)).scalars())
+    connection.execute(delete(resource_table).where(resource_table.c.id.in_(gone)))
+    return gone
+
+
+class Cleaner:
+    """Works on files in a thread of its own, so that many of them hold up nothing else."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def nudge(self, now: datetime) -> None:
+        """Put what dead servers left into its volumes, and delete the record of runs long over."""
+        self._start(lambda: self._move(now), lambda: self._purge(now))
+
+    def nudge_moves(self, now: datetime) -> None:
+        """Put what dead servers left into its volumes."""
+        self._start(lambda: self._move(now))
+
+    def _start(self, *parts: Callable[[], None]) -> None:
+        """Start a round, unless one is under way."""
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = threading.Thread(target=self._round, args=parts, name="clean runs", daemon=True)
+            self._thread.start()
+
+    def _round(self, *parts: Callable[[], None]) -> None:
+        try:
+            for part in parts:
+                part()
+        except Exception as error:  # noqa: BLE001 - the next round tries again
+            _log.warning("cannot clean up after runs right now", error=(str(error).splitlines() or [""])[0])
+
+    def _move(self, now: datetime) -> None:
+        for run in staged_files.unmoved(self._services.database, self._services.store, now - MOVING):
+            staged_files.move_outputs(self._services, run)
+
+    def _purge(self, now: datetime) -> None:
+        database, store = self._services.database, self._services.store
+        resumable = timedelta(days=self._services.settings.maintenance.orphan_days)
+        staged_files.drop_staged(database, store, now - resumable)
+        artifacts.drop_left(database, store)
+        purge(database, store, self._services.settings, now, self._stopping.is_set)
+
+    def close(self) -> None:
+        """Begin no other; one that is cut short is taken up by the next process."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join(timeout=2)

@@ -1,0 +1,132 @@
+"""The end of a run. One function ends every run that was begun or waited, and does what follows from the end.
+
+In the same transaction: the row, the tokens and outputs of the run, the audit event, the count of failures of its
+pipeline, and the notice to those who receive the channel `runs` and may see the pipeline's runs.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, delete, null, select, update
+from sqlalchemy.engine import RowMapping
+
+from headgate.lakehouse.catalog.models import run_pointer_table, work_token_table
+from headgate.pipelines.models import pipeline_definition_table
+from headgate.pipelines.triggers.events import note_success
+from headgate.platform.audit.events import Event, record
+from headgate.platform.authorization.facts import Facts
+from headgate.platform.jobs.run_models import run_output_table, run_step_table, run_table
+from headgate.platform.notifications.service import Notice, tell
+
+FAILED, BLOCKED, DEACTIVATED = "run.failed", "run.blocked", "pipeline.deactivated"
+MOST_CAUSES = 20
+"""How many causes of a pipeline are told until it succeeds. One that fails differently each time tells no more then."""
+COUNTED = ("rows_in", "rows_out", "rejected", "bytes")
+
+_runs, _steps, _outputs, _own = run_table.c, run_step_table.c, run_output_table.c, run_pointer_table.c
+_works, _definitions = work_token_table.c, pipeline_definition_table.c
+
+
+def end(
+    connection: Connection, now: datetime, run: str, state: str, code: str | None = None, reason: str | None = None
+) -> None:
+    """End a run: succeeded, failed, blocked or cancelled. What it committed and did not publish is forgotten."""
+    end_works(connection, now, run)
+    counted = select(_steps.kind, *(_steps[name] for name in COUNTED)).where(_steps.run_id == run)
+    values = {"state": state, "ended_at": now, "lease_until": None, "error_code": code and code[:120]}
+    values |= {"error": reason and reason[:20_000], **totals(connection.execute(counted).mappings().all())}
+    connection.execute(update(run_table).where(_runs.id == run).values(values))
+    _settle(connection, run)
+    row = connection.execute(select(run_table).where(_runs.id == run)).mappings().one()
+    if state == "succeeded":
+        _succeeded(connection, now, row)
+    elif state in {"failed", "blocked"}:
+        _stopped(connection, now, row)
+
+
+def end_works(connection: Connection, now: datetime, run: str) -> None:
+    """End the tokens of a run, so that nothing is committed for it from here on."""
+    alive = (_works.run_id == run, _works.ended_at.is_(None))
+    connection.execute(update(work_token_table).where(*alive).values(ended_at=now))
+
+
+def _settle(connection: Connection, run: str) -> None:
+    """Let others write what the run wrote; a step that was under way has failed."""
+    connection.execute(delete(run_pointer_table).where(_own.run_id == run))
+    connection.execute(delete(run_output_table).where(_outputs.run_id == run))
+    under_way = (_steps.run_id == run, _steps.state == "running")
+    connection.execute(update(run_step_table).where(*under_way).values(state="failed"))
+
+
+def totals(steps: Sequence[RowMapping]) -> dict[str, int | None]:
+    """What the steps of a run add up to."""
+    counts = {name: [one[name] for one in steps if one["kind"] != "check"] for name in COUNTED}
+    known = {name: [one for one in some if one is not None] for name, some in counts.items()}
+    return {name: sum(some) if some else None for name, some in known.items()}
+
+
+# What follows
+
+
+def _succeeded(connection: Connection, now: datetime, row: RowMapping) -> None:
+    troubled = (_definitions.failures > 0) | _definitions.told_causes.is_not(None)
+    mine = (_definitions.pipeline_id == row["parent_id"], troubled)
+    connection.execute(update(pipeline_definition_table).where(*mine).values(failures=0, told_causes=null()))
+    note_success(connection, now, row["parent_id"], row["id"], row["depth"])
+
+
+def _stopped(connection: Connection, now: datetime, row: RowMapping) -> None:
+    """Record and tell a run that failed or was blocked; turn off a pipeline that failed too often in a row."""
+    event = BLOCKED if row["state"] == "blocked" else FAILED
+    after = {"code": row["error_code"], "reason": (row["error"] or "")[:500]}
+    _record(connection, now, row, event, after, "run", row["id"])
+    query = select(pipeline_definition_table).where(_definitions.pipeline_id == row["parent_id"]).with_for_update()
+    pipeline = connection.execute(query).mappings().one_or_none()
+    if pipeline is None:
+        return
+    values: dict[str, Any] = {}
+    cause = f"{pipeline['version']} {row['state']} {row['error_code']}"
+    told = pipeline["told_causes"] or []
+    if cause not in told and len(told) < MOST_CAUSES:
+        values["told_causes"] = [*told, cause]
+        _tell(connection, now, row, event)
+    if row["state"] == "failed":
+        values |= _counted(connection, now, row, pipeline)
+    if values:
+        mine = _definitions.pipeline_id == row["parent_id"]
+        connection.execute(update(pipeline_definition_table).where(mine).values(values))
+
+
+def _counted(connection: Connection, now: datetime, row: RowMapping, pipeline: RowMapping) -> dict[str, Any]:
+    values: dict[str, Any] = {"failures": pipeline["failures"] + 1}
+    most = pipeline["deactivate_after"]
+    if most and values["failures"] >= most and pipeline["active"]:
+        why = "It failed" if most == 1 else f"It failed {values['failures']} times in a row"
+        values |= {"active": False, "inactive_because": why}
+        _record(connection, now, row, DEACTIVATED, {"reason": why}, "pipeline", row["parent_id"])
+        _tell(connection, now, row, DEACTIVATED, failures=values["failures"])
+    return values
+
+
+def _record(
+    connection: Connection, now: datetime, row: RowMapping, event: str, after: dict[str, Any], kind: str, about: str
+) -> None:
+    allowed = event != BLOCKED
+    record(connection, [Event(now, event, allowed, row["acts_for_id"], kind=kind, resource_id=about, after=after)])
+
+
+def _tell(connection: Connection, now: datetime, row: RowMapping, event: str, **facts: Any) -> None:
+    """Have those told who receive the channel; each is judged when it is told, and again when it is sent or read."""
+    parent = Facts(connection, now).thing(row["parent_id"])
+    if parent is None:
+        return
+    notice = Notice(
+        "runs",
+        event,
+        kind="pipeline",
+        resource=row["parent_id"],
+        needs="open" if parent.kind == "task" else "see_runs",
+        facts={"run": row["id"], "state": row["state"], "code": row["error_code"], **facts},
+    )
+    tell(connection, notice, now)

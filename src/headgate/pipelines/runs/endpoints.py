@@ -1,0 +1,207 @@
+"""Runs over HTTP: follow, read the log, cancel, resume."""
+
+from typing import Annotated, Any
+
+from fastapi import Path, Query, Request, Response
+from sqlalchemy import delete, select
+from starlette.concurrency import run_in_threadpool
+
+from headgate.contracts.runs import RunState
+from headgate.kit.clock import now
+from headgate.kit.errors import Conflict, NotFound, NotSignedIn
+from headgate.kit.paging import DEFAULT_LIMIT, Cursor
+from headgate.pipelines.endpoints import PipelineId
+from headgate.pipelines.runs import log, service
+from headgate.pipelines.runs.schemas import ARTIFACT_NAME, LogPage, RunOut, RunPage
+from headgate.platform.authorization.models import resource_table
+from headgate.platform.authorization.questions import Question, decide
+from headgate.platform.http.authentication import caller
+from headgate.platform.http.call import Call
+from headgate.platform.http.guards import MemberOn, OnPipeline
+from headgate.platform.http.paging import After, Limit, begins_after
+from headgate.platform.http.routes import Audit, GovernedRouter, Stages
+from headgate.platform.http.services import Services
+from headgate.platform.jobs.run_models import ENDED, WAITING, run_artifact_table
+from headgate.platform.jobs.watch import LONGEST
+
+router = GovernedRouter(tags=["runs"])
+
+RunId = Annotated[str, Path(pattern="^run_[0-9a-z]{20}$", examples=["run_01k6x3v9c2m4n8p0q7rs"])]
+Wait = Annotated[
+    float, Query(ge=0, le=LONGEST, description="Answer when there is something new, or after so many seconds")
+]
+_artifacts = run_artifact_table.c
+
+
+async def _until(services: Services, request: Request, parameters: dict[str, Any], check: Any) -> None:
+    """Wait, if the caller may see the run; whoever may not does not wait at all."""
+    run, seconds = parameters["run_id"], parameters["wait"]
+    if not seconds:
+        return
+
+    def sees() -> bool:
+        with services.database.peek() as connection:
+            who = caller(connection, request, services.settings, now())
+            return bool(decide(connection, Question(who.member, "see", "run", run, narrowing=who.narrowing), now()))
+
+    try:
+        may = sees() if services.database.is_in_process else await run_in_threadpool(sees)
+    except NotSignedIn:
+        return
+    if may:
+        await services.watch.wait(check, seconds)
+
+
+async def until_over(services: Services, request: Request, parameters: dict[str, Any]) -> None:
+    """Wait for the end of a run."""
+    run = parameters["run_id"]
+    await _until(services, request, parameters, lambda connection: service.has_ended(connection, run))
+
+
+async def until_more(services: Services, request: Request, parameters: dict[str, Any]) -> None:
+    """Wait for another line of a run's log, or its end."""
+    run, after = parameters["run_id"], parameters["after"]
+    await _until(
+        services,
+        request,
+        parameters,
+        lambda connection: log.has_more(connection, run, after) or service.has_ended(connection, run),
+    )
+
+
+@router.governed(
+    "GET",
+    "/api/pipelines/{pipeline_id}/runs",
+    guard=OnPipeline("see", "pipeline_id", on_task="open"),
+    audit=Audit.nothing,
+    summary="List runs of a pipeline",
+)
+def list_runs(call: Call, pipeline_id: PipelineId, limit: Limit = DEFAULT_LIMIT, cursor: After = None) -> RunPage:
+    """Runs of a pipeline, the newest first, as long as `runs.history_days` says."""
+    purpose = f"runs {pipeline_id}"
+    after = begins_after(cursor, purpose)
+    found = service.page(call, pipeline_id, after.id if after else None, limit + 1)
+    following = Cursor("", found[limit - 1].id).encode(purpose) if len(found) > limit else None
+    return RunPage(items=found[:limit], next_cursor=following)
+
+
+@router.governed(
+    "GET",
+    "/api/runs/{run_id}",
+    guard=MemberOn("see", "run_id"),
+    audit=Audit.nothing,
+    summary="Follow a run",
+    wait=until_over,
+)
+def get_run(call: Call, run_id: RunId, wait: Wait = 0) -> RunOut:
+    """How a run stands: its steps with rows in, out and rejected, Spark's progress, what it has published, or why it
+    failed. Rows that failed a check are shown to those who may read the table.
+    """
+    return service.shown(call, run_id)
+
+
+@router.governed(
+    "GET",
+    "/api/runs/{run_id}/log",
+    guard=MemberOn("see", "run_id"),
+    audit=Audit.nothing,
+    summary="Read a run's log",
+    wait=until_more,
+)
+def get_run_log(
+    call: Call,
+    run_id: RunId,
+    after: Annotated[int, Query(ge=-1, le=2**31 - 1, description="Lines after this number; -1: from the first")] = -1,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 500,
+    wait: Wait = 0,
+) -> LogPage:
+    """Lines of a run's log, in order; with `wait`, the answer comes when there are more, or the run is over."""
+    return service.lines(call, run_id, after, limit)
+
+
+@router.governed(
+    "POST",
+    "/api/runs/{run_id}/cancel",
+    guard=MemberOn("see", "run_id"),
+    audit=Audit.changes,
+    summary="Cancel a run",
+    staged=True,
+)
+def cancel_run(stages: Stages, run_id: RunId) -> RunState:
+    """Cancel a run: from now on nothing is committed for it, and Spark is stopped. Whoever may start it may cancel it;
+    one that is over stays as it is.
+    """
+
+    def work(call: Call) -> RunState:
+        service.require_control(call, run_id)
+        service.cancel(call, run_id)
+        return RunState(id=run_id, state=service.row_of(call, run_id)["state"])
+
+    found = stages.write(work)
+    stages.services.watch.ring()
+    return found
+
+
+@router.governed(
+    "POST",
+    "/api/runs/{run_id}/resume",
+    guard=MemberOn("see", "run_id"),
+    audit=Audit.changes,
+    summary="Resume a run",
+    errors=[Conflict],
+    staged=True,
+)
+def resume_run(stages: Stages, run_id: RunId) -> RunState:
+    """Have a run that failed or was cancelled go on from its last finished step."""
+
+    def work(call: Call) -> RunState:
+        call.require("start", "pipeline", service.row_of(call, run_id)["parent_id"])
+        service.resume(call, run_id)
+        return RunState(id=run_id, state=WAITING)
+
+    found = stages.write(work)
+    stages.services.watch.ring()
+    return found
+
+
+@router.governed(
+    "DELETE",
+    "/api/runs/{run_id}",
+    guard=MemberOn("delete", "run_id"),
+    audit=Audit.changes,
+    summary="Delete the record of a run",
+    errors=[Conflict],
+)
+def delete_run(call: Call, run_id: RunId) -> RunState:
+    """Delete the record of a run that is over. What it wrote stays, and so does the ledger."""
+    row = service.row_of(call, run_id)
+    if row["state"] not in ENDED:
+        raise Conflict("This run is not over; cancel it first")
+    call.connection.execute(delete(resource_table).where(resource_table.c.id == run_id))
+    call.record(call.event(service.DELETED, allowed=True, action="delete", kind="run", resource_id=run_id))
+    return RunState(id=run_id, state="deleted")
+
+
+@router.governed(
+    "GET",
+    "/api/runs/{run_id}/artifacts/{name}",
+    guard=MemberOn("see", "run_id"),
+    audit=Audit.reads,
+    summary="Get a file of a run",
+    text="application/octet-stream",
+    staged=True,
+)
+def get_run_artifact(stages: Stages, run_id: RunId, name: Annotated[str, ARTIFACT_NAME, Path()]) -> Response:
+    """A file that a run keeps, such as a plot of a notebook."""
+
+    def work(call: Call) -> Any:
+        listed = {one.name for one in service.shown(call, run_id).artifacts}
+        if name not in listed:
+            raise NotFound
+        query = select(run_artifact_table).where(_artifacts.run_id == run_id, _artifacts.name == name)
+        return call.connection.execute(query).mappings().one()
+
+    row = stages.read(work)
+    content = stages.services.store.read(row["place"])
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(content, media_type=row["media_type"], headers=headers)

@@ -1,0 +1,123 @@
+"""Runs, as the API shows them."""
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from headgate.kit.patterns import Form
+from headgate.lakehouse.sql.schemas import ProgressOut
+
+ARTIFACT_NAME = Form(
+    r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}$",
+    "must be the name of a file: at most 100 letters, digits and . _ -, and no dot at its start",
+)
+
+
+class CheckOut(BaseModel):
+    """What came of an expectation."""
+
+    passed: bool
+    failed_rows: int
+    checked_rows: int
+    message: str
+    sample: list[dict[str, Any]] | None = Field(description="Rows that failed; null to whoever may not read the table")
+
+
+class RunStepOut(BaseModel):
+    """A step of a run."""
+
+    number: int
+    kind: str = Field(examples=["refine"])
+    title: str
+    state: str = Field(examples=["succeeded"], description="waiting, running, succeeded or failed")
+    started_at: datetime | None
+    ended_at: datetime | None
+    rows_in: int | None
+    rows_out: int | None
+    rejected: int | None
+    bytes: int | None
+    check: CheckOut | None
+    detail: dict[str, Any]
+
+
+class WrittenOut(BaseModel):
+    """A table that a run has published, and the snapshot."""
+
+    table: str
+    name: str | None = Field(description="Null if one may not see it")
+    snapshot: str | None
+    version: int
+
+
+class ArtifactOut(BaseModel):
+    """A file that a run keeps."""
+
+    name: str
+    media_type: str
+    size: int
+
+
+class RunItem(BaseModel):
+    """A run on a list."""
+
+    id: str = Field(examples=["run_01k6x3v9c2m4n8p0q7rs"])
+    pipeline: str
+    state: str = Field(
+        examples=["succeeded"],
+        description="queued, running, cancelling; succeeded, failed, cancelled, blocked, skipped",
+    )
+    started_by: str | None = Field(description="The member who started it; null for a trigger")
+    trigger: str | None
+    acts_for: str | None
+    due_at: datetime | None
+    queued_at: datetime | None
+    started_at: datetime | None
+    ended_at: datetime | None
+    attempt: int
+    full_refresh: bool
+    error_code: str | None
+    error: str | None
+    rows_in: int | None
+    rows_out: int | None
+    rejected: int | None
+    bytes: int | None
+
+
+class RunOut(RunItem):
+    """A run: its steps, how far it is, and what it has written."""
+
+    waits_for: str | None = Field(
+        examples=["its next try, at 2026-11-16 10:30:00 UTC"], description="What a queued run waits for, in words"
+    )
+    progress: ProgressOut | None
+    steps: list[RunStepOut]
+    written: list[WrittenOut]
+    artifacts: list[ArtifactOut]
+    definition: dict[str, Any] | None = Field(description="What it was told; null if it names what one may not see")
+    parameters: dict[str, Any]
+    lines: int = Field(description="How many lines its log has")
+
+
+class RunPage(BaseModel):
+    """Runs, the newest first."""
+
+    items: list[RunItem]
+    next_cursor: str | None
+
+
+class LineOut(BaseModel):
+    """A line of a run's log."""
+
+    number: int
+    at: datetime
+    level: str
+    text: str
+
+
+class LogPage(BaseModel):
+    """Lines of a run's log, in order."""
+
+    items: list[LineOut]
+    next: int = Field(description="Ask for lines after this one")
+    ended: bool = Field(description="Whether the run is over and these were the last")

@@ -1,0 +1,211 @@
+"""Starting a pipeline: a row that waits for a worker, with a snapshot of what it is to do."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Select, bindparam, insert, select, update
+from sqlalchemy.engine import RowMapping
+
+from headgate.kit.ids import new_id
+from headgate.kit.names import name_key
+from headgate.pipelines.models import pipeline_definition_table, pipeline_table
+from headgate.pipelines.runs.outputs import hold_outputs
+from headgate.pipelines.runs.references import named_by
+from headgate.platform.authorization.list_index import file_new
+from headgate.platform.authorization.models import resource_table
+from headgate.platform.external_systems.repository import place_of
+from headgate.platform.jobs.run_models import WAITING, run_table
+from headgate.spaces.spaces.models import project_table
+
+KIND = "run"
+MAX_DEPTH = 20
+"""How many pipelines may start one another in a row."""
+MOST_WAITING = 100
+"""How many runs of a pipeline may wait at a time. Those that are tried again, or whose worker was lost, come on top."""
+MOVED = (
+    "A connection or destination of this pipeline was repointed. Whoever may save the pipeline confirms it with "
+    "`headgate pipeline confirm`"
+)
+
+_pipelines, _definitions = pipeline_table.c, pipeline_definition_table.c
+_runs = run_table.c
+
+
+UNRESOLVED = "What this pipeline reads is not known yet; someone who may see all that it names saves it again"
+
+
+class CannotStart(Exception):
+    """Why a pipeline cannot start as it stands, though whoever asked may start it; and what to do."""
+
+
+class NotResolved(CannotStart):
+    """What a pipeline reads is not known yet. The message names tables that not everyone may see."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Who or what starts a run, and how."""
+
+    by: str | None = None
+    """The member who asked; none for a trigger."""
+    token: str | None = None
+    trigger: str | None = None
+    due_at: datetime | None = None
+    full_refresh: bool = False
+    parameters: dict[str, Any] = field(default_factory=dict)
+    depth: int = 0
+    """How many pipelines started one another before this."""
+    run: str | None = None
+    """The id that the run is to have, if it was told before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Startable:
+    """A pipeline that could run: what it does, and for whom it acts."""
+
+    id: str
+    definition: dict[str, Any]
+    acts_for: str | None
+    kind: str
+
+
+def startable(connection: Connection, pipeline_id: str) -> Startable:
+    """The pipeline as it stands; CannotStart says what is missing."""
+    row = connection.execute(_STARTABLE, {"pipeline": pipeline_id}).mappings().one_or_none()
+    if row is None:
+        raise CannotStart("This pipeline has no definition; save one first")
+    if row["unresolved"]:
+        raise NotResolved(f"What this pipeline reads is not known yet: {row['unresolved']}. Save it again when it is")
+    if moved(connection, row["place_versions"]):
+        raise CannotStart(MOVED)
+    acts_for = row["owner"] if row["project_id"] else row["acts_for_id"]
+    return Startable(pipeline_id, row["definition"], acts_for, row["pipeline_kind"])
+
+
+def check_waited(connection: Connection, run: RowMapping) -> None:
+    """See that a run that waited may still do what it was started for; CannotStart says why not.
+
+    What it may reach is what its pipeline declares now: another definition, or another member's rights, need a start of
+    their own.
+    """
+    now = startable(connection, run["parent_id"])
+    if now.definition != run["definition"]:
+        raise CannotStart("The pipeline was saved since this run was started; start it again")
+    if now.acts_for != run["acts_for_id"]:
+        raise CannotStart("The pipeline acts for another member since this run was started; start it again")
+
+
+def moved(connection: Connection, versions: dict[str, int]) -> list[str]:
+    """Those of some connections and destinations that were pointed elsewhere since they were confirmed."""
+    now = {one: place_of(connection, one) for one in versions}
+    return [one for one, place in now.items() if place is None or place.version != versions[one]]
+
+
+def _startable() -> Select[Any]:
+    joined = pipeline_table.join(pipeline_definition_table, _definitions.pipeline_id == _pipelines.id).outerjoin(
+        project_table, project_table.c.id == _pipelines.project_id
+    )
+    columns = (
+        _pipelines.pipeline_kind,
+        _pipelines.project_id,
+        _pipelines.acts_for_id,
+        project_table.c.owner_id.label("owner"),
+        _definitions.definition,
+        _definitions.unresolved,
+        _definitions.place_versions,
+    )
+    return select(*columns).select_from(joined).where(_pipelines.id == bindparam("pipeline"))
+
+
+# Made once: a start is as quick as its statements.
+_STARTABLE = _startable()
+_WAITING_OF = select(_runs.id, _runs.trigger_id, _runs.fence, _runs.not_before).where(
+    _runs.parent_id == bindparam("pipeline"), _runs.state == WAITING
+)
+_ADD_RESOURCE, _ADD_RUN = insert(resource_table), insert(run_table)
+
+
+def waiting_of(connection: Connection, pipeline_id: str) -> Sequence[RowMapping]:
+    """The runs of a pipeline that wait, each with what started it, its fence and when it is tried again."""
+    return connection.execute(_WAITING_OF, {"pipeline": pipeline_id}).mappings().all()
+
+
+def check_room(waiting: Sequence[RowMapping]) -> None:
+    """See that another run may wait beside these of its pipeline; CannotStart if there are too many."""
+    if len(waiting) >= MOST_WAITING:
+        told = "runs of this pipeline wait already; start it again when some of them have run, or cancel some"
+        raise CannotStart(f"{MOST_WAITING} {told}")
+
+
+def start(
+    connection: Connection,
+    now: datetime,
+    pipeline: Startable,
+    how: Start,
+    waiting: Sequence[RowMapping] | None = None,
+) -> str:
+    """Have a pipeline run, for whoever has decided that it may; the run's id. CannotStart if too many runs wait: those
+    of the pipeline, if the caller knows them.
+    """
+    waiting = waiting_of(connection, pipeline.id) if waiting is None else waiting
+    check_room(waiting)
+    _hurry_outdated(connection, pipeline, [row["id"] for row in waiting if row["not_before"] is not None])
+    run = _insert(connection, now, pipeline.id, pipeline, how, state="queued")
+    hold_outputs(connection, run, pipeline.id, pipeline.kind)
+    return run
+
+
+def _hurry_outdated(connection: Connection, pipeline: Startable, tried_again: list[str]) -> None:
+    """Have runs of another definition, or for another member, that wait for their next try be judged at once: it will
+    not come, and must not hold up those that follow.
+    """
+    if not tried_again:
+        return
+    query = select(_runs.id, _runs.definition, _runs.acts_for_id).where(_runs.id.in_(tried_again))
+    rows = connection.execute(query).all()
+    outdated = [row.id for row in rows if (row.definition, row.acts_for_id) != (pipeline.definition, pipeline.acts_for)]
+    if outdated:
+        connection.execute(update(run_table).where(_runs.id.in_(outdated)).values(not_before=None))
+
+
+def record_blocked(connection: Connection, now: datetime, pipeline_id: str, how: Start, reason: str) -> str:
+    """Write down a run that may not start, with the reason; its id."""
+    return _insert(
+        connection, now, pipeline_id, None, how, state="blocked", error_code="BLOCKED", error=reason, ended_at=now
+    )
+
+
+def record_skipped(connection: Connection, now: datetime, pipeline_id: str, how: Start, reason: str) -> str:
+    """Write down a run that was left out, with the reason; its id."""
+    return _insert(
+        connection, now, pipeline_id, None, how, state="skipped", error_code="SKIPPED", error=reason, ended_at=now
+    )
+
+
+def _insert(
+    connection: Connection, now: datetime, pipeline_id: str, pipeline: Startable | None, how: Start, **values: Any
+) -> str:
+    run = how.run or new_id(KIND)
+    common = {"id": run, "kind": KIND, "namespace": KIND, "scope_id": pipeline_id, "name": run}
+    times = {"created_at": now, "updated_at": now, "created_by_id": how.by}
+    connection.execute(_ADD_RESOURCE, {**common, "name_key": name_key(run), **times})
+    own = {
+        "id": run,
+        "parent_id": pipeline_id,
+        "definition": pipeline.definition if pipeline else None,
+        "named": named_by(connection, pipeline_id),
+        "acts_for_id": pipeline.acts_for if pipeline else None,
+        "started_by_id": how.by,
+        "token_id": how.token,
+        "trigger_id": how.trigger,
+        "due_at": how.due_at or now,
+        "full_refresh": how.full_refresh,
+        "parameters": how.parameters,
+        "depth": how.depth,
+        "queued_at": now,
+    }
+    connection.execute(_ADD_RUN, own | values)
+    file_new(connection, [run])
+    return run

@@ -1,0 +1,122 @@
+"""The steps of a run in the database: laid out, begun, finished; what each wrote, and what it told on the way."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, null, select, update
+from sqlalchemy.engine import RowMapping
+
+from headgate.contracts.pipelines.steps import AnyStep, from_json
+from headgate.kit.errors import Conflict
+from headgate.lakehouse.catalog.models import run_pointer_table
+from headgate.lakehouse.models import layer_table
+from headgate.pipelines.planner import item_of, title
+from headgate.platform.jobs.run_models import run_step_table
+
+_steps, _own = run_step_table.c, run_pointer_table.c
+
+
+def begin_steps(connection: Connection, row: RowMapping, steps: list[AnyStep], fence: int) -> int:
+    """Lay the steps out, or go on after the last finished one, with the pointers of then; how many are finished."""
+    known = _known(connection, row["id"]) if row["fence"] else []
+    finished = [one for one in known if one["state"] == "succeeded"]
+    is_same = row["plan"] is not None and from_json(row["plan"]) == steps
+    # Maintenance forgets what steps left that ended long ago, and removes the files.
+    is_kept = all(one["pointers"] is not None for one in finished)
+    pointers = (finished[-1]["pointers"] or []) if finished else []
+    is_kept = is_kept and _have_layers(connection, pointers)
+    if not finished or not is_same or not is_kept:
+        if row["fence"]:
+            forget_steps(connection, row["id"])
+        # What went outside is not taken back: whoever does the same step again must know of it.
+        kept = {(one["number"], one["kind"], one["item_id"]): one["memory"] for one in known}
+        rows = [
+            {"run_id": row["id"], "number": number, "kind": step.kind, "title": title(step), "item_id": item_of(step)}
+            | {"state": "waiting", "memory": kept.get((number, step.kind, item_of(step)))}
+            for number, step in enumerate(steps)
+        ]
+        if rows:
+            connection.execute(insert(run_step_table), rows)
+        return 0
+    connection.execute(
+        update(run_step_table)
+        .where(_steps.run_id == row["id"], _steps.state != "succeeded")
+        .values(state="waiting", started_at=None, ended_at=None, result=None)
+    )
+    if pointers:
+        values = [{**one, "run_id": row["id"], "fence": fence, "committed_at": _time(one)} for one in pointers]
+        connection.execute(insert(run_pointer_table), values)
+    return len(finished)
+
+
+def _have_layers(connection: Connection, pointers: list[dict[str, Any]]) -> bool:
+    """Whether the layers of these tables are still there; between two tries of a run, nothing holds them."""
+    layers = {one["layer_id"] for one in pointers}
+    found = select(layer_table.c.id).where(layer_table.c.id.in_(layers))
+    return not layers or len(connection.execute(found).all()) == len(layers)
+
+
+def _known(connection: Connection, run: str) -> Sequence[RowMapping]:
+    mine = select(run_step_table).where(_steps.run_id == run).order_by(_steps.number)
+    return connection.execute(mine).mappings().all()
+
+
+def _time(pointer: dict[str, Any]) -> datetime:
+    return datetime.fromisoformat(pointer["committed_at"])
+
+
+def forget_steps(connection: Connection, run: str) -> None:
+    """Begin a run from the start: as if no step had been done."""
+    connection.execute(delete(run_step_table).where(_steps.run_id == run))
+    connection.execute(delete(run_pointer_table).where(_own.run_id == run))
+
+
+def forget_pointers(connection: Connection, run: str) -> None:
+    """Have a run begin from the start if it is ever tried again; what its steps told stays."""
+    connection.execute(update(run_step_table).where(_steps.run_id == run).values(pointers=null()))
+
+
+def note_step(
+    connection: Connection, now: datetime, row: RowMapping, number: int, state: str, result: dict[str, Any]
+) -> None:
+    """Write down that a step has begun, or what came of it. What it committed until then survives the worker."""
+    place = (_steps.run_id == row["id"], _steps.number == number)
+    if state == "running":
+        values: dict[str, Any] = {"state": state, "fence": row["fence"], "started_at": now, "ended_at": None}
+        done = connection.execute(update(run_step_table).where(*place, _steps.state != "succeeded").values(values))
+    else:
+        counts = {name: result.pop(name, None) for name in ("rows_in", "rows_out", "rejected", "bytes")}
+        values = {"state": state, "ended_at": now, "result": result, **counts}
+        if state == "succeeded":
+            values["pointers"] = _pointers(connection, row)
+        mine = (*place, _steps.fence == row["fence"])
+        done = connection.execute(update(run_step_table).where(*mine, _steps.state == "running").values(values))
+        if done.rowcount != 1 and connection.execute(select(_steps.state).where(*mine)).scalar() == state:
+            # Told again. What later steps have committed since is not this one's.
+            return
+    if done.rowcount != 1:
+        raise Conflict("This step is not this worker's to report")
+
+
+def _pointers(connection: Connection, row: RowMapping) -> list[dict[str, Any]]:
+    mine = select(run_pointer_table).where(_own.run_id == row["id"], _own.fence == row["fence"])
+    kept = []
+    for found in connection.execute(mine).mappings():
+        one = {name: value for name, value in found.items() if name not in {"run_id", "fence"}}
+        kept.append({**one, "committed_at": one["committed_at"].isoformat()})
+    return kept
+
+
+def remember(connection: Connection, row: RowMapping, number: int, memory: dict[str, Any]) -> None:
+    """Keep what a step tells while it runs; Conflict if the run is to end, so that nothing more goes outside."""
+    place = (_steps.run_id == row["id"], _steps.number == number, _steps.fence == row["fence"])
+    mine = update(run_step_table).where(*place, _steps.state == "running")
+    if row["state"] != "running" or connection.execute(mine.values(memory=memory)).rowcount != 1:
+        raise Conflict("This run was cancelled, or this step is not this worker's; stop it")
+
+
+def memories(connection: Connection, run: str) -> dict[int, dict[str, Any]]:
+    """What the steps of a run told while they ran, by their numbers."""
+    query = select(_steps.number, _steps.memory).where(_steps.run_id == run)
+    return {number: memory for number, memory in connection.execute(query) if memory is not None}

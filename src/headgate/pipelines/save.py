@@ -1,0 +1,348 @@
+"""Saving a pipeline: its state before and after is judged, its outputs get their rows and ids, and its author is from
+then on whom it acts for.
+
+What a query reads only Spark can tell: then a save is a job, whose last transaction is the one that saves (probing.py).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import delete, insert, select, update
+from sqlalchemy.engine import RowMapping
+
+from headgate.access.decision import Decision
+from headgate.contracts.pipelines import definitions
+from headgate.contracts.pipelines import delivery_targets as sendings
+from headgate.kit.errors import Denied, Invalid
+from headgate.kit.ids import kind_of
+from headgate.kit.names import BadName, check_name
+from headgate.lakehouse.catalog import views
+from headgate.lakehouse.items.service import create_item
+from headgate.lakehouse.models import table_ref_table
+from headgate.pipelines import column_lineage as origins
+from headgate.pipelines import expected_columns as foreseen
+from headgate.pipelines import source_reads as readings
+from headgate.pipelines.models import pipeline_connection_table, pipeline_definition_table, pipeline_table
+from headgate.pipelines.planner import AnyDefinition
+from headgate.pipelines.triggers.cycles import refuse_saved
+from headgate.platform.authorization import writer as writing
+from headgate.platform.authorization.creation import require_new
+from headgate.platform.authorization.drafts import Asker
+from headgate.platform.authorization.list_index import refresh
+from headgate.platform.authorization.questions import Question, decide
+from headgate.platform.external_systems.repository import kinds, place_of
+from headgate.platform.http.call import Call
+
+KIND = "pipeline"
+DATABASES = frozenset({"postgresql", "mysql"})
+"""The kinds of connections that lead to a database."""
+SAVED, CHANGED, DELETED, CONFIRMED = "pipeline.saved", "pipeline.changed", "pipeline.deleted", "pipeline.confirmed"
+NO_OUTPUT = (
+    "A notebook outside of data projects is added with what it writes; name a table in `outputs`, or a volume in "
+    "`output_volumes`: one for a few rows on what it found, if there is nothing else"
+)
+_pipelines, _definitions = pipeline_table.c, pipeline_definition_table.c
+_refs, _uses = table_ref_table.c, pipeline_connection_table.c
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A pipeline as its author wants it."""
+
+    definition: AnyDefinition
+    name: str | None = None
+    """Left out, the stored one stays."""
+    description: str | None = None
+    project: str | None = None
+    deactivate_after: int | None = None
+    own: str | None = None
+    """The stored pipeline; none if this is a new one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A table or volume that a definition names."""
+
+    name: str
+    mode: str
+    enabled: bool
+    item_id: str | None
+    layer_id: str | None
+
+
+def refs(call: Call, definition: AnyDefinition, probed: list[str]) -> list[Ref]:
+    """All that a definition reads and writes, by name and id; `probed` are the reads that Spark told."""
+    writes = definitions.outputs(definition)
+    if isinstance(definition, definitions.Source):
+        writes |= {name + definitions.REJECTED: on for name, on in writes.items()}
+    reads = dict.fromkeys([*definitions.declared_reads(definition), *probed], True)
+    found = []
+    for mode, names in (("read", reads), ("write", writes)):
+        for name, enabled in names.items():
+            # What a run writes it may also read: that is no read of its own.
+            if mode == "write" or name not in writes:
+                found.append(Ref(name, mode, enabled, *call.lookup.table(name)))
+    return found
+
+
+def output_layer(definition: AnyDefinition) -> str | None:
+    """The name of the layer that the outputs are in, where the kind has one."""
+    match definition:
+        case definitions.Source():
+            return definition.output_layer.lower()
+        case definitions.Query() | definitions.History():
+            return definition.output.partition(".")[0]
+        case definitions.Notebook() if definition.outputs:
+            return definition.outputs[0].table.partition(".")[0]
+        case definitions.Notebook() if definition.output_volumes:
+            return definition.output_volumes[0].partition(".")[0]
+    return None
+
+
+def state(draft: Draft, found: list[Ref]) -> dict[str, Any]:
+    """The draft, as the rule tables judge it."""
+    definition = draft.definition
+    place = {"project": draft.project} if draft.project and draft.own is None else {}
+    return {
+        "pipeline_kind": definition.kind,
+        "output_layer": output_layer(definition),
+        "reads": [one.name for one in found if one.mode == "read"],
+        "writes": [one.name for one in found if one.mode == "write"],
+        "disabled": [one.name for one in found if not one.enabled],
+        "connections": definitions.connections(definition),
+        "destination": definition.destination if isinstance(definition, definitions.Delivery) else None,
+        **place,
+    }
+
+
+def judge(call: Call, draft: Draft, found: list[Ref]) -> Decision:
+    """The decision about a save, if it allows; else a refusal with the reasons."""
+    wanted = state(draft, found)
+    if draft.own is None:
+        try:
+            return require_new(call, "create" if draft.project else "add", KIND, wanted)
+        except Denied as error:
+            if draft.project or draft.definition.kind != "notebook" or wanted["output_layer"] is not None:
+                raise
+            raise Denied(NO_OUTPUT, **error.more) from None
+    limits = call.caller.narrowing
+    action = "update" if _project(call, draft.own) else "edit"
+    asker = Asker(call.caller.member, limits)
+    question = Question(call.caller.member, action, KIND, draft.own, wanted, limits, asker)
+    decision = decide(call.connection, question, call.now)
+    if decision:
+        return decision
+    if not call.decide(action, KIND, draft.own):
+        call.refuse(action, KIND, draft.own)
+    call.note_denial(action, KIND, draft.own)
+    raise Denied(
+        "You may not save this definition: it needs Editor on every table that it adds, Editor on the layer of outputs "
+        "that do not exist yet, and the use of its connection and destination"
+    )
+
+
+def _project(call: Call, pipeline_id: str) -> str | None:
+    return call.connection.execute(select(_pipelines.project_id).where(_pipelines.id == pipeline_id)).scalar()
+
+
+@dataclass(frozen=True, slots=True)
+class Analysed:
+    """What is known of an output before its first run."""
+
+    fields: foreseen.Fields | None = None
+    told: origins.Told = ()
+    loaded: Mapping[str, str | None] = field(default_factory=dict)
+    """The ids of the tables that a probe loaded, by the names that its SQL calls them."""
+
+
+def save(
+    call: Call,
+    draft: Draft,
+    probed: list[str],
+    unresolved: str | None = None,
+    analysed: Analysed = Analysed(),  # noqa: B008 - it is frozen
+) -> str:
+    """Judge and write a pipeline, in this transaction; its id."""
+    found = refs(call, draft.definition, probed)
+    decision = judge(call, draft, found)
+    check_kinds(call, draft.definition, found)
+    check_places(call, draft.definition)
+    _check_cursors(call, draft.definition)
+    found = [_made(call, one) for one in found]
+    missing = [one.name for one in found if one.item_id is None]
+    if missing:
+        unresolved = unresolved or f"{', '.join(missing)} does not exist"
+    layer = call.lookup.of("layer", output_layer(draft.definition))
+    destination = draft.definition.destination if isinstance(draft.definition, definitions.Delivery) else None
+    values = {"pipeline_kind": draft.definition.kind, "output_layer_id": layer, "destination_id": destination}
+    identifier = _write(call, draft, values)
+    _write_definition(call, draft, identifier, unresolved)
+    _write_refs(call, identifier, found, definitions.connections(draft.definition))
+    _write_analysed(call, draft.definition, identifier, found, analysed)
+    refuse_saved(call, identifier)
+    refresh(call.connection, [identifier])
+    after = {"version": _row(call, identifier)["version"], "kind": draft.definition.kind, "refs": len(found)}
+    call.record(
+        call.event(
+            SAVED, allowed=True, action="edit", kind=KIND, resource_id=identifier, via=list(decision.via), after=after
+        )
+    )
+    return identifier
+
+
+def check_kinds(call: Call, definition: AnyDefinition, found: list[Ref]) -> None:
+    """See that what is named as a table or a volume is one. A volume is not made by a run: it must be there."""
+    _check_views(call, definition, found)
+    volumes = definitions.volumes(definition)
+    for one in found:
+        wanted = "volume" if one.name in volumes else "table"
+        is_made = wanted == "table" or one.mode == "read"
+        if one.item_id is None and not is_made:
+            raise Invalid(f"definition: there is no volume {one.name}; make it first")
+        if one.item_id is not None and kind_of(one.item_id) != wanted:
+            raise Invalid(f"definition: {one.name} is a {kind_of(one.item_id)}, and is named as a {wanted}")
+
+
+def _check_views(call: Call, definition: AnyDefinition, found: list[Ref]) -> None:
+    """Refuse a view where the rows of a table are needed: SQL alone knows what it gives, and nothing writes into it."""
+    known = views.among(call.connection, [one.item_id for one in found if one.item_id is not None])
+    for one in found:
+        if one.item_id in known and not (isinstance(definition, definitions.Query) and one.mode == "read"):
+            todo = (
+                "name another output" if one.mode == "write" else "read it by a query pipeline, and use its output here"
+            )
+            raise Invalid(f"definition: {one.name} is a view; {todo}")
+
+
+def check_places(call: Call, definition: AnyDefinition) -> None:
+    """What is read and sent must be what the kinds of its connection and destination give and take."""
+    readings.check(call, definition)
+    if not isinstance(definition, definitions.Delivery):
+        return
+    kind = kinds(call.connection, [definition.destination]).get(definition.destination)
+    for number, one in enumerate(definition.tables if kind else ()):
+        try:
+            sendings.check(one, str(kind))
+        except ValueError as error:
+            raise Invalid(f"definition.tables.{number}.{error}") from None
+
+
+def _check_cursors(call: Call, definition: AnyDefinition) -> None:
+    """An incremental read of a database needs a column to go by; elsewhere files or answers tell what is new."""
+    if not isinstance(definition, definitions.Source) or definition.connection is None:
+        return
+    if kinds(call.connection, [definition.connection]).get(definition.connection) not in DATABASES:
+        return
+    for number, one in enumerate(definition.streams):
+        if one.read == "incremental" and one.cursor is None:
+            raise Invalid(
+                f"definition.streams.{number}.cursor: an incremental read of a database needs a cursor, a column that "
+                "only grows; name one, or read in full"
+            )
+
+
+def _made(call: Call, ref: Ref) -> Ref:
+    """An output that does not exist yet gets its row and its id now."""
+    if ref.mode != "write" or ref.item_id is not None:
+        return ref
+    if ref.layer_id is None:
+        raise Invalid(f"definition: there is no layer {ref.name.partition('.')[0]!r} that you may write to")
+    item = create_item(call, "table", ref.layer_id, ref.name.partition(".")[2])
+    return Ref(ref.name, ref.mode, ref.enabled, item, ref.layer_id)
+
+
+def _write(call: Call, draft: Draft, values: dict[str, Any]) -> str:
+    member = call.caller.member
+    if draft.own is not None:
+        writing.touch(call.connection, draft.own, call.now, _name(draft.name) if draft.name else None)
+        changed = {**values, "acts_for_id": member}
+        call.connection.execute(update(pipeline_table).where(_pipelines.id == draft.own).values(changed))
+        return draft.own
+    identifier = writing.add(call.connection, KIND, _name(draft.name or ""), call.now, member)
+    owner = member if draft.project else None
+    fixed = {"id": identifier, "project_id": draft.project, "acts_for_id": member, "owner_id": owner}
+    call.connection.execute(insert(pipeline_table).values(**fixed, **values))
+    return identifier
+
+
+def _name(name: str) -> str:
+    try:
+        return check_name(name)
+    except BadName as error:
+        raise Invalid(f"name: {error}") from None
+
+
+def _write_definition(call: Call, draft: Draft, identifier: str, unresolved: str | None) -> None:
+    values: dict[str, Any] = {
+        "definition": draft.definition.model_dump(mode="json"),
+        "unresolved": unresolved,
+        "saved_at": call.now,
+        "saved_by_id": call.caller.member,
+        "place_versions": place_versions(call, draft.definition),
+    }
+    if draft.description is not None:
+        values["description"] = draft.description
+    if draft.deactivate_after is not None:
+        values["deactivate_after"] = draft.deactivate_after or None
+    stored = _row(call, identifier) if draft.own else None
+    if stored is None:
+        new = {"pipeline_id": identifier, "version": 1, "active": True, "failures": 0}
+        call.connection.execute(insert(pipeline_definition_table).values(**new, **values))
+        return
+    # A save names a connection or destination, not where it points: what was repointed is still to be confirmed.
+    confirmed = {**values["place_versions"], **stored["place_versions"]}
+    places = {one: confirmed[one] for one in values["place_versions"]}
+    values |= {"version": stored["version"] + 1, "failures": 0, "place_versions": places}
+    mine = _definitions.pipeline_id == identifier
+    call.connection.execute(update(pipeline_definition_table).where(mine).values(values))
+
+
+def _write_analysed(
+    call: Call, definition: AnyDefinition, identifier: str, found: list[Ref], analysed: Analysed
+) -> None:
+    """Write down what is known of the outputs: their columns, and what these are made of."""
+    items = {one.name: one.item_id for one in found if one.item_id is not None}
+    output = items.get(foreseen.output(definition) or "")
+    foreseen.keep(call, identifier, output, analysed.fields)
+    known = origins.by_definition(definition, items) or origins.of_query(output, analysed.told, analysed.loaded)
+    mine = _definitions.pipeline_id == identifier
+    call.connection.execute(update(pipeline_definition_table).where(mine).values(origins=[list(one) for one in known]))
+
+
+def place_versions(call: Call, definition: AnyDefinition) -> dict[str, int]:
+    """Where the connections and the destination of a definition point now."""
+    places = definitions.connections(definition)
+    if isinstance(definition, definitions.Delivery):
+        places.append(definition.destination)
+    found = {one: place_of(call.connection, one) for one in places}
+    gone = [one for one, place in found.items() if place is None]
+    if gone:
+        raise Invalid(f"definition: {gone[0]} points nowhere yet; say where it points first")
+    return {one: place.version for one, place in found.items() if place is not None}
+
+
+def _row(call: Call, identifier: str) -> RowMapping:
+    mine = select(pipeline_definition_table).where(_definitions.pipeline_id == identifier)
+    return call.connection.execute(mine).mappings().one()
+
+
+def _write_refs(call: Call, identifier: str, found: list[Ref], connections: list[str]) -> None:
+    call.connection.execute(delete(table_ref_table).where(_refs.resource_id == identifier))
+    rows: list[dict[str, Any]] = [
+        {
+            "resource_id": identifier,
+            "mode": one.mode,
+            "ref": one.name,
+            "item_id": one.item_id,
+            "layer_id": one.layer_id,
+            "enabled": one.enabled,
+        }
+        for one in found
+    ]
+    if rows:
+        call.connection.execute(insert(table_ref_table), rows)
+    call.connection.execute(delete(pipeline_connection_table).where(_uses.pipeline_id == identifier))
+    if connections:
+        uses = [{"pipeline_id": identifier, "connection_id": one} for one in connections]
+        call.connection.execute(insert(pipeline_connection_table), uses)

@@ -1,0 +1,104 @@
+"""What can be known of a source or notebook when it is saved: what its connection gives, and where it may call.
+
+Whatever is judged here is judged again by a run: names lead elsewhere by then, and connections may have changed.
+"""
+
+from collections.abc import Mapping
+
+from sqlalchemy import select
+
+from headgate.contracts.external_systems.kinds import parse
+from headgate.contracts.pipelines.definitions import Notebook, Source
+from headgate.contracts.pipelines.streams import Stream
+from headgate.execution.sources.rest.failures import ApiFailed
+from headgate.execution.sources.rest.http_calls import below
+from headgate.kit.errors import Denied, Invalid
+from headgate.lakehouse.models import volume_file_table
+from headgate.outgoing.errors import Refused
+from headgate.outgoing.sockets import check_host
+from headgate.platform.external_systems.repository import kinds, row
+from headgate.platform.http.call import Call
+from headgate.platform.resources import presentation as showing
+
+DATABASES = frozenset({"postgresql", "mysql"})
+_files = volume_file_table.c
+_ANYWHERE = "https://api.invalid"
+
+
+def check(call: Call, definition: object) -> None:
+    """Refuse what its place cannot give, or a place that it may not call; Invalid says why, and what to write."""
+    if isinstance(definition, Source) and definition.connection is not None:
+        kind = kinds(call.connection, [definition.connection]).get(definition.connection)
+        for number, one in enumerate(definition.streams if kind else ()):
+            try:
+                check_stream(one, str(kind))
+            except ValueError as error:
+                raise Invalid(f"definition.streams.{number}.{error}") from None
+    elif isinstance(definition, Notebook):
+        _check_hosts(call, definition)
+        _check_secrets(call, definition)
+
+
+def check_stream(stream: Stream, kind: str) -> None:
+    """See that a kind of connection gives this; ValueError says why not."""
+    is_api = kind == "http" and stream.of == "rows"
+    if stream.read == "incremental" and stream.cursor is None and (is_api or kind in DATABASES):
+        told = "an API" if is_api else "a database"
+        raise ValueError(f"cursor: an incremental read of {told} needs it: the column that tells which rows are new")
+    if kind == "http":
+        try:
+            below(_ANYWHERE, stream.name)
+        except ApiFailed as error:
+            raise ValueError(f"name: {error.message}") from None
+        if not is_api and "*" in stream.name:
+            raise ValueError("name: an address names one file, so * cannot stand in it; add a stream for each file")
+    if kind == "iceberg" and not all(("." in stream.name, *stream.name.split("."))):
+        raise ValueError(f"name: {stream.name[:100]!r} names no table; write namespace.table, as the catalog does")
+
+
+def _check_hosts(call: Call, notebook: Notebook) -> None:
+    for number, text in enumerate(notebook.hosts):
+        host, _, port = text.rpartition(":")
+        if not 1 <= int(port) <= 65535:
+            raise Invalid(f"definition.hosts.{number}: a port is a number from 1 to 65535")
+        try:
+            check_host(host, call.settings.outgoing)
+        except Refused as error:
+            raise Invalid(f"definition.hosts.{number}: {error}") from None
+
+
+def _check_secrets(call: Call, notebook: Notebook) -> None:
+    for connection in dict.fromkeys(one.connection for one in notebook.secrets):
+        require_code(call, connection)
+    for number, one in enumerate(notebook.secrets):
+        found = row(call.connection, one.connection)
+        takes = parse(found["place_kind"], found["config"]).takes() if found else {}
+        if found and one.field not in takes:
+            known = f"it has {', '.join(takes)}" if takes else "it has none"
+            raise Invalid(f"definition.secrets.{number}.field: the connection has no secret {one.field!r}; {known}")
+
+
+def require_code(call: Call, connection: str) -> None:
+    """Refuse to have code read the secrets of a connection whose owner does not let it, or that is not the caller's to
+    use.
+    """
+    if call.decide("read_secrets", "connection", connection):
+        return
+    if not call.may_see(connection):
+        call.refuse("read_secrets", "connection", connection)
+    call.note_denial("read_secrets", "connection", connection)
+    name = showing.one(call, connection).name
+    raise Denied(
+        f"definition.secrets: the connection {name!r} does not let code read its secrets. Its owner can allow that "
+        "with `headgate connection change --allow-code`"
+    )
+
+
+def missing_wheels(call: Call, definition: object, volumes: Mapping[str, str | None]) -> list[str]:
+    """Of the wheels of a notebook, those that are not in their volumes now, which `volumes` gives the ids of."""
+    found = []
+    for one in definition.wheels if isinstance(definition, Notebook) else ():
+        place = (_files.volume_id == volumes.get(one.volume), _files.path == one.path)
+        if call.connection.execute(select(_files.id).where(*place)).first() is None:
+            found.append(f"{one.volume} has no file {one.path}; put the wheel there, or leave it out")
+    return found

@@ -1,0 +1,95 @@
+"""Pipelines that would start one another without an end, as far as their definitions show it."""
+
+from collections.abc import Collection
+
+from sqlalchemy import Connection, select
+
+from headgate.kit.errors import Conflict
+from headgate.kit.ids import kind_of
+from headgate.lakehouse.models import table_ref_table
+from headgate.pipelines.triggers.models import trigger_source_table
+from headgate.platform.authorization.repository import details
+from headgate.platform.http.call import Call
+from headgate.platform.jobs.run_models import trigger_table
+
+MOST = 10_000
+"""How many pipelines are looked at. What starts one another beyond that is ended by how deep a chain may be."""
+_refs, _sources, _triggers = table_ref_table.c, trigger_source_table.c, trigger_table.c
+
+
+def refuse(call: Call, pipeline: str, sources: Collection[str], without: str | None = None) -> None:
+    """Refuse what would have a pipeline start itself without an end; what the caller may not see is not named."""
+    way = way_back(call.connection, pipeline, sources, without)
+    if way is None:
+        return
+    found = (details(call.connection, call.caller.member, [one], call.now, call.caller.narrowing) for one in way)
+    seen = zip(way, found, strict=True)
+    names = [rows[0].name if call.may_see(one) else "a pipeline that you may not see" for one, rows in seen]
+    if len(way) == 1:
+        raise Conflict(f"{names[0]} would start itself again and again: it may not wait for itself or its own output")
+    raise Conflict(f"These would start one another without an end: {' → '.join([*names, names[0]])}")
+
+
+def refuse_saved(call: Call, pipeline: str) -> None:
+    """The same of a pipeline that was just saved, with other outputs perhaps, and of its triggers."""
+    joined = trigger_source_table.join(trigger_table, _triggers.id == _sources.trigger_id)
+    query = select(_sources.source_id).select_from(joined).where(_triggers.parent_id == pipeline)
+    refuse(call, pipeline, set(call.connection.execute(query).scalars()))
+
+
+def way_back(
+    connection: Connection, pipeline: str, sources: Collection[str], without: str | None = None
+) -> list[str] | None:
+    """How a pipeline that waits for these would start itself: the pipelines on the way, itself first; None if not.
+
+    `without` is a trigger that does not count, since it is about to be replaced.
+    """
+    ends = {one for one in sources if kind_of(one) == "pipeline"}
+    ends |= _writers(connection, {one for one in sources if kind_of(one) == "table"})
+    came_from: dict[str, str | None] = {pipeline: None}
+    fresh = {pipeline} if ends else set()
+    while fresh and len(came_from) < MOST:
+        met = sorted(fresh & ends)
+        if met:
+            return _way(came_from, met[0])
+        fresh = _next(connection, fresh, came_from, without)
+    return None
+
+
+def _way(came_from: dict[str, str | None], last: str) -> list[str]:
+    found: list[str] = []
+    step: str | None = last
+    while step is not None:
+        found.append(step)
+        step = came_from[step]
+    return found[::-1]
+
+
+def _next(
+    connection: Connection, pipelines: set[str], came_from: dict[str, str | None], without: str | None
+) -> set[str]:
+    """The pipelines that these start and that were not met yet; where each was met first is noted."""
+    origin = {one: one for one in pipelines} | _written(connection, pipelines)
+    joined = trigger_source_table.join(trigger_table, _triggers.id == _sources.trigger_id)
+    query = select(_sources.source_id, _triggers.parent_id).select_from(joined)
+    query = query.where(_sources.source_id.in_(origin), _triggers.id != (without or ""))
+    found: set[str] = set()
+    for source, started in connection.execute(query):
+        if started not in came_from:
+            came_from[started] = origin[source]
+            found.add(started)
+    return found
+
+
+def _written(connection: Connection, pipelines: set[str]) -> dict[str, str]:
+    """The tables that these pipelines write, and by which of them."""
+    query = select(_refs.item_id, _refs.resource_id).where(
+        _refs.resource_id.in_(pipelines), _refs.mode == "write", _refs.enabled, _refs.item_id.is_not(None)
+    )
+    return {row.item_id: row.resource_id for row in connection.execute(query)}
+
+
+def _writers(connection: Connection, tables: set[str]) -> set[str]:
+    """The pipelines that write these tables."""
+    query = select(_refs.resource_id).where(_refs.item_id.in_(tables), _refs.mode == "write", _refs.enabled)
+    return {one for one in connection.execute(query).scalars() if kind_of(one) == "pipeline"}

@@ -1,0 +1,131 @@
+"""Triggers of pipelines over HTTP. One is seen with its pipeline, and managed by whoever may edit that."""
+
+from typing import Annotated
+
+from fastapi import Path
+
+from headgate.kit.cron import Schedule
+from headgate.kit.errors import Conflict
+from headgate.pipelines.triggers import presentation as showing
+from headgate.pipelines.triggers import service
+from headgate.pipelines.triggers.repository import KIND
+from headgate.pipelines.triggers.schemas import (
+    NEXT,
+    Preview,
+    PreviewIn,
+    TriggerChange,
+    TriggerDeleted,
+    TriggerIn,
+    TriggerList,
+    TriggerShown,
+)
+from headgate.platform.http.call import Call
+from headgate.platform.http.guards import MemberOn, SignedIn
+from headgate.platform.http.routes import Audit, GovernedRouter
+
+router = GovernedRouter(prefix="/api", tags=["triggers"])
+
+PipelineId = Annotated[str, Path(pattern="^pip_[0-9a-z]{20}$", examples=["pip_01k6x3v9c2m4n8p0q7rs"])]
+TriggerId = Annotated[str, Path(pattern="^plt_[0-9a-z]{20}$", examples=["plt_01k6x3v9c2m4n8p0q7rs"])]
+ONE = "/triggers/{trigger_id}"
+
+
+@router.governed(
+    "GET",
+    "/pipelines/{pipeline_id}/triggers",
+    guard=SignedIn("sees the triggers of the pipelines that they may see"),
+    audit=Audit.reads,
+    summary="List the triggers of a pipeline",
+)
+def list_triggers(call: Call, pipeline_id: PipelineId) -> TriggerList:
+    """The triggers of a pipeline, by name, each with its next fires."""
+    service.require_pipeline(call, pipeline_id)
+    call.note_read("see", KIND, None, after={"pipeline": pipeline_id})
+    return TriggerList(items=showing.of_pipeline(call, pipeline_id))
+
+
+@router.governed(
+    "POST",
+    "/pipelines/{pipeline_id}/triggers",
+    guard=SignedIn("makes triggers of the pipelines that they may edit"),
+    audit=Audit.changes,
+    summary="Make a trigger of a pipeline",
+    errors=[Conflict],
+)
+def create_trigger(call: Call, pipeline_id: PipelineId, body: TriggerIn) -> TriggerShown:
+    """Have a pipeline started at times of a schedule, when other pipelines have succeeded, or when tables have changed.
+
+    The caller is its author. At each fire it is judged again whether they may start the pipeline, and whether whom it
+    acts for may do what it does; if not, the run is *blocked* and the trigger pauses. What would have a pipeline start
+    itself without an end is refused.
+    """
+    return showing.one(call, service.create(call, pipeline_id, body))
+
+
+@router.governed(
+    "POST",
+    "/triggers/preview",
+    guard=SignedIn("asks about a schedule of no pipeline"),
+    audit=Audit.nothing,
+    summary="When a schedule would fire",
+    quick=True,
+)
+def preview_schedule(call: Call, body: PreviewIn) -> Preview:
+    """The next fires of a schedule that is not saved, and what it says in words."""
+    schedule = Schedule(body.cron, body.time_zone)
+    return Preview(says=schedule.says(), next=schedule.following(call.now, NEXT))
+
+
+@router.governed("GET", ONE, guard=MemberOn("see", "trigger_id"), audit=Audit.reads, summary="A trigger")
+def show_trigger(call: Call, trigger_id: TriggerId) -> TriggerShown:
+    """One trigger: when it fires, its next fires and its last, and what a fire would lack now."""
+    call.note_read("see", KIND, trigger_id)
+    return showing.one(call, trigger_id)
+
+
+@router.governed(
+    "PATCH",
+    ONE,
+    guard=MemberOn("manage", "trigger_id"),
+    audit=Audit.changes,
+    summary="Change a trigger",
+    errors=[Conflict],
+)
+def change_trigger(call: Call, trigger_id: TriggerId, body: TriggerChange) -> TriggerShown:
+    """Change a trigger, and be its author from then on. One that was paused because it was blocked goes on."""
+    service.change(call, trigger_id, body)
+    return showing.one(call, trigger_id)
+
+
+@router.governed(
+    "POST",
+    f"{ONE}/pause",
+    guard=MemberOn("manage", "trigger_id"),
+    audit=Audit.changes,
+    summary="Pause a trigger",
+    errors=[Conflict],
+)
+def pause_trigger(call: Call, trigger_id: TriggerId) -> TriggerShown:
+    """Have a trigger fire no more until it is resumed. A run that it has started goes on."""
+    service.pause(call, trigger_id)
+    return showing.one(call, trigger_id)
+
+
+@router.governed(
+    "POST",
+    f"{ONE}/resume",
+    guard=MemberOn("manage", "trigger_id"),
+    audit=Audit.changes,
+    summary="Resume a trigger",
+    errors=[Conflict],
+)
+def resume_trigger(call: Call, trigger_id: TriggerId) -> TriggerShown:
+    """Have a paused trigger fire again. The caller takes it over: from now on its fires are judged for them."""
+    service.resume(call, trigger_id)
+    return showing.one(call, trigger_id)
+
+
+@router.governed("DELETE", ONE, guard=MemberOn("manage", "trigger_id"), audit=Audit.changes, summary="Delete a trigger")
+def delete_trigger(call: Call, trigger_id: TriggerId) -> TriggerDeleted:
+    """Delete a trigger. Runs that it has started go on, and stay in the history."""
+    return TriggerDeleted(id=trigger_id, name=service.delete(call, trigger_id))

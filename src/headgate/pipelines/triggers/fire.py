@@ -1,0 +1,206 @@
+"""One fire of a trigger, in one transaction: its row, its judgment, and the run that it starts.
+
+Whatever stops the transaction takes all of it back, and the trigger is due still; once it is committed, the trigger's
+next time has moved on, and the row keeps this one from firing again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import RowMapping
+
+from headgate.access.book import BOOK
+from headgate.kit.ids import kind_of, new_id
+from headgate.pipelines.runs.start import (
+    MAX_DEPTH,
+    CannotStart,
+    Start,
+    record_blocked,
+    record_skipped,
+    start,
+    startable,
+    waiting_of,
+)
+from headgate.pipelines.triggers import events, repository
+from headgate.pipelines.triggers.repository import KIND
+from headgate.pipelines.triggers.schemas import Cron, stored_when
+from headgate.platform.audit.events import DENIED, Event, record
+from headgate.platform.authorization.facts import Facts
+from headgate.platform.authorization.questions import Question, decide, decide_in_memory, is_ready
+from headgate.platform.authorization.who_can import who_can
+from headgate.platform.jobs.run_models import trigger_fire_table
+from headgate.platform.notifications.service import Notice, tell
+
+MOST_CAUGHT_UP = 100
+"""How many missed fires are caught up at most; and how many runs that a trigger started may wait by then."""
+LATE = timedelta(minutes=1)
+"""A fire that is later than this was missed."""
+EVERYONE = (1 << 31) - 1
+SECRETS = (
+    "The code of this notebook may not read the secrets of its connections: their owners have not allowed code, or "
+    "whoever last saved it, or owns its project, may not use them any more. Once they may, resume the trigger"
+)
+MISSED = "Nothing ran when this was due, and its trigger does not catch up"
+WAITS = "A run that this trigger started before still waits"
+TAKE_OVER = "someone who may start the pipeline takes the trigger over by resuming or saving it"
+
+_fires = trigger_fire_table.c
+_CLAIM = {
+    name: dialect.insert(trigger_fire_table).on_conflict_do_nothing().returning(_fires.due_at)
+    for name, dialect in (("sqlite", sqlite), ("postgresql", postgresql))
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """What a fire is to do."""
+
+    run: str
+    trigger: RowMapping
+    due_at: datetime
+    next_at: datetime | None
+    depth: int = 0
+    sources: tuple[str, ...] = ()
+    missed: bool = False
+    may_wait: int = 1
+
+    @property
+    def how(self) -> Start:
+        """How the run is started."""
+        spec = self.trigger["spec"]
+        return Start(
+            trigger=self.trigger["id"],
+            due_at=self.due_at,
+            full_refresh=bool(spec.get("full_refresh")),
+            parameters=spec.get("parameters") or {},
+            depth=self.depth,
+            run=self.run,
+        )
+
+
+def fire(connection: Connection, now: datetime, triggers: Sequence[str]) -> None:
+    """Fire those of some triggers that are due, and have each wait for its next time. They share what they are judged
+    by: no fire changes it.
+    """
+    known = Facts(connection, now)
+    for row in repository.to_fire(connection, triggers):
+        if row["enabled"] and row["spec"] is not None and row["next_at"] is not None and row["next_at"] <= now:
+            _fire(known, row)
+
+
+def _fire(known: Facts, row: RowMapping) -> None:
+    connection, now = known.connection, known.now
+    due = _due(connection, now, row)
+    repository.save(connection, row["id"], next_at=due.next_at if due else repository.next_at(row["spec"], now))
+    # The triggers of a pipeline that is off let their times pass.
+    if due is not None and row["active"] is not False and _claim(connection, now, due):
+        _run(known, due)
+
+
+def _due(connection: Connection, now: datetime, row: RowMapping) -> _Due | None:
+    """What is to be fired now; None if nothing is, after all."""
+    when = stored_when(row["spec"])
+    if not isinstance(when, Cron):
+        sources, depth = events.take(connection, row["id"])
+        last = repository.last_fire(connection, row["id"])
+        at = events.free_at(last["due_at"], now) if last else now
+        return _Due(new_id("run"), row, at, None, depth + 1, tuple(sources)) if sources else None
+    catches_all = when.catch_up == "all"
+    found = when.schedule.between(row["next_at"], now, MOST_CAUGHT_UP if catches_all else 1)
+    if not found:
+        return None
+    due = found[0]
+    missed = when.catch_up == "skip" and now - due > LATE
+    most = MOST_CAUGHT_UP if catches_all else 1
+    return _Due(new_id("run"), row, due, when.schedule.after(due), missed=missed, may_wait=most)
+
+
+def _claim(connection: Connection, now: datetime, due: _Due) -> bool:
+    """Write the fire down; False if it was already."""
+    row = {"trigger_id": due.trigger["id"], "due_at": due.due_at, "at": now, "run_id": due.run}
+    return connection.execute(_CLAIM[connection.dialect.name], row).first() is not None
+
+
+def _run(known: Facts, due: _Due) -> str:
+    """The run of a fire: it waits, or it was left out, or it was blocked; then the trigger pauses."""
+    connection, now = known.connection, known.now
+    trigger, pipeline = due.trigger["id"], due.trigger["parent_id"]
+    if due.missed:
+        return record_skipped(connection, now, pipeline, due.how, MISSED)
+    refusal = _refusal(known, due)
+    if refusal is not None:
+        return _block(connection, now, due, refusal)
+    waiting = waiting_of(connection, pipeline)
+    # One that began and is tried again may see less than a new one would: it goes on from what it read then.
+    if sum(one["trigger_id"] == trigger and one["fence"] == 0 for one in waiting) >= due.may_wait:
+        return record_skipped(connection, now, pipeline, due.how, WAITS)
+    try:
+        return start(connection, now, startable(connection, pipeline), due.how, waiting)
+    except CannotStart as error:
+        return record_skipped(connection, now, pipeline, due.how, str(error))
+
+
+# Judgment
+
+
+def _refusal(known: Facts, due: _Due) -> str | None:
+    """Why a fire may not start its pipeline; None if it may. It names nothing that some reader may not see."""
+    if due.depth > MAX_DEPTH:
+        return f"{MAX_DEPTH} pipelines have started one another in a row, which looks like a loop without an end"
+    thing = known.thing(due.trigger["id"])
+    if not decide_in_memory(known, Question(None, "fire", KIND, due.trigger["id"])):
+        return _why(thing)
+    if not is_ready(known, due.trigger["parent_id"]):
+        return SECRETS
+    author = due.trigger["author_id"]
+    for source in due.sources:
+        kind = kind_of(source) or ""
+        asked = (Question(author, action, kind, source) for action in events.TO_KNOW[kind])
+        if not any(decide(known.connection, one, known.now) for one in asked):
+            return f"The trigger's author may not see what it waits for any more; {TAKE_OVER}"
+    return None
+
+
+def _why(thing: Any) -> str:
+    if thing.author is None:
+        return f"The trigger's author is no longer a member; {TAKE_OVER}"
+    needed = "update" if thing.parent.kind == "task" else "trigger"
+    if not BOOK.decide(thing.author, needed, thing.parent):
+        return f"The trigger's author may not start this pipeline any more; {TAKE_OVER}"
+    return (
+        "Whom this pipeline acts for may not read all that it reads, write all that it writes, or use its connection "
+        "or destination any more; someone who may saves it again, and resumes the trigger"
+    )
+
+
+def _block(connection: Connection, now: datetime, due: _Due, reason: str) -> str:
+    """Write a blocked run, pause the trigger, and have those told who could take it over."""
+    trigger, pipeline = due.trigger["id"], due.trigger["parent_id"]
+    run = record_blocked(connection, now, pipeline, due.how, reason)
+    repository.save(connection, trigger, enabled=False, paused_because=reason, next_at=None)
+    after = {"run": run, "pipeline": pipeline, "author": due.trigger["author_id"], "reason": reason}
+    record(connection, [Event(now, DENIED, allowed=False, action="fire", kind=KIND, resource_id=trigger, after=after)])
+    _tell_blocked(connection, now, due, run)
+    return run
+
+
+def _tell_blocked(connection: Connection, now: datetime, due: _Due, run: str) -> None:
+    """Have those told who could take a trigger over; whether each still may is asked again when they are."""
+    trigger, pipeline = due.trigger["id"], due.trigger["parent_id"]
+    people = tuple(person.id for person in who_can(connection, "manage", trigger, now, limit=EVERYONE))
+    parent = Facts(connection, now).thing(pipeline)
+    code = "LOOP" if due.depth > MAX_DEPTH else "BLOCKED"
+    notice = Notice(
+        "runs",
+        "run.blocked",
+        kind="pipeline",
+        resource=pipeline,
+        needs="edit_attributes" if parent.kind == "task" else "edit",
+        recipients=people,
+        facts={"trigger": trigger, "run": run, "state": "blocked", "code": code},
+    )
+    tell(connection, notice, now)

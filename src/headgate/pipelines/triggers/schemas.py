@@ -1,0 +1,210 @@
+"""Triggers, as the API takes, stores and shows them."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, Discriminator, Field, TypeAdapter
+
+from headgate.contracts.pipelines.definitions import TimeZone
+from headgate.contracts.pipelines.fields import Duration, Parameters, item_ref
+from headgate.kit.cron import MAX_LENGTH, Schedule
+from headgate.kit.cron import check as check_cron
+from headgate.kit.ids import kind_of
+from headgate.kit.request_models import Input
+from headgate.platform.resources.names import NameText
+
+MOST_SOURCES = 50
+NEXT = 5
+"""How many of the next fires are shown."""
+
+
+def _table(text: str) -> str:
+    return text if kind_of(text) == "table" else item_ref(text)
+
+
+CronText = Annotated[
+    str,
+    Field(
+        max_length=MAX_LENGTH,
+        examples=["0 6 * * 1-5"],
+        description="Minute, hour, day of the month, month, day of the week; or @hourly, @daily, @weekly, @monthly",
+    ),
+    AfterValidator(check_cron),
+]
+PipelineRef = Annotated[str, Field(pattern="^pip_[0-9a-z]{20}$", examples=["pip_01k6x3v9c2m4n8p0q7rs"])]
+TableText = Annotated[str, Field(max_length=260, examples=["raw.orders"]), AfterValidator(_table)]
+Which = Annotated[Literal["any", "all"], Field(description="All: each of them once since the last fire")]
+AtMostEvery = Annotated[Duration | None, Field(description="Fire no sooner than this after the last fire")]
+
+
+class Cron(Input):
+    """At times of the clocks of a time zone. One that clocks skip is due right after, one that they show twice once."""
+
+    kind: Literal["cron"] = "cron"
+    cron: CronText
+    time_zone: TimeZone = "UTC"
+    catch_up: Annotated[
+        Literal["skip", "latest", "all"],
+        Field(description="What is done about fires that were missed while nothing ran; all: the last 100 of them"),
+    ] = "latest"
+
+    @property
+    def schedule(self) -> Schedule:
+        """When it is due."""
+        return Schedule(self.cron, self.time_zone)
+
+
+class Succeeded(Input):
+    """When other pipelines have succeeded."""
+
+    kind: Literal["pipelines"]
+    pipelines: Annotated[tuple[PipelineRef, ...], Field(min_length=1, max_length=MOST_SOURCES)]
+    which: Which = "any"
+    at_most_every: AtMostEvery = None
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """What it waits for."""
+        return tuple(dict.fromkeys(self.pipelines))
+
+
+class Changed(Input):
+    """When rows of tables were written."""
+
+    kind: Literal["tables"]
+    tables: Annotated[
+        tuple[TableText, ...], Field(min_length=1, max_length=MOST_SOURCES, description="By name, or by id")
+    ]
+    which: Which = "any"
+    at_most_every: AtMostEvery = None
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """What it waits for; ids, once it is stored."""
+        return tuple(dict.fromkeys(self.tables))
+
+
+When = Annotated[Cron | Succeeded | Changed, Discriminator("kind")]
+_WHEN: TypeAdapter[Cron | Succeeded | Changed] = TypeAdapter(When)
+
+
+def stored_when(spec: dict[str, Any]) -> Cron | Succeeded | Changed:
+    """When a stored trigger fires."""
+    return _WHEN.validate_python(spec["when"])
+
+
+class TriggerIn(Input):
+    """A trigger of a pipeline. Whoever saves it is its author: each fire is judged for them."""
+
+    name: NameText
+    when: When
+    full_refresh: Annotated[bool, Field(description="Land everything anew, rather than what is new")] = False
+    parameters: Parameters = Field(default_factory=dict)
+
+
+class TriggerChange(Input):
+    """A change of a trigger; what is left out stays. Whoever sends it, even empty, is its author from then on."""
+
+    name: NameText | None = None
+    when: When | None = None
+    full_refresh: bool | None = None
+    parameters: Parameters | None = None
+
+
+class PreviewIn(Input):
+    """A schedule to try."""
+
+    cron: CronText
+    time_zone: TimeZone = "UTC"
+
+
+class Preview(BaseModel):
+    """When a schedule would fire."""
+
+    says: str = Field(examples=["At 06:00 on Monday through Friday"])
+    next: list[datetime] = Field(description="The next fires, in UTC")
+
+
+class CronOut(BaseModel):
+    """A schedule."""
+
+    kind: Literal["cron"] = "cron"
+    cron: str = Field(examples=["0 6 * * 1-5"])
+    time_zone: str = Field(examples=["Europe/Berlin"])
+    catch_up: str = Field(examples=["latest"])
+    says: str = Field(examples=["At 06:00 on Monday through Friday"])
+
+
+class SourceOut(BaseModel):
+    """Something that a trigger waits for."""
+
+    id: str = Field(examples=["pip_01k6x3v9c2m4n8p0q7rs"])
+    name: str = Field(examples=["Land payments"])
+    happened: bool = Field(description="Whether it has happened since the last fire")
+
+
+class EventOut(BaseModel):
+    """Events that a trigger waits for."""
+
+    kind: Literal["pipelines", "tables"]
+    sources: list[SourceOut] = Field(description="Those that the caller may see")
+    hidden: int = Field(description="How many more there are, which no longer exist or which the caller may not see")
+    which: str = Field(examples=["any"])
+    at_most_every: str | None = Field(examples=["10 minutes"])
+
+
+class Person(BaseModel):
+    """A member."""
+
+    id: str = Field(examples=["mbr_01k6x3v9c2m4n8p0q7rs"])
+    name: str = Field(examples=["Tess"])
+
+
+class Fire(BaseModel):
+    """A time at which a trigger fired."""
+
+    due_at: datetime
+    at: datetime
+    run: str | None = Field(examples=["run_01k6x3v9c2m4n8p0q7rs"])
+
+
+class TriggerOut(BaseModel):
+    """A trigger of a pipeline, as the caller may know it."""
+
+    id: str = Field(examples=["plt_01k6x3v9c2m4n8p0q7rs"])
+    name: str = Field(examples=["Every morning"])
+    pipeline: str = Field(examples=["pip_01k6x3v9c2m4n8p0q7rs"])
+    when: Annotated[CronOut | EventOut, Discriminator("kind")] | None = Field(
+        description="None for one that was never saved here"
+    )
+    full_refresh: bool
+    parameters: dict[str, Any]
+    enabled: bool
+    paused_because: str | None = Field(description="Why it was paused, unless someone did that by hand")
+    pipeline_active: bool = Field(description="Whether its pipeline is on; if not, the trigger lets its times pass")
+    pipeline_inactive_because: str | None = Field(description="Why its pipeline was turned off, unless by hand")
+    author: Person | None = Field(description="Who last saved it; none if they left")
+    next: list[datetime] = Field(description="The next fires of a schedule, in UTC")
+    last: Fire | None = Field(description="The last fire")
+    created_at: datetime
+    updated_at: datetime
+    allowed: list[str] = Field(examples=[["see", "manage"]], description="What the caller can do with it")
+
+
+class TriggerShown(TriggerOut):
+    """A trigger, with whether it could start its pipeline now."""
+
+    blocked_by: list[str] = Field(description="What a fire would lack now, named as far as the caller may see it")
+
+
+class TriggerList(BaseModel):
+    """The triggers of a pipeline, by name."""
+
+    items: list[TriggerOut]
+
+
+class TriggerDeleted(BaseModel):
+    """A trigger that is gone."""
+
+    id: str
+    name: str

@@ -1,0 +1,194 @@
+"""Saves triggers of pipelines. Whoever saves or resumes one is its author: each of its fires is judged for them."""
+
+from typing import Any
+
+from sqlalchemy import insert
+from sqlalchemy.engine import RowMapping
+from sqlalchemy.exc import IntegrityError
+
+from headgate.access.decision import Decision
+from headgate.kit.errors import Conflict, Invalid, NotFound
+from headgate.kit.ids import kind_of
+from headgate.lakehouse.items.service import find
+from headgate.pipelines.triggers import cycles as loops
+from headgate.pipelines.triggers import events, repository
+from headgate.pipelines.triggers.repository import KIND
+from headgate.pipelines.triggers.schemas import Changed, Cron, Succeeded, TriggerChange, TriggerIn, stored_when
+from headgate.platform.authorization import writer as writing
+from headgate.platform.authorization.creation import require_new
+from headgate.platform.authorization.list_index import refresh
+from headgate.platform.http.call import Call
+from headgate.platform.jobs.run_models import trigger_table
+
+MOST = 100
+"""How many triggers a pipeline may have."""
+
+
+def create(call: Call, pipeline: str, body: TriggerIn) -> str:
+    """Make a trigger of a pipeline; its id."""
+    require_pipeline(call, pipeline)
+    decision = require_new(call, "create", KIND, {"pipeline": pipeline})
+    if repository.count(call.connection, pipeline) >= MOST:
+        raise Conflict(f"A pipeline has at most {MOST} triggers; delete one first")
+    spec = {
+        "when": _stored(call, pipeline, body.when),
+        "full_refresh": body.full_refresh,
+        "parameters": body.parameters,
+    }
+    try:
+        trigger = writing.add(call.connection, KIND, body.name, call.now, call.caller.member, scope=pipeline)
+    except IntegrityError:
+        raise _taken(body.name) from None
+    call.connection.execute(
+        insert(trigger_table).values(id=trigger, kind=KIND, parent_id=pipeline, enabled=True, **_saved(call, spec))
+    )
+    repository.wait_anew(call.connection, trigger, _sources(spec))
+    refresh(call.connection, [trigger])
+    _tell(call, decision, "create", trigger, after={"name": body.name, "pipeline": pipeline, **spec})
+    return trigger
+
+
+def change(call: Call, trigger: str, body: TriggerChange) -> None:
+    """Save a trigger, with what is given; the caller is its author from then on. One that was blocked goes on."""
+    decision, row = _require(call, trigger)
+    given = body.model_fields_set
+    before = row["spec"] or {}
+    if body.when is None and not before:
+        raise Invalid("when: this trigger does not say yet when it fires; give that too")
+    when = body.when or stored_when(before)
+    spec = {
+        "when": _stored(call, row["parent_id"], when, trigger),
+        "full_refresh": body.full_refresh if body.full_refresh is not None else before.get("full_refresh", False),
+        "parameters": body.parameters if body.parameters is not None else before.get("parameters", {}),
+    }
+    try:
+        writing.touch(call.connection, trigger, call.now, body.name)
+    except IntegrityError:
+        raise _taken(body.name or "") from None
+    is_on = bool(row["enabled"]) or row["paused_because"] is not None
+    _go_on(call, trigger, spec, is_on=is_on, anew="when" in given or not row["enabled"])
+    refresh(call.connection, [trigger])
+    after = {"name": body.name or row["name"], **spec}
+    _tell(call, decision, "change", trigger, before={"name": row["name"], **before}, after=after)
+
+
+def pause(call: Call, trigger: str) -> None:
+    """Have a trigger fire no more until it is resumed."""
+    decision, row = _require(call, trigger)
+    if not row["enabled"]:
+        raise Conflict("This trigger is paused already")
+    repository.save(call.connection, trigger, enabled=False, paused_because=None, next_at=None)
+    _tell(call, decision, "pause", trigger, after={"enabled": False})
+
+
+def resume(call: Call, trigger: str) -> None:
+    """Have a paused trigger fire again, for the caller from now on; what was missed in between stays so."""
+    decision, row = _require(call, trigger)
+    if row["enabled"]:
+        raise Conflict("This trigger is not paused")
+    if row["spec"] is None:
+        raise Conflict("This trigger does not say yet when it fires; save that first")
+    spec = {**row["spec"], "when": _stored(call, row["parent_id"], stored_when(row["spec"]), trigger)}
+    _go_on(call, trigger, spec, is_on=True, anew=True)
+    _tell(call, decision, "resume", trigger, before={"author": row["author_id"]}, after={"enabled": True})
+
+
+def delete(call: Call, trigger: str) -> str:
+    """Delete a trigger; its name. Runs that it started stay."""
+    decision, row = _require(call, trigger)
+    writing.remove(call.connection, trigger)
+    _tell(call, decision, "delete", trigger, before={"name": row["name"], "pipeline": row["parent_id"]}, after={})
+    return str(row["name"])
+
+
+# Parts
+
+
+def require_pipeline(call: Call, pipeline: str) -> None:
+    """Refuse whoever may not know of a pipeline, as if there were none."""
+    if not call.may_see(pipeline):
+        call.refuse("see", "pipeline", pipeline)
+
+
+def _require(call: Call, trigger: str) -> tuple[Decision, RowMapping]:
+    decision = call.require("manage", KIND, trigger)
+    row = repository.row(call.connection, trigger)
+    if row is None:
+        raise NotFound
+    return decision, row
+
+
+def _saved(call: Call, spec: dict[str, Any]) -> dict[str, Any]:
+    when = stored_when(spec)
+    return {
+        "author_id": call.caller.member,
+        "sort": "cron" if isinstance(when, Cron) else "event",
+        "spec": spec,
+        "saved_at": call.now,
+        "paused_because": None,
+        "next_at": repository.next_at(spec, call.now),
+    }
+
+
+def _go_on(call: Call, trigger: str, spec: dict[str, Any], *, is_on: bool, anew: bool) -> None:
+    """Write a save. Unless it waits anew, what has happened of its events until now still counts."""
+    saved = _saved(call, spec)
+    if not is_on:
+        saved["next_at"] = None
+    elif not anew:
+        saved.pop("next_at")
+    repository.save(call.connection, trigger, enabled=is_on, **saved)
+    if anew:
+        repository.wait_anew(call.connection, trigger, _sources(spec))
+
+
+def _sources(spec: dict[str, Any]) -> tuple[str, ...]:
+    when = stored_when(spec)
+    return () if isinstance(when, Cron) else when.sources
+
+
+def _stored(call: Call, pipeline: str, when: Cron | Succeeded | Changed, trigger: str | None = None) -> dict[str, Any]:
+    """When a trigger fires, with ids in place of names; all that it waits for must be the caller's to see."""
+    if isinstance(when, Cron):
+        return when.model_dump()
+    if isinstance(when, Changed):
+        tables = tuple(dict.fromkeys(_table(call, one) for one in when.tables))
+        when = when.model_copy(update={"tables": tables})
+    else:
+        for one in when.pipelines:
+            _require_known(call, "pipeline", one, one)
+    loops.refuse(call, pipeline, when.sources, trigger)
+    return when.model_dump(mode="json")
+
+
+def _table(call: Call, text: str) -> str:
+    layer, _, name = text.partition(".")
+    found = text if kind_of(text) == "table" else find(call.connection, layer, name, "table")
+    return _require_known(call, "table", found, text)
+
+
+def _require_known(call: Call, kind: str, identifier: str | None, text: str) -> str:
+    """Refuse to wait for something whose events are not the caller's to know, as if there were no such thing."""
+    actions = events.TO_KNOW[kind]
+    if identifier is None or not any(call.decide(action, kind, identifier) for action in actions):
+        call.note_denial(actions[0], kind, identifier)
+        seen = "whose runs you may see" if kind == "pipeline" else "that you may see"
+        raise Invalid(f"when.{kind}s: there is no {kind} {text} {seen}")
+    return identifier
+
+
+def _taken(name: str) -> Conflict:
+    return Conflict(f"This pipeline has a trigger called {name!r} already; names that look alike are the same")
+
+
+def _tell(
+    call: Call,
+    decision: Decision,
+    what: str,
+    trigger: str,
+    *,
+    before: dict[str, Any] | None = None,
+    after: dict[str, Any],
+) -> None:
+    action, told = "create" if what == "create" else "manage", {"change": f"{what}_trigger", **after}
+    call.record_change(decision, action, KIND, trigger, before=before or {}, after=told)

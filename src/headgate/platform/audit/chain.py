@@ -1,0 +1,198 @@
+"""Seals: each event is chained to the one before by an HMAC under a key that the database does not hold.
+
+One sealer at a time numbers the events that are not sealed yet and seals them; then it writes the head of the chain to
+a file outside the database. Whoever changes, removes or cuts rows would need the key and that file as well. An event
+without the mark of this installation is not sealed: it is put in quarantine, and stays there for whoever investigates.
+"""
+
+import hashlib
+import hmac
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Connection, select, update
+from sqlalchemy.engine import RowMapping
+
+from headgate.kit.clock import iso, now
+from headgate.kit.database import Database
+from headgate.kit.key_file import KeyFile
+from headgate.kit.log import get_logger
+from headgate.platform.audit.chain_heads import EMPTY, SEALED, Break, Head, HeadFile, Kept, broken
+from headgate.platform.audit.events import Event, record
+from headgate.platform.audit.models import audit_event_table
+from headgate.platform.audit.signatures import FIELDS, is_marked, mark_key
+
+BATCH = 1000
+QUARANTINED = "quarantined"
+"""In place of a seal, for an event that this installation did not write."""
+FORGED, BROKEN, ACKNOWLEDGED = "audit.quarantined", "audit.broken", "audit.acknowledged"
+
+_events = audit_event_table
+_PENDING = (_events.c.seal_number.is_(None), _events.c.seal.is_(None))
+_log = get_logger("headgate.audit")
+
+
+def seal_of(key: bytes, number: int, before: str, row: Any) -> str:
+    """The seal of one event, after the seal before it."""
+    values = [iso(row[name]) if name == "at" else row[name] for name in ("id", *FIELDS)]
+    if row["mark"] is not None:
+        values.append(row["mark"])
+    text = json.dumps([number, before, *values], sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+
+
+def last_seal(connection: Connection) -> Head:
+    """The end of the chain as the database has it."""
+    row = connection.execute(
+        select(_events.c.seal_number, _events.c.seal)
+        .where(_events.c.seal_number.is_not(None))
+        .order_by(_events.c.seal_number.desc())
+        .limit(1)
+    ).one_or_none()
+    return Head(row.seal_number, row.seal) if row else EMPTY
+
+
+def continues(connection: Connection, head: Head) -> bool:
+    """Whether the database has the event that was kept as the last one."""
+    if head == EMPTY:
+        return True
+    found = connection.execute(select(_events.c.seal).where(_events.c.seal_number == head.number)).scalar_one_or_none()
+    return found is not None and hmac.compare_digest(found, head.seal)
+
+
+def is_pending(connection: Connection) -> bool:
+    """Whether there are events that are not sealed yet."""
+    return connection.execute(select(_events.c.id).where(*_PENDING).limit(1)).one_or_none() is not None
+
+
+def seal_pending(connection: Connection, key: bytes, *, adopts: bool = False) -> tuple[Head, int]:
+    """Seal events that are not sealed yet, oldest first; the new end of the chain, and how many were looked at.
+
+    With `adopts`, events without any mark are sealed too: those that an earlier version wrote.
+    """
+    head = last_seal(connection)
+    pending = connection.execute(select(_events).where(*_PENDING).order_by(_events.c.id).limit(BATCH)).mappings().all()
+    derived, first = mark_key(key), _first_with_mark(connection, pending)
+    for row in pending:
+        is_ours = adopts if row["mark"] is None else is_marked(derived, row) and first[row["mark"]] == row["id"]
+        if not is_ours:
+            _quarantine(connection, row)
+            continue
+        seal = seal_of(key, head.number + 1, head.seal, row)
+        head = Head(head.number + 1, seal)
+        connection.execute(
+            update(audit_event_table).where(_events.c.id == row["id"]).values(seal_number=head.number, seal=head.seal)
+        )
+    return head, len(pending)
+
+
+def _first_with_mark(connection: Connection, rows: Sequence[RowMapping]) -> dict[str, int]:
+    """By mark, the event that has it by right: the one that is sealed, else the oldest. The others are copies."""
+    times = {row["at"] for row in rows if row["mark"] is not None}
+    found = connection.execute(
+        select(_events.c.id, _events.c.mark)
+        .where(_events.c.at.in_(times), _events.c.mark.is_not(None))
+        .order_by(_events.c.seal_number.is_(None), _events.c.id)
+    )
+    first: dict[str, int] = {}
+    for row in found:
+        first.setdefault(row.mark, row.id)
+    return first
+
+
+def _quarantine(connection: Connection, row: RowMapping) -> None:
+    connection.execute(update(audit_event_table).where(_events.c.id == row["id"]).values(seal=QUARANTINED))
+    record(connection, [Event(now(), FORGED, allowed=False, after={"id": row["id"]})])
+    _log.error("an event was not written by this installation; it is not sealed", id=row["id"])
+
+
+class Sealer:
+    """Seals what is pending, and keeps the end of the chain in a file."""
+
+    def __init__(self, database: Database, keys: KeyFile, file: HeadFile) -> None:
+        self._database, self._keys, self._file = database, keys, file
+        self._key = keys.key("audit")
+        self._last: Head | None = None
+
+    def seal(self, may: Callable[[Connection], bool]) -> bool:
+        """Seal a batch if there is one, and if this process still may; whether there may be more."""
+        kept, faults = self._read()
+        if self._last is not None and kept.marked and not faults:
+            with self._database.read() as connection:
+                if not is_pending(connection):
+                    return False
+        moment = now()
+
+        def work(connection: Connection) -> tuple[Head, int, tuple[Break, ...]] | None:
+            if not may(connection):
+                return None
+            breaks = faults
+            if not faults and not continues(connection, kept.head):
+                breaks = (broken(moment, kept.head, last_seal(connection)),)
+            if breaks:
+                after = {"breaks": [str(one) for one in breaks]}
+                record(connection, [Event(moment, BROKEN, allowed=False, after=after)])
+            return *seal_pending(connection, self._key, adopts=not kept.marked), breaks
+
+        done = self._database.write(work)
+        if done is None:
+            return False
+        head, count, breaks = done
+        for one in breaks:
+            _log.error("the audit log is broken; run `headgate audit verify`", fault=str(one))
+        self._file.change(lambda before: _after(before, head, breaks, marked=kept.marked or count < BATCH))
+        if self._last is None:
+            self._keys.key(SEALED)
+        self._last = head
+        return count > 0
+
+    def _read(self) -> tuple[Kept, tuple[Break, ...]]:
+        """What was kept, and what is wrong with the file."""
+        try:
+            found = self._file.read()
+        except ValueError:
+            found = None
+        else:
+            if found is None and not self._has_sealed():
+                return Kept(EMPTY, marked=False), ()
+        if found is None or (self._last is not None and found.head.number < self._last.number):
+            with self._database.read() as connection:
+                ended = last_seal(connection)
+            lost = self._last or (found.head if found else EMPTY)
+            breaks = (broken(now(), None, ended),)
+            return Kept(lost, found.breaks if found else (), found.accepted if found else ()), breaks
+        return found, ()
+
+    def _has_sealed(self) -> bool:
+        """Whether there must be a file: earlier versions, whose events have no marks, may have lost theirs."""
+        if self._keys.has(SEALED):
+            return True
+        with self._database.read() as connection:
+            marked = select(_events.c.id).where(_events.c.seal_number.is_not(None), _events.c.mark.is_not(None))
+            return connection.execute(marked.limit(1)).one_or_none() is not None
+
+
+def _after(kept: Kept | None, head: Head, breaks: Sequence[Break], *, marked: bool) -> Kept:
+    if kept is None:
+        return Kept(head, tuple(breaks), marked=marked)
+    if kept.head.number > head.number and not breaks:
+        # Another sealer took over meanwhile, and is further.
+        return kept
+    return replace(kept, head=head, breaks=(*kept.breaks, *breaks), marked=marked)
+
+
+def acknowledge(database: Database, file: HeadFile, reason: str, faults: Sequence[str]) -> None:
+    """Record that the operator knows of breaks and quarantined events, and why they are there; they count no more."""
+    event = Event(now(), ACKNOWLEDGED, allowed=True, after={"reason": reason, "faults": [*faults]})
+
+    def accepted(kept: Kept | None) -> Kept:
+        quarantined = select(_events.c.id).where(_events.c.seal_number.is_(None), _events.c.seal.is_not(None))
+        with database.read() as connection:
+            ids = tuple(connection.execute(quarantined).scalars())
+            end = kept.head if kept and continues(connection, kept.head) else last_seal(connection)
+        return Kept(end, (), ids, marked=kept is None or kept.marked)
+
+    database.write(lambda connection: record(connection, [event]))
+    file.change(accepted)

@@ -1,0 +1,130 @@
+"""The end of the chain of seals as it is kept outside the database, with each break of the chain that was found."""
+
+import fcntl
+import hashlib
+import hmac
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from headgate.kit.clock import iso
+from headgate.kit.key_file import write_atomically
+
+GENESIS = "0" * 64
+HEAD_FILE = "audit.head"
+SEALED = "audit-sealed"
+"""The purpose of a key that is in the key file once an installation has sealed: a wiped log is no new one."""
+_UNMARKED, _MARKED = 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The end of the chain: the number of the last seal, and the seal."""
+
+    number: int
+    seal: str
+
+    @property
+    def anchor(self) -> str:
+        """As an operator keeps it elsewhere."""
+        return f"{self.number}:{self.seal}"
+
+
+EMPTY = Head(0, GENESIS)
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """When the sealer found that the database did not continue the chain that was kept: where each of them ended."""
+
+    at: str
+    kept: int | None
+    found: int
+
+    def __str__(self) -> str:
+        if self.kept is None:
+            return (
+                f"the file with the end of the chain was missing, damaged or old on {self.at}; "
+                f"the log ended at event {self.found}"
+            )
+        return f"the log did not have the kept event {self.kept} on {self.at}; it ended at event {self.found}"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What the file holds."""
+
+    head: Head
+    breaks: tuple[Break, ...] = ()
+    accepted: tuple[int, ...] = ()
+    """Ids of quarantined rows that the operator knows of."""
+    marked: bool = True
+    """Whether every event that was not sealed by then has a mark; earlier versions wrote none."""
+
+
+class HeadFile:
+    """A signed file beside the key file."""
+
+    def __init__(self, path: Path, key: bytes) -> None:
+        self.path, self._key = path, key
+
+    def read(self) -> Kept | None:
+        """What was kept, or None if there is no file; ValueError if the file was tampered with."""
+        try:
+            found = json.loads(self.path.read_text())
+            mac = found.pop("mac")
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, AttributeError, TypeError):
+            raise ValueError(f"{self.path} is damaged") from None
+        if not hmac.compare_digest(self._mac(found), str(mac)):
+            raise ValueError(f"{self.path} was not written with this installation's key")
+        head = Head(int(found["number"]), str(found["seal"]))
+        breaks = tuple(Break(at, kept, ended) for at, kept, ended in found.get("breaks", ()))
+        return Kept(head, breaks, tuple(found.get("accepted", ())), found.get("version", _UNMARKED) == _MARKED)
+
+    def change(self, work: Callable[[Kept | None], Kept]) -> None:
+        """Replace what was kept; nobody else changes it meanwhile. A file that is damaged counts as missing."""
+        with self._locked():
+            try:
+                before = self.read()
+            except ValueError:
+                before = None
+            self._write(work(before))
+
+    def _write(self, kept: Kept) -> None:
+        found: dict[str, Any] = {
+            "version": _MARKED if kept.marked else _UNMARKED,
+            "number": kept.head.number,
+            "seal": kept.head.seal,
+            "breaks": [[one.at, one.kept, one.found] for one in kept.breaks],
+            "accepted": list(kept.accepted),
+        }
+        write_atomically(self.path, json.dumps({**found, "mac": self._mac(found)}))
+
+    def _mac(self, found: dict[str, Any]) -> str:
+        if "version" in found:
+            text = "head of version " + json.dumps(found, sort_keys=True)
+        else:
+            # As earlier versions signed it.
+            text = f"head {int(found['number'])} {found['seal']}"
+        return hmac.new(self._key, text.encode(), hashlib.sha256).hexdigest()
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        lock = os.open(self.path.with_suffix(".lock"), os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
+
+
+def broken(now: datetime, kept: Head | None, found: Head) -> Break:
+    """A break that was found now."""
+    return Break(iso(now), kept.number if kept else None, found.number)

@@ -1,0 +1,67 @@
+"""Marks: a MAC on each event from the moment it is written, under a key that the database does not hold.
+
+The sealer checks them. So a row that somebody else put into the table is found before it becomes part of the chain.
+"""
+
+import hmac
+import json
+import secrets
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sqlalchemy import Connection
+
+from headgate.kit.clock import iso
+from headgate.kit.database import Database
+
+FIELDS = (
+    "at",
+    "event",
+    "actor_id",
+    "token_id",
+    "request_id",
+    "action",
+    "kind",
+    "resource_id",
+    "allowed",
+    "via",
+    "before",
+    "after",
+)
+_OPTION = "headgate_audit_key"
+_NONCE = 16
+
+
+def sign_events(database: Database, key: Callable[[], bytes]) -> None:
+    """Have events that are recorded in this database marked with a key, which is read when it is first needed."""
+    kept: list[bytes] = []
+
+    def derived() -> bytes:
+        if not kept:
+            kept.append(mark_key(key()))
+        return kept[0]
+
+    database.keep_option(_OPTION, derived)
+
+
+def mark_key(key: bytes) -> bytes:
+    """The key for marks, made from that of the seals."""
+    return hmac.digest(key, b"mark of an audit event", "sha256")
+
+
+def mark(connection: Connection, row: Mapping[Any, Any]) -> str | None:
+    """A mark for an event that is about to be written; None on a connection that has no key."""
+    derived = connection.get_execution_options().get(_OPTION)
+    return None if derived is None else _made(derived(), secrets.token_hex(_NONCE // 2), row)
+
+
+def is_marked(derived: bytes, row: Mapping[Any, Any]) -> bool:
+    """Whether an event has a mark that was made for this content; `derived` comes from `mark_key`."""
+    found = row["mark"]
+    return found is not None and hmac.compare_digest(found, _made(derived, found[:_NONCE], row))
+
+
+def _made(derived: bytes, nonce: str, row: Mapping[Any, Any]) -> str:
+    values = [iso(row[name]) if name == "at" else row[name] for name in FIELDS]
+    text = json.dumps([nonce, *values], sort_keys=True, separators=(",", ":"))
+    return nonce + hmac.digest(derived, text.encode(), "sha256").hex()

@@ -1,0 +1,146 @@
+"""Verifies the audit log: walks the whole chain of seals, and compares it with what is kept outside the database."""
+
+import hmac
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from headgate.platform.audit.chain import BATCH, seal_of
+from headgate.platform.audit.chain_heads import EMPTY, GENESIS, Head, Kept
+from headgate.platform.audit.models import audit_event_table
+from headgate.platform.audit.signatures import is_marked, mark_key
+
+_events = audit_event_table
+_ANCHOR = re.compile(r"([1-9][0-9]{0,17}):([0-9a-f]{64})")
+_NAMED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """What is known of the log from outside the database."""
+
+    kept: Kept | None = None
+    """What the head file has; None if there is none that can be read."""
+    fault: str | None = None
+    """Why the head file cannot be read."""
+    has_sealed: bool = False
+    """Whether the key file tells that this installation has sealed events."""
+    anchors: tuple[Head, ...] = ()
+    """Ends of the chain that the operator kept elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What verifying found: how many events are sealed and in order, how many wait, and what is wrong."""
+
+    sealed: int
+    unsealed: int
+    faults: tuple[str, ...]
+    end: Head = EMPTY
+    quarantined: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class _Walk:
+    """How far the chain goes, and what was passed on the way."""
+
+    end: Head = EMPTY
+    faults: list[str] = field(default_factory=list)
+    seals: dict[int, str] = field(default_factory=dict)
+
+
+def anchor(text: str) -> Head:
+    """An end of the chain as it was printed; ValueError if it has another form."""
+    found = _ANCHOR.fullmatch(text.strip())
+    if found is None:
+        raise ValueError(f"{text[:80]!r} is not an anchor; it looks like 12:0f3c… (a number, a colon, 64 digits)")
+    return Head(int(found[1]), found[2])
+
+
+def verify(connection: Connection, key: bytes, outside: Outside) -> Verdict:
+    """Walk the whole chain; every change, gap, cut, or event of another origin is a fault."""
+    ends = [*outside.anchors, *([outside.kept.head] if outside.kept else [])]
+    walk = _walk(connection, key, {one.number for one in ends})
+    faults = [*walk.faults, *_kept_faults(outside, walk)]
+    faults += [
+        f"the log does not have event {one.number} with the seal of the anchor"
+        for one in outside.anchors
+        if walk.seals.get(one.number) != one.seal
+    ]
+    pending, quarantined = _unsealed(connection)
+    accepted = outside.kept.accepted if outside.kept else ()
+    strange = [one for one in quarantined if one not in accepted]
+    derived = mark_key(key)
+    if outside.kept is not None and outside.kept.marked:
+        forged = [row["id"] for row in pending if not is_marked(derived, row)]
+        faults += _listed(forged, "was not written by this installation (no valid mark); it will not be sealed")
+    faults += _listed(
+        strange, "is in quarantine: it was not written by this installation, or is a copy of another event"
+    )
+    return Verdict(walk.end.number, len(pending), tuple(faults), walk.end, tuple(quarantined))
+
+
+def _kept_faults(outside: Outside, walk: _Walk) -> list[str]:
+    if outside.kept is None:
+        if outside.fault is not None:
+            return [outside.fault]
+        if walk.end.number:
+            return ["the file with the end of the chain is missing; a cut could not be noticed"]
+        if outside.has_sealed:
+            return ["this installation has sealed events, but the log and the file with the end of the chain are gone"]
+        return []
+    head, faults = outside.kept.head, [str(one) for one in outside.kept.breaks]
+    if walk.end.number < head.number:
+        return [*faults, f"events {walk.end.number + 1} to {head.number} were cut off the end"]
+    if head.number and walk.seals.get(head.number) != head.seal:
+        faults.append(f"the seal of event {head.number} is not the one that was kept outside the database")
+    return faults
+
+
+def _walk(connection: Connection, key: bytes, wanted: set[int]) -> _Walk:
+    found, before = _Walk(), GENESIS
+    number, is_known = 0, True
+    for row in _chain(connection):
+        if row["seal_number"] != number + 1:
+            found.faults.append(f"events {number + 1} to {row['seal_number'] - 1} are missing")
+            is_known = False
+        number = row["seal_number"]
+        if is_known and not hmac.compare_digest(seal_of(key, number, before, row), row["seal"]):
+            found.faults.append(f"event {number} (id {row['id']}) was changed")
+        before, is_known = row["seal"], True
+        if number in wanted:
+            found.seals[number] = before
+    found.end = Head(number, before)
+    return found
+
+
+def _chain(connection: Connection) -> Iterator[Any]:
+    last = 0
+    while True:
+        rows = (
+            connection.execute(
+                select(_events).where(_events.c.seal_number > last).order_by(_events.c.seal_number).limit(BATCH)
+            )
+            .mappings()
+            .all()
+        )
+        yield from rows
+        if len(rows) < BATCH:
+            return
+        last = rows[-1]["seal_number"]
+
+
+def _unsealed(connection: Connection) -> tuple[list[Any], list[int]]:
+    """The events that wait to be sealed, and the ids of those in quarantine."""
+    query = select(_events).where(_events.c.seal_number.is_(None)).order_by(_events.c.id)
+    rows = connection.execute(query).mappings().all()
+    pending = [row for row in rows if row["seal"] is None]
+    return pending, [row["id"] for row in rows if row["seal"] is not None]
+
+
+def _listed(ids: Sequence[int], says: str) -> list[str]:
+    found = [f"the event with id {one} {says}" for one in ids[:_NAMED]]
+    return [*found, f"and {len(ids) - _NAMED} more like it"] if len(ids) > _NAMED else found

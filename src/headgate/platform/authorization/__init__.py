@@ -1,0 +1,1 @@
+"""The access model applied to the stored organization."""

@@ -1,0 +1,36 @@
+"""Asks whether a caller may make something that does not exist yet, and refuses with the reasons."""
+
+from typing import Any, NoReturn
+
+from headgate.access.actions import DRAFT_ACTIONS, words
+from headgate.access.decision import Decision
+from headgate.kit.errors import Denied
+from headgate.platform.authorization.drafts import Asker
+from headgate.platform.authorization.explanations import explain_draft
+from headgate.platform.authorization.questions import Question, decide
+from headgate.platform.authorization.refusals import missing
+from headgate.platform.http.call import Call
+
+
+def require_new(call: Call, action: str, kind: str, place: dict[str, Any]) -> Decision:
+    """The decision, if the caller may make one there; else a refusal with the reasons.
+
+    `place` holds fields by id; whoever asks has made sure that the caller may know of each.
+    """
+    narrowing = call.caller.narrowing
+    question = Question(call.caller.member, action, kind, None, place, narrowing, Asker(call.caller.member, narrowing))
+    decision = decide(call.connection, question, call.now)
+    return decision if decision else _refuse(call, question)
+
+
+def _refuse(call: Call, question: Question) -> NoReturn:
+    call.note_denial(question.action, question.kind, None)
+    noun = question.kind.replace("_", " ")
+    asked = f"{question.action} a {noun} here" if question.action in DRAFT_ACTIONS else words(question.action)
+    full = Question(question.member, question.action, question.kind, None, question.state)
+    if question.narrowing.is_narrowed and decide(call.connection, full, call.now):
+        raise Denied(f"This token is narrowed and may not {asked}; you yourself may")
+    ways = explain_draft(call.facts, question, call.subject).ways
+    told = [{"path": way.path, "missing": list(way.missing), "how": way.how, "who": list(way.who)} for way in ways]
+    detail = ". ".join(one for one in (f"You may not {asked}", missing(ways)) if one)
+    raise Denied(detail, action=question.action, ways=told)

@@ -1,0 +1,142 @@
+"""Explanations about the stored organization, written for a reader who may not see all of it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from headgate.access.book import BOOK
+from headgate.access.decision import Decision
+from headgate.access.explain import PathReason, level_held, reasons
+from headgate.access.facts import Subject, Thing
+from headgate.access.rules import Remedy
+from headgate.platform.authorization.drafts import Drafts, NotThere
+from headgate.platform.authorization.facts import Facts
+from headgate.platform.authorization.questions import Question, decide_in_memory
+from headgate.platform.authorization.who_can import who_can
+
+MAX_NAMED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way to get an action: the path, what is missing, what someone could do about it, and who."""
+
+    path: str
+    missing: tuple[str, ...]
+    how: str | None = None
+    who: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A decision, and why."""
+
+    allowed: bool
+    via: tuple[str, ...]
+    because: tuple[str, ...]
+    ways: tuple[Way, ...]
+
+
+class Reader:
+    """Who reads an explanation: they learn the names of what they may see, and of nothing else."""
+
+    def __init__(self, facts: Facts, subject: Subject | None) -> None:
+        self.facts, self.subject = facts, subject
+
+    def knows(self, thing: Thing) -> bool:
+        """Whether the reader may know of this resource; None as the subject reads everything."""
+        if self.subject is None:
+            return True
+        stored: Any = self.facts.thing(thing.id)
+        if stored is None:
+            return False
+        listed_by = BOOK.tables[stored.kind].listed_by
+        return not listed_by or bool(BOOK.decide(self.subject, listed_by, stored))
+
+
+def explain(facts: Facts, question: Question, reader: Subject | None) -> Explanation:
+    """Why a question about a stored resource is answered as it is, for this reader."""
+    decision = decide_in_memory(facts, question)
+    thing = facts.thing(question.resource)
+    if thing is None or question.action not in BOOK.actions(thing.kind):
+        return _bare(decision, f"there is no action {question.action!r} on a {question.kind}")
+    knows = Reader(facts, reader).knows
+    found = reasons(facts.subject(question.member), question.action, thing, knows)
+    because = tuple(reason.asks for reason in found if reason.is_open)
+    if decision.allowed or question.narrowing.is_narrowed:
+        return Explanation(decision.allowed, decision.via, because, ())
+    ways = tuple(_way(facts, thing, reason) for reason in found)
+    return Explanation(allowed=False, via=(), because=because, ways=ways)
+
+
+def explain_draft(facts: Facts, question: Question, reader: Subject | None) -> Explanation:
+    """Why something may or may not be created or added in a place, for this reader."""
+    decision = decide_in_memory(facts, question)
+    subject = facts.subject(question.member)
+    try:
+        draft = Drafts(facts, question.asker).new(question.kind, question.state or {}, subject) if subject else None
+    except NotThere:
+        return _bare(decision, "what `with` names: it does not exist, or you may not see it")
+    if draft is None:
+        return _bare(decision, f"a {question.kind} is not made this way")
+    found = reasons(subject, question.action, draft, Reader(facts, reader).knows)
+    because = tuple(reason.asks for reason in found if reason.is_open)
+    if decision.allowed or question.narrowing.is_narrowed:
+        return Explanation(decision.allowed, decision.via, because, ())
+    return Explanation(False, (), because, tuple(_draft_way(facts, subject, reason) for reason in found))  # noqa: FBT003
+
+
+_LEVELLED = frozenset({"layer", "table", "volume"})
+
+
+def _draft_way(facts: Facts, subject: Subject | None, reason: PathReason) -> Way:
+    """A way to make something new: the levels that are missing, those held, and who could grant the missing ones."""
+    names: dict[str, None] = {}
+    have: list[str] = []
+    for about in reason.about:
+        stored: Any = facts.thing(about.id)
+        if subject is None or stored is None or stored.kind not in _LEVELLED:
+            continue
+        have.append(f"{subject.name} has {level_held(subject, stored)} on {stored.kind} {stored.name}")
+        people = who_can(facts.connection, "grant", stored.id, facts.now, limit=MAX_NAMED)
+        names.update(dict.fromkeys(person.name for person in people if person.id != subject.id))
+    how = f"grant the level; {', '.join(have)}" if names else None
+    return Way(reason.name, reason.missing, how, tuple(names)[:MAX_NAMED])
+
+
+def _bare(decision: Decision, text: str) -> Explanation:
+    return Explanation(decision.allowed, decision.via, (), () if decision.allowed else (Way("none", (text,)),))
+
+
+def _way(facts: Facts, thing: Thing, reason: PathReason) -> Way:
+    if reason.remedy is None:
+        return Way(reason.name, reason.missing)
+    names: dict[str, None] = {}
+    for target in _targets(reason.remedy, reason, thing):
+        if target.id:
+            people = who_can(facts.connection, reason.remedy.action, target.id, facts.now, limit=MAX_NAMED)
+            names.update(dict.fromkeys(person.name for person in people))
+    return Way(reason.name, reason.missing, reason.remedy.how, tuple(names)[:MAX_NAMED])
+
+
+def _targets(remedy: Remedy, reason: PathReason, thing: Any) -> list[Any]:
+    """What a remedy is done to: the resource, one it hangs on, or the tables that lack a level."""
+    if remedy.relation:
+        target = thing
+        for name in remedy.relation.split("."):
+            target = getattr(target, name, None)
+        return [target] if target is not None else []
+    if remedy.action in BOOK.actions(thing.kind):
+        return [thing]
+    return [one for one in reason.about if remedy.action in BOOK.actions(one.kind)]
+
+
+def explain_in_words(facts: Facts, question: Question) -> list[str]:
+    """An explanation as lines of text, for a reader who may see everything."""
+    found = explain(facts, question, None)
+    if question.narrowing.is_narrowed and not found.allowed:
+        return ["denied: the token does not reach this, or its creator does not"]
+    if question.state is not None:
+        return [f"{'allowed' if found.allowed else 'denied'} in the state after, `with` included"]
+    if found.allowed:
+        return [f"allowed by {', '.join(found.via)}", *(f"because: {text}" for text in found.because)]
+    return [f"not by {way.path}: missing {', '.join(way.missing)}" for way in found.ways] or ["no path grants it"]

@@ -1,0 +1,69 @@
+"""The row that every resource has, its owners, and the audience index that makes lists fast."""
+
+from sqlalchemy import CheckConstraint, Column, ForeignKey, Index, Table
+
+from headgate.kit.columns import METADATA, Id, Name, NameKey, UtcDateTime, Word, text_type
+
+resource_table = Table(
+    "resources",
+    METADATA,
+    Column("id", Id, primary_key=True),
+    Column("kind", Word, nullable=False),
+    Column("namespace", Word, nullable=False),
+    Column("scope_id", Id, nullable=False),
+    Column("name", Name, nullable=False),
+    Column("name_key", NameKey, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    Column("created_by_id", Id, ForeignKey("members.id")),
+    Index("uq_resources_name", "namespace", "scope_id", "name_key", unique=True),
+    Index("ix_resources_name", "namespace", "name_key"),
+    Index("ix_resources_created_by_id", "created_by_id"),
+)
+"""What resources of all kinds share. `namespace` and `scope_id` say within what a name is unique.
+
+Where a member could not see every resource in a scope, the scope is the resource itself: a conflict would confirm the
+name of a hidden one.
+"""
+
+owner_table = Table(
+    "owners",
+    METADATA,
+    Column("resource_id", Id, ForeignKey("resources.id", ondelete="CASCADE"), primary_key=True),
+    Column("member_id", Id, ForeignKey("members.id"), primary_key=True),
+    Column("ownership", Word, primary_key=True),
+    CheckConstraint("ownership IN ('owner', 'technical', 'business')", name="ownership"),
+    Index("ix_owners_member_id", "member_id"),
+)
+"""An owner of a storage, destination or report, or a technical or business owner of a data mart."""
+
+former_owner_table = Table(
+    "former_owners",
+    METADATA,
+    Column("resource_id", Id, ForeignKey("resources.id", ondelete="CASCADE"), primary_key=True),
+    Column("ownership", Word, primary_key=True),
+    Column("member_id", Id, ForeignKey("members.id"), nullable=False),
+    Index("ix_former_owners_member_id", "member_id"),
+)
+"""Who solely owned a resource when they were removed. It counts until somebody owns the resource again."""
+
+audience_table = Table(
+    "audience",
+    METADATA,
+    Column("resource_id", Id, ForeignKey("resources.id", ondelete="CASCADE"), primary_key=True),
+    Column("key", text_type(80), primary_key=True),
+    Column("name_key", NameKey, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    Column("creator_key", NameKey, nullable=False),
+    Column("expires_at", UtcDateTime),
+    Index("ix_audience_name", "key", "name_key", "resource_id", "expires_at"),
+    Index("ix_audience_created", "key", "created_at", "resource_id", "expires_at"),
+    Index("ix_audience_updated", "key", "updated_at", "resource_id", "expires_at"),
+    Index("ix_audience_creator", "key", "creator_key", "resource_id", "expires_at"),
+    sqlite_with_rowid=False,
+)
+"""One way by which a resource is listed: every member who holds `key` sees it until `expires_at`.
+
+Derived from the rule tables (headgate.access.audience); the columns to sort by are copied here so that each
+key is a sorted stream. Rebuilt by `headgate access reindex`."""

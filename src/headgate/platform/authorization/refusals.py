@@ -1,0 +1,42 @@
+"""A refusal in words: what is refused, what is missing, and who could give it. The same in every answer of ours."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from headgate.access.actions import words
+from headgate.access.facts import Thing
+from headgate.platform.authorization.explanations import Way
+
+NAMELESS = frozenset({"organization", "member"})
+"""Kinds of which a refusal says no name: there is one organization, and a member is named by who asks."""
+
+
+def refusal(action: str, thing: Thing | None, ways: Sequence[Way]) -> str:
+    """That someone may not do something to what they may see, and what would help."""
+    return ". ".join(one for one in (f"You may not {asked(action, thing)}", missing(ways)) if one)
+
+
+def asked(action: str, thing: Thing | None) -> str:
+    """An action, and what it is to be done to."""
+    if thing is None or thing.kind in NAMELESS or not thing.name:
+        return words(action, thing.kind if thing else "")
+    return words(action, thing.kind, f"{thing.kind.replace('_', ' ')} {thing.name}")
+
+
+def missing(ways: Sequence[Way]) -> str:
+    """What is missing: by the ways that somebody could open; if there is none, by all."""
+    helped = [way for way in ways if way.how and way.who]
+    told = [f"{', '.join(way.missing)} ({either(way.who)} could {way.how})" for way in helped]
+    told = told or [", ".join(way.missing) for way in ways]
+    return f"Missing: {'; or '.join(told)}" if told else ""
+
+
+def either(names: Iterable[str]) -> str:
+    """Names, any of which will do."""
+    found = list(names)
+    return " or ".join([", ".join(found[:-1]), found[-1]] if len(found) > 1 else found)
+
+
+def listed(ways: Sequence[Way]) -> list[dict[str, Any]]:
+    """Ways, for programs."""
+    return [{"path": way.path, "missing": list(way.missing), "how": way.how, "who": list(way.who)} for way in ways]

@@ -1,0 +1,91 @@
+"""Errands over HTTP: ask a worker about a connection or destination, and follow what it finds out. All one's own."""
+
+from typing import Annotated, Any
+
+from fastapi import Path, Query, Request
+from sqlalchemy import Connection
+
+from headgate.kit.errors import Conflict, TooMany
+from headgate.marts.destinations.endpoints import DestinationId
+from headgate.platform.connection_checks import service
+from headgate.platform.connection_checks.schemas import ConnectionErrand, DestinationErrand, ErrandIn, ErrandOut
+from headgate.platform.http.call import Call
+from headgate.platform.http.guards import MemberOn, SignedIn
+from headgate.platform.http.long_polling import until
+from headgate.platform.http.routes import Audit, GovernedRouter, Stages
+from headgate.platform.http.services import Services
+from headgate.platform.jobs.watch import LONGEST
+from headgate.spaces.connections.endpoints import ConnectionId
+
+router = GovernedRouter(prefix="/api", tags=["errands"])
+
+ErrandId = Annotated[str, Path(pattern="^ern_[0-9a-z]{20}$", examples=["ern_01k6x3v9c2m4n8p0q7rs"])]
+Wait = Annotated[
+    float, Query(ge=0, le=LONGEST, description="Answer when it is over, or after so many seconds; 0 answers at once")
+]
+
+
+async def until_over(services: Services, request: Request, parameters: dict[str, Any]) -> None:
+    """Wait for the end of an errand of the caller's own; whoever asks for another's does not wait at all."""
+    errand = parameters["errand_id"]
+
+    def is_over(connection: Connection, member: str) -> bool:
+        return service.has_ended(connection, member, errand)
+
+    await until(services, request, is_over, parameters["wait"])
+
+
+def _ask(stages: Stages, place: str, body: ErrandIn) -> ErrandOut:
+    def work(call: Call) -> ErrandOut:
+        return service.shown(service.own(call, service.ask(call, place, body)))
+
+    found = stages.write(work)
+    stages.services.watch.ring()
+    return found
+
+
+@router.governed(
+    "POST",
+    "/connections/{connection_id}/errands",
+    guard=MemberOn("test", "connection_id"),
+    audit=Audit.changes,
+    summary="Test a connection, or discover what is there",
+    errors=[Conflict, TooMany],
+    staged=True,
+)
+def ask_connection(stages: Stages, connection_id: ConnectionId, body: ConnectionErrand) -> ErrandOut:
+    """Have a worker reach what a connection points at: whether it answers, or which tables or files there are.
+    `GET /api/errands/{errand_id}` with `wait` follows it. With `place`, it is about that place, which is not saved: for
+    who may also edit the connection, and with secrets from the same call, since stored ones go to the stored place
+    alone.
+    """
+    return _ask(stages, connection_id, body)
+
+
+@router.governed(
+    "POST",
+    "/destinations/{destination_id}/errands",
+    guard=MemberOn("test", "destination_id"),
+    audit=Audit.changes,
+    summary="Test a destination, or discover what is there",
+    errors=[Conflict, TooMany],
+    staged=True,
+)
+def ask_destination(stages: Stages, destination_id: DestinationId, body: DestinationErrand) -> ErrandOut:
+    """Have a worker reach what a destination points at, or the `place` given; nothing is written there. Testing needs
+    `edit`.
+    """
+    return _ask(stages, destination_id, body)
+
+
+@router.governed(
+    "GET",
+    "/errands/{errand_id}",
+    guard=SignedIn("sees their own, while they may still reach what it is about"),
+    audit=Audit.reads,
+    summary="Follow an errand",
+    wait=until_over,
+)
+def get_errand(call: Call, errand_id: ErrandId, wait: Wait = 0) -> ErrandOut:
+    """How an errand stands; then what the worker found out, or why it failed. It is forgotten after an hour."""
+    return service.shown(service.own(call, errand_id))

@@ -1,0 +1,42 @@
+"""Questions about connections and destinations, and what workers found out."""
+
+from sqlalchemy import JSON, CheckConstraint, Column, ForeignKey, Index, Integer, Table, Text
+
+from headgate.kit.columns import METADATA, Id, UtcDateTime, Word, text_type
+from headgate.platform.secrets.rotation import register
+
+STATES = ("queued", "running", "succeeded", "failed")
+
+errand_table = Table(
+    "errands",
+    METADATA,
+    Column("id", Id, primary_key=True),
+    Column("member_id", Id, ForeignKey("members.id"), nullable=False),
+    Column("place_id", Id, ForeignKey("places.id", ondelete="CASCADE"), nullable=False),
+    Column("place_version", Integer, nullable=False),
+    Column("errand", Word, nullable=False),
+    Column("question", JSON, nullable=False),
+    Column("state", Word, nullable=False),
+    Column("fence", Integer, nullable=False),
+    Column("worker_id", Id),
+    Column("lease_until", UtcDateTime),
+    Column("asked_at", UtcDateTime, nullable=False),
+    Column("finished_at", UtcDateTime),
+    Column("place", JSON(none_as_null=True)),
+    Column("sealed", Text),
+    Column("result", JSON),
+    Column("error_code", text_type(120)),
+    Column("error", Text),
+    Column("expires_at", UtcDateTime, nullable=False),
+    CheckConstraint("errand IN ('test', 'discover')", name="errand"),
+    CheckConstraint("state IN ('queued', 'running', 'succeeded', 'failed')", name="state"),
+    Index("ix_errands_member_id", "member_id", "id"),
+    Index("ix_errands_place_id", "place_id"),
+    Index("ix_errands_state", "state", "id"),
+    Index("ix_errands_expires_at", "expires_at"),
+)
+"""A question of a member about a place, of the version that it had when they asked; it is forgotten when it expires.
+`place` is another place to try in its stead, with its kind; `sealed` the secrets that were given for this errand alone,
+until it ends."""
+
+register(errand_table, "sealed")

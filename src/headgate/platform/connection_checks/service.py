@@ -1,0 +1,86 @@
+"""Errands of a member: asked within limits, seen by nobody else, and shown only while they may still ask."""
+
+from typing import Any
+
+from sqlalchemy import Connection, func, insert, select
+from sqlalchemy.engine import RowMapping
+
+from headgate.kit.database import fetch
+from headgate.kit.errors import Conflict, TooMany
+from headgate.kit.ids import kind_of, new_id
+from headgate.platform.connection_checks import queue
+from headgate.platform.connection_checks import unsaved as trials
+from headgate.platform.connection_checks.models import errand_table
+from headgate.platform.connection_checks.schemas import ErrandError, ErrandIn, ErrandOut, Findings
+from headgate.platform.external_systems.repository import place_of
+from headgate.platform.http.call import Call
+
+ASKED = "errand.asked"
+KIND = "errand"
+AT_A_TIME = 10
+_rows = errand_table.c
+
+
+def ask(call: Call, place: str, given: ErrandIn) -> str:
+    """Have a worker find something out; the errand's id. The guard has asked whether the caller may reach the place."""
+    pointing = place_of(call.connection, place)
+    if pointing is None:
+        raise Conflict("This points nowhere yet; give it a place first")
+    trials.check(call, place, given)
+    own = select(func.count()).where(_rows.member_id == call.caller.member, _rows.state.in_(("queued", "running")))
+    if call.connection.execute(own).scalar_one() >= AT_A_TIME:
+        raise TooMany(f"You have {AT_A_TIME} errands waiting or running; wait until one has ended", seconds=5)
+    identifier = new_id(KIND)
+    row = {
+        "id": identifier,
+        "member_id": call.caller.member,
+        "place_id": place,
+        "place_version": pointing.version,
+        "errand": given.errand,
+        "question": given.model_dump(exclude={"errand", "place", "secrets"}),
+        "place": given.place.model_dump(mode="json") if given.place else None,
+        "sealed": trials.sealed(call.services.sealer, identifier, given.secrets.given()),
+        "state": "queued",
+        "fence": 0,
+        "asked_at": call.now,
+        "expires_at": call.now + queue.KEPT,
+    }
+    call.connection.execute(insert(errand_table).values(row))
+    about: dict[str, Any] = {
+        "kind": kind_of(place),
+        "resource_id": place,
+        "action": queue.TEST,
+    }
+    after: dict[str, Any] = {"errand": given.errand, "pattern": given.pattern}
+    if given.place is not None or given.secrets.model_fields_set:
+        where = given.place.where() if given.place else None
+        after |= {"place": where, "secrets": sorted(given.secrets.model_fields_set)}
+    call.record(call.event(ASKED, allowed=True, **about, after=after))
+    return identifier
+
+
+def own(call: Call, errand: str) -> RowMapping:
+    """An errand of the caller about something that they may still reach; NotFound for any other."""
+    query = select(errand_table).where(_rows.id == errand, _rows.member_id == call.caller.member)
+    row = call.connection.execute(query).mappings().one_or_none()
+    if row is None:
+        call.hide("see", "errand", errand)
+    kind = kind_of(row["place_id"]) or ""
+    if not call.decide(queue.TEST, kind, row["place_id"]):
+        call.hide(queue.TEST, kind, row["place_id"])
+    return row
+
+
+def shown(row: RowMapping) -> ErrandOut:
+    """An errand, as its member sees it."""
+    names = ("id", "errand", "state", "asked_at", "finished_at", "expires_at")
+    error = ErrandError(code=row["error_code"], message=row["error"] or "") if row["error_code"] else None
+    result = Findings(**row["result"]) if row["result"] else None
+    return ErrandOut(**{name: row[name] for name in names}, about=row["place_id"], result=result, error=error)
+
+
+def has_ended(connection: Connection, member: str, errand: str) -> bool:
+    """Whether there is nothing to wait for: it is over, or no errand of this member."""
+    text = "SELECT state FROM errands WHERE id = :id AND member_id = :member"
+    rows = fetch(connection, text, {"id": errand, "member": member})
+    return not rows or rows[0][0] not in {"queued", "running"}

@@ -1,0 +1,61 @@
+"""Errands with a place or secrets of their own: tried before they are saved. A stored secret goes to the stored place
+alone.
+"""
+
+import json
+from dataclasses import replace
+
+from sqlalchemy import Connection
+from sqlalchemy.engine import RowMapping
+
+from headgate.contracts.external_systems.kinds import parse, stored
+from headgate.execution.steps.context import Endpoint
+from headgate.kit.encryption import CannotOpen, Sealer
+from headgate.kit.errors import Conflict
+from headgate.kit.ids import kind_of
+from headgate.platform.connection_checks.schemas import ErrandIn
+from headgate.platform.external_systems import service as places
+from headgate.platform.external_systems.opener import open_endpoint
+from headgate.platform.http.call import Call
+from headgate.platform.http.services import Services
+
+_TABLE, _COLUMN = "errands", "sealed"
+
+
+def check(call: Call, about: str, given: ErrandIn) -> None:
+    """Refuse a place that could not be saved, of whoever could not save it, and secrets that it does not take."""
+    now = places.stored_place(call, about)
+    secrets, kind = given.secrets.given(), kind_of(about) or ""
+    if given.place is not None or secrets:
+        call.require("edit", kind, about)
+    if given.place is not None:
+        if given.place.kind != now.kind:
+            raise Conflict(f"It stays of kind {now.kind}; make another for {given.place.kind}")
+        places.check(call, given.place, writes=kind == "destination")
+    places.check_secrets(given.place or now, secrets)
+
+
+def sealed(sealer: Sealer, errand: str, secrets: dict[str, str | None]) -> str | None:
+    """The secrets given for an errand, as they are kept until it ends; None if there are none."""
+    return sealer.seal(json.dumps(secrets), _TABLE, errand, _COLUMN) if secrets else None
+
+
+def endpoint(connection: Connection, services: Services, row: RowMapping) -> Endpoint:
+    """What a worker is to reach for an errand; Conflict says why that cannot be opened."""
+    found = open_endpoint(connection, services, row["place_id"])
+    if row["place"]:
+        wanted = parse(row["place"]["kind"], {name: row["place"][name] for name in row["place"] if name != "kind"})
+        is_stored = wanted.where() == parse(found.kind, found.config).where()
+        found = replace(found, config=stored(wanted), secrets=found.secrets if is_stored else {})
+    return replace(found, secrets=_given(services.sealer, row, found.secrets))
+
+
+def _given(sealer: Sealer, row: RowMapping, known: dict[str, str]) -> dict[str, str]:
+    """The stored secrets that may be used, with those given for this errand in their stead."""
+    if row["sealed"] is None:
+        return known
+    try:
+        given = json.loads(sealer.open(row["sealed"], _TABLE, row["id"], _COLUMN))
+    except CannotOpen:
+        raise Conflict("The secrets given with this errand cannot be opened any more; ask again") from None
+    return {name: value for name, value in {**known, **given}.items() if value is not None}

@@ -1,0 +1,33 @@
+"""Where connections and destinations point, and the secrets for it."""
+
+from sqlalchemy import JSON, CheckConstraint, Column, ForeignKey, Integer, Table, Text
+
+from headgate.kit.columns import METADATA, Id, UtcDateTime, Word
+from headgate.platform.secrets.rotation import register
+
+place_table = Table(
+    "places",
+    METADATA,
+    Column("id", Id, ForeignKey("resources.id", ondelete="CASCADE"), primary_key=True),
+    Column("place_kind", Word, nullable=False),
+    Column("config", JSON, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("moved_at", UtcDateTime, nullable=False),
+    CheckConstraint(
+        "place_kind IN ('postgresql', 'mysql', 'http', 'object_store', 'folder', 'iceberg')", name="place_kind"
+    ),
+)
+"""What a connection or destination points at. `version` counts the places that it has had: whatever was judged for an
+earlier one must not write to it before someone confirms the new one."""
+
+place_secret_table = Table(
+    "place_secrets",
+    METADATA,
+    Column("place_id", Id, ForeignKey("places.id", ondelete="CASCADE"), primary_key=True),
+    Column("name", Word, primary_key=True),
+    Column("value", Text, nullable=False),
+    Column("set_at", UtcDateTime, nullable=False),
+)
+"""A secret of a place, sealed: a password, token or key. It goes to workers, and never back to whoever gave it."""
+
+register(place_secret_table, "value")

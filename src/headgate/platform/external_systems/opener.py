@@ -1,0 +1,39 @@
+"""Opens a connection or destination for a job that goes to a worker: where it points, and its secrets in the clear."""
+
+from sqlalchemy import Connection, select
+
+from headgate.execution.steps.context import Endpoint
+from headgate.kit.encryption import CannotOpen
+from headgate.kit.errors import Conflict, NotFound
+from headgate.kit.log import get_logger
+from headgate.platform.external_systems import repository
+from headgate.platform.external_systems import secrets as sealing
+from headgate.platform.http.services import Services
+from headgate.spaces.spaces.models import connection_table
+
+_log = get_logger("headgate.places")
+
+
+def open_endpoint(connection: Connection, services: Services, identifier: str) -> Endpoint:
+    """A connection or destination with its secrets, for a job that goes to a worker and to nobody else.
+
+    It decides nothing: whoever asks has judged the member whom the job acts for in the same transaction, and has
+    compared `repository.place_of` if the job writes. NotFound for what points nowhere; Conflict, with what to do, for
+    one that goes through a gateway, which no worker here is, or whose secrets cannot be opened.
+    """
+    found = repository.row(connection, identifier)
+    if found is None:
+        raise NotFound("This points nowhere yet; give it a place first")
+    _refuse_gateway(connection, identifier)
+    try:
+        secrets = sealing.opened(services.sealer, identifier, repository.sealed_secrets(connection, identifier))
+    except CannotOpen as error:
+        _log.error("a secret cannot be opened", place=identifier, reason=str(error))
+        raise Conflict("Its secrets cannot be opened any more, since their key is lost; enter them again") from None
+    return Endpoint(identifier, found["place_kind"], dict(found["config"]), secrets)
+
+
+def _refuse_gateway(connection: Connection, identifier: str) -> None:
+    gateway = select(connection_table.c.gateway_id).where(connection_table.c.id == identifier)
+    if connection.execute(gateway).scalar() is not None:
+        raise Conflict("This connection goes through a gateway, and no worker of this installation is one")

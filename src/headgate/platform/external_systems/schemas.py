@@ -1,0 +1,42 @@
+"""Secrets of places, and what is shown of them."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, SecretStr
+
+from headgate.kit.request_models import Input
+
+Secret = Annotated[SecretStr, Field(min_length=1, max_length=10_000)]
+
+
+class SecretsIn(Input):
+    """Secrets to store; null takes one away. They are sealed, and never given out again."""
+
+    password: Secret | None = None
+    token: Secret | None = None
+    client_secret: Secret | None = None
+    secret_key: Secret | None = None
+
+    def given(self) -> dict[str, str | None]:
+        """Those that were named."""
+        found: dict[str, SecretStr | None] = {name: getattr(self, name) for name in self.model_fields_set}
+        return {name: value.get_secret_value() if value else None for name, value in found.items()}
+
+
+class SecretOut(BaseModel):
+    """A secret that the place takes."""
+
+    name: str = Field(examples=["password"])
+    needed: bool = Field(description="Whether nothing works without it")
+    set_at: datetime | None = Field(description="When it was last given; null if it is not set")
+
+
+class PlaceOut(BaseModel):
+    """Where a connection or destination points."""
+
+    kind: str = Field(examples=["postgresql"])
+    config: dict[str, Any] = Field(examples=[{"host": "db.example.com", "port": 5432, "database": "shop"}])
+    secrets: list[SecretOut]
+    version: int = Field(description="Counts up each time that it is pointed somewhere else")
+    moved_at: datetime = Field(description="When it was last pointed somewhere else")

@@ -1,0 +1,105 @@
+"""Points connections and destinations somewhere, and shows where. Who may do so, their own slices ask."""
+
+from typing import Any
+
+from headgate.contracts.external_systems.kinds import AnyPlace, Folder, parse
+from headgate.kit.errors import Conflict, Invalid
+from headgate.outgoing.client import check_url
+from headgate.outgoing.errors import Refused
+from headgate.outgoing.folders import OutOfBounds, check_saved
+from headgate.outgoing.sockets import check_host
+from headgate.platform.external_systems import repository
+from headgate.platform.external_systems import secrets as sealing
+from headgate.platform.external_systems.schemas import PlaceOut, SecretOut
+from headgate.platform.http.call import Call
+
+
+def check(call: Call, place: AnyPlace, *, writes: bool) -> None:
+    """Refuse what can be known to lead where it may not: an address that is not public, a folder that is not allowed.
+
+    Names are judged again, by where they lead, each time that a worker goes there.
+    """
+    settings = call.settings
+    try:
+        for one in place.dials():
+            if "://" in one:
+                check_url(one, settings.outgoing)
+            else:
+                check_host(one, settings.outgoing)
+        if isinstance(place, Folder):
+            allowed = settings.deliveries.folders if writes else settings.sources.folders
+            check_saved(place.path, allowed, "deliveries.folders" if writes else "sources.folders")
+    except (Refused, OutOfBounds) as error:
+        raise Invalid(f"place: {error}") from None
+
+
+def check_secrets(place: AnyPlace, given: dict[str, str | None]) -> None:
+    """Refuse secrets that a place does not take."""
+    takes = place.takes()
+    for name, value in given.items():
+        if name not in takes and value is not None:
+            known = f"it takes {', '.join(takes)}" if takes else "it takes none"
+            raise Invalid(f"secrets.{name}: this place takes no such secret; {known}")
+
+
+def stored_place(call: Call, identifier: str) -> AnyPlace:
+    """Where something points; Conflict for what points nowhere."""
+    row = repository.row(call.connection, identifier)
+    if row is None:
+        raise Conflict("This points nowhere yet; give it a place first")
+    return parse(row["place_kind"], row["config"])
+
+
+def add(call: Call, identifier: str, place: AnyPlace, given: dict[str, str | None], *, writes: bool) -> None:
+    """Point something that is new somewhere, with its secrets."""
+    check(call, place, writes=writes)
+    check_secrets(place, given)
+    repository.add(call.connection, identifier, place, call.now)
+    sealing.put(call.connection, call.services.sealer, identifier, given, call.now)
+
+
+def change(
+    call: Call, identifier: str, place: AnyPlace | None, given: dict[str, str | None], *, writes: bool
+) -> dict[str, Any]:
+    """Change where something points, or its secrets; what the audit log is to say of it.
+
+    If it points somewhere else then, the secrets that it had are forgotten, so that nobody can have them sent to a
+    place of their own.
+    """
+    row = repository.row(call.connection, identifier)
+    if row is None:
+        if place is None:
+            raise Conflict("This points nowhere yet; give `place` too")
+        add(call, identifier, place, given, writes=writes)
+        return {"place": place.where(), "moved": True, "secrets": sorted(given)}
+    before = parse(row["place_kind"], row["config"])
+    after = place or before
+    told: dict[str, Any] = {}
+    if place is not None:
+        if place.kind != before.kind:
+            raise Conflict(f"It stays of kind {before.kind}; make another for {place.kind}")
+        check(call, place, writes=writes)
+        repository.write(call.connection, identifier, place)
+        told["place"] = place.where()
+        if place.where() != before.where():
+            repository.move(call.connection, identifier, call.now)
+            told["moved"] = True
+    check_secrets(after, given)
+    stale = set(repository.secrets_set(call.connection, identifier)) - set(after.takes())
+    sealing.put(call.connection, call.services.sealer, identifier, {**dict.fromkeys(stale), **given}, call.now)
+    return {**told, **({"secrets": sorted(given)} if given else {})}
+
+
+def shown(call: Call, identifier: str) -> PlaceOut | None:
+    """Where something points, and which of its secrets are set; None for what points nowhere."""
+    row = repository.row(call.connection, identifier)
+    if row is None:
+        return None
+    place, given = parse(row["place_kind"], row["config"]), repository.secrets_set(call.connection, identifier)
+    return PlaceOut(
+        kind=row["place_kind"],
+        config=row["config"],
+        secrets=[SecretOut(name=name, needed=needed, set_at=given.get(name)) for name, needed in place.takes().items()],
+        version=row["version"],
+        moved_at=row["moved_at"],
+    )

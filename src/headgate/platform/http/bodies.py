@@ -1,0 +1,77 @@
+"""Large bodies: taken piece by piece by the thread of a staged route, never whole in memory."""
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import anyio
+from anyio import from_thread
+from fastapi import Request
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+
+from headgate.kit.errors import BadRequest, Problem, TooLarge, TooMany, TooSlow
+
+PIECE = 256 << 10
+"""How many bytes go from the connection to the thread at once."""
+PATIENCE = 60.0
+"""Seconds in which a piece, or the end, must come: a client that sends next to nothing holds a thread no longer."""
+
+
+class Seats:
+    """How many threads of a limited number one member may hold at a time, so that some are left for the others."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._lock, self._taken = most, threading.Lock(), Counter[str]()
+
+    @contextmanager
+    def taken_by(self, member: str) -> Iterator[None]:
+        """Hold one, or TooMany."""
+        with self._lock:
+            if self._taken[member] >= self._most:
+                raise TooMany(f"You send {self._most} files at this moment; wait until one is done", seconds=5)
+            self._taken[member] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._taken[member] -= 1
+                if not self._taken[member]:
+                    del self._taken[member]
+
+
+class Body:
+    """The body of a request, as an iterator of pieces; for the thread that a staged route runs in."""
+
+    def __init__(self, request: Request, patience: float = PATIENCE) -> None:
+        self._stream = request.stream()
+        self._patience, self._ended = patience, False
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Every piece that is left. What goes wrong on the way is a Problem."""
+        while not self._ended:
+            if piece := from_thread.run(self._next):
+                yield piece
+
+    async def _next(self) -> bytes:
+        found = bytearray()
+        try:
+            with anyio.fail_after(self._patience):
+                while len(found) < PIECE:
+                    found += await anext(self._stream)
+        except StopAsyncIteration:
+            self._ended = True
+        except TimeoutError:
+            raise _closing(TooSlow()) from None
+        except ClientDisconnect:
+            raise BadRequest("The connection ended before the body did; send it again") from None
+        except HTTPException as error:
+            raise _closing(TooLarge(error.detail)) from None
+        return bytes(found)
+
+
+def _closing(problem: Problem) -> Problem:
+    """A problem after which the connection ends, since nobody knows how much of the body is still to come."""
+    problem.headers = {"Connection": "close"}  # type: ignore[attr-defined]
+    return problem

@@ -1,0 +1,77 @@
+"""Whether the process lives, whether it can serve, and what it measures."""
+
+import hmac
+import os
+
+from fastapi import Request, Response
+from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+from pydantic import BaseModel, Field
+
+from headgate import __version__
+from headgate.kit.database import fetch
+from headgate.kit.errors import NotFound, NotSignedIn
+from headgate.platform.http.call import Call
+from headgate.platform.http.guards import Public
+from headgate.platform.http.routes import Audit, GovernedRouter
+
+router = GovernedRouter(tags=["operations"])
+
+
+class Health(BaseModel):
+    """How the process is."""
+
+    status: str = Field(examples=["ok"])
+    version: str = Field(examples=["0.1.0"])
+
+
+@router.governed(
+    "GET",
+    "/healthz",
+    guard=Public("says that the process lives"),
+    audit=Audit.nothing,
+    summary="Is it alive",
+    offline=True,
+)
+def healthz(call: Call) -> Health:
+    """Answers as long as the process does."""
+    return Health(status="ok", version=__version__)
+
+
+@router.governed(
+    "GET",
+    "/readyz",
+    guard=Public("says that the process can serve"),
+    audit=Audit.nothing,
+    summary="Can it serve",
+    quick=True,
+)
+def readyz(call: Call) -> Health:
+    """Answers when the database does."""
+    fetch(call.connection, "SELECT 1 FROM organization LIMIT 1", {})
+    return Health(status="ready", version=__version__)
+
+
+@router.governed(
+    "GET",
+    "/metrics",
+    guard=Public("open, by token, or off, as `server.metrics` says"),
+    audit=Audit.nothing,
+    summary="Prometheus metrics",
+    text="text/plain",
+)
+def metrics(call: Call, request: Request) -> Response:
+    """What all server processes measure, for Prometheus."""
+    settings = call.settings.server
+    if settings.metrics == "off":
+        raise NotFound
+    if settings.metrics == "token":
+        wanted = settings.metrics_token.get_secret_value() if settings.metrics_token else ""
+        given = request.headers.get("authorization", "").removeprefix("Bearer ")
+        if not wanted or not hmac.compare_digest(wanted.encode(), given.encode()):
+            raise NotSignedIn
+    registry = REGISTRY
+    if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)

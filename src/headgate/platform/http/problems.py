@@ -1,0 +1,127 @@
+"""Problems as application/problem+json (RFC 9457)."""
+
+import json
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from starlette.exceptions import HTTPException
+
+from headgate.kit.database import Busy, is_full, is_out_of_reach
+from headgate.kit.errors import (
+    BadRequest,
+    DiskFull,
+    Invalid,
+    NotFound,
+    NotSignedIn,
+    Problem,
+    TooLarge,
+    Unavailable,
+    WrongMethod,
+)
+from headgate.kit.log import get_logger
+from headgate.lakehouse.catalog import errors as iceberg
+from headgate.platform.http.validation_errors import slips
+
+MEDIA_TYPE = "application/problem+json"
+_log = get_logger("headgate.http")
+
+
+class ErrorPlace(BaseModel):
+    """One value that cannot be used: where it stands, and why."""
+
+    place: str = Field(examples=["sort"])
+    message: str = Field(examples=["must be name, -name, created or -created"])
+
+
+class ProblemBody(BaseModel):
+    """A problem, after RFC 9457."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    code: str = Field(description="A word for programs")
+    detail: str = Field(description="What to do about it")
+    request_id: str | None = Field(None, description="Quote it when you ask for help")
+    errors: list[ErrorPlace] | None = None
+
+
+def respond(problem: Problem, request: Request, headers: dict[str, str] | None = None) -> Response:
+    """A problem as a response; in the catalog, in Iceberg's own form."""
+    if request.scope["path"].startswith(iceberg.PREFIX):
+        return iceberg.respond(problem, headers)
+    body = {
+        "type": "about:blank",
+        "title": problem.title,
+        "status": problem.status,
+        "code": problem.code,
+        "detail": problem.detail,
+        "request_id": request.scope.get("headgate.request_id"),
+        **problem.more,
+    }
+    content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+    return Response(content, problem.status, headers, MEDIA_TYPE)
+
+
+def _problem_of(error: Exception, request: Request) -> Problem:
+    """The problem that an error amounts to."""
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, RequestValidationError):
+        places = slips(error.errors(), error.body)
+        detail = "; ".join(f"{one['place']}: {one['message']}" for one in places)
+        kind = BadRequest if request.url.path.startswith("/access/v1/") else Invalid
+        return kind(detail, errors=places)
+    if isinstance(error, Busy | PoolTimeout):
+        return Unavailable("The database is busy; try again in a moment")
+    if isinstance(error, HTTPException):
+        known: dict[int, type[Problem]] = {404: NotFound, 405: WrongMethod, 413: TooLarge}
+        is_told = error.status_code not in {404, 405}
+        return known.get(error.status_code, BadRequest)(str(error.detail) if is_told else None)
+    return Problem("This is a fault of ours; it has been logged under the request id")
+
+
+def handle(request: Request, error: Exception) -> Response:
+    """Answer an error with a problem; log it if it is ours."""
+    if is_out_of_reach(error):
+        _log.warning("the database cannot be reached", error=str(error).splitlines()[0])
+        error = Unavailable("The database cannot be reached; try again in a moment")
+    if is_full(error):
+        _log.error("a disk is full", error=str(error).splitlines()[0])
+        error = DiskFull()
+    problem = _problem_of(error, request)
+    headers: dict[str, str] = dict(getattr(error, "headers", None) or {})
+    if isinstance(problem, NotSignedIn):
+        headers["WWW-Authenticate"] = 'Bearer realm="headgate"'
+    if problem.status == 503:
+        headers["Retry-After"] = "1"
+    if problem.status == 500:
+        _log.error("unexpected error", exc_info=error, path=request.url.path)
+    return respond(problem, request, headers)
+
+
+def install(app: FastAPI) -> None:
+    """Have the errors of an application answered as problems. What is left, the outermost layer answers."""
+    for kind in (Problem, RequestValidationError, Busy, PoolTimeout, HTTPException):
+        app.add_exception_handler(kind, handle)
+
+
+def describe(app: FastAPI) -> None:
+    """Have the document of the API say what a problem looks like; every route refers to it."""
+    plain = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            document = plain()
+            schema = ProblemBody.model_json_schema(ref_template="#/components/schemas/{model}")
+            known = document.setdefault("components", {}).setdefault("schemas", {})
+            known.update({**schema.pop("$defs", {}), "ProblemBody": schema})
+            known.pop("HTTPValidationError", None)
+            known.pop("ValidationError", None)
+        return app.openapi_schema or {}
+
+    app.openapi = openapi  # type: ignore[method-assign]

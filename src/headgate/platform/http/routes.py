@@ -1,0 +1,373 @@
+"""Routes: each shows its guard and its audit entry, and runs as one transaction that is committed before the answer.
+
+A route's function takes a `call` and its own parameters, and runs in a worker thread. A write that met another one is
+repeated whole.
+"""
+
+import functools
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, is_dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from anyio import CapacityLimiter, to_thread
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, TypeAdapter
+from pydantic_core import SchemaSerializer
+from starlette.concurrency import run_in_threadpool
+from starlette.routing import Match
+from starlette.types import Scope
+
+from headgate.kit.clock import now as clock
+from headgate.kit.errors import (
+    BadRequest,
+    Denied,
+    DiskFull,
+    Invalid,
+    NotFound,
+    NotSignedIn,
+    Problem,
+    TooLarge,
+    Unavailable,
+)
+from headgate.platform.audit.events import record
+from headgate.platform.http.authentication import NOBODY, caller, refuse_cross_site, worker
+from headgate.platform.http.call import Call, Caller, Recorded
+from headgate.platform.http.guards import ByWorker, Guard
+from headgate.platform.http.services import SEEN_EVERY, Services, Use
+from headgate.settings.settings import Settings
+
+Prepare = Callable[[Services, Request, dict[str, Any]], Any]
+Wait = Callable[[Services, Request, dict[str, Any]], Awaitable[None]]
+T = TypeVar("T")
+
+
+class Audit(StrEnum):
+    """What a route adds to the audit log. Refusals are always recorded."""
+
+    nothing = "nothing"
+    changes = "changes"
+    reads = "reads"
+    decisions = "decisions"
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What a route says of itself."""
+
+    guard: Guard
+    audit: Audit
+    writes: bool
+    is_quick: Callable[[dict[str, Any]], bool]
+    prepare: Prepare | None = None
+    offline: bool = False
+    staged: bool = False
+    limiter: CapacityLimiter | None = None
+    wait: Wait | None = None
+
+
+class GovernedRouter(APIRouter):
+    """A router on which no route can be added without a guard and an audit entry."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Whether one of its routes fits; a path outside its prefix is answered without trying any of them.
+
+        FastAPI compares a path with every route of every router before the right one, twice, which cost a sixth of
+        the time of a read.
+        """
+        if not scope["path"].startswith(self.prefix):
+            return Match.NONE, {}
+        return super().matches(scope)
+
+    def governed(  # noqa: PLR0913 - each is a word that a route may say of itself
+        self,
+        method: str,
+        path: str,
+        *,
+        guard: Guard,
+        audit: Audit,
+        summary: str,
+        errors: Sequence[type[Problem]] = (),
+        text: str | None = None,
+        takes: str | None = None,
+        also: Mapping[int, str] = MappingProxyType({}),
+        quick: Callable[[dict[str, Any]], bool] | bool = False,
+        offline: bool = False,
+        prepare: Prepare | None = None,
+        staged: bool = False,
+        limiter: CapacityLimiter | None = None,
+        wait: Wait | None = None,
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Add a route. It writes if it changes something: that is its audit entry.
+
+        It answers with the model that its function returns, or with `text` of that media type; with a status of `also`
+        where that says what it means. One that `takes` a media type reads its body itself. A `quick` one does a bounded
+        read whose decision is in the statement that reads: it needs no snapshot, and no thread on SQLite.
+        What takes long and needs no transaction, such as hashing a password, is done by `prepare` before it; the
+        function gets its answer as `prepared`. An `offline` one answers without the database.
+
+        A `staged` one works on files between transactions: its function takes `stages` in place of `call`, and opens
+        each transaction by it; who calls is found, and the guard checked, in each. A `limiter` keeps its threads apart
+        from those of other routes. What must be waited for without a thread is awaited by `wait`, before all else.
+        """
+        is_quick = quick if callable(quick) else (lambda parameters: bool(quick))
+        declared = Declared(guard, audit, audit is Audit.changes, is_quick, prepare, offline, staged, limiter, wait)
+
+        def add(function: Callable[..., Any]) -> Callable[..., Any]:
+            signature = inspect.signature(function, eval_str=True)
+            answer = signature.return_annotation
+            is_model = isinstance(answer, type) and (issubclass(answer, BaseModel) or is_dataclass(answer))
+            responses = _responses(guard, errors, signature.parameters.values(), takes)
+            responses |= {status: {"description": meaning} for status, meaning in also.items()}
+            if text is not None:
+                responses[200] = {"description": summary, "content": {text: {"schema": {"type": "string"}}}}
+            self.add_api_route(
+                path,
+                _endpoint(function, declared),
+                methods=[method],
+                response_model=answer if is_model else None,
+                response_class=JSONResponse if is_model else Response,
+                summary=summary,
+                description=inspect.getdoc(function),
+                responses=responses,
+                operation_id=function.__name__,
+                openapi_extra=_raw_body(takes) if takes else None,
+            )
+            return function
+
+        return add
+
+
+def _responses(
+    guard: Guard, errors: Sequence[type[Problem]], parameters: Iterable[inspect.Parameter], takes: str | None
+) -> dict[int | str, dict[str, Any]]:
+    """The errors that a route declares: its own, and those that every route of its sort has."""
+    common: list[type[Problem]] = [Unavailable, DiskFull]
+    taken = [parameter for parameter in parameters if parameter.name not in GIVEN]
+    if taken:
+        common.append(Invalid)
+    if takes or any(parameter.name == "body" for parameter in taken):
+        common += [BadRequest, TooLarge]
+    if not guard.public:
+        common += [NotSignedIn, Denied, NotFound]
+    found: dict[int | str, dict[str, Any]] = {}
+    for problem in sorted(dict.fromkeys([*common, *errors]), key=lambda one: one.status):
+        example = {"type": "about:blank", "title": problem.title, "status": problem.status, "code": problem.code}
+        example["detail"] = problem.title
+        body = {"schema": {"$ref": "#/components/schemas/ProblemBody"}, "example": example}
+        found[problem.status] = {"description": problem.title, "content": {"application/problem+json": body}}
+    return found
+
+
+def _raw_body(media_type: str) -> dict[str, Any]:
+    content = {media_type: {"schema": {"type": "string", "format": "binary"}}}
+    return {"requestBody": {"description": "The bytes", "required": True, "content": content}}
+
+
+GIVEN = frozenset({"call", "stages", "request", "prepared"})
+"""Parameters of a route's function that the edge gives; the others come from the request."""
+
+
+def _endpoint(function: Callable[..., Any], declared: Declared) -> Callable[..., Any]:
+    """The function as FastAPI sees it: without `call`, in one thread, in one transaction."""
+    signature = inspect.signature(function, eval_str=True)
+    own = [parameter for name, parameter in signature.parameters.items() if name not in GIVEN]
+    wants_request = "request" in signature.parameters
+    request = inspect.Parameter("request", inspect.Parameter.KEYWORD_ONLY, annotation=Request)
+    own = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
+
+    @functools.wraps(function)
+    def admitted(**_: Any) -> None:
+        """Nothing: the guard alone is asked."""
+
+    @functools.wraps(function)
+    async def endpoint(*, request: Request, **parameters: Any) -> Response:
+        if declared.wait:
+            await declared.wait(request.app.state.services, request, parameters)
+        if declared.prepare:
+            if not declared.guard.public:
+                # What is prepared costs more than a decision, and may not tell more than one.
+                await run(admitted, replace(declared, writes=False, prepare=None), request, parameters)
+            prepared = await run_in_threadpool(declared.prepare, request.app.state.services, request, parameters)
+            parameters["prepared"] = prepared
+        if wants_request:
+            parameters["request"] = request
+        if declared.staged:
+            return await run_staged(function, declared, request, parameters)
+        return await run(function, declared, request, parameters)
+
+    endpoint.__signature__ = signature.replace(parameters=[request, *own])  # type: ignore[attr-defined]
+    endpoint.declared = declared  # type: ignore[attr-defined]
+    del endpoint.__wrapped__
+    return endpoint
+
+
+def _respond(answer: Any, *recorded: Recorded) -> Response:
+    response = answer if isinstance(answer, Response) else _json(answer)
+    for one in recorded:
+        response.headers.update(one.headers)
+        for cookie in one.cookies:
+            response.headers.append("set-cookie", cookie)
+    return response
+
+
+def _json(answer: Any) -> Response:
+    no_nulls = getattr(answer, "leave_out_none", False)
+    serializer = _serializer(type(answer))  # type: ignore[arg-type]
+    content = serializer.to_json(answer, by_alias=True, exclude_none=no_nulls)
+    return Response(content, media_type="application/json")
+
+
+@functools.cache
+def _serializer(answer: type) -> SchemaSerializer:
+    return TypeAdapter(answer).serializer
+
+
+@contextmanager
+def _refusals_recorded(call: Call, operation: str, parameters: dict[str, Any]) -> Iterator[None]:
+    """Have whatever is refused in here recorded; where nothing told the action, under the name of the operation."""
+    try:
+        yield
+    except Problem as problem:
+        if problem.status == Denied.status:
+            call.note_refusal(operation, parameters)
+        raise
+
+
+async def run(
+    function: Callable[..., Any], declared: Declared, request: Request, parameters: dict[str, Any]
+) -> Response:
+    """Run a route's function: identity, guard, work and commit; then what is to be recorded beside it."""
+    services: Services = request.app.state.services
+    database, recorded, who, now = services.database, Recorded(), NOBODY, clock()
+
+    def work(connection: Any) -> Any:
+        nonlocal recorded, who, now
+        now = clock()
+        who = _caller(connection, request, declared, services, now)
+        call = Call(connection, now, who, services, request.scope.get("headgate.request_id"))
+        recorded = call.recorded
+        request.scope["headgate.member"] = who.member
+        with _refusals_recorded(call, function.__name__, parameters):
+            declared.guard.check(call, parameters)
+            return function(call=call, **parameters)
+
+    def in_transaction() -> Any:
+        if declared.writes:
+            return database.write(work)
+        with database.read() as connection:
+            return work(connection)
+
+    def by_statement() -> Any:
+        with database.peek() as connection:
+            return work(connection)
+
+    try:
+        if declared.offline:
+            answer = work(None)
+        elif not declared.is_quick(parameters):
+            answer = await run_in_threadpool(in_transaction)
+        elif database.is_in_process:
+            answer = by_statement()
+        else:
+            answer = await run_in_threadpool(by_statement)
+    finally:
+        if recorded.denials:
+            denials = recorded.denials
+            await run_in_threadpool(database.write, lambda connection: record(connection, denials))
+    _note(services, recorded, who, now)
+    return _respond(answer, recorded)
+
+
+class Stages:
+    """The transactions of a staged route, one after the other; between them it may work on files."""
+
+    def __init__(self, operation: str, declared: Declared, request: Request, parameters: dict[str, Any]) -> None:
+        self._operation = operation
+        self.services: Services = request.app.state.services
+        self._declared, self._request, self._parameters = declared, request, parameters
+        self.recorded: list[Recorded] = []
+        self.who, self.now = NOBODY, clock()
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of this installation."""
+        return self.services.settings
+
+    @property
+    def authorization(self) -> str:
+        """The header by which the caller was identified."""
+        return self._request.headers.get("authorization", "")
+
+    def read(self, work: Callable[[Call], T]) -> T:
+        """Do some work on one snapshot."""
+        with self.services.database.read() as connection:
+            return self._work(connection, work)
+
+    def write(self, work: Callable[[Call], T], *, in_turn: bool = False) -> T:
+        """Do some work in one transaction, and commit it; it is repeated whole if it met another write.
+
+        For `in_turn` see Database.write.
+        """
+        kept = len(self.recorded)
+
+        def attempt(connection: Any) -> T:
+            del self.recorded[kept:]
+            return self._work(connection, work)
+
+        return self.services.database.write(attempt, in_turn=in_turn)
+
+    def _work(self, connection: Any, work: Callable[[Call], T]) -> T:
+        self.now = clock()
+        self.who = _caller(connection, self._request, self._declared, self.services, self.now)
+        call = Call(connection, self.now, self.who, self.services, self._request.scope.get("headgate.request_id"))
+        self.recorded.append(call.recorded)
+        self._request.scope["headgate.member"] = self.who.member
+        with _refusals_recorded(call, self._operation, self._parameters):
+            self._declared.guard.check(call, self._parameters)
+            return work(call)
+
+    def finish(self) -> None:
+        """Write what was refused, and have the reads written soon."""
+        if denials := [event for one in self.recorded for event in one.denials]:
+            self.services.database.write(lambda connection: record(connection, denials))
+        for one in self.recorded:
+            _note(self.services, one, self.who, self.now)
+
+
+async def run_staged(
+    function: Callable[..., Any], declared: Declared, request: Request, parameters: dict[str, Any]
+) -> Response:
+    """Run a staged route's function in a thread; it opens its transactions itself."""
+    stages = Stages(function.__name__, declared, request, parameters)
+
+    def work() -> Any:
+        try:
+            return function(stages=stages, **parameters)
+        finally:
+            stages.finish()
+
+    return _respond(await to_thread.run_sync(work, limiter=declared.limiter), *stages.recorded)
+
+
+def _note(services: Services, recorded: Recorded, who: Caller, now: datetime) -> None:
+    """Have written soon what need not be written at once."""
+    for event in recorded.reads:
+        services.batches.put(event)
+    if who.member and not who.operator and (who.seen is None or now - who.seen > SEEN_EVERY):
+        services.uses.put(Use(who.member, who.token, who.session, now))
+
+
+def _caller(connection: Any, request: Request, declared: Declared, services: Services, now: datetime) -> Caller:
+    if isinstance(declared.guard, ByWorker):
+        return worker(request, services.worker_secret)
+    if not declared.guard.public:
+        return caller(connection, request, services.settings, now)
+    if declared.writes:
+        refuse_cross_site(request, services.settings, must_tell=False)
+    return NOBODY

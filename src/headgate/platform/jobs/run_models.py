@@ -1,0 +1,151 @@
+"""Triggers and runs of data marts, reports and pipelines."""
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    Table,
+    Text,
+)
+
+from headgate.kit.columns import METADATA, Id, UtcDateTime, Word, text_type
+
+WAITING, RUNNING, CANCELLING = "queued", "running", "cancelling"
+HELD = (RUNNING, CANCELLING)
+ENDED = ("succeeded", "failed", "cancelled", "blocked", "skipped")
+
+trigger_table = Table(
+    "triggers",
+    METADATA,
+    Column("id", Id, ForeignKey("resources.id", ondelete="CASCADE"), primary_key=True),
+    Column("kind", Word, nullable=False),
+    Column("parent_id", Id, ForeignKey("resources.id", ondelete="CASCADE"), nullable=False),
+    Column("author_id", Id, ForeignKey("members.id")),
+    Column("sort", Word),
+    Column("spec", JSON),
+    Column("enabled", Boolean, nullable=False, server_default="1"),
+    Column("paused_because", Text),
+    Column("next_at", UtcDateTime),
+    Column("saved_at", UtcDateTime),
+    CheckConstraint("kind IN ('data_mart_trigger', 'report_trigger', 'pipeline_trigger')", name="kind"),
+    Index("ix_triggers_parent_id", "parent_id"),
+    Index("ix_triggers_author_id", "author_id"),
+    Index("ix_triggers_next_at", "next_at"),
+)
+"""What starts its parent; `author_id` is who last saved it. `sort` is cron or event, `spec` says when; `next_at` is
+when a cron trigger fires next, empty while it does not."""
+
+trigger_fire_table = Table(
+    "trigger_fires",
+    METADATA,
+    Column("trigger_id", Id, ForeignKey("triggers.id", ondelete="CASCADE"), primary_key=True),
+    Column("due_at", UtcDateTime, primary_key=True),
+    Column("at", UtcDateTime, nullable=False),
+    Column("run_id", Id),
+)
+"""A fire: one row for each trigger and time at which it was due, so that none happens twice."""
+
+run_table = Table(
+    "runs",
+    METADATA,
+    Column("id", Id, ForeignKey("resources.id", ondelete="CASCADE"), primary_key=True),
+    Column("parent_id", Id, ForeignKey("resources.id", ondelete="CASCADE"), nullable=False),
+    Column("state", Word, nullable=False, server_default="succeeded"),
+    Column("fence", Integer, nullable=False, server_default="0"),
+    Column("definition", JSON),
+    Column("named", JSON),
+    Column("plan", JSON),
+    Column("started_by_id", Id),
+    Column("token_id", Id),
+    Column("trigger_id", Id),
+    Column("acts_for_id", Id),
+    Column("due_at", UtcDateTime),
+    Column("full_refresh", Boolean, nullable=False, server_default="0"),
+    Column("parameters", JSON),
+    Column("depth", Integer, nullable=False, server_default="0"),
+    Column("attempt", Integer, nullable=False, server_default="0"),
+    Column("losses", Integer, nullable=False, server_default="0"),
+    Column("isolated", Boolean, nullable=False, server_default="0"),
+    Column("queued_at", UtcDateTime),
+    Column("not_before", UtcDateTime),
+    Column("started_at", UtcDateTime),
+    Column("ended_at", UtcDateTime),
+    Column("worker_id", Id),
+    Column("lease_until", UtcDateTime),
+    Column("cancelled_at", UtcDateTime),
+    Column("cancelled_by_id", Id),
+    Column("error_code", text_type(120)),
+    Column("error", Text),
+    Column("progress", JSON),
+    Column("rows_in", BigInteger),
+    Column("rows_out", BigInteger),
+    Column("rejected", BigInteger),
+    Column("bytes", BigInteger),
+    Index("ix_runs_parent_id", "parent_id", "id"),
+    Index("ix_runs_parent_state", "parent_id", "state"),
+    Index("ix_runs_state", "state", "id"),
+    Index("ix_runs_trigger_id", "trigger_id", "state"),
+)
+"""One execution of a data mart, report or pipeline. Only while it is running, and only with this fencing number, do
+commits for it count. `named` is what its pipeline read and wrote when it was started, [[item, layer], …]; `plan` is
+what it was judged for when it was claimed; `losses` counts the workers that it lost;
+`isolated` says that a Spark was lost under it: from then on its SQL and its steps run on servers of its own."""
+
+run_output_table = Table(
+    "run_outputs",
+    METADATA,
+    Column("run_id", Id, ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    Column("item_id", Id, primary_key=True),
+    Index("ix_run_outputs_item_id", "item_id"),
+)
+"""A table or volume that a run that has not ended writes: of those with one in common, one runs at a time."""
+
+run_step_table = Table(
+    "run_steps",
+    METADATA,
+    Column("run_id", Id, ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("kind", Word, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("item_id", Id),
+    Column("state", Word, nullable=False),
+    Column("fence", Integer),
+    Column("started_at", UtcDateTime),
+    Column("ended_at", UtcDateTime),
+    Column("rows_in", BigInteger),
+    Column("rows_out", BigInteger),
+    Column("rejected", BigInteger),
+    Column("bytes", BigInteger),
+    Column("result", JSON),
+    Column("pointers", JSON),
+    Column("memory", JSON),
+)
+"""A step of a run. `pointers` are the run's own when it was finished: a run that is taken over begins from them.
+`memory` is what the step told while it ran, for whoever begins it again."""
+
+run_line_table = Table(
+    "run_lines",
+    METADATA,
+    Column("run_id", Id, ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("at", UtcDateTime, nullable=False),
+    Column("level", Word, nullable=False),
+    Column("text", Text, nullable=False),
+)
+"""A line of a run's log."""
+
+run_artifact_table = Table(
+    "run_artifacts",
+    METADATA,
+    Column("run_id", Id, ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    Column("name", text_type(200), primary_key=True),
+    Column("media_type", text_type(100), nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("place", text_type(300), nullable=False),
+)
+"""A file that a run keeps: what the cells of a notebook printed, a plot."""

@@ -1,0 +1,62 @@
+"""Writes mails that wait without a body: at the moment they are sent, as things are by then."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, update
+
+from headgate.kit.encryption import Sealer
+from headgate.organization.members.emails import account
+from headgate.organization.sessions.service import make_link
+from headgate.platform.authorization.provenance import Origin
+from headgate.platform.mail import templates as texts
+from headgate.platform.mail.messages import Draft
+from headgate.platform.mail.models import mail_table
+from headgate.settings.settings import Settings
+
+Composer = Callable[[Connection, Sealer, Settings, Any, datetime], Draft | None]
+"""Writes a mail from its row; None if there is nothing to send any more. It may write, and may run again."""
+
+
+def sign_in(connection: Connection, sealer: Sealer, settings: Settings, row: Any, now: datetime) -> Draft | None:
+    """A sign-in link that somebody asked for; see `_link`."""
+    return _link(connection, sealer, settings, row, now, "sign_in", texts.sign_in)
+
+
+def password(connection: Connection, sealer: Sealer, settings: Settings, row: Any, now: datetime) -> Draft | None:
+    """A link to choose a new password that somebody asked for; see `_link`."""
+    return _link(connection, sealer, settings, row, now, "password", texts.own_password)
+
+
+def _link(
+    connection: Connection,
+    sealer: Sealer,
+    settings: Settings,
+    row: Any,
+    now: datetime,
+    purpose: str,
+    text: Callable[[Settings, str], tuple[str, str]],
+) -> Draft | None:
+    """A link to the address that the account has, however the asker spelt it; nothing without an account. Nobody but
+    the account's own mailbox gets it, so it counts as asked for by its member, whoever asked.
+
+    It is kept until it is sent: written anew, it would spend a link that may have arrived. It waits no longer than the
+    link works.
+    """
+    found = account(connection, row.recipient)
+    if found is None:
+        return None
+    minutes = settings.sign_in.link_minutes
+    subject, body = text(settings, make_link(connection, found.id, purpose, None, now, minutes, Origin()))
+    kept = update(mail_table).where(mail_table.c.id == row.id)
+    connection.execute(
+        kept.values(
+            member_id=found.id,
+            recipient=found.email,
+            subject=subject,
+            body=sealer.seal(body, mail_table.name, row.id, "body"),
+            expires_at=min(row.expires_at, now + timedelta(minutes=minutes)),
+        )
+    )
+    return Draft(found.email, subject, body)

@@ -1,0 +1,70 @@
+"""A mail as it goes over the wire. Nothing that a person typed can add a header, a recipient or a part to it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.policy import SMTP, SMTPUTF8
+from email.utils import format_datetime, parseaddr
+
+from headgate.kit.names import BadName, check_email
+from headgate.platform.mail.smtp import Refused
+from headgate.platform.mail.templates import one_line
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """To whom a mail goes, and what it says."""
+
+    recipient: str
+    subject: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A message, and the addresses on its envelope."""
+
+    message: EmailMessage
+    sender: str
+    recipient: str
+
+
+def letter(identifier: str, written_at: datetime, sender: str, draft: Draft) -> Letter:
+    """A mail, ready to be sent; Refused if it can go to nobody.
+
+    Sent twice, it has the same Message-ID, so that its receiver can drop the double.
+    """
+    name, given = parseaddr(sender)
+    origin = _address(given, name)
+    try:
+        target = _address(draft.recipient)
+    except BadName as error:
+        raise Refused(str(error)) from None
+    is_plain = (origin.addr_spec + target.addr_spec).isascii()
+    message = EmailMessage(policy=SMTP if is_plain else SMTPUTF8)
+    message["From"] = origin
+    message["To"] = target
+    message["Subject"] = one_line(draft.subject)
+    message["Date"] = format_datetime(written_at)
+    message["Message-ID"] = f"<{identifier}@{origin.domain}>"
+    message["Auto-Submitted"] = "auto-generated"
+    message.set_content(draft.body, charset="utf-8", cte="quoted-printable")
+    _check(message)
+    return Letter(message, origin.addr_spec, target.addr_spec)
+
+
+def _address(text: str, name: str = "") -> Address:
+    """An address whose domain any relay can read, or BadName."""
+    if "=?" in text:
+        raise BadName("words in RFC 2047's encoding have no place in a mail address")
+    local, _, domain = check_email(text).rpartition("@")
+    return Address(one_line(name), local, domain.encode("idna").decode())
+
+
+def _check(message: EmailMessage) -> None:
+    """Refuse a message that would be read with other headers than it was given: the writer of mails had such faults."""
+    head = message.as_bytes().partition(b"\r\n\r\n")[0]
+    names = [line.partition(b":")[0] for line in head.split(b"\r\n") if not line.startswith((b" ", b"\t"))]
+    if names != [name.encode() for name in message] or any(byte in head.replace(b"\r\n", b"") for byte in b"\r\n"):
+        raise Refused("its headers cannot be written")

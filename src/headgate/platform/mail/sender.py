@@ -1,0 +1,193 @@
+"""Sends the mail that is due: each at least once, none twice unless a process dies between sending and noting it."""
+
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Any
+
+from sqlalchemy import Connection, func, select, update
+
+from headgate.kit.clock import now
+from headgate.kit.database import Database
+from headgate.kit.encryption import Sealer
+from headgate.kit.key_file import KeyFile
+from headgate.kit.log import get_logger
+from headgate.organization.members.models import member_table
+from headgate.platform.mail.composer import Composer, password, sign_in
+from headgate.platform.mail.messages import Draft, letter
+from headgate.platform.mail.models import mail_table
+from headgate.platform.mail.smtp import Refused, Relay, Unreachable, words
+from headgate.platform.mail.templates import one_line
+from headgate.settings.settings import Settings
+
+FIRST_PAUSE = timedelta(minutes=1)
+REST = timedelta(seconds=10)
+"""How long nothing is tried after the relay could not be reached."""
+ANSWERS = 20
+"""More answers than the relay ever gives to one mail: a claim lasts as long as if it took all its time for each."""
+
+_log = get_logger("headgate.mail")
+_mails = mail_table.c
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A mail that is ours to send: nobody else tries it before the claim is over."""
+
+    id: str
+    purpose: str
+    attempt: int
+    created_at: datetime
+
+
+class Mailer:
+    """Sends what is due through the relay, beside the work of whoever holds it."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        database: Database,
+        keys: KeyFile,
+        composers: Mapping[str, Composer],
+        clock: Callable[[], datetime] = now,
+    ) -> None:
+        self._settings, self._database, self._keys, self._clock = settings, database, keys, clock
+        self._composers: dict[str, Composer] = {"sign_in": sign_in, "password": password, **composers}
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._rest_until: datetime | None = None
+
+    @cached_property
+    def _sealer(self) -> Sealer:
+        return Sealer(self._keys)
+
+    def nudge(self) -> None:
+        """Start a round if something is due and none is under way. A slow relay holds up nobody but mail."""
+        try:
+            self.give_up_expired()
+            if (self._thread is None or not self._thread.is_alive()) and self.is_due():
+                self._thread = threading.Thread(target=self._round, name="mail", daemon=True)
+                self._thread.start()
+        except Exception as error:  # noqa: BLE001 - mail must not end the scheduler
+            _log.warning("cannot look for mail right now; trying again", error=one_line(str(error)))
+
+    def close(self) -> None:
+        """Begin no other mail; one under way is sent again by the next process if it is not noted in time."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join(timeout=2)
+
+    def is_due(self) -> bool:
+        """Whether there is mail to try now."""
+        moment = self._clock()
+        if self._settings.mail.host is None or (self._rest_until is not None and moment < self._rest_until):
+            return False
+        with self._database.read() as connection:
+            return connection.execute(select(_mails.id).where(*_due(moment)).limit(1)).first() is not None
+
+    def give_up_expired(self) -> None:
+        """Forget mail that waited too long; why its last attempt failed is kept."""
+        moment = self._clock()
+        expired = (_mails.due_at.is_not(None), _mails.expires_at <= moment)
+        with self._database.read() as connection:
+            if connection.execute(select(_mails.id).where(*expired).limit(1)).first() is None:
+                return
+        why = func.coalesce(_mails.error, "it could not be sent in time")
+        change = update(mail_table).where(*expired).values(due_at=None, body=None, error=why)
+        self._database.write(lambda connection: connection.execute(change).rowcount)
+
+    def _round(self) -> None:
+        try:
+            self.send_due()
+        except Exception as error:  # noqa: BLE001 - what was claimed is tried again when the claim is over
+            _log.warning("cannot send mail right now; trying again", error=one_line(str(error)))
+
+    def send_due(self) -> None:
+        """Send what is due, one after the other, until nothing is, or the relay is out of reach."""
+        if self._settings.mail.host is None:
+            return
+        with closing(Relay(self._settings.mail)) as relay:
+            while not self._stopping.is_set():
+                claimed = self._database.write(self._claim)
+                if claimed is None or not self._deliver(relay, claimed):
+                    return
+
+    def _claim(self, connection: Connection) -> Claimed | None:
+        """The mail that has waited longest; it is due again only when its sender must be dead."""
+        moment = self._clock()
+        found = select(mail_table).where(*_due(moment)).order_by(_mails.due_at, _mails.id).limit(1)
+        row = connection.execute(found).one_or_none()
+        if row is None:
+            return None
+        length = timedelta(seconds=self._settings.mail.timeout_seconds * ANSWERS) + FIRST_PAUSE
+        claim = update(mail_table).where(_mails.id == row.id)
+        connection.execute(claim.values(due_at=moment + length, attempts=row.attempts + 1))
+        return Claimed(row.id, row.purpose, row.attempts + 1, row.created_at)
+
+    def _deliver(self, relay: Relay, mail: Claimed) -> bool:
+        """Try one mail and note how it went; False if the relay is out of reach."""
+        try:
+            draft = self._database.write(lambda connection: self._draft(connection, mail))
+            if draft is not None:
+                found = letter(mail.id, mail.created_at, self._settings.mail.sender, draft)
+                relay.send(found.message, found.sender, found.recipient)
+        except Refused as error:
+            self._note_failure(mail, error, for_good=True)
+        except Unreachable as error:
+            self._rest_until = self._clock() + REST
+            self._note_failure(mail, error)
+            return False
+        except Exception as error:  # noqa: BLE001 - one bad mail must not stop the others
+            self._note_failure(mail, error)
+        else:
+            self._note_done(mail, was_sent=draft is not None)
+        return True
+
+    def _draft(self, connection: Connection, mail: Claimed) -> Draft | None:
+        """What a mail says: as it was written down, or written now. None if there is nothing to send any more."""
+        row = connection.execute(select(mail_table).where(_mails.id == mail.id)).one()
+        if row.due_at is None:
+            return None
+        if row.member_id is not None and not _is_member(connection, row.member_id):
+            raise Refused("the member was removed")
+        if row.body is not None:
+            body = self._sealer.open(row.body, mail_table.name, row.id, "body")
+            return Draft(row.recipient, row.subject, body)
+        composer = self._composers.get(row.purpose)
+        if composer is None:
+            raise Refused(f"nothing writes mails of the sort {row.purpose!r}")
+        return composer(connection, self._sealer, self._settings, row, self._clock())
+
+    def _note_done(self, mail: Claimed, *, was_sent: bool) -> None:
+        """Note that a mail went out, or needs not; what it said is forgotten."""
+        values: dict[str, Any] = {"due_at": None, "body": None}
+        if was_sent:
+            values |= {"sent_at": self._clock(), "error": None}
+        change = update(mail_table).where(_mails.id == mail.id).values(**values)
+        self._database.write(lambda connection: connection.execute(change).rowcount)
+
+    def _note_failure(self, mail: Claimed, error: Exception, *, for_good: bool = False) -> None:
+        """Note why a mail was not sent, and try it later: each time after twice as long, until it is too late."""
+        again = self._clock() + FIRST_PAUSE * 2 ** min(mail.attempt - 1, 20)
+        why = one_line(words(error)) or type(error).__name__
+        ours = (_mails.id == mail.id, _mails.attempts == mail.attempt, _mails.due_at.is_not(None))
+
+        def work(connection: Connection) -> None:
+            later = update(mail_table).where(*ours, _mails.expires_at > again).values(due_at=again, error=why)
+            if for_good or connection.execute(later).rowcount == 0:
+                connection.execute(update(mail_table).where(*ours).values(due_at=None, body=None, error=why))
+
+        self._database.write(work)
+        _log.warning("a mail was not sent", mail=mail.id, purpose=mail.purpose, attempt=mail.attempt, error=why)
+
+
+def _due(moment: datetime) -> tuple[Any, ...]:
+    return _mails.due_at <= moment, _mails.expires_at > moment
+
+
+def _is_member(connection: Connection, member: str) -> bool:
+    where = (member_table.c.id == member, member_table.c.removed_at.is_(None))
+    return connection.execute(select(member_table.c.id).where(*where)).first() is not None

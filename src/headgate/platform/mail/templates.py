@@ -1,0 +1,80 @@
+"""What mails say. Plain text; every value that a person typed stands on a line of its own and cannot forge a header."""
+
+from headgate.settings.settings import Settings
+
+
+def link_address(settings: Settings, secret: str) -> str:
+    """Where a link leads. The secret stands behind a #, which browsers keep to themselves: no server, log or mail
+    scanner that opens the address gets it, so none can spend it."""
+    return f"{own_address(settings)}/link#{secret}"
+
+
+def own_address(settings: Settings) -> str:
+    """The address of this installation, as its operator set it; never as a request claims it."""
+    if settings.server.public_url:
+        return settings.server.public_url.rstrip("/")
+    host = settings.server.host
+    return f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{settings.server.port}"  # noqa: S104
+
+
+def _days(days: float) -> str:
+    return f"{days:g} day{'' if days == 1 else 's'}"
+
+
+def invitation(settings: Settings, inviter: str, organization: str, secret: str) -> tuple[str, str]:
+    """Subject and body of an invitation."""
+    return (
+        f"You are invited to {one_line(organization)} on Headgate",
+        f"{inviter} invites you to {organization}.\n\nOpen this address to join:\n\n  "
+        f"{link_address(settings, secret)}\n\nIt works once, within {_days(settings.sign_in.invitation_days)}. "
+        "If you did not expect this, ignore it.\n",
+    )
+
+
+def sign_in(settings: Settings, secret: str) -> tuple[str, str]:
+    """Subject and body of a sign-in link."""
+    return (
+        "Your sign-in link",
+        f"Open this address to sign in:\n\n  {link_address(settings, secret)}\n\nIt works once, within "
+        f"{settings.sign_in.link_minutes:g} minutes. If you did not ask for it, ignore it.\n",
+    )
+
+
+def password(settings: Settings, secret: str) -> tuple[str, str]:
+    """Subject and body of a link to choose a password."""
+    return (
+        "Choose a new password",
+        f"An admin has reset your password. Open this address to choose a new one:\n\n  "
+        f"{link_address(settings, secret)}\n\nIt works once, within {settings.sign_in.link_minutes:g} minutes.\n",
+    )
+
+
+def own_password(settings: Settings, secret: str) -> tuple[str, str]:
+    """Subject and body of a link to choose a password, for a member who asked for it."""
+    return (
+        "Choose a new password",
+        f"Open this address to choose a new password for Headgate:\n\n  {link_address(settings, secret)}\n\n"
+        f"It works once, within {settings.sign_in.link_minutes:g} minutes. If you did not ask for it, ignore it.\n",
+    )
+
+
+def new_owner(settings: Settings, organization: str, ended: str, *, password: bool) -> tuple[str, str]:
+    """Subject and body of what a member is told who became an owner; `ended` says what ended by that."""
+    told = f"You are an owner of {one_line(organization)} on Headgate now.\n"
+    if ended:
+        told += (
+            f"\nFor safety, {ended} ended: each began with a link, an invitation or a password reset that somebody "
+            "else asked for, so somebody else may know it. Sign in again, and make new tokens where you need them.\n"
+        )
+    if password:
+        told += (
+            "\nYour password does not work any more, for the same reason. Ask for a link to choose a new one:\n\n"
+            f"  headgate login --forgot-password --server {own_address(settings)}\n"
+        )
+    return f"You are an owner of {one_line(organization)} now", told
+
+
+def one_line(text: str) -> str:
+    """Text as a header can hold it: without line breaks, nor words in RFC 2047's encoding, which can hide some."""
+    plain = "".join(c if c.isprintable() else " " for c in text).replace("=?", "= ?")
+    return " ".join(plain.split())[:150]

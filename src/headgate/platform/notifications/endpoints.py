@@ -1,0 +1,229 @@
+"""Notifications over HTTP: one's own, how one receives them, and who receives a channel."""
+
+from typing import Annotated, Any
+
+from fastapi import Query
+
+from headgate.kit.errors import Denied, Invalid
+from headgate.kit.ids import kind_of
+from headgate.kit.paging import DEFAULT_LIMIT, MAX_LIMIT, Cursor
+from headgate.platform.http.call import Call
+from headgate.platform.http.guards import OnOrganization, SignedIn
+from headgate.platform.http.paging import begins_after
+from headgate.platform.http.routes import Audit, GovernedRouter
+from headgate.platform.notifications import repository
+from headgate.platform.notifications.dispatcher import about
+from headgate.platform.notifications.schemas import (
+    Channel,
+    ChannelOut,
+    NotificationOut,
+    NotificationPage,
+    NotificationSettings,
+    NotificationSettingsIn,
+    NotifiedOf,
+    OwnerWarning,
+    ReadIn,
+    ReadOut,
+    ReceiverOut,
+    ReceiverPage,
+    ReceiversIn,
+)
+from headgate.platform.notifications.service import CHANNELS, set_receiver
+from headgate.platform.notifications.templates import sentence
+from headgate.platform.notifications.visibility import Reader
+from headgate.platform.resources.names import require_names
+
+router = GovernedRouter(prefix="/api", tags=["notifications"])
+
+CHANGED = "notifications.changed"
+MOST_SCANNED = 1000
+"""How many notifications one page looks at: one that is hidden by now makes room for the next."""
+MOST_WARNED = 200
+_PURPOSE = "notifications"
+
+
+def _reader(call: Call) -> Reader:
+    return Reader(call.connection, call.caller.member, call.now, call.caller.narrowing)
+
+
+@router.governed(
+    "GET",
+    "/notifications",
+    guard=SignedIn("sees their own, without those about what they may not see now"),
+    audit=Audit.nothing,
+    summary="List one's notifications",
+)
+def list_notifications(
+    call: Call,
+    unread: Annotated[bool, Query(description="Only those not read yet")] = False,
+    limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = DEFAULT_LIMIT,
+    cursor: Annotated[str | None, Query(max_length=4000, description="From `next_cursor` of the page before")] = None,
+) -> NotificationPage:
+    """What the caller was told, the newest first, as far as they may know of it now."""
+    purpose = f"{_PURPOSE} {unread}"
+    after = begins_after(cursor, purpose)
+    before, scanned = after.id if after else None, 0
+    found: list[tuple[Any, str | None]] = []
+    more = True
+    while more and len(found) <= limit and scanned < MOST_SCANNED:
+        rows = repository.told(call.connection, call.caller.member, limit + 1, before, unread=unread)
+        shown = _reader(call).shown(rows)
+        found += [(row, shown[row.id]) for row in rows if row.id in shown]
+        more, scanned = len(rows) > limit, scanned + len(rows)
+        before = rows[-1].id if rows else before
+    if len(found) > limit:
+        before = found[limit - 1][0].id
+    following = Cursor("", before).encode(purpose) if before and (more or len(found) > limit) else None
+    return NotificationPage(items=_items(call, found[:limit]), next_cursor=following)
+
+
+def _items(call: Call, found: list[tuple[Any, str | None]]) -> list[NotificationOut]:
+    names = repository.names(call.connection, [one for row, _ in found for one in (row.member_id, row.actor_id)])
+    return [
+        NotificationOut(
+            id=row.id,
+            channel=row.channel,
+            event=row.event,
+            sentence=sentence(row.event, about(row, name, names)),
+            about=NotifiedOf(id=row.resource_id, kind=kind_of(row.resource_id) or "", name=name) if name else None,
+            at=row.created_at,
+            read_at=row.read_at,
+        )
+        for row, name in found
+    ]
+
+
+def _refuse_narrowed(call: Call) -> None:
+    """A token that only reads, or reaches only some data, changes no settings of its member."""
+    narrowing = call.caller.narrowing
+    if narrowing.only is not None or not narrowing.permits_action("change_notifications", call.now):
+        raise Denied("This token is narrowed; use one without limits to change what you are notified of")
+
+
+@router.governed(
+    "POST",
+    "/notifications/read",
+    guard=SignedIn("marks their own"),
+    audit=Audit.changes,
+    summary="Mark notifications as read",
+)
+def read_notifications(call: Call, body: ReadIn) -> ReadOut:
+    """Note that notifications were read. Ids that are not one's own change nothing."""
+    _refuse_narrowed(call)
+    repository.mark_read(call.connection, call.caller.member, body.ids, call.now)
+    return ReadOut(read_at=call.now)
+
+
+@router.governed(
+    "GET",
+    "/me/notifications",
+    guard=SignedIn("sees their own settings"),
+    audit=Audit.nothing,
+    summary="How one is notified",
+)
+def get_notification_settings(call: Call) -> NotificationSettings:
+    """The channels that the caller receives, and warnings where their role is too low for what they own."""
+    require_names(call)
+    return _settings(call)
+
+
+def _settings(call: Call) -> NotificationSettings:
+    member = call.caller.member
+    held = repository.own_channels(call.connection, member)
+    channels = [
+        ChannelOut(channel=name, about=words, receives=name in held, by_mail=held.get(name, False))
+        for name, words in CHANNELS.items()
+    ]
+    address = repository.address(call.connection, member) if call.settings.mail.host else None
+    return NotificationSettings(channels=channels, mail_to=address, warnings=_warnings(call))
+
+
+def _warnings(call: Call) -> list[OwnerWarning]:
+    """What the caller was made owner of, although the rule tables give no full control to a role like theirs."""
+    if call.caller.narrowing.only is not None:
+        return []
+    rows = repository.full_ownerships(call.connection, call.caller.member, MOST_WARNED)
+    known = Reader(call.connection, call.caller.member, call.now).known(row.id for row in rows)
+    found = []
+    for row in rows:
+        one = known.get(row.id)
+        if one is None or "manage_owners" in one.actions:
+            continue
+        visible = "see" in one.actions
+        found.append(
+            OwnerWarning(
+                kind=row.kind,
+                id=row.id if visible else None,
+                name=one.name if visible else None,
+                warning=f"You were made an owner of this {row.kind.replace('_', ' ')}, but your role is too low to "
+                f"{'change' if visible else 'see'} it; an admin can give you another role, or it another owner",
+            )
+        )
+    return found
+
+
+@router.governed(
+    "PUT",
+    "/me/notifications",
+    guard=SignedIn("changes their own settings"),
+    audit=Audit.changes,
+    summary="Change how one is notified",
+)
+def put_notification_settings(call: Call, body: NotificationSettingsIn) -> NotificationSettings:
+    """Receive channels or not, by mail or not. Channels that are not named stay as they are."""
+    _refuse_narrowed(call)
+    for one in body.channels:
+        _set(call, call.caller.member, one.channel.value, receives=one.receives, by_mail=one.by_mail)
+    return _settings(call)
+
+
+def _set(call: Call, member: str, channel: str, *, receives: bool, by_mail: bool) -> None:
+    """Change how a member receives a channel, and tell the audit log if that is a change."""
+    held = repository.receiver(call.connection, member, channel)
+    before = {"channel": channel, "receives": held is not None, "by_mail": bool(held)}
+    after = {"channel": channel, "receives": receives, "by_mail": receives and by_mail}
+    if before == after:
+        return
+    set_receiver(call.connection, member, channel, receives=receives, by_mail=by_mail)
+    call.record(call.event(CHANGED, allowed=True, kind="member", resource_id=member, before=before, after=after))
+
+
+@router.governed(
+    "GET",
+    "/notifications/receivers/{channel}",
+    guard=OnOrganization("manage_members"),
+    audit=Audit.nothing,
+    summary="Who receives a channel",
+)
+def list_receivers(
+    call: Call,
+    channel: Channel,
+    limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = DEFAULT_LIMIT,
+    cursor: Annotated[str | None, Query(max_length=4000, description="From `next_cursor` of the page before")] = None,
+) -> ReceiverPage:
+    """Those who receive a channel, by name."""
+    return _receivers(call, channel.value, limit, cursor)
+
+
+def _receivers(call: Call, channel: str, limit: int, cursor: str | None) -> ReceiverPage:
+    purpose = f"receivers {channel}"
+    rows, following = repository.receivers(call.connection, channel, limit, begins_after(cursor, purpose))
+    items = [ReceiverOut(id=row.id, name=row.name, email=row.email, by_mail=row.by_mail) for row in rows]
+    return ReceiverPage(channel=channel, items=items, next_cursor=following.encode(purpose) if following else None)
+
+
+@router.governed(
+    "PUT",
+    "/notifications/receivers/{channel}",
+    guard=OnOrganization("manage_members"),
+    audit=Audit.changes,
+    summary="Change who receives a channel",
+)
+def put_receivers(call: Call, channel: Channel, body: ReceiversIn) -> ReceiverPage:
+    """Have members receive a channel, or receive it no more; the answer is the first page of those who do."""
+    for place, one in enumerate(body.receivers):
+        member = call.lookup.of("member", one.member)
+        if member is None:
+            raise Invalid(f"receivers.{place}.member: there is no member called {one.member!r}")
+        _set(call, member, channel.value, receives=one.receives, by_mail=one.by_mail)
+    return _receivers(call, channel.value, DEFAULT_LIMIT, None)

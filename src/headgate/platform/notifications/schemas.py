@@ -1,0 +1,132 @@
+"""Notifications and who receives them, as the API takes and shows them."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Self
+
+from pydantic import BaseModel, Field, model_validator
+
+from headgate.kit.ids import PREFIXES
+from headgate.kit.request_models import Input
+from headgate.organization.access.changes.schemas import Ref
+from headgate.platform.notifications.service import CHANNELS
+
+Channel = StrEnum("Channel", {name: name for name in CHANNELS})  # type: ignore[misc]
+NoticeId = Annotated[str, Field(pattern=f"^{PREFIXES['notice']}_[0-9a-z]{{20}}$")]
+
+
+class NotifiedOf(BaseModel):
+    """The resource that a notification is about."""
+
+    id: str = Field(examples=["dm_01k6x3v9c2m4n8p0q7rs"])
+    kind: str = Field(examples=["data_mart"])
+    name: str = Field(examples=["Revenue"])
+
+
+class NotificationOut(BaseModel):
+    """Something that the caller was told, as they may know of it now."""
+
+    id: str = Field(examples=["ntc_01k6x3v9c2m4n8p0q7rs"])
+    channel: str = Field(examples=["runs"])
+    event: str = Field(examples=["failed"])
+    sentence: str = Field(examples=["A run of the report Weekly revenue failed"])
+    about: NotifiedOf | None
+    at: datetime
+    read_at: datetime | None
+
+
+class NotificationPage(BaseModel):
+    """Notifications, the newest first."""
+
+    items: list[NotificationOut]
+    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last")
+
+
+class ReadIn(Input):
+    """Which notifications were read."""
+
+    ids: list[NoticeId] | None = Field(None, max_length=1000)
+    all: bool = Field(default=False, description="All of one's own, instead of ids")
+
+    @model_validator(mode="after")
+    def _one_of_the_two(self) -> Self:
+        if (self.ids is None) == (not self.all):
+            raise ValueError("give either ids, or all")
+        return self
+
+
+class ReadOut(BaseModel):
+    """When they were noted as read."""
+
+    read_at: datetime
+
+
+class ChannelOut(BaseModel):
+    """A channel, and whether and how the caller receives it."""
+
+    channel: str = Field(examples=["runs"])
+    about: str = Field(examples=[CHANNELS["runs"]])
+    receives: bool
+    by_mail: bool
+
+
+class OwnerWarning(BaseModel):
+    """A resource of which the caller was made an owner, and whose control their role is too low for."""
+
+    kind: str = Field(examples=["data_mart"])
+    id: str | None = Field(description="Null if the caller may not see it")
+    name: str | None = Field(description="Null if the caller may not see it")
+    warning: str
+
+
+class NotificationSettings(BaseModel):
+    """How the caller is notified."""
+
+    channels: list[ChannelOut]
+    mail_to: str | None = Field(description="Where mail goes; null if there is no address, or no mail is sent here")
+    warnings: list[OwnerWarning]
+
+
+class ChannelIn(Input):
+    """How to receive a channel."""
+
+    channel: Channel
+    receives: bool
+    by_mail: bool = False
+
+
+class NotificationSettingsIn(Input):
+    """Channels to change; the others stay as they are."""
+
+    channels: list[ChannelIn] = Field(max_length=100)
+
+
+class ReceiverOut(BaseModel):
+    """Someone who receives a channel."""
+
+    id: str = Field(examples=["mbr_01k6x3v9c2m4n8p0q7rs"])
+    name: str = Field(examples=["Ana"])
+    email: str | None
+    by_mail: bool
+
+
+class ReceiverPage(BaseModel):
+    """Those who receive a channel, by name."""
+
+    channel: str
+    items: list[ReceiverOut]
+    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last")
+
+
+class ReceiverIn(Input):
+    """Someone who is to receive a channel, or to receive it no more."""
+
+    member: Ref
+    receives: bool = True
+    by_mail: bool = True
+
+
+class ReceiversIn(Input):
+    """Members to change; the others stay as they are."""
+
+    receivers: list[ReceiverIn] = Field(min_length=1, max_length=1000)

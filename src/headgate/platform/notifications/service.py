@@ -1,0 +1,68 @@
+"""Who receives which channel, and what is to be told."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert
+
+from headgate.kit.ids import new_id
+from headgate.platform.notifications.models import notice_table, receiver_table
+
+CHANNELS = {
+    "runs": "Runs that failed or were blocked, and pipelines that were turned off for it",
+    "access": "Requests for access that you can answer, and answers to yours",
+    "members": "Who joined, left or got another role",
+}
+"""What can be received, and what it is about."""
+
+
+def subscribe(connection: Connection, member: str) -> None:
+    """Have a member receive every channel, by mail too."""
+    rows = [{"member_id": member, "channel": channel, "by_mail": True} for channel in CHANNELS]
+    connection.execute(insert(receiver_table), rows)
+
+
+def set_receiver(connection: Connection, member: str, channel: str, *, receives: bool, by_mail: bool) -> None:
+    """Change whether and how a member receives a channel."""
+    table = receiver_table.c
+    connection.execute(delete(receiver_table).where(table.member_id == member, table.channel == channel))
+    if receives:
+        connection.execute(insert(receiver_table).values(member_id=member, channel=channel, by_mail=by_mail))
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something to be told: to `recipients`, or to who receives the channel.
+
+    About a resource, it is told only to those who then have the action `needs` on it; its listing action, if none.
+    """
+
+    channel: str
+    event: str
+    actor: str | None = None
+    member: str | None = None
+    kind: str | None = None
+    resource: str | None = None
+    needs: str | None = None
+    recipients: tuple[str, ...] | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+def tell(connection: Connection, notice: Notice, now: datetime) -> None:
+    """Have something told once this transaction is committed."""
+    connection.execute(
+        insert(notice_table).values(
+            id=new_id("notice"),
+            channel=notice.channel,
+            event=notice.event,
+            actor_id=notice.actor,
+            member_id=notice.member,
+            kind=notice.kind,
+            resource_id=notice.resource,
+            needs=notice.needs,
+            recipients=None if notice.recipients is None else list(notice.recipients),
+            facts=notice.facts,
+            created_at=now,
+        )
+    )

@@ -1,0 +1,111 @@
+"""What notifications say: one sentence each, of names that its reader may know and of nothing else."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from headgate.access.actions import DESCRIPTIONS
+from headgate.kit.ids import kind_of
+from headgate.platform.mail.templates import own_address
+from headgate.settings.settings import Settings
+
+SENTENCES = {
+    "joined": "{member} joined",
+    "removed": "{member} was removed{by}",
+    "role_changed": "{member} got another role{by}",
+    "request.made": "{member} asks for {action} on {resource}",
+    "request.approved": "Your request for {action} on {resource} was approved{by}",
+    "request.declined": "Your request for {action} on {resource} was declined{by}",
+    "request.withdrawn": "{member} withdrew the request for {action} on {resource}",
+    "run.failed": "A run of {resource} failed",
+    "run.blocked": "A run of {resource} was blocked",
+    "trigger.blocked": "A run of {resource} was blocked, and its trigger is paused",
+    "pipeline.deactivated": "Turned off {resource}, since it failed too often",
+}
+"""By event. Reasons and comments are left out: they may name what a reader cannot see, so one looks them up there."""
+
+REASONS = {
+    "BLOCKED": "the member it runs as, or who started it, may not do what it does any more, or it was changed since",
+    "CONNECTION": "its connection or destination cannot be used",
+    "DEFINITION": "its definition cannot be run as it stands",
+    "DISK_FULL": "a disk is full",
+    "EXPECTATION_FAILED": "an expectation of its outputs did not hold",
+    "FAULT": "a fault of Headgate; the operator finds it in the server's log",
+    "LOOP": "pipelines have started one another in a row that looks like a loop without an end",
+    "TABLE_MOVED": "another wrote one of its tables each time",
+    "TIMEOUT": "it took longer than its time limit",
+    "UNREACHABLE": "what it reads or writes could not be reached",
+    "WORKER_LOST": "its worker or Spark was lost, also when it was tried again",
+    "WRONG_CREDENTIALS": "its credentials were refused",
+}
+"""By the code of an error, what all who see the run may know. The error itself may name tables or hold rows."""
+_CODE = re.compile(r"[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """The names in a sentence; None for what is not there, or is not for its reader."""
+
+    member: str | None = None
+    actor: str | None = None
+    kind: str | None = None
+    resource: str | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+def sentence(event: str, about: About) -> str:
+    """What happened, in a sentence."""
+    action = about.facts.get("action")
+    by = f" by {about.actor}" if about.actor else ""
+    if event == "run.blocked" and "trigger" in about.facts:
+        event = "trigger.blocked"
+    pattern = SENTENCES.get(event)
+    if pattern is None:
+        words = event.replace("_", " ").replace(".", " ").capitalize()
+        return f"{words}: {_thing(about)}{by}" if about.resource else f"{words}{by}"
+    return pattern.format(
+        member=about.member or "Someone",
+        by=by,
+        action=action.replace("_", " ") if isinstance(action, str) and action in DESCRIPTIONS else "access",
+        resource=_thing(about),
+    )
+
+
+def code_of(facts: Mapping[str, Any]) -> str | None:
+    """The code of an error; none if it has another form than ours and Spark's have."""
+    code = facts.get("code")
+    return code if isinstance(code, str) and _CODE.fullmatch(code) else None
+
+
+def reason(event: str, facts: Mapping[str, Any]) -> str | None:
+    """Why a run failed or was blocked, as far as everyone who may see the run may know; None for other notices."""
+    if "run" not in facts:
+        return None
+    if event == "pipeline.deactivated":
+        times = facts.get("failures")
+        return "it failed" if times == 1 else f"it failed {times} times in a row"
+    return REASONS.get(code_of(facts) or ("BLOCKED" if event == "run.blocked" else ""), "its log says more")
+
+
+def details(event: str, facts: Mapping[str, Any]) -> str:
+    """Lines on a run, for a mail; empty for other notices."""
+    why, code = reason(event, facts), code_of(facts)
+    if why is None:
+        return ""
+    shown = f"Reason: {why}{f' ({code})' if code else ''}.\n"
+    return f"{shown}Show it: headgate run show {facts['run']}\n\n"
+
+
+def link(settings: Settings, facts: Mapping[str, Any]) -> str:
+    """Where a notice leads: to its run, if it is about one."""
+    run = facts.get("run")
+    at = f"api/runs/{run}" if isinstance(run, str) and kind_of(run) == "run" else ""
+    return f"{own_address(settings)}/{at}"
+
+
+def _thing(about: About) -> str:
+    if about.kind is None and about.resource is None:
+        return "the organization"
+    kind = (about.kind or "resource").replace("_", " ")
+    return f"the {kind} {about.resource}" if about.resource else f"a {kind}"

@@ -1,0 +1,107 @@
+"""Who may know of what a notice is about. The rule tables say so; here is only what they are asked."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection
+
+from headgate.access.book import BOOK
+from headgate.access.kinds import KINDS, rule_kinds
+from headgate.access.narrowing import UNLIMITED, Narrowing
+from headgate.kit.ids import kind_of
+from headgate.platform.authorization.questions import Question, decide
+from headgate.platform.authorization.repository import details
+from headgate.platform.authorization.who_can import who_can
+
+EVERYONE_KNOWS = frozenset({"organization", "member"})
+"""Kinds that are on no list of resources: every member knows the organization, and the names of the others."""
+_ALL = (1 << 31) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What someone must have to be told: of each of these sets of actions, one on the resource."""
+
+    kind: str
+    resource: str
+    actions: tuple[frozenset[str], ...]
+
+
+def demand(kind: str | None, resource: str | None, needs: str | None) -> Demand:
+    """What a notice asks of those who are told: to know its resource, and to have the action it needs."""
+    asked = () if needs is None else (frozenset({needs}),)
+    if resource is None or resource == "organization":
+        fits = kind in {None, "organization"}
+        return Demand("organization", "organization", asked if fits else (frozenset(),))
+    stored = kind_of(resource)
+    if stored is None or stored not in KINDS:
+        return Demand("", resource, (frozenset(),))
+    if stored in EVERYONE_KNOWS:
+        return Demand(stored, resource, asked)
+    listed = frozenset(BOOK.tables[one].listed_by for one in rule_kinds(stored))
+    return Demand(stored, resource, (listed | {"restore"}, *asked))
+
+
+def who_may_know(connection: Connection, asked: Demand, now: datetime) -> frozenset[str] | None:
+    """The members who have what is demanded; None if nothing is, and everyone may know."""
+    found: frozenset[str] | None = None
+    for actions in asked.actions:
+        people = frozenset(
+            person.id
+            for action in sorted(actions)
+            for person in who_can(connection, action, asked.resource, now, limit=_ALL)
+        )
+        found = people if found is None else found & people
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a reader may know of a resource: its name, and what they can do with it."""
+
+    name: str
+    actions: frozenset[str]
+
+
+class Reader:
+    """A member who reads notices, by a token of these limits."""
+
+    def __init__(self, connection: Connection, member: str, now: datetime, narrowing: Narrowing = UNLIMITED) -> None:
+        self._connection, self._member, self._now, self._narrowing = connection, member, now, narrowing
+
+    def shown(self, notices: Sequence[Any]) -> dict[str, str | None]:
+        """Of these notices, those that the reader may see now: their ids, and the names of their resources."""
+        demands = {row.id: demand(row.kind, row.resource_id, row.needs) for row in notices}
+        known = self.known(one.resource for one in demands.values() if one.kind not in EVERYONE_KNOWS)
+        found: dict[str, str | None] = {}
+        for identifier, asked in demands.items():
+            one = known.get(asked.resource)
+            if one is not None and all(actions & one.actions for actions in asked.actions):
+                found[identifier] = one.name
+            elif asked.kind in EVERYONE_KNOWS and self._has(asked):
+                found[identifier] = None
+        return found
+
+    def known(self, resources: Iterable[str]) -> dict[str, Known]:
+        """Resources that can be on lists, by id, with what the reader can do with each; two statements a kind."""
+        by_kind: dict[str, dict[str, None]] = {}
+        for one in resources:
+            kind = kind_of(one)
+            if kind in KINDS and kind not in EVERYONE_KNOWS:
+                by_kind.setdefault(kind, {})[one] = None
+        found: dict[str, Known] = {}
+        for ids in by_kind.values():
+            for row in details(self._connection, self._member, list(ids), self._now, self._narrowing):
+                found[row.id] = Known(row.name, frozenset(row.allowed))
+        return found
+
+    def _has(self, asked: Demand) -> bool:
+        if not asked.actions:
+            return self._narrowing.only is None
+        return all(any(self._may(action, asked) for action in sorted(actions)) for actions in asked.actions)
+
+    def _may(self, action: str, asked: Demand) -> bool:
+        question = Question(self._member, action, asked.kind, asked.resource, narrowing=self._narrowing)
+        return bool(decide(self._connection, question, self._now))

@@ -1,0 +1,70 @@
+"""What groups and contexts share: names that no two of them have, and lists in the order of those names."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
+from sqlalchemy import Connection, Table, select, tuple_
+from sqlalchemy.exc import IntegrityError
+
+from headgate.kit.errors import Conflict, Denied, Invalid, NotFound
+from headgate.kit.names import MAX_LENGTH, check_name, name_key
+from headgate.kit.paging import Cursor
+from headgate.platform.http.call import Call
+from headgate.platform.http.paging import begins_after
+
+NameText = Annotated[str, Field(min_length=1, max_length=MAX_LENGTH, examples=["Analysts"]), AfterValidator(check_name)]
+LAST = "\U0010ffff"
+
+
+def require_names(call: Call) -> None:
+    """Refuse a token that is narrowed to a list of data: names in the organization are not in that list."""
+    if not call.caller.narrowing.reaches_id("see", "organization", "organization", None):
+        call.note_denial("see", "organization", "organization")
+        raise Denied("This token is narrowed to a list of layers, tables and volumes, and reaches nothing else")
+
+
+def page(call: Call, table: Table, prefix: str, limit: int, cursor: str | None) -> tuple[Sequence[Any], str | None]:
+    """A page of the named rows of a table, by name, and the cursor of the next."""
+    if "\0" in prefix:
+        raise Invalid("prefix: a name cannot hold control characters")
+    purpose, key = f"{table.name} {prefix}", name_key(prefix)
+    query = select(table)
+    if key:
+        query = query.where(table.c.name_key >= key, table.c.name_key < key + LAST)
+    return paged(call.connection, query, table, limit, begins_after(cursor, purpose), purpose)
+
+
+def paged(
+    connection: Connection, query: Any, table: Table, limit: int, after: Cursor | None, purpose: str
+) -> tuple[Sequence[Any], str | None]:
+    """A page of a query's rows in the order of a table's names, and the cursor of the next."""
+    place = tuple_(table.c.name_key, table.c.id)
+    if after is not None:
+        query = query.where(place > tuple_(after.value, after.id))
+    ordered = query.order_by(table.c.name_key, table.c.id).limit(limit + 1)
+    rows = connection.execute(ordered).mappings().all()
+    last = rows[limit - 1] if len(rows) > limit else None
+    return rows[:limit], Cursor(last["name_key"], last["id"]).encode(purpose) if last else None
+
+
+def one(connection: Connection, table: Table, identifier: str) -> Any:
+    """The row with this id, or NotFound."""
+    found = connection.execute(select(table).where(table.c.id == identifier)).mappings().one_or_none()
+    if found is None:
+        raise NotFound
+    return found
+
+
+@contextmanager
+def uniquely(connection: Connection, table: Table, noun: str, name: str, own: str = "") -> Iterator[None]:
+    """Write a name inside of this; Conflict if another has it, even one that was written at the same moment."""
+    same = select(table.c.name).where(table.c.name_key == name_key(name), table.c.id != own)
+    found = connection.execute(same).scalar_one_or_none()
+    if found is not None:
+        raise Conflict(f"There is a {noun} called {found!r} already; names that look alike are the same")
+    try:
+        yield
+    except IntegrityError:
+        raise Conflict(f"There is a {noun} called {name!r} already; names that look alike are the same") from None

@@ -1,0 +1,295 @@
+"""Rotating the keys of sealed columns, while servers run and however often it is interrupted.
+
+First the key file gets a new key, and a mark that a rotation is under way; servers seal with that key from then on, and
+open with all keys. Then every row is sealed anew, in small transactions, each row only if it is still as it was read.
+Last, the mark is taken away together with keys that no row uses. Each step can be repeated: a rotation that finds the
+mark goes on where the one before it stopped, or helps the one that is still running.
+
+A key is dropped only once it has not been the newest for `GRACE`: until then a server may hold something that it sealed
+with that key and has not committed. A run that found rows under a key does not drop it either, since somebody may just
+have read them. A rotation also keeps the key before the newest; `prune` drops that one as well.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Column, Connection, Select, Table, func, literal_column, select, tuple_, update
+from sqlalchemy.exc import DBAPIError
+
+from headgate.kit.clock import now
+from headgate.kit.database import Busy, Database
+from headgate.kit.encryption import (
+    PLACES,
+    PREFIX_LENGTH,
+    PURPOSE,
+    CannotOpen,
+    Sealer,
+    key_id_of,
+    prefix_of,
+    row_name,
+)
+from headgate.kit.key_file import Generation, KeyFile, Ring
+
+GRACE = timedelta(hours=1)
+BATCH = 100
+LOCK_WAIT = timedelta(seconds=2)
+MAX_FAULTS = 20
+_LOCK_NOT_AVAILABLE = "55P03"
+
+Report = Callable[[int, int], None]
+"""Told how many rows are sealed anew, and how many there were to do."""
+Usage = Counter[str | None]
+"""How many values use each key, by its id; None stands for values that are not sealed."""
+
+
+@dataclass(frozen=True, slots=True)
+class SealedColumn:
+    """A column that holds sealed values, and the columns of its table that name a row."""
+
+    table: Table
+    key: tuple[Column[Any], ...]
+    column: Column[Any]
+
+    def place(self, key: Sequence[object]) -> tuple[str, str, str]:
+        """Table, row and column, as values are bound to them."""
+        return self.table.name, row_name(*key), self.column.name
+
+    @property
+    def prefix(self) -> Any:
+        """SQL: the beginning of a value, which says what key it needs."""
+        return func.substr(self.column, literal_column("1"), literal_column(str(PREFIX_LENGTH)))
+
+    def others(self, key_id: str, after: Sequence[Any] | None) -> Select[Any]:
+        """The next rows, in the order of their keys, that use another key than this one."""
+        query = select(*self.key, self.column).where(self.prefix != prefix_of(key_id))
+        if after is not None:
+            query = query.where(tuple_(*self.key) > tuple(after))
+        return query.order_by(*self.key).limit(BATCH)
+
+    def replace(self, connection: Connection, key: Sequence[Any], old: str, new: str) -> int:
+        """Put a new value in place of the old one; 0 if somebody else has changed the row since."""
+        row = [column == value for column, value in zip(self.key, key, strict=True)]
+        change = update(self.table).where(*row, self.column == old).values({self.column.name: new})
+        return connection.execute(change).rowcount
+
+
+SEALED: list[SealedColumn] = []
+"""Every column that holds sealed values, once headgate.schema is imported."""
+
+
+def register(table: Table, column: str) -> None:
+    """Declare that a column holds sealed values. Call it beside the table, so that no rotation can miss the column."""
+    if (table.name, column) in PLACES:
+        return
+    key = tuple(table.primary_key.columns)
+    if not key or table.c[column] in key:
+        raise ValueError(f"{table.name}.{column} cannot be sealed: rows need a primary key, which stays readable")
+    SEALED.append(SealedColumn(table, key, table.c[column]))
+    PLACES.add((table.name, column))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run did: the newest key, rows sealed anew, keys dropped, and rows that cannot be opened, with reasons."""
+
+    key: str
+    resumed: bool
+    resealed: int
+    dropped: tuple[str, ...]
+    unopened: int
+    faults: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyStatus:
+    """A key and how many rows use it: current, older, or missing from the key file, and then of unknown age."""
+
+    id: str
+    state: str
+    made: datetime | None
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """All keys, whether a rotation is under way or was interrupted, and how many values are not sealed at all."""
+
+    keys: tuple[KeyStatus, ...]
+    rotating: bool
+    unsealed: int
+
+
+def _nothing(_done: int, _total: int) -> None:
+    """Tell nobody."""
+
+
+def rotate(
+    database: Database, keys: KeyFile, report: Report = _nothing, clock: Callable[[], datetime] = now
+) -> Outcome:
+    """Make a new key and seal every row with it; or finish the rotation that is under way or was interrupted."""
+    resumed = False
+
+    def begin(ring: Ring) -> Ring:
+        nonlocal resumed
+        resumed = ring.rotating
+        return ring if resumed else ring.turned(clock(), rotating=True)
+
+    keys.change(PURPOSE, begin)
+    found = _reseal(database, Sealer(keys), report)
+    return _outcome(found, resumed, _settle(database, keys, found, clock(), keep_previous=True))
+
+
+def prune(database: Database, keys: KeyFile, report: Report = _nothing, clock: Callable[[], datetime] = now) -> Outcome:
+    """Seal rows that were left behind with the newest key, and drop all older keys that nothing needs."""
+    resumed = keys.ring(PURPOSE).rotating
+    found = _reseal(database, Sealer(keys), report)
+    return _outcome(found, resumed, _settle(database, keys, found, clock(), keep_previous=False))
+
+
+def usage(connection: Connection) -> Usage:
+    """How many values each key has sealed."""
+    found: Usage = Counter()
+    for sealed in SEALED:
+        query = select(sealed.prefix, func.count()).where(sealed.column.is_not(None)).group_by(sealed.prefix)
+        for prefix, count in connection.execute(query):
+            found[key_id_of(prefix)] += count
+    return found
+
+
+def status(connection: Connection, keys: KeyFile) -> Status:
+    """Every key that the file holds, newest first, then those that rows need and the file does not hold."""
+    used, ring = usage(connection), keys.ring(PURPOSE)
+    held = [
+        KeyStatus(one.id, "current" if one is ring.current else "older", one.made, used[one.id])
+        for one in reversed(ring.generations)
+    ]
+    missing = sorted(one for one in used if one is not None and ring.get(one) is None)
+    lost = [KeyStatus(one, "missing", None, used[one]) for one in missing]
+    return Status((*held, *lost), ring.rotating, used[None])
+
+
+@dataclass(slots=True)
+class _Resealed:
+    """How far sealing anew has come: what was used before, to which key, and what the last pass could not open."""
+
+    before: Usage
+    target: str
+    done: int = 0
+    unopened: int = 0
+    faults: tuple[str, ...] = ()
+
+
+def _reseal(database: Database, sealer: Sealer, report: Report) -> _Resealed:
+    """Go through all rows until a pass finds none left to seal anew."""
+    with database.read() as connection:
+        found = _Resealed(usage(connection), sealer.current().id)
+    total = found.before.total() - found.before[found.target]
+    while _pass(database, sealer, found, lambda done: report(done, total)):
+        pass
+    return found
+
+
+def _pass(database: Database, sealer: Sealer, found: _Resealed, report: Callable[[int], None]) -> bool:
+    """Seal anew what uses another key than the newest; whether there was anything."""
+    found.target, found.unopened, found.faults = sealer.current().id, 0, ()
+    any_left = False
+    for sealed in SEALED:
+        for rows in _batches(database, sealer, sealed):
+            changes = list(_sealed_anew(sealer, sealed, rows, found))
+            any_left = any_left or bool(changes)
+            found.done += database.write(partial(_replace, sealed=sealed, changes=changes))
+            report(found.done)
+    return any_left
+
+
+def _batches(database: Database, sealer: Sealer, sealed: SealedColumn) -> Iterator[Sequence[Any]]:
+    after: Sequence[Any] | None = None
+    while True:
+        with database.read() as connection:
+            rows = connection.execute(sealed.others(sealer.current().id, after)).all()
+        if rows:
+            yield rows
+        if len(rows) < BATCH:
+            return
+        after = rows[-1][:-1]
+
+
+_Change = tuple[Sequence[Any], str, str]
+
+
+def _sealed_anew(sealer: Sealer, sealed: SealedColumn, rows: Sequence[Any], found: _Resealed) -> Iterator[_Change]:
+    """Key, old and new value of each row; a row that cannot be opened is noted and left as it is."""
+    for *key, old in rows:
+        place = sealed.place(key)
+        try:
+            yield key, old, sealer.seal(sealer.open_bytes(old, *place), *place)
+        except CannotOpen as error:
+            found.unopened += 1
+            if found.unopened <= MAX_FAULTS:
+                found.faults = (*found.faults, str(error))
+
+
+def _replace(connection: Connection, sealed: SealedColumn, changes: Sequence[_Change]) -> int:
+    return sum(sealed.replace(connection, *change) for change in changes)
+
+
+def _settle(
+    database: Database, keys: KeyFile, found: _Resealed, at: datetime, *, keep_previous: bool
+) -> tuple[str, ...]:
+    """End the rotation to the key that was reached, and drop the keys that nothing needs; which ones they were."""
+    dropped: dict[str, None] = {}
+
+    def end(ring: Ring, without: Sequence[str]) -> Ring:
+        dropped.update(dict.fromkeys(without))
+        kept = tuple(one for one in ring.generations if one.id not in without)
+        return Ring(kept, ring.rotating and ring.current.id != found.target)
+
+    def spare(ring: Ring, *used: Usage) -> list[str]:
+        ids = [one.id for one in _followed(ring, at, keep_previous=keep_previous)]
+        return [one for one in ids if not any(counts[one] for counts in used)]
+
+    def drop(connection: Connection) -> None:
+        """Count once more where nobody can add a row, and drop before anybody can again."""
+        _hold_still(connection)
+        keys.change(PURPOSE, lambda ring: end(ring, spare(ring, found.before, usage(connection))))
+
+    if spare(keys.ring(PURPOSE), found.before):
+        _write_held(database, drop)
+    else:
+        keys.change(PURPOSE, lambda ring: end(ring, ()))
+    return tuple(dropped)
+
+
+def _write_held(database: Database, work: Callable[[Connection], None]) -> None:
+    """Do the work in one transaction, or say that others hold the tables for too long."""
+    try:
+        database.write(work)
+    except DBAPIError as error:
+        if getattr(error.orig, "sqlstate", None) == _LOCK_NOT_AVAILABLE:
+            raise Busy from error
+        raise
+
+
+def _followed(ring: Ring, at: datetime, *, keep_previous: bool) -> list[Generation]:
+    """Keys that may be dropped if no row uses them: those that another one has followed long enough ago."""
+    followed = list(zip(ring.generations, ring.generations[1:], strict=False))
+    if keep_previous:
+        followed = followed[:-1]
+    return [one for one, following in followed if at - following.made >= GRACE]
+
+
+def _hold_still(connection: Connection) -> None:
+    """Wait for those who have changed a sealed table, and let nobody else begin. On SQLite every write does so."""
+    if connection.dialect.name != "postgresql" or not SEALED:
+        return
+    tables = sorted({connection.dialect.identifier_preparer.format_table(sealed.table) for sealed in SEALED})
+    connection.exec_driver_sql(f"SET LOCAL lock_timeout = {LOCK_WAIT // timedelta(milliseconds=1)}")
+    connection.exec_driver_sql(f"LOCK TABLE {', '.join(tables)} IN SHARE MODE")
+
+
+def _outcome(found: _Resealed, resumed: bool, dropped: tuple[str, ...]) -> Outcome:
+    return Outcome(found.target, resumed, found.done, dropped, found.unopened, found.faults)

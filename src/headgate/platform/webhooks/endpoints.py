@@ -1,0 +1,76 @@
+"""The organization's webhook over HTTP."""
+
+from typing import Any
+
+from headgate.kit.errors import Invalid, NotFound
+from headgate.outgoing.client import check_url
+from headgate.outgoing.errors import Refused
+from headgate.platform.http.call import Call
+from headgate.platform.http.guards import MemberOnOrganization, OnOrganization
+from headgate.platform.http.routes import Audit, GovernedRouter
+from headgate.platform.webhooks import service
+from headgate.platform.webhooks.schemas import WebhookIn, WebhookOut, WebhookSet
+
+router = GovernedRouter(prefix="/api/webhook", tags=["notifications"])
+SET, REMOVED = "webhook.set", "webhook.removed"
+
+
+@router.governed(
+    "GET", "", guard=OnOrganization("manage_settings"), audit=Audit.nothing, summary="The organization's webhook"
+)
+def get_webhook(call: Call) -> WebhookOut:
+    """Where notices about runs are posted, and how the last one went."""
+    return WebhookOut(**_shown(call))
+
+
+@router.governed(
+    "PUT",
+    "",
+    guard=MemberOnOrganization("manage_settings"),
+    audit=Audit.changes,
+    summary="Set the organization's webhook",
+)
+def put_webhook(call: Call, body: WebhookIn) -> WebhookSet:
+    """Have notices about runs posted to a URL: those that the caller may see, while they are an admin."""
+    try:
+        check_url(body.url, call.settings.outgoing)
+    except Refused as error:
+        raise Invalid(f"url: {error}") from None
+    secret = service.set_webhook(call.connection, call.services.sealer, body.url, call.caller.member, call.now)
+    shown = _shown(call)
+    call.record(call.event(SET, allowed=True, action="manage_settings", kind="organization", after=_told(shown)))
+    return WebhookSet(**shown, secret=secret)
+
+
+@router.governed(
+    "DELETE",
+    "",
+    guard=OnOrganization("manage_settings"),
+    audit=Audit.changes,
+    summary="Remove the organization's webhook",
+    errors=[NotFound],
+)
+def delete_webhook(call: Call) -> WebhookOut:
+    """Post nothing any more; what waits to be posted is dropped."""
+    before = _told(_shown(call))
+    if not service.remove_webhook(call.connection):
+        raise NotFound("There is no webhook; set one with `headgate notifications webhook set URL`")
+    call.record(call.event(REMOVED, allowed=True, action="manage_settings", kind="organization", before=before))
+    return WebhookOut(**_shown(call))
+
+
+def _shown(call: Call) -> dict[str, Any]:
+    hook = service.current(call.connection)
+    last = service.last_delivery(call.connection, hook.id) if hook else None
+    return {
+        "host": hook.host if hook else None,
+        "set_by": hook.set_by if hook else None,
+        "set_at": hook.set_at if hook else None,
+        "active": bool(hook and service.may_receive(call.connection, hook.set_by_id, call.now)),
+        "last_sent_at": last.sent_at if last else None,
+        "last_error": last.error if last else None,
+    }
+
+
+def _told(shown: dict[str, Any]) -> dict[str, Any]:
+    return {"host": shown["host"], "set_by": shown["set_by"]}

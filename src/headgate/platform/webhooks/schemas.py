@@ -1,0 +1,32 @@
+"""The organization's webhook, as the API takes and shows it."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from headgate.kit.request_models import Input
+from headgate.outgoing.urls import MAX_LENGTH
+
+
+class WebhookIn(Input):
+    """Where notices are posted."""
+
+    url: Annotated[str, Field(min_length=1, max_length=MAX_LENGTH, examples=["https://chat.example.com/hooks/T0/B1"])]
+
+
+class WebhookOut(BaseModel):
+    """The webhook. Its URL is never shown again: those of chats are secrets."""
+
+    host: str | None = Field(examples=["chat.example.com"], description="Null if there is no webhook")
+    set_by: str | None = Field(examples=["Ana"], description="Null for a member who was removed")
+    set_at: datetime | None
+    active: bool = Field(description="Whether whoever set it is still an admin; if not, nothing is posted")
+    last_sent_at: datetime | None = Field(description="When the last delivery that was tried was taken")
+    last_error: str | None = Field(description="Why the last delivery that was tried was not taken")
+
+
+class WebhookSet(WebhookOut):
+    """The webhook right after it was set."""
+
+    secret: str = Field(description="The key of the signatures, shown this once")

@@ -1,0 +1,72 @@
+"""Set, show and remove the organization's webhook, and queue notices for it."""
+
+import secrets
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, select
+
+from headgate.kit.encryption import Sealer
+from headgate.kit.ids import new_id
+from headgate.organization.members.models import member_table
+from headgate.outgoing.urls import read_url
+from headgate.platform.authorization.questions import Question, decide
+from headgate.platform.webhooks.models import webhook_delivery_table, webhook_table
+
+CHANNEL = "runs"
+GIVE_UP_AFTER = timedelta(days=2)
+
+_hooks, _deliveries, _members = webhook_table.c, webhook_delivery_table.c, member_table.c
+
+
+def current(connection: Connection) -> Any:
+    """The webhook, with the name of whoever set it; None if there is none."""
+    joined = webhook_table.outerjoin(member_table, (_members.id == _hooks.set_by_id) & _members.removed_at.is_(None))
+    query = select(webhook_table, _members.name.label("set_by")).select_from(joined)
+    return connection.execute(query).one_or_none()
+
+
+def set_webhook(connection: Connection, sealer: Sealer, url: str, member: str, now: datetime) -> str:
+    """Have notices posted to a URL from now on, in place of any before; the key of the signatures, shown once."""
+    connection.execute(delete(webhook_table))
+    identifier, secret = new_id("webhook"), "whsec_" + secrets.token_urlsafe(32)
+    connection.execute(
+        insert(webhook_table).values(
+            id=identifier,
+            url=sealer.seal(url, webhook_table.name, identifier, "url"),
+            host=read_url(url).spelt[:300],
+            secret=sealer.seal(secret, webhook_table.name, identifier, "secret"),
+            set_by_id=member,
+            set_at=now,
+        )
+    )
+    return secret
+
+
+def remove_webhook(connection: Connection) -> bool:
+    """Post nothing any more; whether there was a webhook."""
+    return connection.execute(delete(webhook_table)).rowcount > 0
+
+
+def may_receive(connection: Connection, member: str, now: datetime) -> bool:
+    """Whether whoever set the webhook may still set one."""
+    return bool(decide(connection, Question(member, "manage_settings", "organization", "organization"), now))
+
+
+def enqueue(connection: Connection, notice: Any, knowing: frozenset[str] | None, now: datetime) -> None:
+    """Have a notice posted once this transaction is committed, if whoever set the webhook may know of it."""
+    if notice.channel != CHANNEL or (notice.recipients is not None and notice.resource_id is None):
+        return
+    hook = connection.execute(select(webhook_table)).one_or_none()
+    if hook is None or (knowing is not None and hook.set_by_id not in knowing):
+        return
+    if not may_receive(connection, hook.set_by_id, now):
+        return
+    values = {"notice_id": notice.id, "webhook_id": hook.id, "created_at": now, "due_at": now, "attempts": 0}
+    connection.execute(insert(webhook_delivery_table).values(**values, expires_at=now + GIVE_UP_AFTER))
+
+
+def last_delivery(connection: Connection, webhook: str) -> Any:
+    """The last delivery that was tried; None if none was."""
+    query = select(webhook_delivery_table).where(_deliveries.webhook_id == webhook, _deliveries.attempts > 0)
+    return connection.execute(query.order_by(_deliveries.created_at.desc()).limit(1)).one_or_none()

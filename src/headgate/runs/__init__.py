@@ -1,1 +1,0 @@
-"""Triggers and runs."""

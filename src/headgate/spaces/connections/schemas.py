@@ -1,0 +1,72 @@
+"""Connections, as the API takes and shows them."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from headgate.contracts.external_systems.kinds import Source
+from headgate.kit.names import MAX_LENGTH
+from headgate.kit.request_models import Input
+from headgate.organization.members.schemas import Named
+from headgate.platform.authorization.schemas import Creator
+from headgate.platform.external_systems.schemas import PlaceOut, SecretsIn
+from headgate.platform.resources.names import NameText
+
+_CODE = "Whether the code of notebooks may read its secrets: of whoever may use the connection in pipelines"
+
+
+class NewConnection(Input):
+    """A connection to add to a space."""
+
+    name: NameText
+    space: Annotated[str, Field(min_length=1, max_length=MAX_LENGTH, examples=["Sales data"], description="Name or id")]
+    place: Source
+    secrets: SecretsIn = Field(default_factory=SecretsIn)
+    allow_code: Annotated[bool, Field(description=_CODE)] = False
+
+
+class ConnectionPatch(Input):
+    """What to change of a connection; what is left out stays. A `place` is given whole."""
+
+    name: NameText | None = None
+    place: Source | None = None
+    secrets: SecretsIn = Field(default_factory=SecretsIn)
+    allow_code: Annotated[bool | None, Field(description=_CODE)] = None
+
+
+class ConnectionItem(BaseModel):
+    """A connection, with what the caller can do with it."""
+
+    id: str = Field(examples=["con_01k6x3v9c2m4n8p0q7rs"])
+    name: str = Field(examples=["Shop database"])
+    place_kind: str | None = Field(examples=["postgresql"], description="Null for one that points nowhere yet")
+    space: Named
+    owner: Named | None = Field(description="Who alone may edit it; null after they were removed")
+    allows_code: bool = Field(description="Whether its owner lets the code of notebooks read its secrets")
+    created_at: datetime
+    updated_at: datetime
+    created_by: Creator | None
+    allowed: tuple[str, ...] = Field(examples=[["list", "connect"]], description="The caller's actions")
+    via: tuple[str, ...] = Field(examples=[["any role"]], description="The paths that give them")
+
+
+class ConnectionOut(ConnectionItem):
+    """A connection, with where it points."""
+
+    gateway: Named | None = Field(description="The gateway that it goes through")
+    place: PlaceOut | None = Field(description="Only for who may reach it (`connect`) or edit it")
+
+
+class ConnectionPage(BaseModel):
+    """A page of the list of connections."""
+
+    items: list[ConnectionItem]
+    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last")
+
+
+class ConnectionDeleted(BaseModel):
+    """A connection that is no more."""
+
+    id: str
+    name: str

@@ -1,0 +1,97 @@
+"""Adds, changes and deletes connections, each in the transaction of its call and told to the audit log."""
+
+from typing import Any
+
+from sqlalchemy import insert
+
+from headgate.kit.errors import Conflict, Invalid
+from headgate.platform.authorization import writer as writing
+from headgate.platform.authorization.creation import require_new
+from headgate.platform.authorization.list_index import refresh
+from headgate.platform.external_systems import service as places
+from headgate.platform.http.call import Call
+from headgate.platform.resources import presentation as showing
+from headgate.spaces.connections import repository
+from headgate.spaces.connections.schemas import ConnectionOut, ConnectionPatch, NewConnection
+from headgate.spaces.spaces.models import connection_table
+
+KIND = "connection"
+SEES_PLACE = frozenset({"connect", "edit"})
+"""What gives a look at where a connection points; a name in a list is for more people."""
+
+
+def add(call: Call, given: NewConnection) -> str:
+    """Add a connection to a space; its id. Whoever adds it owns it."""
+    space = showing.named(call, "space", given.space)
+    decision = require_new(call, "add", KIND, {"space": space})
+    _refuse_same_name(call, space, given.name)
+    identifier = writing.add(call.connection, KIND, given.name, call.now, call.caller.member)
+    owner = call.caller.member
+    allowed_by = owner if given.allow_code else None
+    row = {"id": identifier, "space_id": space, "owner_id": owner, "code_allowed_by_id": allowed_by}
+    call.connection.execute(insert(connection_table).values(row))
+    secrets = given.secrets.given()
+    places.add(call, identifier, given.place, secrets, writes=False)
+    refresh(call.connection, [identifier])
+    told: dict[str, Any] = {
+        "name": given.name,
+        "space": space,
+        "place": given.place.where(),
+        "secrets": sorted(secrets),
+    }
+    told |= {"allow_code": given.allow_code}
+    call.record_change(decision, "add", KIND, identifier, before={}, after={"change": "add_connection", **told})
+    return identifier
+
+
+def change(call: Call, identifier: str, given: ConnectionPatch) -> None:
+    """Change the name, the place or the secrets of a connection."""
+    decision = call.require("edit", KIND, identifier)
+    secrets = given.secrets.given()
+    if given.name is None and given.place is None and given.allow_code is None and not secrets:
+        raise Invalid("give a name, a place, secrets, allow_code, or several of them")
+    if given.name is not None:
+        _refuse_same_name(call, repository.space_of(call.connection, identifier), given.name, identifier)
+    before = showing.one(call, identifier).name
+    writing.touch(call.connection, identifier, call.now, given.name)
+    told: dict[str, Any] = {"name": given.name} if given.name is not None else {}
+    if given.place is not None or secrets:
+        told |= places.change(call, identifier, given.place, secrets, writes=False)
+    if given.allow_code is not None:
+        repository.allow_code(call.connection, identifier, call.caller.member if given.allow_code else None)
+        told["allow_code"] = given.allow_code
+    refresh(call.connection, [identifier])
+    after = {"change": "change_connection", **told}
+    call.record_change(decision, "edit", KIND, identifier, before={"name": before}, after=after)
+
+
+def delete(call: Call, identifier: str) -> str:
+    """Delete a connection that nothing uses; the name it had."""
+    decision = call.require("delete", KIND, identifier)
+    name = showing.one(call, identifier).name
+    for noun, count in repository.users(call.connection, identifier).items():
+        if count:
+            users = f"a {noun} uses" if count == 1 else f"{count} {noun}s use"
+            raise Conflict(f"{name!r} cannot be deleted now: {users} it; give them another connection first")
+    writing.remove(call.connection, identifier)
+    after = {"change": "delete_connection"}
+    call.record_change(decision, "delete", KIND, identifier, before={"name": name}, after=after)
+    return name
+
+
+def shown(call: Call, identifier: str) -> ConnectionOut:
+    """A connection; where it points only for who may reach or edit it."""
+    found = showing.one(call, identifier)
+    item = repository.shown(call.connection, [found])[0]
+    gateway = repository.gateway_of(call.connection, identifier)
+    is_open = not SEES_PLACE.isdisjoint(found.allowed)
+    if gateway is not None and not call.may_see(gateway.id):
+        gateway = None
+    place = places.shown(call, identifier) if is_open else None
+    return ConnectionOut(**item.model_dump(), gateway=gateway, place=place)
+
+
+def _refuse_same_name(call: Call, space: str, name: str, own: str = "") -> None:
+    taken = repository.same_name(call.connection, space, name, own)
+    if taken is not None:
+        raise Conflict(f"There is a connection called {taken!r} in this space already; names that look alike are one")

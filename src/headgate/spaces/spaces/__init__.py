@@ -1,0 +1,1 @@
+"""Data spaces and what lives in them."""

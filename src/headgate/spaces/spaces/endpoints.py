@@ -1,0 +1,56 @@
+"""Data spaces over HTTP."""
+
+from typing import Annotated
+
+from fastapi import Path, Query
+
+from headgate.kit.errors import Conflict
+from headgate.kit.paging import DEFAULT_LIMIT
+from headgate.platform.authorization.repository import ResourceSort
+from headgate.platform.http.call import Call
+from headgate.platform.http.guards import MemberOn, OnOrganization, SignedIn
+from headgate.platform.http.paging import After, Limit, Prefix
+from headgate.platform.http.routes import Audit, GovernedRouter
+from headgate.platform.resources import presentation as showing
+from headgate.spaces.spaces import repository, service
+from headgate.spaces.spaces.schemas import NewSpace, SpaceOut, SpacePage
+
+router = GovernedRouter(prefix="/api/spaces", tags=["spaces"])
+
+SpaceId = Annotated[str, Path(pattern="^spc_[0-9a-z]{20}$", examples=["spc_01k6x3v9c2m4n8p0q7rs"])]
+Sort = Annotated[ResourceSort, Query(description="The order; a leading minus turns it around")]
+
+
+@router.governed(
+    "GET", "", guard=SignedIn("sees the spaces in which they have a role"), audit=Audit.reads, summary="List spaces"
+)
+def list_spaces(
+    call: Call, sort: Sort = ResourceSort.name, prefix: Prefix = "", limit: Limit = DEFAULT_LIMIT, cursor: After = None
+) -> SpacePage:
+    """Spaces by page: those in which the caller has a role, and all of them for admins."""
+    found, following = showing.listed(call, "space", sort, prefix, limit, cursor)
+    return SpacePage(items=repository.shown(call.connection, found), next_cursor=following)
+
+
+@router.governed(
+    "POST",
+    "",
+    guard=OnOrganization("create_space"),
+    audit=Audit.changes,
+    summary="Create a space",
+    errors=[Conflict],
+)
+def create_space(call: Call, body: NewSpace) -> SpaceOut:
+    """Make a data space and own it. `POST /api/access/changes` with `give_space_role` lets others in."""
+    return _shown(call, service.create(call, body.name))
+
+
+@router.governed("GET", "/{space_id}", guard=MemberOn("see", "space_id"), audit=Audit.reads, summary="A space")
+def show_space(call: Call, space_id: SpaceId) -> SpaceOut:
+    """One space, with what the caller can do with it."""
+    call.note_read("see", "space", space_id)
+    return _shown(call, space_id)
+
+
+def _shown(call: Call, space: str) -> SpaceOut:
+    return repository.shown(call.connection, [showing.one(call, space)])[0]

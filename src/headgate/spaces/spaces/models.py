@@ -1,0 +1,66 @@
+"""Data spaces, their members, and the projects, connections and gateways in them."""
+
+from sqlalchemy import Boolean, CheckConstraint, Column, ForeignKey, Index, Table
+
+from headgate.kit.columns import METADATA, Id, Word
+
+space_table = Table(
+    "spaces",
+    METADATA,
+    Column("id", Id, ForeignKey("resources.id", ondelete="CASCADE"), primary_key=True),
+    Column("owner_id", Id, ForeignKey("members.id")),
+    Column("personal", Boolean, default=False, nullable=False),
+    Index("ix_spaces_owner_id", "owner_id"),
+)
+"""A data space with one owner; a personal one has no members."""
+
+space_member_table = Table(
+    "space_members",
+    METADATA,
+    Column("space_id", Id, ForeignKey("spaces.id", ondelete="CASCADE"), primary_key=True),
+    Column("principal_id", Id, ForeignKey("principals.id", ondelete="CASCADE"), primary_key=True),
+    Column("space_role", Word, primary_key=True),
+    CheckConstraint(
+        "space_role IN ('can_view', 'can_view_data', 'can_consume_data', 'can_manage', 'can_operate', 'can_edit')",
+        name="space_role",
+    ),
+    Index("ix_space_members_principal_id", "principal_id", "space_id"),
+)
+"""A role that a member or group holds in a space."""
+
+project_table = Table(
+    "projects",
+    METADATA,
+    Column("id", Id, ForeignKey("resources.id", ondelete="CASCADE"), primary_key=True),
+    Column("space_id", Id, ForeignKey("spaces.id"), nullable=False),
+    Column("owner_id", Id, ForeignKey("members.id")),
+    Column("target_id", Id, ForeignKey("connections.id")),
+    Index("ix_projects_space_id", "space_id"),
+    Index("ix_projects_owner_id", "owner_id"),
+    Index("ix_projects_target_id", "target_id"),
+)
+"""A data project: its tasks run as its owner and write to its target connection."""
+
+connection_table = Table(
+    "connections",
+    METADATA,
+    Column("id", Id, ForeignKey("resources.id", ondelete="CASCADE"), primary_key=True),
+    Column("space_id", Id, ForeignKey("spaces.id"), nullable=False),
+    Column("owner_id", Id, ForeignKey("members.id")),
+    Column("gateway_id", Id, ForeignKey("gateways.id")),
+    Column("code_allowed_by_id", Id),
+    Index("ix_connections_space_id", "space_id"),
+    Index("ix_connections_owner_id", "owner_id"),
+    Index("ix_connections_gateway_id", "gateway_id"),
+)
+"""A connection to a source or target, edited by its own owner only. `code_allowed_by_id` is the owner who let the code
+of notebooks read its secrets: it counts only while that member owns the connection."""
+
+gateway_table = Table(
+    "gateways",
+    METADATA,
+    Column("id", Id, ForeignKey("resources.id", ondelete="CASCADE"), primary_key=True),
+    Column("space_id", Id, ForeignKey("spaces.id"), nullable=False),
+    Index("ix_gateways_space_id", "space_id"),
+)
+"""A worker in another network, through which connections can go."""

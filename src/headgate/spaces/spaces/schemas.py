@@ -1,0 +1,37 @@
+"""Data spaces, as the API takes and shows them."""
+
+from datetime import datetime
+
+from pydantic import BaseModel, Field
+
+from headgate.kit.request_models import Input
+from headgate.organization.members.schemas import Named
+from headgate.platform.authorization.schemas import Creator
+from headgate.platform.resources.names import NameText
+
+
+class NewSpace(Input):
+    """A space to make."""
+
+    name: NameText
+
+
+class SpaceOut(BaseModel):
+    """A data space, with what the caller can do with it."""
+
+    id: str = Field(examples=["spc_01k6x3v9c2m4n8p0q7rs"])
+    name: str = Field(examples=["Sales data"])
+    owner: Named | None = Field(description="Null after its owner was removed")
+    personal: bool = Field(description="A personal space has no members, and nothing in it can be shared")
+    created_at: datetime
+    updated_at: datetime
+    created_by: Creator | None
+    allowed: tuple[str, ...] = Field(examples=[["see", "update"]], description="The caller's actions")
+    via: tuple[str, ...] = Field(examples=[["any role"]], description="The paths that give them")
+
+
+class SpacePage(BaseModel):
+    """A page of the list of spaces."""
+
+    items: list[SpaceOut]
+    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last")

@@ -1,0 +1,1 @@
+"""Access cases as files: loaded, tested and exported."""

@@ -1,0 +1,37 @@
+"""What a run that has not begun waits for, as it is told to whoever looks at it."""
+
+from tests.pipelines.runs.support import RunHand, make, show, start
+from tests.pipelines.runs.test_turns import LATER, come, fail
+from tests.support.company import Company
+
+
+def test_a_run_says_that_it_waits_for_one_that_is_tried_again(millrace: Company) -> None:
+    pipeline, hand = make(millrace, retries=LATER), RunHand(millrace)
+    older, newer = start(millrace, pipeline), start(millrace, pipeline)
+    assert show(millrace, older)["waits_for"] == "a worker that is free"
+    (job,) = hand.claim()
+    assert show(millrace, older)["waits_for"] is None
+    assert show(millrace, newer)["waits_for"] == f"the run {older} of the same pipeline"
+    assert fail(hand, job) == "queued"
+    own, behind = (show(millrace, run)["waits_for"] for run in (older, newer))
+    assert own.startswith("its next try, at 20")
+    assert own.endswith(" UTC")
+    moment = own.partition(" at ")[2]
+    assert behind == f"the run {older} of the same pipeline, which is tried again at {moment}"
+    come(millrace)
+    assert show(millrace, older)["waits_for"] == "a worker that is free"
+    assert show(millrace, newer)["waits_for"].endswith(
+        f"{older} of the same pipeline, which was begun before and goes on first"
+    )
+    (again,) = hand.claim()
+    hand.do(again)
+    assert hand.finish(again).json()["state"] == "succeeded"
+    assert [show(millrace, run)["waits_for"] for run in (older, newer)] == [None, "a worker that is free"]
+
+
+def test_a_run_of_another_pipeline_is_not_named(millrace: Company) -> None:
+    held = start(millrace, make(millrace))
+    waits = start(millrace, make(millrace, name="Others"))
+    (job,) = RunHand(millrace).claim()
+    assert job["id"] == held
+    assert show(millrace, waits)["waits_for"] == "a run that writes one of the same tables or volumes"

@@ -1,0 +1,48 @@
+"""Clocks that are set: a worker that lives answers its errand, and one that died does not hold it for hours."""
+
+from datetime import timedelta
+
+import pytest
+
+from headgate.kit import clock
+from headgate.platform.connection_checks import queue
+from headgate.platform.connection_checks.cleanup import sweeper
+from tests.platform.connection_checks.test_errands import asked, claimed, finish, state_of
+from tests.spaces.connections.support import added
+from tests.support.company import Company
+
+FORWARD, BACK = timedelta(minutes=30), timedelta(hours=-3)
+"""Forward by less than an errand is kept."""
+LEASE = queue.LEASE.total_seconds()
+ANSWER = {"detail": "fine", "milliseconds": 1}
+
+
+@pytest.mark.parametrize("jump", [FORWARD, BACK], ids=["forward", "back"])
+def test_an_errand_is_taken_from_the_dead_alone(
+    millrace: Company, monkeypatch: pytest.MonkeyPatch, jump: timedelta
+) -> None:
+    real, set_by, ticks = clock.now, timedelta(), 100.0
+    monkeypatch.setattr("headgate.platform.http.routes.clock", lambda: real() + set_by)
+    found = sweeper(millrace.database, lambda: ticks)
+
+    def passes(seconds: float) -> None:
+        nonlocal set_by, ticks
+        set_by += timedelta(seconds=seconds)
+        ticks += seconds
+        found.sweep(real() + set_by)
+
+    place = added(millrace)["id"]
+    lives, dies = asked(millrace, "Tess", place), asked(millrace, "Tess", place)
+    jobs = {job["id"]: job for job in claimed(millrace)}
+    passes(1)
+    set_by += jump
+    found.sweep(real() + set_by)
+    passes(queue.SECONDS)
+    assert claimed(millrace) == []
+    assert finish(millrace, jobs[lives], result=ANSWER).json() == {"state": "succeeded"}
+    passes(LEASE - queue.SECONDS)
+    (again,) = claimed(millrace)
+    assert (again["id"], again["fence"]) == (dies, 2)
+    assert finish(millrace, jobs[dies], result=ANSWER).status_code == 409
+    assert finish(millrace, again, result=ANSWER).json() == {"state": "succeeded"}
+    assert state_of(millrace, "Tess", dies)["state"] == "succeeded"
