@@ -44,27 +44,27 @@ MAY_IMPORT = {"Remedy"}
 """What explains a refusal is no check."""
 
 MAY_READ_TABLES = {
-    "governance/facts.py": "loads facts for decisions in memory",
-    "governance/exporting.py": "writes all facts out as a world",
-    "governance/changes/reach.py": "finds whom a change may concern; decides nothing",
-    "governance/changes/removal.py": "ends what a removed member holds",
-    "members/holdings.py": "lists what a removal leaves without an owner; decides nothing",
-    "members/repository.py": "shows members with their contexts, groups and security roles",
-    "resources/index.py": "fills the index from statements that access/ writes",
-    "resources/repository.py": "reads the index by keys that access/ gives",
+    "platform/authorization/facts.py": "loads facts for decisions in memory",
+    "worlds/exporter.py": "writes all facts out as a world",
+    "organization/access/changes/reach.py": "finds whom a change may concern; decides nothing",
+    "organization/access/changes/removal.py": "ends what a removed member holds",
+    "organization/members/holdings.py": "lists what a removal leaves without an owner; decides nothing",
+    "organization/members/repository.py": "shows members with their contexts, groups and security roles",
+    "platform/authorization/list_index.py": "fills the index from statements that access/ writes",
+    "platform/authorization/repository.py": "reads the index by keys that access/ gives",
 }
 MAY_COMPARE = {
-    "governance/changes/plans.py": "what a change does to the rows, after the book has decided",
-    "members/invitations.py": "an installation without an owner gets one; nobody is asked",
-    "governance/facts.py": "loads facts for decisions in memory",
-    "governance/loading.py": "writes a world's facts",
-    "governance/what_if.py": "no conclusion is drawn",
-    "edge/call.py": "the operator of the machine is no member, and has a path of their own in the book",
-    "edge/guards.py": "the operator of the machine is no member",
-    "governance/service.py": "the operator of the machine is no member",
-    "governance/authzen.py": "the operator of the machine is no member",
-    "governance/endpoints.py": "the operator of the machine is no member",
-    "governance/changes/targets.py": "the operator of the machine is no member",
+    "organization/access/changes/plans.py": "what a change does to the rows, after the book has decided",
+    "organization/invitations/service.py": "an installation without an owner gets one; nobody is asked",
+    "platform/authorization/facts.py": "loads facts for decisions in memory",
+    "worlds/loader.py": "writes a world's facts",
+    "organization/access/what_if.py": "no conclusion is drawn",
+    "platform/http/call.py": "the operator of the machine is no member, and has a path of their own in the book",
+    "platform/http/guards.py": "the operator of the machine is no member",
+    "organization/access/service.py": "the operator of the machine is no member",
+    "organization/access/authzen.py": "the operator of the machine is no member",
+    "organization/access/endpoints.py": "the operator of the machine is no member",
+    "organization/access/changes/targets.py": "the operator of the machine is no member",
 }
 
 
