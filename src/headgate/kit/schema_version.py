@@ -4,7 +4,7 @@ from sqlalchemy import inspect, text
 
 from headgate.kit.database import Database
 
-NEEDED = "0013"
+NEEDED = "0001"
 """The version that this code needs; a test compares it with the migrations."""
 
 

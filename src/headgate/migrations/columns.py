@@ -1,4 +1,4 @@
-"""What the tables of all versions are built of."""
+"""Column types and the column constructor of the migrations."""
 
 from typing import Any
 
@@ -12,11 +12,9 @@ def text(length: int) -> sa.types.TypeEngine[str]:
     return sa.String(length).with_variant(sa.String(length, collation="C"), "postgresql")
 
 
+ID, WORD, NAME, NAME_KEY, EMAIL = text(32), text(40), text(200), text(800), text(320)
+
+
 def column(name: str, kind: Any, *more: Any, nullable: bool = False, **options: Any) -> sa.Column[Any]:
-    """A column that is never null, unless that is said."""
+    """A column that is NOT NULL by default."""
     return sa.Column(name, kind, *more, nullable=nullable, **options)
-
-
-def key(table: str, own: str, target: str, **options: Any) -> sa.ForeignKeyConstraint:
-    """A foreign key to the id of another table, under its usual name."""
-    return sa.ForeignKeyConstraint([own], [f"{target}.id"], name=f"fk_{table}_{own}_{target}", **options)
