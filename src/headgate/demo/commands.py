@@ -11,8 +11,8 @@ from pathlib import Path
 class StepFailed(Exception):
     """A step of the demo that failed: the command, and what it said."""
 
-    def __init__(self, command: str, said: str) -> None:
-        self.command, self.said = command, said.strip()
+    def __init__(self, command: str, output: str) -> None:
+        self.command, self.said = command, output.strip()
         super().__init__(f"`{command}` failed: {self.said}")
 
 
@@ -41,15 +41,15 @@ def follow(
     refused: str | None = None,
 ) -> str:
     """What a program prints; StepFailed if it fails, or, with `refused`, if it does not fail with that."""
-    said: list[str] = []
+    lines: list[str] = []
     with subprocess.Popen(  # noqa: S603 - our own command
         arguments, env=environment, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
         assert process.stdout is not None  # noqa: S101 - it is a pipe
         for line in process.stdout:
-            said.append(line)
+            lines.append(line)
             tell(line.rstrip())
-    text = "".join(said)
+    text = "".join(lines)
     if refused is None and process.returncode != 0:
         raise StepFailed(name, text or f"it ended with status {process.returncode}")
     if refused is not None and (process.returncode == 0 or refused not in text):

@@ -83,8 +83,8 @@ class _Products(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         path, _, query = self.path.partition("?")
-        given = dict(one.split("=", 1) for one in query.split("&") if "=" in one)
-        page, size = int(given.get("page", 1)), int(given.get("limit", 100))
+        parameters = dict(pair.split("=", 1) for pair in query.split("&") if "=" in pair)
+        page, size = int(parameters.get("page", 1)), int(parameters.get("limit", 100))
         items = PRODUCTS[(page - 1) * size : page * size] if path == "/products" else []
         body = json.dumps({"items": items}).encode()
         self.send_response(200)
@@ -131,52 +131,52 @@ class Shown:
 
 def show(commands: Commands) -> None:
     """Make the pipelines and run them, with what they print; then ask two members the same."""
-    here = Shown(commands)
-    print(f"\nNow data that moves, in pipelines of Tess's own (their files are in {here.folder}).")
+    shown = Shown(commands)
+    print(f"\nNow data that moves, in pipelines of Tess's own (their files are in {shown.folder}).")
     with api() as place:
-        _land(here, place)
-    _refine(here)
-    _second_file(here)
+        _land(shown, place)
+    _refine(shown)
+    _second_file(shown)
     print("\n14. Ana may see the layer trusted, Bea may not. The same query, by each:")
-    here.run("Ana", f'sql "{QUERY}"')
-    here.run("Bea", f'sql "{QUERY}"', refused=HIDDEN)
+    shown.run("Ana", f'sql "{QUERY}"')
+    shown.run("Bea", f'sql "{QUERY}"', refused=HIDDEN)
 
 
-def _land(here: Shown, place: str) -> None:
+def _land(shown: Shown, place: str) -> None:
     print("\n9. A file of customers lands in raw; one expectation warns of an address that is none:")
-    here.run("Tess", "volume create raw.landing", quiet=True)
-    here.file("first.csv", FIRST)
-    here.run("Tess", "volume put first.csv volume:raw.landing/customers/first.csv", quiet=True)
-    here.run("Tess", f'pipeline add "Land customers" -f {here.file("land_customers.yaml", LAND_CUSTOMERS)}')
-    here.run("Tess", 'run start "Land customers" --follow')
+    shown.run("Tess", "volume create raw.landing", quiet=True)
+    shown.file("first.csv", FIRST)
+    shown.run("Tess", "volume put first.csv volume:raw.landing/customers/first.csv", quiet=True)
+    shown.run("Tess", f'pipeline add "Land customers" -f {shown.file("land_customers.yaml", LAND_CUSTOMERS)}')
+    shown.run("Tess", 'run start "Land customers" --follow')
     print(f"\n10. An API on {place} lands beside it, page by page:")
-    here.run("Tess", f'connection add Products --space "Sales data" --kind http --set base_url={place}', quiet=True)
-    found = here.run("Tess", "connection show Products --json", quiet=True)
+    shown.run("Tess", f'connection add Products --space "Sales data" --kind http --set base_url={place}', quiet=True)
+    found = shown.run("Tess", "connection show Products --json", quiet=True)
     connection = json.loads(found)["id"]
-    here.file("land_products.yaml", LAND_PRODUCTS.replace("CONNECTION", connection))
-    here.run("Tess", 'pipeline add "Land products" -f land_products.yaml')
-    here.run("Tess", 'run start "Land products" --follow')
+    shown.file("land_products.yaml", LAND_PRODUCTS.replace("CONNECTION", connection))
+    shown.run("Tess", 'pipeline add "Land products" -f land_products.yaml')
+    shown.run("Tess", 'run start "Land products" --follow')
 
 
-def _refine(here: Shown) -> None:
+def _refine(shown: Shown) -> None:
     print("\n11. A query joins customers and orders into trusted.by_region:")
-    here.run("Tess", f'pipeline add "By region" -f {here.file("by_region.yaml", BY_REGION)}')
-    here.run("Tess", 'run start "By region" --follow')
+    shown.run("Tess", f'pipeline add "By region" -f {shown.file("by_region.yaml", BY_REGION)}')
+    shown.run("Tess", 'run start "By region" --follow')
     print("\n12. A notebook, in a sandbox with a Spark of its own, which reads raw.orders and nothing else:")
-    here.file("order_sizes.yaml", SPREAD)
-    here.file("order_sizes.py", NOTEBOOK)
-    here.run("Tess", 'pipeline add "Order sizes" -f order_sizes.yaml --notebook order_sizes.py')
-    here.run("Tess", 'run start "Order sizes" --follow')
+    shown.file("order_sizes.yaml", SPREAD)
+    shown.file("order_sizes.py", NOTEBOOK)
+    shown.run("Tess", 'pipeline add "Order sizes" -f order_sizes.yaml --notebook order_sizes.py')
+    shown.run("Tess", 'run start "Order sizes" --follow')
 
 
-def _second_file(here: Shown) -> None:
+def _second_file(shown: Shown) -> None:
     print("\n13. A history follows the customers: a second file moves one of them to another region, and has a row")
     print("    that does not fit, which is kept aside with the reason:")
-    here.run("Tess", f'pipeline add "History of customers" -f {here.file("history.yaml", HISTORY)}')
-    here.run("Tess", 'run start "History of customers" --follow', quiet=True)
-    here.file("second.csv", SECOND)
-    here.run("Tess", "volume put second.csv volume:raw.landing/customers/second.csv", quiet=True)
+    shown.run("Tess", f'pipeline add "History of customers" -f {shown.file("history.yaml", HISTORY)}')
+    shown.run("Tess", 'run start "History of customers" --follow', quiet=True)
+    shown.file("second.csv", SECOND)
+    shown.run("Tess", "volume put second.csv volume:raw.landing/customers/second.csv", quiet=True)
     for name in ("Land customers", "History of customers"):
-        here.run("Tess", f'run start "{name}" --follow', quiet=True)
-    here.run("Tess", f'sql "{REJECTED}"')
-    here.run("Tess", f'sql "{VERSIONS}"')
+        shown.run("Tess", f'run start "{name}" --follow', quiet=True)
+    shown.run("Tess", f'sql "{REJECTED}"')
+    shown.run("Tess", f'sql "{VERSIONS}"')

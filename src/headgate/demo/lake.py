@@ -79,8 +79,8 @@ def _ask(commands: Commands, name: str, sql: str, *, refused: str | None = None)
 
 def _plain(commands: Commands, name: str, refused: str | None) -> list[str]:
     """What the printed lines answer, run as they are, in a process of their own."""
-    given = f"URI, TOKEN = {f'{commands.address}/iceberg'!r}, {commands.tokens[name]!r}\n"
+    preamble = f"URI, TOKEN = {f'{commands.address}/iceberg'!r}, {commands.tokens[name]!r}\n"
     environment = {"PATH": os.environ.get("PATH", "")}
-    arguments = [sys.executable, "-c", given + PLAIN]
-    said = follow("the lines above", arguments, environment, commands.folder, refused=refused).rstrip().splitlines()
-    return said[-1:] if refused else said
+    arguments = [sys.executable, "-c", preamble + PLAIN]
+    output = follow("the lines above", arguments, environment, commands.folder, refused=refused).rstrip().splitlines()
+    return output[-1:] if refused else output

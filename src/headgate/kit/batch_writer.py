@@ -27,9 +27,9 @@ class Batches(Generic[T]):
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
-    def put(self, thing: T) -> None:
+    def put(self, item: T) -> None:
         """Have a thing written soon."""
-        self._queue.put(thing)
+        self._queue.put(item)
 
     def _run(self) -> None:
         while not self._stop.wait(self.INTERVAL):
@@ -49,22 +49,22 @@ class Batches(Generic[T]):
             self._database.write(lambda connection: self._write(connection, pending))
         except Exception as error:  # noqa: BLE001 - it must not end this thread
             if passes(error):
-                for thing in pending:
-                    self._queue.put(thing)
+                for item in pending:
+                    self._queue.put(item)
                 _log.exception("could not be written; kept and tried again", what=self._name, count=len(pending))
             else:
                 self._one_by_one(pending)
 
     def _one_by_one(self, pending: Sequence[T]) -> None:
         """Write what can be written, so that one thing that cannot holds up none of the others."""
-        for thing in pending:
+        for item in pending:
             try:
-                self._database.write(lambda connection, thing=thing: self._write(connection, [thing]))  # type: ignore[misc]
+                self._database.write(lambda connection, item=item: self._write(connection, [item]))  # type: ignore[misc]
             except Exception as error:  # noqa: BLE001 - it must not end this thread
                 if passes(error):
-                    self._queue.put(thing)
+                    self._queue.put(item)
                 else:
-                    _log.exception("cannot be written", what=self._name, thing=ascii(thing)[:2000])
+                    _log.exception("cannot be written", what=self._name, thing=ascii(item)[:2000])
 
     def close(self) -> None:
         """Write what is left, and stop."""

@@ -10,8 +10,8 @@ VARIABLE = "HEADGATE_CRASH_AT"
 
 def crash_point(name: str) -> None:
     """End here, at once and without a word, if this is the point that was asked for."""
-    wanted = os.environ.get(VARIABLE)
-    if wanted and (_is_next(Path(wanted[1:]), name) if wanted[0] == "@" else wanted == name):
+    selected = os.environ.get(VARIABLE)
+    if selected and (_is_next(Path(selected[1:]), name) if selected[0] == "@" else selected == name):
         os.kill(os.getpid(), signal.SIGKILL)
 
 

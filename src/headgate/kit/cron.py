@@ -48,21 +48,21 @@ class Schedule:
 
     def following(self, instant: datetime, most: int) -> list[datetime]:
         """The next instants at which it is due."""
-        found = self._all_after(instant)
-        return [one for one, _ in zip(found, range(most), strict=False)]
+        instants = self._all_after(instant)
+        return [due for due, _ in zip(instants, range(most), strict=False)]
 
     def between(self, first: datetime, last: datetime, most: int) -> list[datetime]:
         """The instants from the first to the last at which it is due, both included: at most so many, the newest."""
         window = timedelta(hours=1)
         while True:
             begin = max(first, last - window)
-            found: list[datetime] = []
+            instants: list[datetime] = []
             for due in self._all_after(begin - _MOMENT):
                 if due > last:
                     break
-                found.append(due)
-            if len(found) >= most or begin == first:
-                return found[-most:]
+                instants.append(due)
+            if len(instants) >= most or begin == first:
+                return instants[-most:]
             window *= 24
 
     def says(self) -> str:
@@ -72,10 +72,10 @@ class Schedule:
     def _all_after(self, instant: datetime) -> Iterator[datetime]:
         last = instant.astimezone(UTC)
         text, minutes = _by_clock(self.text)
-        for found in CronSim(text, instant.astimezone(ZoneInfo(self.zone))):
-            due = found.astimezone(UTC)
+        for moment in CronSim(text, instant.astimezone(ZoneInfo(self.zone))):
+            due = moment.astimezone(UTC)
             # Where clocks were set back, those that read them meet times again that were due before.
-            if due > last and (minutes is None or found.minute in minutes):
+            if due > last and (minutes is None or moment.minute in minutes):
                 last = due
                 yield due
 
@@ -91,12 +91,12 @@ def check(text: str) -> str:
     if not _ALLOWED.fullmatch(expanded) or len(expanded.split()) != _FIELDS:
         raise BadCron(f"{cleaned!r} is no cron text; {HOW}")
     try:
-        found = CronSim(_by_clock(cleaned)[0], _SOME_DAY)
+        iterator = CronSim(_by_clock(cleaned)[0], _SOME_DAY)
     except CronSimError as error:
         if _is_date_in_no_month(expanded):
             raise BadCron(f"{cleaned!r} is never due: none of its months has that day") from None
         raise BadCron(f"{cleaned!r} is no cron text: {str(error).lower()}; {HOW}") from None
-    if next(found, None) is None:
+    if next(iterator, None) is None:
         raise BadCron(f"{cleaned!r} is never due: no day of the next 50 years is all that it asks for")
     return cleaned
 
@@ -113,14 +113,14 @@ def _by_clock(text: str) -> tuple[str, frozenset[int] | None]:
     and so past clocks that are set by half an hour; with a second minute, it does not.
     """
     expanded = _expanded(text)
-    found = CronSim(expanded, _SOME_DAY)
+    iterator = CronSim(expanded, _SOME_DAY)
     _, _, *days = expanded.split()
-    if found.hours != _EVERY_HOUR:
-        return " ".join([_listed(found.minutes), _listed(found.hours), *days]), None
-    if len(found.minutes) > 1:
-        return " ".join([_listed(found.minutes), "*", *days]), None
-    spare = {(one + 1) % 60 for one in found.minutes}
-    return " ".join([_listed(found.minutes | spare), "*", *days]), frozenset(found.minutes)
+    if iterator.hours != _EVERY_HOUR:
+        return " ".join([_listed(iterator.minutes), _listed(iterator.hours), *days]), None
+    if len(iterator.minutes) > 1:
+        return " ".join([_listed(iterator.minutes), "*", *days]), None
+    spare = {(minute + 1) % 60 for minute in iterator.minutes}
+    return " ".join([_listed(iterator.minutes | spare), "*", *days]), frozenset(iterator.minutes)
 
 
 def _listed(numbers: set[int]) -> str:

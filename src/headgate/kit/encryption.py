@@ -39,8 +39,8 @@ def prefix_of(key_id: str) -> str:
 
 def key_id_of(value: str) -> str | None:
     """The key that a sealed value, or its beginning, names; None if it is not a sealed value."""
-    found = _SHAPE.match(value)
-    return found[1] if found else None
+    match = _SHAPE.match(value)
+    return match[1] if match else None
 
 
 def row_name(*key: object) -> str:
@@ -51,8 +51,8 @@ def row_name(*key: object) -> str:
 class Sealer:
     """Seals and opens values with the keys of a key file, also while another process rotates them."""
 
-    def __init__(self, keys: KeyFile, places: Container[tuple[str, str]] = PLACES) -> None:
-        self._keys, self._places = keys, places
+    def __init__(self, keys: KeyFile, columns: Container[tuple[str, str]] = PLACES) -> None:
+        self._keys, self._places = keys, columns
         if not keys.ring(PURPOSE).generations:
             keys.change(PURPOSE, _started)
         self._seen = self._read()
@@ -102,19 +102,19 @@ class Sealer:
 
     def _find(self, key_id: str, place: str) -> Generation:
         """A key by its id; one that is not known may have been made by another process since the file was read."""
-        found = self._seen[1].get(key_id)
-        if found is None:
+        key = self._seen[1].get(key_id)
+        if key is None:
             try:
                 self._seen = self._read()
             except BadKeyFile as error:
                 raise CannotOpen(f"{place} cannot be opened: {error}") from None
-            found = self._seen[1].get(key_id)
-        if found is None:
+            key = self._seen[1].get(key_id)
+        if key is None:
             raise CannotOpen(
                 f"{place} is sealed with key {key_id}, which {self._keys.path} does not hold; "
                 "restore the key file from a backup that has this key"
             )
-        return found
+        return key
 
     def _read(self) -> tuple[object, Ring]:
         """The stamp of the file, then its ring: a file that is written in between is noticed the next time."""

@@ -47,7 +47,7 @@ def share(user: int, folder: Path) -> None:
     mode = folder.stat().st_mode
     entries = ((1, 7, _NOBODY), (2, 7, user), (4, mode >> 3 & 7, _NOBODY), (16, 7, _NOBODY), (32, mode & 7, _NOBODY))
     with suppress(OSError):
-        os.setxattr(folder, _ACL, struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *one) for one in entries))
+        os.setxattr(folder, _ACL, struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries))
 
 
 def make_folder(path: Path, mode: int = 0o777) -> None:

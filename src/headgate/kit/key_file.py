@@ -54,7 +54,7 @@ class Ring:
 
     def get(self, key_id: str) -> Generation | None:
         """The generation of this id, if the ring has it."""
-        return next((one for one in self.generations if one.id == key_id), None)
+        return next((generation for generation in self.generations if generation.id == key_id), None)
 
     def turned(self, at: datetime, *, rotating: bool) -> "Ring":
         """The ring with a fresh generation as its newest."""
@@ -117,10 +117,10 @@ class KeyFile:
     def stamp(self) -> tuple[int, int, int] | None:
         """What differs once the file was written anew; None if there is no file."""
         try:
-            found = self.path.stat()
+            status = self.path.stat()
         except FileNotFoundError:
             return None
-        return found.st_mtime_ns, found.st_ino, found.st_size
+        return status.st_mtime_ns, status.st_ino, status.st_size
 
     def _load(self) -> _Content:
         if not self.path.exists():
@@ -129,10 +129,10 @@ class KeyFile:
         if mode:
             raise BadKeyFile(f"{self.path} can be read by others; run: chmod 600 {self.path}")
         try:
-            found = json.loads(self.path.read_text())
-            if found["version"] not in (_PLAIN, _WITH_RINGS):
+            document = json.loads(self.path.read_text())
+            if document["version"] not in (_PLAIN, _WITH_RINGS):
                 raise BadKeyFile(f"{self.path} was written by another version of Headgate")
-            return _content(found)
+            return _content(document)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             if isinstance(error, BadKeyFile):
                 raise
@@ -158,43 +158,44 @@ class KeyFile:
             os.close(lock)
 
     def _save(self, content: _Content) -> None:
-        found: dict[str, Any] = {"version": _WITH_RINGS if content.rings else _PLAIN, "keys": content.keys}
+        document: dict[str, Any] = {"version": _WITH_RINGS if content.rings else _PLAIN, "keys": content.keys}
         if content.rings:
-            found["rings"] = {purpose: _ring_as_json(ring) for purpose, ring in content.rings.items()}
+            document["rings"] = {purpose: _ring_as_json(ring) for purpose, ring in content.rings.items()}
         # A process that was killed while it wrote leaves keys behind, which would outlive their end here.
-        for left in self.path.parent.glob(_fresh_name(self.path, "*")):
-            left.unlink(missing_ok=True)
-        write_atomically(self.path, json.dumps(found, indent=1))
+        for leftover in self.path.parent.glob(_fresh_name(self.path, "*")):
+            leftover.unlink(missing_ok=True)
+        write_atomically(self.path, json.dumps(document, indent=1))
 
 
-def _content(found: Any) -> _Content:
-    rings = found["rings"] if found["version"] == _WITH_RINGS else {}
+def _content(document: Any) -> _Content:
+    rings = document["rings"] if document["version"] == _WITH_RINGS else {}
     return _Content(
-        {str(name): str(value) for name, value in found["keys"].items()},
-        {str(purpose): _ring(one) for purpose, one in rings.items()},
+        {str(name): str(value) for name, value in document["keys"].items()},
+        {str(purpose): _ring(ring) for purpose, ring in rings.items()},
     )
 
 
-def _ring(found: Any) -> Ring:
-    generations = tuple(_generation(one) for one in found["generations"])
-    if not generations or len({one.id for one in generations}) < len(generations):
+def _ring(document: Any) -> Ring:
+    generations = tuple(_generation(item) for item in document["generations"])
+    if not generations or len({generation.id for generation in generations}) < len(generations):
         raise ValueError("a ring without keys, or with two of one id")
-    return Ring(generations, found["rotating"] is True)
+    return Ring(generations, document["rotating"] is True)
 
 
-def _generation(found: Any) -> Generation:
-    made = datetime.fromisoformat(found["made"])
-    one = Generation(found["id"], made, base64.b64decode(found["key"], validate=True))
-    if len(one.key) != _KEY_LENGTH or made.tzinfo is None or not _KEY_ID.fullmatch(one.id):
+def _generation(document: Any) -> Generation:
+    made = datetime.fromisoformat(document["made"])
+    generation = Generation(document["id"], made, base64.b64decode(document["key"], validate=True))
+    if len(generation.key) != _KEY_LENGTH or made.tzinfo is None or not _KEY_ID.fullmatch(generation.id):
         raise ValueError("not a key of a ring")
-    return one
+    return generation
 
 
 def _ring_as_json(ring: Ring) -> dict[str, Any]:
     return {
         "rotating": ring.rotating,
         "generations": [
-            {"id": one.id, "made": iso(one.made), "key": base64.b64encode(one.key).decode()} for one in ring.generations
+            {"id": generation.id, "made": iso(generation.made), "key": base64.b64encode(generation.key).decode()}
+            for generation in ring.generations
         ],
     }
 

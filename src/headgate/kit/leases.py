@@ -45,11 +45,11 @@ class Patience:
 
     def look(self, now: datetime) -> float | None:
         """Compare the clock with the ticks; by how many seconds it was set since the last look, None at the first."""
-        ticks, seen = self._ticks(), self._seen
+        ticks, last_seen = self._ticks(), self._seen
         self._seen = now, ticks
-        if seen is None:
+        if last_seen is None:
             return None
-        off = (now - seen[0]).total_seconds() - (ticks - seen[1])
+        off = (now - last_seen[0]).total_seconds() - (ticks - last_seen[1])
         if abs(off) <= SET_SECONDS:
             return 0.0
         _log.warning("the clock was set", seconds=round(off))
@@ -85,22 +85,22 @@ class Sweeper:
         with self._database.read() as connection:
             if not self._has_expired(connection, now):
                 return
-        for one in self._database.write(lambda connection: list(self._sweep(connection, now))):
-            _log.warning("a worker was lost", **{self._what: one})
+        for expired in self._database.write(lambda connection: list(self._sweep(connection, now))):
+            _log.warning("a worker was lost", **{self._what: expired})
 
 
 def acquire(connection: Connection, name: str, holder: str, now: datetime, length: timedelta) -> int | None:
     """Take or keep a lease; its fencing number, or None while someone else holds it. Call it in a write."""
     lease = lease_table.c
-    found = connection.execute(
+    row = connection.execute(
         select(lease.holder, lease.fence, lease.expires_at).where(lease.name == name)
     ).one_or_none()
-    if found is None:
+    if row is None:
         connection.execute(insert(lease_table).values(name=name, holder=holder, fence=1, expires_at=now + length))
         return 1
-    if found.holder != holder and now < found.expires_at < now + length + CLOCKS_APART:
+    if row.holder != holder and now < row.expires_at < now + length + CLOCKS_APART:
         return None
-    fence: int = found.fence if found.holder == holder and found.expires_at > now else found.fence + 1
+    fence: int = row.fence if row.holder == holder and row.expires_at > now else row.fence + 1
     connection.execute(
         update(lease_table).where(lease.name == name).values(holder=holder, fence=fence, expires_at=now + length)
     )
@@ -110,8 +110,8 @@ def acquire(connection: Connection, name: str, holder: str, now: datetime, lengt
 def is_held(connection: Connection, name: str, holder: str, fence: int) -> bool:
     """Whether a lease is still the one that was acquired: nobody else has taken it since."""
     lease = lease_table.c
-    found = connection.execute(select(lease.holder, lease.fence).where(lease.name == name)).one_or_none()
-    return found is not None and (found.holder, found.fence) == (holder, fence)
+    row = connection.execute(select(lease.holder, lease.fence).where(lease.name == name)).one_or_none()
+    return row is not None and (row.holder, row.fence) == (holder, fence)
 
 
 def release(connection: Connection, name: str, holder: str, now: datetime) -> None:

@@ -36,14 +36,14 @@ class Cursor:
         """The cursor that `encode` made for this purpose, or BadCursor."""
         try:
             raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-            found: Any = json.loads(raw)
+            document: Any = json.loads(raw)
         except (ValueError, binascii.Error, RecursionError):
             raise BadCursor("not a cursor; leave it out to start from the first page") from None
-        if not isinstance(found, list) or len(found) != 3 or not all(_is_plain(part) for part in found):
+        if not isinstance(document, list) or len(document) != 3 or not all(_is_plain(part) for part in document):
             raise BadCursor("not a cursor; leave it out to start from the first page")
-        if found[0] != purpose:
+        if document[0] != purpose:
             raise BadCursor("this cursor belongs to another list, order or filter; leave it out to start again")
-        return cls(found[1], found[2])
+        return cls(document[1], document[2])
 
 
 def _is_plain(part: Any) -> bool:

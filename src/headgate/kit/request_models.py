@@ -13,25 +13,25 @@ _LONGEST_NAME = 100
 _MOST_NAMES = 10
 
 
-def check_texts(value: Any) -> None:
+def check_texts(body: Any) -> None:
     """Refuse texts and numbers that no database and no answer can hold."""
-    pending, seen = [value], 0
+    pending, visited = [body], 0
     while pending:
-        found = pending.pop()
-        seen += 1
-        if seen > _MOST:
+        value = pending.pop()
+        visited += 1
+        if visited > _MOST:
             raise ValueError(f"holds more than {_MOST} values")
-        if isinstance(found, str):
-            if "\0" in found or any("\ud800" <= c <= "\udfff" for c in found):
+        if isinstance(value, str):
+            if "\0" in value or any("\ud800" <= c <= "\udfff" for c in value):
                 raise ValueError("a text holds the character zero, or half of a surrogate pair")
-        elif isinstance(found, float) and not math.isfinite(found):
+        elif isinstance(value, float) and not math.isfinite(value):
             raise ValueError("a number is too large, or none; JSON knows neither NaN nor Infinity")
-        elif isinstance(found, int) and found.bit_length() > _LONGEST_BITS:
+        elif isinstance(value, int) and value.bit_length() > _LONGEST_BITS:
             raise ValueError("a number has more than 300 digits")
-        elif isinstance(found, dict):
-            pending += [*found, *found.values()]
-        elif isinstance(found, list):
-            pending += found
+        elif isinstance(value, dict):
+            pending += [*value, *value.values()]
+        elif isinstance(value, list):
+            pending += value
 
 
 class Input(BaseModel):
@@ -57,27 +57,33 @@ class LooseInput(Input):
 
 def _check_fields(model: type[BaseModel], value: dict[str, Any]) -> None:
     """Refuse fields that a body does not have, each with the one that may be meant."""
-    known = _fields(model)
-    unknown = [name for name in value if name not in known]
+    known_names = _fields(model)
+    unknown = [name for name in value if name not in known_names]
     if unknown:
-        told = [_slip(name, known, value[name]) for name in unknown[:_MOST_NAMES]]
-        raise ValidationError.from_exception_data(model.__name__, told)
+        errors = [_slip(name, known_names, value[name]) for name in unknown[:_MOST_NAMES]]
+        raise ValidationError.from_exception_data(model.__name__, errors)
 
 
 def _fields(model: type[BaseModel]) -> list[str]:
     """The names that the fields of a body go by."""
-    found: list[str] = []
+    names: list[str] = []
     for name, field in model.model_fields.items():
         alias = field.validation_alias
         if isinstance(alias, AliasChoices):
-            found += [str(one) for one in alias.choices]
+            names += [str(choice) for choice in alias.choices]
         else:
-            found.append(str(alias or name))
-    return found
+            names.append(str(alias or name))
+    return names
 
 
-def _slip(name: str, known: list[str], value: Any) -> InitErrorDetails:
-    close = get_close_matches(name.lower(), known, 1)
-    meant = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}" if known else "leave it out"
+def _slip(name: str, known_names: list[str], value: Any) -> InitErrorDetails:
+    close = get_close_matches(name.lower(), known_names, 1)
+    meant = (
+        f"did you mean {close[0]}?"
+        if close
+        else f"there are {', '.join(known_names)}"
+        if known_names
+        else "leave it out"
+    )
     error = PydanticCustomError("unknown_field", "is not known here; {meant}", {"meant": meant})
     return InitErrorDetails(type=error, loc=(name[:_LONGEST_NAME],), input=value)

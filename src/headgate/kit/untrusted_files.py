@@ -28,20 +28,20 @@ def opened(file: Path) -> BinaryIO:
 def content(file: Path, most: int) -> bytes:
     """The bytes of a file; Strange if it has more than these."""
     with opened(file) as source:
-        found = source.read(most + 1)
-    if len(found) > most:
+        data = source.read(most + 1)
+    if len(data) > most:
         raise Strange(file.name)
-    return found
+    return data
 
 
 def entries(folder: Path, most: int) -> Iterator[os.DirEntry[str]]:
     """What a folder holds, by names; nothing if it is not there, or is a link. Strange if it is too much."""
     if folder.is_symlink() or not folder.is_dir():
         return
-    found = []
+    members = []
     with os.scandir(folder) as listed:
         for entry in listed:
-            found.append(entry)
-            if len(found) > most:
+            members.append(entry)
+            if len(members) > most:
                 raise Strange(folder.name)
-    yield from sorted(found, key=lambda one: one.name)
+    yield from sorted(members, key=lambda entry: entry.name)

@@ -102,8 +102,8 @@ class ServerSettings(Section):
     @field_validator("trusted_proxies")
     @classmethod
     def _are_networks(cls, proxies: list[str]) -> list[str]:
-        for one in proxies:
-            ipaddress.ip_network(one, strict=False)
+        for proxy in proxies:
+            ipaddress.ip_network(proxy, strict=False)
         return proxies
 
     @model_validator(mode="after")

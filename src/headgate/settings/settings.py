@@ -100,7 +100,7 @@ def load(**overrides: Any) -> Settings:
         _check_variables(os.environ)
         return Settings(**overrides)
     except ValidationError as error:
-        raise BadSettings("\n".join(_sentence(one) for one in error.errors())) from None
+        raise BadSettings("\n".join(_sentence(details) for details in error.errors())) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadSettings(f"{file}: not TOML: {error}") from None
     except (ValueError, OSError) as error:
@@ -120,7 +120,7 @@ def _sentence(error: Any) -> str:
 
 def _instead(name: str) -> str:
     """What was meant, if something is like it."""
-    close = difflib.get_close_matches(name.lower(), [known for known, _, _ in described(Settings)], 1, 0.7)
+    close = difflib.get_close_matches(name.lower(), [known_name for known_name, _, _ in described(Settings)], 1, 0.7)
     return f"; did you mean {close[0]}?" if close else "; docs/reference/settings.md lists all of them"
 
 
@@ -137,11 +137,11 @@ def _check_variables(environ: Mapping[str, str]) -> None:
 
 def described(model: type[BaseModel], prefix: str = "") -> list[tuple[str, Any, type[BaseModel]]]:
     """Every setting: its dotted name, its field, and the section it belongs to."""
-    found: list[tuple[str, Any, type[BaseModel]]] = []
+    fields: list[tuple[str, Any, type[BaseModel]]] = []
     for name, field in model.model_fields.items():
         inner = field.annotation
         if isinstance(inner, type) and issubclass(inner, BaseModel):
-            found += described(inner, f"{prefix}{name}.")
+            fields += described(inner, f"{prefix}{name}.")
         else:
-            found.append((prefix + name, field, model))
-    return found
+            fields.append((prefix + name, field, model))
+    return fields

@@ -35,14 +35,14 @@ def check(settings: Settings) -> None:
     settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     database = opened(settings)
     try:
-        found = version.current(database)
-        _keys(settings, database if found == version.NEEDED else None)
-        if found is None:
+        revision = version.current(database)
+        _keys(settings, database if revision == version.NEEDED else None)
+        if revision is None:
             from headgate.migrations import upgrade  # noqa: PLC0415 - loads Alembic, once in an installation's life
 
             upgrade(database.engine)
-        elif found != version.NEEDED:
-            raise NotReady(_advice(found, version.NEEDED))
+        elif revision != version.NEEDED:
+            raise NotReady(_advice(revision, version.NEEDED))
         _layers(database)
     finally:
         database.close()
@@ -82,20 +82,20 @@ def existing(settings: Settings) -> Database:
         )
     database = opened(settings)
     try:
-        found = version.current(database)
-        if found is None:
+        revision = version.current(database)
+        if revision is None:
             raise NotReady("The database is empty; `headgate up` or `headgate init` prepares it")
-        if found != version.NEEDED:
-            raise NotReady(_advice(found, version.NEEDED))
+        if revision != version.NEEDED:
+            raise NotReady(_advice(revision, version.NEEDED))
     except Exception:
         database.close()
         raise
     return database
 
 
-def _advice(found: str, wanted: str) -> str:
-    if found == "":
+def _advice(revision: str, expected: str) -> str:
+    if revision == "":
         return "The database has tables that are not Headgate's; give `database.url` an empty one"
-    if found < wanted:
-        return f"The database is of version {found}, this is {wanted}: back it up, then run `headgate db upgrade`"
-    return f"The database is of version {found}, newer than this Headgate ({wanted}): install the newer Headgate"
+    if revision < expected:
+        return f"The database is of version {revision}, this is {expected}: back it up, then run `headgate db upgrade`"
+    return f"The database is of version {revision}, newer than this Headgate ({expected}): install the newer Headgate"

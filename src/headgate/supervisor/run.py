@@ -33,7 +33,7 @@ def up(settings: Settings, started: Callable[[str], int] | None = None) -> int:
     _prepare_metrics(settings.data_dir)
     stopping: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda asked, _: stopping.append(asked))
+        signal.signal(number, lambda received, _: stopping.append(received))
     children = _children(settings, listener)
     address = _address(listener)
     link = _first_owner(settings, address)
@@ -73,10 +73,10 @@ def _children(settings: Settings, listener: socket.socket) -> list[Child]:
     """The processes; what they need is loaded here, once, and not before the folder is known to be ours."""
     from headgate.supervisor.work import schedule, serve, work  # noqa: PLC0415
 
-    kept = partial(Child, longest=settings.server.restart_seconds)
-    servers = [kept(f"server {n + 1}", partial(serve, settings, listener)) for n in range(settings.server.processes)]
-    worker = kept("worker", partial(_apart, listener, partial(work, settings, _address(listener))))
-    return [worker, *servers, kept("scheduler", partial(_apart, listener, partial(schedule, settings)))]
+    child = partial(Child, longest=settings.server.restart_seconds)
+    servers = [child(f"server {n + 1}", partial(serve, settings, listener)) for n in range(settings.server.processes)]
+    worker = child("worker", partial(_apart, listener, partial(work, settings, _address(listener))))
+    return [worker, *servers, child("scheduler", partial(_apart, listener, partial(schedule, settings)))]
 
 
 def _apart(listener: socket.socket, work: Callable[[], None]) -> None:

@@ -27,11 +27,11 @@ def attachments(connection: Connection, ids: Sequence[str], now: datetime) -> di
         "members": _attached(member_context_table, ids),
         "invitations": _attached(invitation_context_table, ids).select_from(invited).where(is_waiting(now)),
     }
-    found = {one: dict.fromkeys(NOUNS, 0) for one in ids}
+    counts = {identifier: dict.fromkeys(NOUNS, 0) for identifier in ids}
     for name, query in queries.items():
         for context, count in connection.execute(query):
-            found[context][name] = count
-    return found
+            counts[context][name] = count
+    return counts
 
 
 def in_words(counts: dict[str, int]) -> str:

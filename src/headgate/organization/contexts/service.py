@@ -52,8 +52,8 @@ def remove(call: Call, context: str) -> str:
     if any(counts.values()):
         raise Conflict(f"{name!r} is attached to {repository.in_words(counts)}; detach it first", **counts)
     # Invitations that wait no more still name it; sent again, they simply no longer do.
-    left = invitation_context_table.c.context_id == context
-    call.connection.execute(delete(invitation_context_table).where(left))
+    in_context = invitation_context_table.c.context_id == context
+    call.connection.execute(delete(invitation_context_table).where(in_context))
     try:
         call.connection.execute(delete(context_table).where(_contexts.id == context))
     except IntegrityError:

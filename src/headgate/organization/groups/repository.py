@@ -23,12 +23,12 @@ _JOINED = group_member_table.join(member_table, _members.id == _inside.member_id
 def sizes(connection: Connection, ids: Sequence[str]) -> dict[str, int]:
     """How many members each of these groups has; two statements for any number of them."""
     counted = select(_inside.group_id, func.count()).select_from(_JOINED).where(_inside.group_id.in_(ids), _PRESENT)
-    found: dict[str, int] = dict.fromkeys(ids, 0)
-    found.update(connection.execute(counted.group_by(_inside.group_id)).all())
-    if ALL_GROUP in found:
+    counts: dict[str, int] = dict.fromkeys(ids, 0)
+    counts.update(connection.execute(counted.group_by(_inside.group_id)).all())
+    if ALL_GROUP in counts:
         everyone = select(func.count()).select_from(member_table).where(_PRESENT)
-        found[ALL_GROUP] = connection.execute(everyone).scalar_one()
-    return found
+        counts[ALL_GROUP] = connection.execute(everyone).scalar_one()
+    return counts
 
 
 def members_page(

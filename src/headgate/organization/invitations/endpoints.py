@@ -40,27 +40,27 @@ InvitationId = Annotated[str, Path(pattern="^inv_[0-9a-z]{20}$", examples=["inv_
 PURPOSE = "invitations"
 
 
-def _shown(call: Call, found: list[Invitation], link: str | None = None) -> list[InvitationOut]:
-    contexts = {one for invitation in found for one in invitation.reach.contexts}
+def _shown(call: Call, listed: list[Invitation], link: str | None = None) -> list[InvitationOut]:
+    contexts = {context for invitation in listed for context in invitation.reach.contexts}
     query = select(context_table.c.id, context_table.c.name).where(context_table.c.id.in_(contexts))
     names = {row.id: row.name for row in call.connection.execute(query)}
-    inviters = {one.invited_by for one in found if one.invited_by}
+    inviters = {invitation.invited_by for invitation in listed if invitation.invited_by}
     people = select(member_table.c.id, member_table.c.name).where(member_table.c.id.in_(inviters))
     by = {row.id: row.name for row in call.connection.execute(people)}
     return [
         InvitationOut(
-            id=one.id,
-            email=one.email,
-            role=one.role,
-            scope=one.reach.scope,
-            contexts=[Named(id=key, name=names[key]) for key in sorted(one.reach.contexts) if key in names],
-            state=one.state(call.now),
-            invited_by=by.get(one.invited_by or ""),
-            created_at=one.created_at,
-            expires_at=one.expires_at,
+            id=invitation.id,
+            email=invitation.email,
+            role=invitation.role,
+            scope=invitation.reach.scope,
+            contexts=[Named(id=key, name=names[key]) for key in sorted(invitation.reach.contexts) if key in names],
+            state=invitation.state(call.now),
+            invited_by=by.get(invitation.invited_by or ""),
+            created_at=invitation.created_at,
+            expires_at=invitation.expires_at,
             link=link,
         )
-        for one in found
+        for invitation in listed
     ]
 
 
@@ -155,20 +155,20 @@ def list_invitations(
     require_names(call)
     after = begins_after(cursor, PURPOSE)
     all_of_them = call.decide("manage_members", "organization", "organization")
-    whose = None if all_of_them else call.caller.member
-    found = list(invitations.known(call.connection, whose, limit + 1, after.id if after else None))
-    following = Cursor("", found[limit - 1].id).encode(PURPOSE) if len(found) > limit else None
-    return InvitationPage(items=_shown(call, found[:limit]), next_cursor=following)
+    inviter = None if all_of_them else call.caller.member
+    pending = list(invitations.known(call.connection, inviter, limit + 1, after.id if after else None))
+    following = Cursor("", pending[limit - 1].id).encode(PURPOSE) if len(pending) > limit else None
+    return InvitationPage(items=_shown(call, pending[:limit]), next_cursor=following)
 
 
 def _own(call: Call, identifier: str) -> Invitation:
     """An invitation that the caller made, or manages as an admin; it must wait or have expired."""
-    found = invitations.by_id(call.connection, identifier)
-    if found is None or not call.handles(found.invited_by):
+    invitation = invitations.by_id(call.connection, identifier)
+    if invitation is None or not call.handles(invitation.invited_by):
         call.hide("manage_invitation", "invitation", identifier)
-    if found.state(call.now) in {"accepted", "revoked"}:
-        raise Conflict(f"This invitation was {found.state(call.now)}")
-    return found
+    if invitation.state(call.now) in {"accepted", "revoked"}:
+        raise Conflict(f"This invitation was {invitation.state(call.now)}")
+    return invitation
 
 
 @router.governed(
@@ -181,12 +181,12 @@ def _own(call: Call, identifier: str) -> Invitation:
 )
 def resend_invitation(call: Call, invitation_id: InvitationId) -> InvitationOut:
     """Make a new link for an invitation, with a new end; the old link works no more. Whoever does so vouches for it."""
-    found = _own(call, invitation_id)
-    decision = call.require(f"invite_{found.role}", "organization", "organization")
-    if not found.reach.is_within(reach_of(call.subject)):
+    invitation = _own(call, invitation_id)
+    decision = call.require(f"invite_{invitation.role}", "organization", "organization")
+    if not invitation.reach.is_within(reach_of(call.subject)):
         raise Denied("You may invite others to no more than your own scope and contexts")
     days = call.settings.sign_in.invitation_days
-    secret = invitations.renew(call.connection, found, call.caller.member, call.now, days, call.caller.origin)
+    secret = invitations.renew(call.connection, invitation, call.caller.member, call.now, days, call.caller.origin)
     renewed = invitations.by_id(call.connection, invitation_id)
     assert renewed is not None  # noqa: S101 - renewed just now
     _tell(call, renewed, "invite again", decision.via)
@@ -203,10 +203,10 @@ def resend_invitation(call: Call, invitation_id: InvitationId) -> InvitationOut:
 )
 def revoke_invitation(call: Call, invitation_id: InvitationId) -> InvitationOut:
     """Take an invitation back; its link works no more."""
-    found = _own(call, invitation_id)
+    invitation = _own(call, invitation_id)
     invitations.revoke(call.connection, invitation_id, call.now)
     by = call.decide("manage_members", "organization", "organization").via
-    _tell(call, found, "take the invitation back", by or ("inviter",))
+    _tell(call, invitation, "take the invitation back", by or ("inviter",))
     return _shown(call, [i for i in [invitations.by_id(call.connection, invitation_id)] if i])[0]
 
 
@@ -224,12 +224,12 @@ def _prepare(services: Services, request: Request, parameters: dict[str, Accepta
     body = parameters["body"]
     refuse_cross_site(request, services.settings, must_tell=False)
     with services.database.read() as connection:
-        found = invitations.by_secret(connection, body.invitation.get_secret_value(), clock())
-    found = _addressed(found, body)
+        invitation = invitations.by_secret(connection, body.invitation.get_secret_value(), clock())
+    invitation = _addressed(invitation, body)
     if body.password is None:
         return None
     password = body.password.get_secret_value()
-    passwords.check_strength(password, [body.name, found.email])
+    passwords.check_strength(password, [body.name, invitation.email])
     return passwords.hashed(password)
 
 
@@ -248,11 +248,11 @@ def accept_invitation(call: Call, request: Request, body: Acceptance, prepared: 
         name = check_name(body.name)
     except BadName as error:
         raise Invalid(f"name: {error}") from None
-    found = _addressed(invitations.by_secret(call.connection, body.invitation.get_secret_value(), call.now), body)
-    member = invitations.accept(call.facts, found, name, prepared)
-    after = {"change": "join", "role": found.role, "scope": found.reach.scope, "invitation": found.id}
+    invitation = _addressed(invitations.by_secret(call.connection, body.invitation.get_secret_value(), call.now), body)
+    member = invitations.accept(call.facts, invitation, name, prepared)
+    after = {"change": "join", "role": invitation.role, "scope": invitation.reach.scope, "invitation": invitation.id}
     joined = Event(call.now, CHANGED, True, member, request_id=call.request_id, kind="member", resource_id=member)  # noqa: FBT003
-    call.record(replace(joined, action=f"invite_{found.role}", after=after))
-    notice = Notice("members", "joined", actor=member, member=member, facts={"role": found.role})
+    call.record(replace(joined, action=f"invite_{invitation.role}", after=after))
+    notice = Notice("members", "joined", actor=member, member=member, facts={"role": invitation.role})
     tell(call.connection, notice, call.now)
-    return sign_in_member(call, request, member, "invitation", found.origin)
+    return sign_in_member(call, request, member, "invitation", invitation.origin)

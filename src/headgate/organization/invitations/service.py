@@ -101,8 +101,8 @@ def _refuse_if_known(connection: Connection, email: str, now: datetime) -> None:
     if account(connection, email) is not None:
         raise Conflict(f"{email} is the address of a member already")
     waiting = (_invitations.accepted_at.is_(None), _invitations.revoked_at.is_(None), _invitations.expires_at > now)
-    found = select(_invitations.id).where(_invitations.email_key == email_key(email), *waiting)
-    if connection.execute(found).first() is not None:
+    pending = select(_invitations.id).where(_invitations.email_key == email_key(email), *waiting)
+    if connection.execute(pending).first() is not None:
         raise Conflict(f"{email} is invited already; send that invitation again, or revoke it first")
 
 
@@ -149,18 +149,18 @@ def find(connection: Connection, where: Any) -> list[Invitation]:
 
 def by_id(connection: Connection, identifier: str) -> Invitation | None:
     """The invitation with this id."""
-    found = find(connection, _invitations.id == identifier)
-    return found[0] if found else None
+    invitation = find(connection, _invitations.id == identifier)
+    return invitation[0] if invitation else None
 
 
 def by_secret(connection: Connection, secret: str, now: datetime) -> Invitation:
     """The invitation that a link belongs to; LinkSpent for any that cannot be accepted."""
     if not is_well_formed(secret, Sort.invitation):
         raise LinkSpent
-    found = find(connection, _invitations.digest == digest(secret))
-    if not found or found[0].state(now) != "waiting":
+    invitation = find(connection, _invitations.digest == digest(secret))
+    if not invitation or invitation[0].state(now) != "waiting":
         raise LinkSpent
-    return found[0]
+    return invitation[0]
 
 
 def known(connection: Connection, member: str | None, limit: int, after: str | None) -> Sequence[Invitation]:
@@ -233,7 +233,7 @@ def new_member(
             password_tainted=origin.tainted,
         )
     )
-    rows = [{"member_id": identifier, "context_id": one} for one in _existing(connection, reach.contexts)]
+    rows = [{"member_id": identifier, "context_id": context} for context in _existing(connection, reach.contexts)]
     if rows:
         connection.execute(insert(member_context_table), rows)
     if is_subscribed_on_joining(role):
@@ -243,5 +243,5 @@ def new_member(
 
 def _existing(connection: Connection, contexts: Iterable[str]) -> list[str]:
     """Those contexts that were not deleted meanwhile."""
-    found = select(context_table.c.id).where(context_table.c.id.in_(list(contexts)))
-    return sorted(connection.execute(found).scalars())
+    query = select(context_table.c.id).where(context_table.c.id.in_(list(contexts)))
+    return sorted(connection.execute(query).scalars())

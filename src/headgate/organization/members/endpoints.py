@@ -57,8 +57,8 @@ def _shown(call: Call, rows: Any, *, whole: bool) -> list[MemberOut]:
             email=row["email"],
             role=row["role"],
             scope=row["scope"],
-            contexts=[Named(**one) for one in contexts.get(row["id"], [])],
-            groups=[Named(**one) for one in groups.get(row["id"], [])],
+            contexts=[Named(**context) for context in contexts.get(row["id"], [])],
+            groups=[Named(**group) for group in groups.get(row["id"], [])],
             security_roles=security.get(row["id"], []),
             status="active" if row["email"] else "no sign-in",
             created_at=row["created_at"],
@@ -115,7 +115,7 @@ def list_removed(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: After = None)
     """Removed members by id, who solely owned something that nobody has owned since. Their names are forgotten."""
     after = begins_after(cursor, "removed members")
     rows = held_by.removed(call.connection, limit + 1, after.id if after else None)
-    items = [RemovedMember(id=one.id, removed_at=one.removed_at, solely_owned=one.count) for one in rows[:limit]]
+    items = [RemovedMember(id=row.id, removed_at=row.removed_at, solely_owned=row.count) for row in rows[:limit]]
     following = Cursor("", items[-1].id).encode("removed members") if len(rows) > limit else None
     return RemovedPage(items=items, next_cursor=following)
 
@@ -137,7 +137,7 @@ def show_member(call: Call, member_id: MemberId) -> MemberPageOut:
     subject = call.facts.subject(member_id)
     organization = call.facts.organization()
     decisions = {action: BOOK.decide(subject, action, organization) for action in BOOK.actions("organization")}
-    can = [MemberAction(action=name, via=list(found.via)) for name, found in decisions.items() if found]
+    can = [MemberAction(action=name, via=list(decision.via)) for name, decision in decisions.items() if decision]
     allowed = [action for action in BOOK.actions("member") if call.decide(action, "member", member_id)]
     return MemberPageOut(member=_shown(call, [row], whole=whole)[0], can=can if whole else [], allowed=allowed)
 
@@ -187,8 +187,8 @@ def reset_password(call: Call, member_id: MemberId) -> LinkMade:
     return _link(call, member_id, "password")
 
 
-def _held(found: list[held_by.Held]) -> list[Holding]:
-    return [Holding(id=one.id, kind=one.kind, name=one.name, holds=one.holds) for one in found]
+def _held(holdings: list[held_by.Held]) -> list[Holding]:
+    return [Holding(id=holding.id, kind=holding.kind, name=holding.name, holds=holding.holds) for holding in holdings]
 
 
 @router.governed(

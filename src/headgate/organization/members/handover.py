@@ -12,21 +12,21 @@ from headgate.platform.http.call import Call
 
 def reassign(call: Call, member: str, to: str, chosen: Sequence[str] | None) -> list[Held]:
     """Give what they solely own to somebody else: ordinary changes, by the caller's rights; all or nothing."""
-    mine = {one.id: one for one in solely_owned(call.connection, member)}
-    ids = list(mine) if chosen is None else list(dict.fromkeys(chosen))
-    unknown = [one for one in ids if one not in mine]
+    owned = {holding.id: holding for holding in solely_owned(call.connection, member)}
+    ids = list(owned) if chosen is None else list(dict.fromkeys(chosen))
+    unknown = [identifier for identifier in ids if identifier not in owned]
     if unknown:
         raise Conflict(f"{unknown[0]} is not solely theirs; `headgate member holdings {member}` lists what is")
     for identifier in ids:
-        held = mine[identifier]
+        holding = owned[identifier]
         try:
-            apply(call, _change(held, to))
+            apply(call, _change(holding, to))
         except Denied as problem:
-            raise Denied(f"{held.kind.replace('_', ' ')} {held.name}: {problem.detail}") from None
-    return [mine[one] for one in ids]
+            raise Denied(f"{holding.kind.replace('_', ' ')} {holding.name}: {problem.detail}") from None
+    return [owned[identifier] for identifier in ids]
 
 
-def _change(held: Held, to: str) -> Any:
-    if held.kind in {"space", "project", "connection", "pipeline"}:
-        return ChangeOwner(resource=held.id, owner=to)
-    return AddOwner.model_validate({"resource": held.id, "member": to, "ownership": held.holds})
+def _change(holding: Held, to: str) -> Any:
+    if holding.kind in {"space", "project", "connection", "pipeline"}:
+        return ChangeOwner(resource=holding.id, owner=to)
+    return AddOwner.model_validate({"resource": holding.id, "member": to, "ownership": holding.holds})

@@ -58,7 +58,7 @@ class Left:
 
 def _rows(connection: Connection, statements: Iterable[str], member: str) -> list[Held]:
     rows = [Held(*row) for text in statements for row in fetch(connection, text, {"member": member})]
-    return sorted(rows, key=lambda one: (one.kind, one.name, one.id))
+    return sorted(rows, key=lambda holding: (holding.kind, holding.name, holding.id))
 
 
 def solely_owned(connection: Connection, member: str, *, with_deleted: bool = False) -> list[Held]:
@@ -72,10 +72,12 @@ def solely_owned(connection: Connection, member: str, *, with_deleted: bool = Fa
 
 def acting_for(connection: Connection, member: str) -> list[Held]:
     """What runs with their rights, and the schedules that they saved last."""
-    found: list[Held] = []
+    holdings: list[Held] = []
     for table, column in _ACTING.items():
-        found += _rows(connection, [_OWNED.format(word=column.removesuffix("_id"), table=table, column=column)], member)
-    return found
+        holdings += _rows(
+            connection, [_OWNED.format(word=column.removesuffix("_id"), table=table, column=column)], member
+        )
+    return holdings
 
 
 def removed(connection: Connection, limit: int, after: str | None) -> list[Left]:

@@ -54,8 +54,8 @@ def _value(name: str, after: Cursor) -> Any:
     if name not in _TIMES:
         return after.value
     try:
-        found = datetime.fromisoformat(after.value)
-        return found if found.tzinfo else found.replace(tzinfo=UTC)
+        moment = datetime.fromisoformat(after.value)
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     except ValueError:
         raise BadCursor("not a cursor; leave it out to start from the first page") from None
 
@@ -94,17 +94,17 @@ def groups_of(connection: Connection, ids: Sequence[str]) -> dict[str, list[dict
 
 
 def _grouped(rows: Any) -> dict[str, list[dict[str, str]]]:
-    found: dict[str, list[dict[str, str]]] = {}
+    groups: dict[str, list[dict[str, str]]] = {}
     for member, identifier, name in rows:
-        found.setdefault(member, []).append({"id": identifier, "name": name})
-    return found
+        groups.setdefault(member, []).append({"id": identifier, "name": name})
+    return groups
 
 
 def security_roles_of(connection: Connection, ids: Sequence[str]) -> dict[str, list[str]]:
     """The security roles of each of these members."""
     inner = member_security_role_table.c
     query = select(inner.member_id, inner.security_role).where(inner.member_id.in_(ids)).order_by(inner.security_role)
-    found: dict[str, list[str]] = {}
+    roles: dict[str, list[str]] = {}
     for member, role in connection.execute(query):
-        found.setdefault(member, []).append(role)
-    return found
+        roles.setdefault(member, []).append(role)
+    return roles

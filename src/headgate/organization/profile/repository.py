@@ -31,8 +31,8 @@ def is_waiting(now: datetime) -> Any:
 def members_by_role(connection: Connection) -> dict[str, int]:
     """How many members each role has."""
     counted = select(_members.role, func.count()).where(_members.removed_at.is_(None)).group_by(_members.role)
-    found: dict[str, int] = dict(connection.execute(counted).all())
-    return {role: found.get(role, 0) for role in ROLES}
+    counts: dict[str, int] = dict(connection.execute(counted).all())
+    return {role: counts.get(role, 0) for role in ROLES}
 
 
 def resources_by_kind(connection: Connection) -> dict[str, int]:
@@ -48,11 +48,11 @@ def counts(connection: Connection, now: datetime) -> dict[str, int]:
     lasts = or_(_tokens.expires_at.is_(None), _tokens.expires_at > now)
     alive = _tokens.revoked_at.is_(None) & lasts & _members.removed_at.is_(None)
     owned = token_table.join(member_table, _members.id == _tokens.member_id)
-    asked = {
+    queries = {
         "invitations": select(func.count()).select_from(invitation_table).where(is_waiting(now)),
         "groups": select(func.count()).select_from(group_table).where(group_table.c.id != ALL_GROUP),
         "contexts": select(func.count()).select_from(context_table),
         "tokens": select(func.count()).select_from(owned).where(alive),
     }
-    together = select(*(query.scalar_subquery().label(name) for name, query in asked.items()))
+    together = select(*(query.scalar_subquery().label(name) for name, query in queries.items()))
     return dict(connection.execute(together).mappings().one())

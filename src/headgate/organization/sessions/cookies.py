@@ -28,9 +28,9 @@ def proof(key: bytes, member: str) -> str:
     return hmac.new(key, member.encode(), hashlib.sha256).hexdigest()
 
 
-def is_proof(key: bytes, member: str | None, given: str) -> bool:
+def is_proof(key: bytes, member: str | None, presented: str) -> bool:
     """Whether a browser signed in to this account before."""
-    return member is not None and hmac.compare_digest(proof(key, member).encode(), given.encode("utf-8", "replace"))
+    return member is not None and hmac.compare_digest(proof(key, member).encode(), presented.encode("utf-8", "replace"))
 
 
 def set_cookie(request: Request, name: str, value: str, seconds: float) -> str:

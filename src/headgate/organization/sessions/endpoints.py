@@ -53,8 +53,8 @@ def sign_in_member(call: Call, request: Request, member: str, method: str, origi
     secret = service.open_session(call.connection, member, method, browser(request), call.now, settings, origin)
     cookie = set_cookie(request, session_cookie(request), secret, settings.session_days * 86400)
     call.recorded.cookies += [cookie, set_device(request, call.services.device_key, member)]
-    told = {"method": method, "origin": origin.id, "tainted": origin.tainted}
-    call.record(Event(call.now, OPENED, True, member, request_id=call.request_id, after=told))  # noqa: FBT003
+    details = {"method": method, "origin": origin.id, "tainted": origin.tainted}
+    call.record(Event(call.now, OPENED, True, member, request_id=call.request_id, after=details))  # noqa: FBT003
     name = call.connection.execute(select(_members.name).where(_members.id == member)).scalar_one()
     return SignedInAs(id=member, name=name)
 
@@ -75,19 +75,19 @@ def _attempt(services: Services, request: Request, parameters: dict[str, SignIn]
     body, now, settings = parameters["body"], clock(), services.settings
     refuse_cross_site(request, settings, must_tell=False)
     with services.database.read() as connection:
-        found = account(connection, body.email)
+        member = account(connection, body.email)
         proof = request.cookies.get(device_cookie(request), "")
-        known = is_proof(services.device_key, found.id if found else None, proof)
-        of_account = throttle.of_account(email_key(body.email), settings.sign_in, known_browser=known)
+        known_device = is_proof(services.device_key, member.id if member else None, proof)
+        of_account = throttle.of_account(email_key(body.email), settings.sign_in, known_browser=known_device)
         of_address = throttle.of_address(browser(request).address, settings.sign_in)
     services.database.write(lambda connection: throttle.take(connection, (of_account, of_address), now))
-    given = body.password.get_secret_value()
-    if not passwords.is_right(found.password if found else None, given):
-        _failed(services, request, found.id if found else None)
-    if found.password_ended_at is not None:
-        _failed(services, request, found.id, PasswordEnded(_choose_another(settings)))
-    fresh = passwords.hashed(given) if passwords.needs_new_hash(found.password) else None
-    return Attempt(found.id, found.password, fresh, of_account, of_address)
+    password = body.password.get_secret_value()
+    if not passwords.is_right(member.password if member else None, password):
+        _failed(services, request, member.id if member else None)
+    if member.password_ended_at is not None:
+        _failed(services, request, member.id, PasswordEnded(_choose_another(settings)))
+    fresh = passwords.hashed(password) if passwords.needs_new_hash(member.password) else None
+    return Attempt(member.id, member.password, fresh, of_account, of_address)
 
 
 def _choose_another(settings: Settings) -> str:
@@ -103,8 +103,8 @@ def _choose_another(settings: Settings) -> str:
 
 def _failed(services: Services, request: Request, member: str | None, problem: Problem | None = None) -> NoReturn:
     """Record a failure; the answer is the same whether the account or the password was wrong."""
-    told = {"address": browser(request).address}
-    event = Event(clock(), FAILED, False, member, request_id=request.scope.get("headgate.request_id"), after=told)  # noqa: FBT003
+    details = {"address": browser(request).address}
+    event = Event(clock(), FAILED, False, member, request_id=request.scope.get("headgate.request_id"), after=details)  # noqa: FBT003
     services.database.write(lambda connection: record(connection, [event]))
     raise problem or WrongPassword
 
@@ -122,14 +122,14 @@ def sign_in(call: Call, request: Request, body: SignIn, prepared: Attempt) -> Si
     """Open a session by address and password; it is kept in a cookie."""
     where = (_members.id == prepared.member, _members.removed_at.is_(None), _members.password == prepared.stored)
     set_in = select(_members.password_origin_id, _members.password_tainted)
-    found = call.connection.execute(set_in.where(*where, _members.password_ended_at.is_(None))).one_or_none()
-    if found is None:
+    row = call.connection.execute(set_in.where(*where, _members.password_ended_at.is_(None))).one_or_none()
+    if row is None:
         raise WrongPassword
     throttle.forgive(call.connection, (prepared.of_account,))
     throttle.give_back(call.connection, (prepared.of_address,))
     if prepared.fresh:
         call.connection.execute(update(member_table).where(*where).values(password=prepared.fresh))
-    origin = Origin(found.password_origin_id, found.password_tainted)
+    origin = Origin(row.password_origin_id, row.password_tainted)
     return sign_in_member(call, request, prepared.member, "password", origin)
 
 
@@ -235,8 +235,8 @@ def choose_password(call: Call, request: Request, body: PasswordByLink, prepared
 
 def _set_password(call: Call, member: str, stored: str, origin: Origin) -> None:
     service.set_password(call.connection, member, stored, origin, call.now)
-    told = {"origin": origin.id, "tainted": origin.tainted}
-    changed = Event(call.now, PASSWORD, True, member, request_id=call.request_id, resource_id=member, after=told)  # noqa: FBT003
+    details = {"origin": origin.id, "tainted": origin.tainted}
+    changed = Event(call.now, PASSWORD, True, member, request_id=call.request_id, resource_id=member, after=details)  # noqa: FBT003
     call.record(changed)
 
 
@@ -254,18 +254,18 @@ def _hash_own(services: Services, request: Request, parameters: dict[str, Passwo
     with services.database.read() as connection:
         who = caller(connection, request, settings, now)
         columns = (_members.name, _members.email, _members.password, _members.password_ended_at)
-        found = connection.execute(select(*columns).where(_members.id == who.member)).one_or_none()
-        if found is None:
+        row = connection.execute(select(*columns).where(_members.id == who.member)).one_or_none()
+        if row is None:
             raise NotFound
     counter = throttle.of_account(who.member, settings.sign_in, known_browser=True, purpose="own password")
     services.database.write(lambda connection: throttle.take(connection, (counter,), now))
     current = body.current.get_secret_value() if body.current else ""
-    works = found.password is not None and found.password_ended_at is None
-    if works and not passwords.is_right(found.password, current):
+    works = row.password is not None and row.password_ended_at is None
+    if works and not passwords.is_right(row.password, current):
         _failed(services, request, who.member)
     password = body.password.get_secret_value()
-    passwords.check_strength(password, [found.name, found.email or ""])
-    return NewPassword(found.password, passwords.hashed(password), counter)
+    passwords.check_strength(password, [row.name, row.email or ""])
+    return NewPassword(row.password, passwords.hashed(password), counter)
 
 
 @router.governed(
@@ -316,10 +316,11 @@ def sign_out(call: Call, request: Request) -> Ended:
 def own_sessions(call: Call) -> Sessions:
     """One's own sessions that could still be used."""
     rows = service.alive(call.connection, call.caller.member, call.now, call.settings.sign_in)
-    shown = ("id", "method", "agent", "address", "created_at", "last_seen_at", "expires_at", "tainted")
+    columns = ("id", "method", "agent", "address", "created_at", "last_seen_at", "expires_at", "tainted")
     return Sessions(
         items=[
-            SessionOut(**{name: row[name] for name in shown}, current=row["id"] == call.caller.session) for row in rows
+            SessionOut(**{name: row[name] for name in columns}, current=row["id"] == call.caller.session)
+            for row in rows
         ]
     )
 

@@ -46,6 +46,6 @@ def check_strength(password: str, about: Sequence[str]) -> None:
         raise Invalid(f"password: use at most {LONGEST} characters")
     from zxcvbn import zxcvbn  # noqa: PLC0415 - its lists take a while to load
 
-    known = [part for text in about for part in (text, *text.replace("@", " ").replace(".", " ").split())]
-    if zxcvbn(password[:_LOOKED_AT], user_inputs=["headgate", *known])["score"] <= _WEAK:
+    personal = [part for text in about for part in (text, *text.replace("@", " ").replace(".", " ").split())]
+    if zxcvbn(password[:_LOOKED_AT], user_inputs=["headgate", *personal])["score"] <= _WEAK:
         raise Invalid("password: this one is easily guessed; it is common, or made of a name or a pattern")

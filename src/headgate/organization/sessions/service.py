@@ -101,9 +101,9 @@ def alive(connection: Connection, member: str, now: datetime, settings: SignInSe
     """A member's sessions that could still be used, the one used last first."""
     idle = now - timedelta(hours=settings.idle_hours)
     where = (_sessions.member_id == member, _sessions.ended_at.is_(None), _sessions.expires_at > now)
-    found = select(session_table).where(*where, _sessions.last_seen_at > idle)
+    query = select(session_table).where(*where, _sessions.last_seen_at > idle)
     newest = (_sessions.last_seen_at.desc(), _sessions.id.desc())
-    return connection.execute(found.order_by(*newest)).mappings().all()
+    return connection.execute(query.order_by(*newest)).mappings().all()
 
 
 def end(connection: Connection, member: str, now: datetime, *, only: str | None = None, but: str | None = None) -> int:
@@ -150,12 +150,12 @@ def _good_link(connection: Connection, secret: str, purpose: str, now: datetime)
         raise LinkSpent
     where = (_links.digest == digest(secret), _links.purpose == purpose, _links.used_at.is_(None))
     joined = link_table.join(member_table, member_table.c.id == _links.member_id)
-    found = (
+    query = (
         select(_links.id, _links.member_id, _links.created_by_id, _links.tainted)
         .select_from(joined)
         .where(*where, _links.expires_at > now, member_table.c.removed_at.is_(None))
     )
-    row = connection.execute(found).one_or_none()
+    row = connection.execute(query).one_or_none()
     if row is None or not _stands(Facts(connection, now), row, purpose):
         raise LinkSpent
     return row

@@ -31,12 +31,12 @@ def _short(text: str) -> str:
 def of_address(address: str, settings: SignInSettings, purpose: str = "address") -> Counter:
     """For a network address; an IPv6 host owns its whole /64."""
     try:
-        found = ipaddress.ip_address(address)
-        mapped = found.ipv4_mapped if found.version == 6 else None
+        parsed = ipaddress.ip_address(address)
+        mapped = parsed.ipv4_mapped if parsed.version == 6 else None
         if mapped is not None:
             address = str(mapped)
-        elif found.version == 6:
-            address = str(ipaddress.ip_network((found, 64), strict=False))
+        elif parsed.version == 6:
+            address = str(ipaddress.ip_network((parsed, 64), strict=False))
     except ValueError:
         address = "unknown"
     return Counter(f"{purpose}:{_short(address)}", settings.failures_per_address)
@@ -51,8 +51,8 @@ def of_account(email_key: str, settings: SignInSettings, *, known_browser: bool,
 
 def of_mails(sender: str, recipient: str | None = None) -> tuple[Counter, ...]:
     """For mails that a member causes: how many in all, and how many to one address."""
-    found = (Counter(f"mails by:{_short(sender)}", MAILS_BY_ONE),)
-    return found if recipient is None else (*found, Counter(f"mails to:{_short(recipient)}", MAILS_TO_ONE))
+    counters = (Counter(f"mails by:{_short(sender)}", MAILS_BY_ONE),)
+    return counters if recipient is None else (*counters, Counter(f"mails to:{_short(recipient)}", MAILS_TO_ONE))
 
 
 def check(connection: Connection, counters: Sequence[Counter], now: datetime) -> None:

@@ -98,7 +98,7 @@ def list_tokens(
 def _shown(call: Call, rows: Any) -> list[TokenOut]:
     reach = token_reach_table.c
     listed = [row["id"] for row in rows if row["listed"]]
-    only: dict[str, list[str]] = {one: [] for one in listed}
+    only: dict[str, list[str]] = {token: [] for token in listed}
     for token, resource in call.connection.execute(
         select(reach.token_id, reach.resource_id).where(reach.token_id.in_(listed)).order_by(reach.resource_id)
     ):

@@ -92,10 +92,10 @@ def renarrow(connection: Connection, token: str | None, only: Sequence[str]) -> 
 
 def revoke(connection: Connection, token: str, now: datetime, *, by: str | None) -> None:
     """End a token at once, and tell the audit log by whom; None stands for the operator."""
-    found = connection.execute(select(_tokens.c.revoked_at).where(_tokens.c.id == token)).one_or_none()
-    if found is None:
+    row = connection.execute(select(_tokens.c.revoked_at).where(_tokens.c.id == token)).one_or_none()
+    if row is None:
         raise NotFound(f"There is no token {token!r}; `headgate token list` shows them")
-    if found.revoked_at is not None:
+    if row.revoked_at is not None:
         raise Conflict("This token was ended before")
     connection.execute(update(token_table).where(_tokens.c.id == token).values(revoked_at=now))
     record(connection, [Event(now, REVOKED, allowed=True, actor_id=by, kind="token", resource_id=token)])

@@ -58,8 +58,8 @@ def continues(connection: Connection, head: Head) -> bool:
     """Whether the database has the event that was kept as the last one."""
     if head == EMPTY:
         return True
-    found = connection.execute(select(_events.c.seal).where(_events.c.seal_number == head.number)).scalar_one_or_none()
-    return found is not None and hmac.compare_digest(found, head.seal)
+    seal = connection.execute(select(_events.c.seal).where(_events.c.seal_number == head.number)).scalar_one_or_none()
+    return seal is not None and hmac.compare_digest(seal, head.seal)
 
 
 def is_pending(connection: Connection) -> bool:
@@ -91,13 +91,13 @@ def seal_pending(connection: Connection, key: bytes, *, adopts: bool = False) ->
 def _first_with_mark(connection: Connection, rows: Sequence[RowMapping]) -> dict[str, int]:
     """By mark, the event that has it by right: the one that is sealed, else the oldest. The others are copies."""
     times = {row["at"] for row in rows if row["mark"] is not None}
-    found = connection.execute(
+    marked = connection.execute(
         select(_events.c.id, _events.c.mark)
         .where(_events.c.at.in_(times), _events.c.mark.is_not(None))
         .order_by(_events.c.seal_number.is_(None), _events.c.id)
     )
     first: dict[str, int] = {}
-    for row in found:
+    for row in marked:
         first.setdefault(row.mark, row.id)
     return first
 
@@ -118,8 +118,8 @@ class Sealer:
 
     def seal(self, may: Callable[[Connection], bool]) -> bool:
         """Seal a batch if there is one, and if this process still may; whether there may be more."""
-        kept, faults = self._read()
-        if self._last is not None and kept.marked and not faults:
+        stored, faults = self._read()
+        if self._last is not None and stored.marked and not faults:
             with self._database.read() as connection:
                 if not is_pending(connection):
                     return False
@@ -129,20 +129,20 @@ class Sealer:
             if not may(connection):
                 return None
             breaks = faults
-            if not faults and not continues(connection, kept.head):
-                breaks = (broken(moment, kept.head, last_seal(connection)),)
+            if not faults and not continues(connection, stored.head):
+                breaks = (broken(moment, stored.head, last_seal(connection)),)
             if breaks:
-                after = {"breaks": [str(one) for one in breaks]}
+                after = {"breaks": [str(mismatch) for mismatch in breaks]}
                 record(connection, [Event(moment, BROKEN, allowed=False, after=after)])
-            return *seal_pending(connection, self._key, adopts=not kept.marked), breaks
+            return *seal_pending(connection, self._key, adopts=not stored.marked), breaks
 
         done = self._database.write(work)
         if done is None:
             return False
         head, count, breaks = done
-        for one in breaks:
-            _log.error("the audit log is broken; run `headgate audit verify`", fault=str(one))
-        self._file.change(lambda before: _after(before, head, breaks, marked=kept.marked or count < BATCH))
+        for mismatch in breaks:
+            _log.error("the audit log is broken; run `headgate audit verify`", fault=str(mismatch))
+        self._file.change(lambda before: _after(before, head, breaks, marked=stored.marked or count < BATCH))
         if self._last is None:
             self._keys.key(SEALED)
         self._last = head
@@ -151,19 +151,19 @@ class Sealer:
     def _read(self) -> tuple[Kept, tuple[Break, ...]]:
         """What was kept, and what is wrong with the file."""
         try:
-            found = self._file.read()
+            stored = self._file.read()
         except ValueError:
-            found = None
+            stored = None
         else:
-            if found is None and not self._has_sealed():
+            if stored is None and not self._has_sealed():
                 return Kept(EMPTY, marked=False), ()
-        if found is None or (self._last is not None and found.head.number < self._last.number):
+        if stored is None or (self._last is not None and stored.head.number < self._last.number):
             with self._database.read() as connection:
                 ended = last_seal(connection)
-            lost = self._last or (found.head if found else EMPTY)
+            lost = self._last or (stored.head if stored else EMPTY)
             breaks = (broken(now(), None, ended),)
-            return Kept(lost, found.breaks if found else (), found.accepted if found else ()), breaks
-        return found, ()
+            return Kept(lost, stored.breaks if stored else (), stored.accepted if stored else ()), breaks
+        return stored, ()
 
     def _has_sealed(self) -> bool:
         """Whether there must be a file: earlier versions, whose events have no marks, may have lost theirs."""
@@ -174,25 +174,25 @@ class Sealer:
             return connection.execute(marked.limit(1)).one_or_none() is not None
 
 
-def _after(kept: Kept | None, head: Head, breaks: Sequence[Break], *, marked: bool) -> Kept:
-    if kept is None:
+def _after(stored: Kept | None, head: Head, breaks: Sequence[Break], *, marked: bool) -> Kept:
+    if stored is None:
         return Kept(head, tuple(breaks), marked=marked)
-    if kept.head.number > head.number and not breaks:
+    if stored.head.number > head.number and not breaks:
         # Another sealer took over meanwhile, and is further.
-        return kept
-    return replace(kept, head=head, breaks=(*kept.breaks, *breaks), marked=marked)
+        return stored
+    return replace(stored, head=head, breaks=(*stored.breaks, *breaks), marked=marked)
 
 
 def acknowledge(database: Database, file: HeadFile, reason: str, faults: Sequence[str]) -> None:
     """Record that the operator knows of breaks and quarantined events, and why they are there; they count no more."""
     event = Event(now(), ACKNOWLEDGED, allowed=True, after={"reason": reason, "faults": [*faults]})
 
-    def accepted(kept: Kept | None) -> Kept:
+    def accepted(stored: Kept | None) -> Kept:
         quarantined = select(_events.c.id).where(_events.c.seal_number.is_(None), _events.c.seal.is_not(None))
         with database.read() as connection:
             ids = tuple(connection.execute(quarantined).scalars())
-            end = kept.head if kept and continues(connection, kept.head) else last_seal(connection)
-        return Kept(end, (), ids, marked=kept is None or kept.marked)
+            end = stored.head if stored and continues(connection, stored.head) else last_seal(connection)
+        return Kept(end, (), ids, marked=stored is None or stored.marked)
 
     database.write(lambda connection: record(connection, [event]))
     file.change(accepted)

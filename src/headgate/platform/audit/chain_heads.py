@@ -43,16 +43,16 @@ class Break:
     """When the sealer found that the database did not continue the chain that was kept: where each of them ended."""
 
     at: str
-    kept: int | None
-    found: int
+    expected: int | None
+    actual: int
 
     def __str__(self) -> str:
-        if self.kept is None:
+        if self.expected is None:
             return (
                 f"the file with the end of the chain was missing, damaged or old on {self.at}; "
-                f"the log ended at event {self.found}"
+                f"the log ended at event {self.actual}"
             )
-        return f"the log did not have the kept event {self.kept} on {self.at}; it ended at event {self.found}"
+        return f"the log did not have the kept event {self.expected} on {self.at}; it ended at event {self.actual}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +76,17 @@ class HeadFile:
     def read(self) -> Kept | None:
         """What was kept, or None if there is no file; ValueError if the file was tampered with."""
         try:
-            found = json.loads(self.path.read_text())
-            mac = found.pop("mac")
+            document = json.loads(self.path.read_text())
+            mac = document.pop("mac")
         except FileNotFoundError:
             return None
         except (ValueError, KeyError, AttributeError, TypeError):
             raise ValueError(f"{self.path} is damaged") from None
-        if not hmac.compare_digest(self._mac(found), str(mac)):
+        if not hmac.compare_digest(self._mac(document), str(mac)):
             raise ValueError(f"{self.path} was not written with this installation's key")
-        head = Head(int(found["number"]), str(found["seal"]))
-        breaks = tuple(Break(at, kept, ended) for at, kept, ended in found.get("breaks", ()))
-        return Kept(head, breaks, tuple(found.get("accepted", ())), found.get("version", _UNMARKED) == _MARKED)
+        head = Head(int(document["number"]), str(document["seal"]))
+        breaks = tuple(Break(at, expected, ended) for at, expected, ended in document.get("breaks", ()))
+        return Kept(head, breaks, tuple(document.get("accepted", ())), document.get("version", _UNMARKED) == _MARKED)
 
     def change(self, work: Callable[[Kept | None], Kept]) -> None:
         """Replace what was kept; nobody else changes it meanwhile. A file that is damaged counts as missing."""
@@ -97,22 +97,22 @@ class HeadFile:
                 before = None
             self._write(work(before))
 
-    def _write(self, kept: Kept) -> None:
-        found: dict[str, Any] = {
-            "version": _MARKED if kept.marked else _UNMARKED,
-            "number": kept.head.number,
-            "seal": kept.head.seal,
-            "breaks": [[one.at, one.kept, one.found] for one in kept.breaks],
-            "accepted": list(kept.accepted),
+    def _write(self, stored: Kept) -> None:
+        document: dict[str, Any] = {
+            "version": _MARKED if stored.marked else _UNMARKED,
+            "number": stored.head.number,
+            "seal": stored.head.seal,
+            "breaks": [[mismatch.at, mismatch.expected, mismatch.actual] for mismatch in stored.breaks],
+            "accepted": list(stored.accepted),
         }
-        write_atomically(self.path, json.dumps({**found, "mac": self._mac(found)}))
+        write_atomically(self.path, json.dumps({**document, "mac": self._mac(document)}))
 
-    def _mac(self, found: dict[str, Any]) -> str:
-        if "version" in found:
-            text = "head of version " + json.dumps(found, sort_keys=True)
+    def _mac(self, document: dict[str, Any]) -> str:
+        if "version" in document:
+            text = "head of version " + json.dumps(document, sort_keys=True)
         else:
             # As earlier versions signed it.
-            text = f"head {int(found['number'])} {found['seal']}"
+            text = f"head {int(document['number'])} {document['seal']}"
         return hmac.new(self._key, text.encode(), hashlib.sha256).hexdigest()
 
     @contextmanager
@@ -125,6 +125,6 @@ class HeadFile:
             os.close(lock)
 
 
-def broken(now: datetime, kept: Head | None, found: Head) -> Break:
+def broken(now: datetime, expected: Head | None, actual: Head) -> Break:
     """A break that was found now."""
-    return Break(iso(now), kept.number if kept else None, found.number)
+    return Break(iso(now), expected.number if expected else None, actual.number)

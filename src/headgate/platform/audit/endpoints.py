@@ -65,8 +65,8 @@ def list_audit_events(
         raise Invalid("event: a word cannot hold control characters")
     purpose = "audit " + " ".join(value or "" for value in filters.values())
     # What is in quarantine was not written by this installation: `headgate audit verify` reports it.
-    ours = or_(_events.c.seal.is_(None), _events.c.seal_number.is_not(None))
-    query = select(_events).where(ours).order_by(_events.c.id.desc()).limit(limit + 1)
+    sealed = or_(_events.c.seal.is_(None), _events.c.seal_number.is_not(None))
+    query = select(_events).where(sealed).order_by(_events.c.id.desc()).limit(limit + 1)
     for column, value in filters.items():
         if value is not None:
             query = query.where(_events.c[column] == value)
@@ -81,20 +81,20 @@ def list_audit_events(
 
 def _before(cursor: str, purpose: str) -> int:
     try:
-        found = int(Cursor.decode(cursor, purpose).id)
+        identifier = int(Cursor.decode(cursor, purpose).id)
     except (BadCursor, ValueError) as error:
         raise Invalid(f"cursor: {error}") from None
-    return min(max(found, 0), LARGEST)
+    return min(max(identifier, 0), LARGEST)
 
 
 def _actor(call: Call, text: str | None) -> str | None:
     """The id of who is meant; one that nobody has now may be that of a removed member."""
     if text is None or kind_of(text):
         return text
-    found = call.lookup.of("member", text)
-    if found is None:
+    resolved = call.lookup.of("member", text)
+    if resolved is None:
         raise Invalid(f"actor: there is no member called {text!r}; a removed one goes by id")
-    return found
+    return resolved
 
 
 def _resource(call: Call, text: str | None) -> str | None:
@@ -102,14 +102,14 @@ def _resource(call: Call, text: str | None) -> str | None:
     if text is None or kind_of(text):
         return text
     kind, _, name = text.partition(":")
-    found = call.lookup.of(kind, name) if stored_kind(kind) in KINDS and name else None
-    if found is None:
+    resolved = call.lookup.of(kind, name) if stored_kind(kind) in KINDS and name else None
+    if resolved is None:
         raise Invalid(f"resource: there is no {text!r}; write kind:name, or an id")
-    return found
+    return resolved
 
 
 def _names(call: Call, ids: list[str | None]) -> dict[str, str]:
-    chosen = select(_members.id, _members.name).where(_members.id.in_({one for one in ids if one}))
+    chosen = select(_members.id, _members.name).where(_members.id.in_({identifier for identifier in ids if identifier}))
     return {row.id: row.name for row in call.connection.execute(chosen.where(_members.removed_at.is_(None)))}
 
 

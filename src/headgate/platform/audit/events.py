@@ -34,7 +34,7 @@ class Event:
     after: dict[str, Any] | None = None
 
 
-_FIELDS = tuple(one.name for one in fields(Event))
+_FIELDS = tuple(field.name for field in fields(Event))
 _WIDTHS = tuple(
     (column.name, column.type.length)
     for column in audit_event_table.columns

@@ -34,12 +34,12 @@ _NONCE = 16
 
 def sign_events(database: Database, key: Callable[[], bytes]) -> None:
     """Have events that are recorded in this database marked with a key, which is read when it is first needed."""
-    kept: list[bytes] = []
+    signatures: list[bytes] = []
 
     def derived() -> bytes:
-        if not kept:
-            kept.append(mark_key(key()))
-        return kept[0]
+        if not signatures:
+            signatures.append(mark_key(key()))
+        return signatures[0]
 
     database.keep_option(_OPTION, derived)
 
@@ -57,8 +57,8 @@ def mark(connection: Connection, row: Mapping[Any, Any]) -> str | None:
 
 def is_marked(derived: bytes, row: Mapping[Any, Any]) -> bool:
     """Whether an event has a mark that was made for this content; `derived` comes from `mark_key`."""
-    found = row["mark"]
-    return found is not None and hmac.compare_digest(found, _made(derived, found[:_NONCE], row))
+    mark = row["mark"]
+    return mark is not None and hmac.compare_digest(mark, _made(derived, mark[:_NONCE], row))
 
 
 def _made(derived: bytes, nonce: str, row: Mapping[Any, Any]) -> str:

@@ -54,25 +54,25 @@ class _Walk:
 
 def anchor(text: str) -> Head:
     """An end of the chain as it was printed; ValueError if it has another form."""
-    found = _ANCHOR.fullmatch(text.strip())
-    if found is None:
+    match = _ANCHOR.fullmatch(text.strip())
+    if match is None:
         raise ValueError(f"{text[:80]!r} is not an anchor; it looks like 12:0f3c… (a number, a colon, 64 digits)")
-    return Head(int(found[1]), found[2])
+    return Head(int(match[1]), match[2])
 
 
 def verify(connection: Connection, key: bytes, outside: Outside) -> Verdict:
     """Walk the whole chain; every change, gap, cut, or event of another origin is a fault."""
     ends = [*outside.anchors, *([outside.kept.head] if outside.kept else [])]
-    walk = _walk(connection, key, {one.number for one in ends})
+    walk = _walk(connection, key, {end.number for end in ends})
     faults = [*walk.faults, *_kept_faults(outside, walk)]
     faults += [
-        f"the log does not have event {one.number} with the seal of the anchor"
-        for one in outside.anchors
-        if walk.seals.get(one.number) != one.seal
+        f"the log does not have event {anchor.number} with the seal of the anchor"
+        for anchor in outside.anchors
+        if walk.seals.get(anchor.number) != anchor.seal
     ]
     pending, quarantined = _unsealed(connection)
     accepted = outside.kept.accepted if outside.kept else ()
-    strange = [one for one in quarantined if one not in accepted]
+    strange = [identifier for identifier in quarantined if identifier not in accepted]
     derived = mark_key(key)
     if outside.kept is not None and outside.kept.marked:
         forged = [row["id"] for row in pending if not is_marked(derived, row)]
@@ -92,7 +92,7 @@ def _kept_faults(outside: Outside, walk: _Walk) -> list[str]:
         if outside.has_sealed:
             return ["this installation has sealed events, but the log and the file with the end of the chain are gone"]
         return []
-    head, faults = outside.kept.head, [str(one) for one in outside.kept.breaks]
+    head, faults = outside.kept.head, [str(mismatch) for mismatch in outside.kept.breaks]
     if walk.end.number < head.number:
         return [*faults, f"events {walk.end.number + 1} to {head.number} were cut off the end"]
     if head.number and walk.seals.get(head.number) != head.seal:
@@ -100,21 +100,21 @@ def _kept_faults(outside: Outside, walk: _Walk) -> list[str]:
     return faults
 
 
-def _walk(connection: Connection, key: bytes, wanted: set[int]) -> _Walk:
-    found, before = _Walk(), GENESIS
+def _walk(connection: Connection, key: bytes, numbers: set[int]) -> _Walk:
+    walk, before = _Walk(), GENESIS
     number, is_known = 0, True
     for row in _chain(connection):
         if row["seal_number"] != number + 1:
-            found.faults.append(f"events {number + 1} to {row['seal_number'] - 1} are missing")
+            walk.faults.append(f"events {number + 1} to {row['seal_number'] - 1} are missing")
             is_known = False
         number = row["seal_number"]
         if is_known and not hmac.compare_digest(seal_of(key, number, before, row), row["seal"]):
-            found.faults.append(f"event {number} (id {row['id']}) was changed")
+            walk.faults.append(f"event {number} (id {row['id']}) was changed")
         before, is_known = row["seal"], True
-        if number in wanted:
-            found.seals[number] = before
-    found.end = Head(number, before)
-    return found
+        if number in numbers:
+            walk.seals[number] = before
+    walk.end = Head(number, before)
+    return walk
 
 
 def _chain(connection: Connection) -> Iterator[Any]:
@@ -141,6 +141,6 @@ def _unsealed(connection: Connection) -> tuple[list[Any], list[int]]:
     return pending, [row["id"] for row in rows if row["seal"] is not None]
 
 
-def _listed(ids: Sequence[int], says: str) -> list[str]:
-    found = [f"the event with id {one} {says}" for one in ids[:_NAMED]]
-    return [*found, f"and {len(ids) - _NAMED} more like it"] if len(ids) > _NAMED else found
+def _listed(ids: Sequence[int], fault: str) -> list[str]:
+    faults = [f"the event with id {identifier} {fault}" for identifier in ids[:_NAMED]]
+    return [*faults, f"and {len(ids) - _NAMED} more like it"] if len(ids) > _NAMED else faults

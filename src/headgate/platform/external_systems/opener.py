@@ -21,8 +21,8 @@ def open_endpoint(connection: Connection, services: Services, identifier: str) -
     compared `repository.place_of` if the job writes. NotFound for what points nowhere; Conflict, with what to do, for
     one that goes through a gateway, which no worker here is, or whose secrets cannot be opened.
     """
-    found = repository.row(connection, identifier)
-    if found is None:
+    row = repository.row(connection, identifier)
+    if row is None:
         raise NotFound("This points nowhere yet; give it a place first")
     _refuse_gateway(connection, identifier)
     try:
@@ -30,7 +30,7 @@ def open_endpoint(connection: Connection, services: Services, identifier: str) -
     except CannotOpen as error:
         _log.error("a secret cannot be opened", place=identifier, reason=str(error))
         raise Conflict("Its secrets cannot be opened any more, since their key is lost; enter them again") from None
-    return Endpoint(identifier, found["place_kind"], dict(found["config"]), secrets)
+    return Endpoint(identifier, row["place_kind"], dict(row["config"]), secrets)
 
 
 def _refuse_gateway(connection: Connection, identifier: str) -> None:

@@ -41,7 +41,7 @@ def row(connection: Connection, identifier: str) -> RowMapping | None:
 def kinds(connection: Connection, identifiers: Iterable[str]) -> dict[str, str]:
     """The kinds of the places of some connections or destinations, by id."""
     query = select(_places.id, _places.place_kind).where(_places.id.in_(list(identifiers)))
-    return {found.id: found.place_kind for found in connection.execute(query)}
+    return {row.id: row.place_kind for row in connection.execute(query)}
 
 
 def add(connection: Connection, identifier: str, place: AnyPlace, now: datetime) -> None:
@@ -65,10 +65,10 @@ def move(connection: Connection, identifier: str, now: datetime) -> None:
 def secrets_set(connection: Connection, identifier: str) -> dict[str, datetime]:
     """Which secrets a place has, and when each was given."""
     query = select(_secrets.name, _secrets.set_at).where(_secrets.place_id == identifier)
-    return {found.name: found.set_at for found in connection.execute(query)}
+    return {row.name: row.set_at for row in connection.execute(query)}
 
 
 def sealed_secrets(connection: Connection, identifier: str) -> dict[str, str]:
     """The secrets of a place, as they are stored."""
     query = select(_secrets.name, _secrets.value).where(_secrets.place_id == identifier)
-    return {found.name: found.value for found in connection.execute(query)}
+    return {row.name: row.value for row in connection.execute(query)}

@@ -20,8 +20,8 @@ class SecretsIn(Input):
 
     def given(self) -> dict[str, str | None]:
         """Those that were named."""
-        found: dict[str, SecretStr | None] = {name: getattr(self, name) for name in self.model_fields_set}
-        return {name: value.get_secret_value() if value else None for name, value in found.items()}
+        values: dict[str, SecretStr | None] = {name: getattr(self, name) for name in self.model_fields_set}
+        return {name: value.get_secret_value() if value else None for name, value in values.items()}
 
 
 class SecretOut(BaseModel):

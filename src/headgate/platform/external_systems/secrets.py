@@ -15,9 +15,9 @@ def _bound(identifier: str, name: str) -> tuple[str, str, str]:
     return place_secret_table.name, row_name(identifier, name), "value"
 
 
-def put(connection: Connection, sealer: Sealer, identifier: str, given: dict[str, str | None], now: datetime) -> None:
+def put(connection: Connection, sealer: Sealer, identifier: str, secrets: dict[str, str | None], now: datetime) -> None:
     """Store secrets; those that are None are forgotten."""
-    for name, text in given.items():
+    for name, text in secrets.items():
         own = (_secrets.place_id == identifier) & (_secrets.name == name)
         connection.execute(delete(place_secret_table).where(own))
         if text is not None:

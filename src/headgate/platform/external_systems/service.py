@@ -21,11 +21,11 @@ def check(call: Call, place: AnyPlace, *, writes: bool) -> None:
     """
     settings = call.settings
     try:
-        for one in place.dials():
-            if "://" in one:
-                check_url(one, settings.outgoing)
+        for target in place.dials():
+            if "://" in target:
+                check_url(target, settings.outgoing)
             else:
-                check_host(one, settings.outgoing)
+                check_host(target, settings.outgoing)
         if isinstance(place, Folder):
             allowed = settings.deliveries.folders if writes else settings.sources.folders
             check_saved(place.path, allowed, "deliveries.folders" if writes else "sources.folders")
@@ -33,13 +33,13 @@ def check(call: Call, place: AnyPlace, *, writes: bool) -> None:
         raise Invalid(f"place: {error}") from None
 
 
-def check_secrets(place: AnyPlace, given: dict[str, str | None]) -> None:
+def check_secrets(place: AnyPlace, secrets: dict[str, str | None]) -> None:
     """Refuse secrets that a place does not take."""
     takes = place.takes()
-    for name, value in given.items():
+    for name, value in secrets.items():
         if name not in takes and value is not None:
-            known = f"it takes {', '.join(takes)}" if takes else "it takes none"
-            raise Invalid(f"secrets.{name}: this place takes no such secret; {known}")
+            supported = f"it takes {', '.join(takes)}" if takes else "it takes none"
+            raise Invalid(f"secrets.{name}: this place takes no such secret; {supported}")
 
 
 def stored_place(call: Call, identifier: str) -> AnyPlace:
@@ -50,16 +50,16 @@ def stored_place(call: Call, identifier: str) -> AnyPlace:
     return parse(row["place_kind"], row["config"])
 
 
-def add(call: Call, identifier: str, place: AnyPlace, given: dict[str, str | None], *, writes: bool) -> None:
+def add(call: Call, identifier: str, place: AnyPlace, secrets: dict[str, str | None], *, writes: bool) -> None:
     """Point something that is new somewhere, with its secrets."""
     check(call, place, writes=writes)
-    check_secrets(place, given)
+    check_secrets(place, secrets)
     repository.add(call.connection, identifier, place, call.now)
-    sealing.put(call.connection, call.services.sealer, identifier, given, call.now)
+    sealing.put(call.connection, call.services.sealer, identifier, secrets, call.now)
 
 
 def change(
-    call: Call, identifier: str, place: AnyPlace | None, given: dict[str, str | None], *, writes: bool
+    call: Call, identifier: str, place: AnyPlace | None, secrets: dict[str, str | None], *, writes: bool
 ) -> dict[str, Any]:
     """Change where something points, or its secrets; what the audit log is to say of it.
 
@@ -70,24 +70,24 @@ def change(
     if row is None:
         if place is None:
             raise Conflict("This points nowhere yet; give `place` too")
-        add(call, identifier, place, given, writes=writes)
-        return {"place": place.where(), "moved": True, "secrets": sorted(given)}
+        add(call, identifier, place, secrets, writes=writes)
+        return {"place": place.where(), "moved": True, "secrets": sorted(secrets)}
     before = parse(row["place_kind"], row["config"])
     after = place or before
-    told: dict[str, Any] = {}
+    details: dict[str, Any] = {}
     if place is not None:
         if place.kind != before.kind:
             raise Conflict(f"It stays of kind {before.kind}; make another for {place.kind}")
         check(call, place, writes=writes)
         repository.write(call.connection, identifier, place)
-        told["place"] = place.where()
+        details["place"] = place.where()
         if place.where() != before.where():
             repository.move(call.connection, identifier, call.now)
-            told["moved"] = True
-    check_secrets(after, given)
+            details["moved"] = True
+    check_secrets(after, secrets)
     stale = set(repository.secrets_set(call.connection, identifier)) - set(after.takes())
-    sealing.put(call.connection, call.services.sealer, identifier, {**dict.fromkeys(stale), **given}, call.now)
-    return {**told, **({"secrets": sorted(given)} if given else {})}
+    sealing.put(call.connection, call.services.sealer, identifier, {**dict.fromkeys(stale), **secrets}, call.now)
+    return {**details, **({"secrets": sorted(secrets)} if secrets else {})}
 
 
 def shown(call: Call, identifier: str) -> PlaceOut | None:
@@ -95,11 +95,13 @@ def shown(call: Call, identifier: str) -> PlaceOut | None:
     row = repository.row(call.connection, identifier)
     if row is None:
         return None
-    place, given = parse(row["place_kind"], row["config"]), repository.secrets_set(call.connection, identifier)
+    place, set_at = parse(row["place_kind"], row["config"]), repository.secrets_set(call.connection, identifier)
     return PlaceOut(
         kind=row["place_kind"],
         config=row["config"],
-        secrets=[SecretOut(name=name, needed=needed, set_at=given.get(name)) for name, needed in place.takes().items()],
+        secrets=[
+            SecretOut(name=name, needed=needed, set_at=set_at.get(name)) for name, needed in place.takes().items()
+        ],
         version=row["version"],
         moved_at=row["moved_at"],
     )

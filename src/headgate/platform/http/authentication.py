@@ -40,16 +40,16 @@ def caller(connection: Connection, request: Request, settings: Settings, now: da
             raise NotSignedIn
         return _by_token(identity)
     secret = request.cookies.get(session_cookie(request), "")
-    found = sessions.identify(connection, secret, now, settings.sign_in) if secret else None
-    if found is None:
+    session = sessions.identify(connection, secret, now, settings.sign_in) if secret else None
+    if session is None:
         raise NotSignedIn
     if request.method not in _SAFE:
         refuse_cross_site(request, settings, must_tell=True)
-    return Caller(found.member, session=found.id, seen=found.seen, tainted=found.tainted)
+    return Caller(session.member, session=session.id, seen=session.seen, tainted=session.tainted)
 
 
-def _by_token(found: tokens.Identity) -> Caller:
-    return Caller(found.member, found.token, found.narrowing, seen=found.seen, tainted=found.tainted)
+def _by_token(identity: tokens.Identity) -> Caller:
+    return Caller(identity.member, identity.token, identity.narrowing, seen=identity.seen, tainted=identity.tainted)
 
 
 def _of_engine(connection: Connection, header: str, now: datetime) -> Caller:
@@ -71,8 +71,8 @@ def _of_engine(connection: Connection, header: str, now: datetime) -> Caller:
 
 def worker(request: Request, secret: str) -> Caller:
     """The worker that calls, if it knows the secret; else NotSignedIn."""
-    scheme, _, given = request.headers.get("authorization", "").partition(" ")
-    if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), secret.encode()):
+    scheme, _, presented = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not hmac.compare_digest(presented.strip().encode(), secret.encode()):
         raise NotSignedIn(WORKER_FAILED)
     return WORKER
 
@@ -91,8 +91,8 @@ def refuse_cross_site(request: Request, settings: Settings, *, must_tell: bool) 
 
 
 def _own_origins(request: Request, settings: Settings) -> set[str]:
-    found = {f"{request.url.scheme}://{request.headers.get('host', '')}"}
+    origins = {f"{request.url.scheme}://{request.headers.get('host', '')}"}
     if settings.server.public_url:
         public = urlsplit(settings.server.public_url)
-        found.add(f"{public.scheme}://{public.netloc}")
-    return found
+        origins.add(f"{public.scheme}://{public.netloc}")
+    return origins

@@ -55,11 +55,11 @@ class Body:
                 yield piece
 
     async def _next(self) -> bytes:
-        found = bytearray()
+        body = bytearray()
         try:
             with anyio.fail_after(self._patience):
-                while len(found) < PIECE:
-                    found += await anext(self._stream)
+                while len(body) < PIECE:
+                    body += await anext(self._stream)
         except StopAsyncIteration:
             self._ended = True
         except TimeoutError:
@@ -68,7 +68,7 @@ class Body:
             raise BadRequest("The connection ended before the body did; send it again") from None
         except HTTPException as error:
             raise _closing(TooLarge(error.detail)) from None
-        return bytes(found)
+        return bytes(body)
 
 
 def _closing(problem: Problem) -> Problem:

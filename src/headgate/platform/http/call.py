@@ -117,9 +117,9 @@ class Call:
         if self.caller.system:
             # It is no member: not of the group All, and on no plan. What the rule tables decide is not for it.
             raise Denied("Maintenance works on the files of tables, and does nothing else")
-        found = self.facts.subject(self.caller.member)
-        assert found is not None  # noqa: S101 - the caller was identified in this transaction
-        return found
+        subject = self.facts.subject(self.caller.member)
+        assert subject is not None  # noqa: S101 - the caller was identified in this transaction
+        return subject
 
     def event(self, name: str, *, allowed: bool, **more: Any) -> Event:
         """An audit event about this call."""
@@ -198,7 +198,7 @@ class Call:
         kind = kind_of(resource)
         if kind is None or kind not in KINDS:
             return False
-        actions = {BOOK.tables[one].listed_by for one in rule_kinds(kind)} | {"restore"}
+        actions = {BOOK.tables[rule_kind].listed_by for rule_kind in rule_kinds(kind)} | {"restore"}
         return any(self.decide(action, kind, resource) for action in sorted(actions - {""}))
 
     def require(self, action: str, kind: str, resource: str | None) -> Decision:
@@ -217,7 +217,7 @@ class Call:
         if self.recorded.denials or not self.caller.member or self.caller is WORKER:
             return
         named = (value for name, value in parameters.items() if name.endswith("_id") and isinstance(value, str))
-        resource = next((one for one in named if kind_of(one)), None)
+        resource = next((identifier for identifier in named if kind_of(identifier)), None)
         self.note_denial(action, (kind_of(resource) if resource else "") or "", resource)
 
     def hide(self, action: str, kind: str, resource: str | None) -> NoReturn:
@@ -234,8 +234,8 @@ class Call:
 
     def explanation(self, action: str, kind: str, resource: str | None) -> dict[str, Any]:
         """Why the caller may not, and who could change that; in words that a program can read too."""
-        thing = self.facts.thing(resource)
-        what = asked(action, thing)
+        resource_facts = self.facts.thing(resource)
+        what = asked(action, resource_facts)
         if self.caller.system:
             return {"detail": f"Maintenance may not {what}"}
         if self.caller.operator:
@@ -244,12 +244,12 @@ class Call:
         is_narrowed = self.caller.narrowing.is_narrowed
         if is_narrowed and decide(self.connection, full, self.now):
             return {"detail": f"This token is narrowed and may not {what}; you yourself may"}
-        ways = explain(self.facts, full, self.subject).ways
-        detail = refusal(action, thing, ways)
-        if thing is not None and thing.kind in LAKE:
-            detail += f". You have {level_held(self.subject, thing)}"
-        told = {"detail": detail, "action": action, "ways": listed(ways)}
+        remedies = explain(self.facts, full, self.subject).ways
+        detail = refusal(action, resource_facts, remedies)
+        if resource_facts is not None and resource_facts.kind in LAKE:
+            detail += f". You have {level_held(self.subject, resource_facts)}"
+        body = {"detail": detail, "action": action, "ways": listed(remedies)}
         if is_narrowed or not can_be_asked_for(action, kind):
-            return told
-        name = f"{kind}:{thing.name}" if thing is not None and kind in LAKE else resource
-        return {**told, "ask": "POST /api/access/requests", "resource": name}
+            return body
+        name = f"{kind}:{resource_facts.name}" if resource_facts is not None and kind in LAKE else resource
+        return {**body, "ask": "POST /api/access/requests", "resource": name}

@@ -122,6 +122,6 @@ class OnPipeline(MemberOn):
     on_task: str = ""
 
     def check(self, call: Call, parameters: dict[str, Any]) -> None:
-        thing = call.facts.thing(parameters[self.parameter])
-        is_task = thing is not None and thing.kind == "task"
+        resource = call.facts.thing(parameters[self.parameter])
+        is_task = resource is not None and resource.kind == "task"
         MemberOn(self.on_task if is_task else self.action, self.parameter).check(call, parameters)

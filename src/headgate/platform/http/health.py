@@ -66,9 +66,9 @@ def metrics(call: Call, request: Request) -> Response:
     if settings.metrics == "off":
         raise NotFound
     if settings.metrics == "token":
-        wanted = settings.metrics_token.get_secret_value() if settings.metrics_token else ""
-        given = request.headers.get("authorization", "").removeprefix("Bearer ")
-        if not wanted or not hmac.compare_digest(wanted.encode(), given.encode()):
+        expected = settings.metrics_token.get_secret_value() if settings.metrics_token else ""
+        presented = request.headers.get("authorization", "").removeprefix("Bearer ")
+        if not expected or not hmac.compare_digest(expected.encode(), presented.encode()):
             raise NotSignedIn
     registry = REGISTRY
     if "PROMETHEUS_MULTIPROC_DIR" in os.environ:

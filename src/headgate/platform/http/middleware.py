@@ -4,7 +4,6 @@ import re
 import secrets
 import time
 from dataclasses import dataclass
-from typing import Any
 
 from prometheus_client import Counter, Histogram
 from starlette.exceptions import HTTPException
@@ -93,7 +92,7 @@ class Edge:
                 message["headers"] = _headers(message["headers"], request_id, scope)
             await send({**message, "body": b""} if is_head and message["type"] == "http.response.body" else message)
 
-        limit = next(one for one in self.limits if one.paths.fullmatch(scope["path"]))
+        limit = next(limit for limit in self.limits if limit.paths.fullmatch(scope["path"]))
         try:
             if _CONTROLS.match(scope["path"]):
                 # Patterns of routes take a line break at the end for the end itself.
@@ -140,10 +139,10 @@ def _declared_length(scope: Scope) -> int:
     return 0
 
 
-def _headers(found: Any, request_id: str, scope: Scope) -> list[tuple[bytes, bytes]]:
-    own = [name for name, _ in found]
+def _headers(sent: list[tuple[bytes, bytes]], request_id: str, scope: Scope) -> list[tuple[bytes, bytes]]:
+    own = [name for name, _ in sent]
     common = SECURITY_HEADERS if b"content-security-policy" not in own else SECURITY_HEADERS[:-1]
-    headers = [*found, *common, (b"x-request-id", request_id.encode())]
+    headers = [*sent, *common, (b"x-request-id", request_id.encode())]
     if b"cache-control" not in own:
         headers.append(_NO_STORE)
     if scope.get("scheme") == "https":

@@ -72,16 +72,16 @@ def _problem_of(error: Exception, request: Request) -> Problem:
     if isinstance(error, Problem):
         return error
     if isinstance(error, RequestValidationError):
-        places = slips(error.errors(), error.body)
-        detail = "; ".join(f"{one['place']}: {one['message']}" for one in places)
+        errors = slips(error.errors(), error.body)
+        detail = "; ".join(f"{item['place']}: {item['message']}" for item in errors)
         kind = BadRequest if request.url.path.startswith("/access/v1/") else Invalid
-        return kind(detail, errors=places)
+        return kind(detail, errors=errors)
     if isinstance(error, Busy | PoolTimeout):
         return Unavailable("The database is busy; try again in a moment")
     if isinstance(error, HTTPException):
-        known: dict[int, type[Problem]] = {404: NotFound, 405: WrongMethod, 413: TooLarge}
+        problems: dict[int, type[Problem]] = {404: NotFound, 405: WrongMethod, 413: TooLarge}
         is_told = error.status_code not in {404, 405}
-        return known.get(error.status_code, BadRequest)(str(error.detail) if is_told else None)
+        return problems.get(error.status_code, BadRequest)(str(error.detail) if is_told else None)
     return Problem("This is a fault of ours; it has been logged under the request id")
 
 
@@ -118,10 +118,10 @@ def describe(app: FastAPI) -> None:
         if app.openapi_schema is None:
             document = plain()
             schema = ProblemBody.model_json_schema(ref_template="#/components/schemas/{model}")
-            known = document.setdefault("components", {}).setdefault("schemas", {})
-            known.update({**schema.pop("$defs", {}), "ProblemBody": schema})
-            known.pop("HTTPValidationError", None)
-            known.pop("ValidationError", None)
+            schemas = document.setdefault("components", {}).setdefault("schemas", {})
+            schemas.update({**schema.pop("$defs", {}), "ProblemBody": schema})
+            schemas.pop("HTTPValidationError", None)
+            schemas.pop("ValidationError", None)
         return app.openapi_schema or {}
 
     app.openapi = openapi  # type: ignore[method-assign]

@@ -148,20 +148,20 @@ def _responses(
 ) -> dict[int | str, dict[str, Any]]:
     """The errors that a route declares: its own, and those that every route of its sort has."""
     common: list[type[Problem]] = [Unavailable, DiskFull]
-    taken = [parameter for parameter in parameters if parameter.name not in GIVEN]
-    if taken:
+    path_parameters = [parameter for parameter in parameters if parameter.name not in GIVEN]
+    if path_parameters:
         common.append(Invalid)
-    if takes or any(parameter.name == "body" for parameter in taken):
+    if takes or any(parameter.name == "body" for parameter in path_parameters):
         common += [BadRequest, TooLarge]
     if not guard.public:
         common += [NotSignedIn, Denied, NotFound]
-    found: dict[int | str, dict[str, Any]] = {}
-    for problem in sorted(dict.fromkeys([*common, *errors]), key=lambda one: one.status):
+    responses: dict[int | str, dict[str, Any]] = {}
+    for problem in sorted(dict.fromkeys([*common, *errors]), key=lambda problem: problem.status):
         example = {"type": "about:blank", "title": problem.title, "status": problem.status, "code": problem.code}
         example["detail"] = problem.title
         body = {"schema": {"$ref": "#/components/schemas/ProblemBody"}, "example": example}
-        found[problem.status] = {"description": problem.title, "content": {"application/problem+json": body}}
-    return found
+        responses[problem.status] = {"description": problem.title, "content": {"application/problem+json": body}}
+    return responses
 
 
 def _raw_body(media_type: str) -> dict[str, Any]:
@@ -209,9 +209,9 @@ def _endpoint(function: Callable[..., Any], declared: Declared) -> Callable[...,
 
 def _respond(answer: Any, *recorded: Recorded) -> Response:
     response = answer if isinstance(answer, Response) else _json(answer)
-    for one in recorded:
-        response.headers.update(one.headers)
-        for cookie in one.cookies:
+    for event in recorded:
+        response.headers.update(event.headers)
+        for cookie in event.cookies:
             response.headers.append("set-cookie", cookie)
     return response
 
@@ -314,10 +314,10 @@ class Stages:
 
         For `in_turn` see Database.write.
         """
-        kept = len(self.recorded)
+        recorded_before = len(self.recorded)
 
         def attempt(connection: Any) -> T:
-            del self.recorded[kept:]
+            del self.recorded[recorded_before:]
             return self._work(connection, work)
 
         return self.services.database.write(attempt, in_turn=in_turn)
@@ -334,10 +334,10 @@ class Stages:
 
     def finish(self) -> None:
         """Write what was refused, and have the reads written soon."""
-        if denials := [event for one in self.recorded for event in one.denials]:
+        if denials := [event for recorded in self.recorded for event in recorded.denials]:
             self.services.database.write(lambda connection: record(connection, denials))
-        for one in self.recorded:
-            _note(self.services, one, self.who, self.now)
+        for recorded in self.recorded:
+            _note(self.services, recorded, self.who, self.now)
 
 
 async def run_staged(

@@ -24,29 +24,29 @@ def _place(error: Any, body: Any) -> str:
     where, *rest = error["loc"] or (WHOLE,)
     if where not in _PARTS:
         where, rest = "", [where, *rest]
-    found = _fields(rest, body, may_lack=error["type"] in _LACKING) if where == WHOLE else rest
+    fields = _fields(rest, body, may_lack=error["type"] in _LACKING) if where == WHOLE else rest
     if error["type"].startswith("union_tag"):
-        found = [*found, str(error["ctx"]["discriminator"]).strip("'")]
-    return ".".join(map(str, found)) or WHOLE
+        fields = [*fields, str(error["ctx"]["discriminator"]).strip("'")]
+    return ".".join(map(str, fields)) or WHOLE
 
 
 def _fields(parts: Sequence[Any], body: Any, *, may_lack: bool) -> list[Any]:
     """The fields among the parts of a place; the library puts the names of alternatives between them."""
-    found: list[Any] = []
+    fields: list[Any] = []
     for number, part in enumerate(parts):
         is_item = isinstance(body, list) and isinstance(part, int) and part < len(body)
         if is_item or (isinstance(body, dict) and part in body):
-            found.append(part)
+            fields.append(part)
             body = body[part]
         elif may_lack and isinstance(body, dict) and number == len(parts) - 1:
-            found.append(part)
-    return found
+            fields.append(part)
+    return fields
 
 
 def _prefix(context: dict[str, Any]) -> str:
     """How ids of the kind begin that a pattern asks for; a data mart's if it takes any kind."""
-    found = re.match(r"\^\(?([a-z]{2,3})[_|]", str(context.get("pattern")))
-    return found[1] if found else PREFIXES["data_mart"]
+    match = re.match(r"\^\(?([a-z]{2,3})[_|]", str(context.get("pattern")))
+    return match[1] if match else PREFIXES["data_mart"]
 
 
 def _malformed(context: dict[str, Any]) -> str:
@@ -101,7 +101,7 @@ _MESSAGES: dict[str, str | Callable[[dict[str, Any]], str]] = {
 
 
 def _message(error: Any) -> str:
-    known = _MESSAGES.get(error["type"])
-    if callable(known):
-        return known(error["ctx"])
-    return known or str(error["msg"]).removeprefix("Value error, ")
+    template = _MESSAGES.get(error["type"])
+    if callable(template):
+        return template(error["ctx"])
+    return template or str(error["msg"]).removeprefix("Value error, ")

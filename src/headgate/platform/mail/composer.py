@@ -44,19 +44,19 @@ def _link(
     It is kept until it is sent: written anew, it would spend a link that may have arrived. It waits no longer than the
     link works.
     """
-    found = account(connection, row.recipient)
-    if found is None:
+    member = account(connection, row.recipient)
+    if member is None:
         return None
     minutes = settings.sign_in.link_minutes
-    subject, body = text(settings, make_link(connection, found.id, purpose, None, now, minutes, Origin()))
-    kept = update(mail_table).where(mail_table.c.id == row.id)
+    subject, body = text(settings, make_link(connection, member.id, purpose, None, now, minutes, Origin()))
+    query = update(mail_table).where(mail_table.c.id == row.id)
     connection.execute(
-        kept.values(
-            member_id=found.id,
-            recipient=found.email,
+        query.values(
+            member_id=member.id,
+            recipient=member.email,
             subject=subject,
             body=sealer.seal(body, mail_table.name, row.id, "body"),
             expires_at=min(row.expires_at, now + timedelta(minutes=minutes)),
         )
     )
-    return Draft(found.email, subject, body)
+    return Draft(member.email, subject, body)

@@ -35,8 +35,8 @@ def letter(identifier: str, written_at: datetime, sender: str, draft: Draft) -> 
 
     Sent twice, it has the same Message-ID, so that its receiver can drop the double.
     """
-    name, given = parseaddr(sender)
-    origin = _address(given, name)
+    name, address = parseaddr(sender)
+    origin = _address(address, name)
     try:
         target = _address(draft.recipient)
     except BadName as error:

@@ -118,8 +118,8 @@ class Mailer:
     def _claim(self, connection: Connection) -> Claimed | None:
         """The mail that has waited longest; it is due again only when its sender must be dead."""
         moment = self._clock()
-        found = select(mail_table).where(*_due(moment)).order_by(_mails.due_at, _mails.id).limit(1)
-        row = connection.execute(found).one_or_none()
+        query = select(mail_table).where(*_due(moment)).order_by(_mails.due_at, _mails.id).limit(1)
+        row = connection.execute(query).one_or_none()
         if row is None:
             return None
         length = timedelta(seconds=self._settings.mail.timeout_seconds * ANSWERS) + FIRST_PAUSE
@@ -132,8 +132,8 @@ class Mailer:
         try:
             draft = self._database.write(lambda connection: self._draft(connection, mail))
             if draft is not None:
-                found = letter(mail.id, mail.created_at, self._settings.mail.sender, draft)
-                relay.send(found.message, found.sender, found.recipient)
+                message = letter(mail.id, mail.created_at, self._settings.mail.sender, draft)
+                relay.send(message.message, message.sender, message.recipient)
         except Refused as error:
             self._note_failure(mail, error, for_good=True)
         except Unreachable as error:
@@ -173,12 +173,12 @@ class Mailer:
         """Note why a mail was not sent, and try it later: each time after twice as long, until it is too late."""
         again = self._clock() + FIRST_PAUSE * 2 ** min(mail.attempt - 1, 20)
         why = one_line(words(error)) or type(error).__name__
-        ours = (_mails.id == mail.id, _mails.attempts == mail.attempt, _mails.due_at.is_not(None))
+        conditions = (_mails.id == mail.id, _mails.attempts == mail.attempt, _mails.due_at.is_not(None))
 
         def work(connection: Connection) -> None:
-            later = update(mail_table).where(*ours, _mails.expires_at > again).values(due_at=again, error=why)
+            later = update(mail_table).where(*conditions, _mails.expires_at > again).values(due_at=again, error=why)
             if for_good or connection.execute(later).rowcount == 0:
-                connection.execute(update(mail_table).where(*ours).values(due_at=None, body=None, error=why))
+                connection.execute(update(mail_table).where(*conditions).values(due_at=None, body=None, error=why))
 
         self._database.write(work)
         _log.warning("a mail was not sent", mail=mail.id, purpose=mail.purpose, attempt=mail.attempt, error=why)

@@ -90,11 +90,11 @@ def _code(error: Exception) -> int:
 def words(error: Exception) -> str:
     """An error as a line of text."""
     if isinstance(error, smtplib.SMTPRecipientsRefused):
-        return "; ".join(f"{code} {_text(said)}" for code, said in error.recipients.values())
+        return "; ".join(f"{code} {_text(reply)}" for code, reply in error.recipients.values())
     if isinstance(error, smtplib.SMTPResponseException):
         return f"{error.smtp_code} {_text(error.smtp_error)}"
     return str(error) or type(error).__name__
 
 
-def _text(said: bytes | str) -> str:
-    return said.decode(errors="replace") if isinstance(said, bytes) else said
+def _text(reply: bytes | str) -> str:
+    return reply.decode(errors="replace") if isinstance(reply, bytes) else reply

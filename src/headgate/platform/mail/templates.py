@@ -60,18 +60,18 @@ def own_password(settings: Settings, secret: str) -> tuple[str, str]:
 
 def new_owner(settings: Settings, organization: str, ended: str, *, password: bool) -> tuple[str, str]:
     """Subject and body of what a member is told who became an owner; `ended` says what ended by that."""
-    told = f"You are an owner of {one_line(organization)} on Headgate now.\n"
+    text = f"You are an owner of {one_line(organization)} on Headgate now.\n"
     if ended:
-        told += (
+        text += (
             f"\nFor safety, {ended} ended: each began with a link, an invitation or a password reset that somebody "
             "else asked for, so somebody else may know it. Sign in again, and make new tokens where you need them.\n"
         )
     if password:
-        told += (
+        text += (
             "\nYour password does not work any more, for the same reason. Ask for a link to choose a new one:\n\n"
             f"  headgate login --forgot-password --server {own_address(settings)}\n"
         )
-    return f"You are an owner of {one_line(organization)} now", told
+    return f"You are an owner of {one_line(organization)} now", text
 
 
 def one_line(text: str) -> str:

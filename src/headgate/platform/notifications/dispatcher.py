@@ -64,18 +64,18 @@ class Teller:
 
 def tell_one(connection: Connection, identifier: str, now: datetime, *, by_mail: bool) -> None:
     """Tell one notice, if that was not done yet; its notifications, its mails and its end are one transaction."""
-    found = select(notice_table).where(_notices.id == identifier, _notices.told_at.is_(None))
-    notice = connection.execute(found).one_or_none()
+    query = select(notice_table).where(_notices.id == identifier, _notices.told_at.is_(None))
+    notice = connection.execute(query).one_or_none()
     if notice is None:
         return
     knowing = who_may_know(connection, demand(notice.kind, notice.resource_id, notice.needs), now)
-    people = [one for one in _recipients(connection, notice) if knowing is None or one.id in knowing]
+    people = [member for member in _recipients(connection, notice) if knowing is None or member.id in knowing]
     if people:
-        rows = [{"notice_id": notice.id, "member_id": one.id, "created_at": now} for one in people]
+        rows = [{"notice_id": notice.id, "member_id": member.id, "created_at": now} for member in people]
         connection.execute(insert(notification_table), rows)
-    mailed = [one for one in people if by_mail and one.by_mail and one.email]
+    mailed = [member for member in people if by_mail and member.by_mail and member.email]
     if mailed:
-        connection.execute(insert(mail_table), [_mail(one, notice, now) for one in mailed])
+        connection.execute(insert(mail_table), [_mail(member, notice, now) for member in mailed])
     webhooks.enqueue(connection, notice, knowing, now)
     _note_told(connection, identifier, now)
 
@@ -91,7 +91,9 @@ def _recipients(connection: Connection, notice: Any) -> list[Any]:
     query = select(_members.id, _members.email, _receivers.by_mail).select_from(joined)
     query = query.where(_members.removed_at.is_(None))
     if notice.recipients is not None:
-        query = query.where(_members.id.in_([one for one in notice.recipients if kind_of(one) == "member"]))
+        query = query.where(
+            _members.id.in_([recipient for recipient in notice.recipients if kind_of(recipient) == "member"])
+        )
     else:
         query = query.where(_receivers.member_id.is_not(None), _members.id != (notice.actor_id or ""))
     return list(connection.execute(query.order_by(_members.id)).all())
@@ -118,11 +120,11 @@ def compose(connection: Connection, sealer: Sealer, settings: Settings, row: Any
     if notice is None or not repository.receiver(connection, row.member_id, notice.channel):
         return None
     recipient = repository.address(connection, row.member_id)
-    shown = Reader(connection, row.member_id, now).shown([notice])
-    if recipient is None or notice.id not in shown:
+    visible = Reader(connection, row.member_id, now).shown([notice])
+    if recipient is None or notice.id not in visible:
         return None
-    said = sentence(notice.event, about(notice, shown[notice.id], _named(connection, notice)))
-    return Draft(recipient, said, _body(settings, said, notice))
+    text = sentence(notice.event, about(notice, visible[notice.id], _named(connection, notice)))
+    return Draft(recipient, text, _body(settings, text, notice))
 
 
 COMPOSERS: dict[str, Composer] = {MAIL: compose}
@@ -146,11 +148,11 @@ def about(notice: Any, resource: str | None, names: dict[str, tuple[str, bool]])
     )
 
 
-def _body(settings: Settings, said: str, notice: Any) -> str:
+def _body(settings: Settings, text: str, notice: Any) -> str:
     channel, facts = notice.channel, notice.facts if isinstance(notice.facts, dict) else {}
     why, more = CHANNELS.get(channel, channel), details(notice.event, facts)
     return (
-        f"{said}.\n\n{more}{link(settings, facts)}\n\n"
+        f"{text}.\n\n{more}{link(settings, facts)}\n\n"
         f"You get this because you receive the channel “{channel}” by mail: "
         f"{why[0].lower()}{why[1:]}. You can change that in your notification settings.\n"
     )

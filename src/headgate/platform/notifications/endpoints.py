@@ -63,22 +63,24 @@ def list_notifications(
     purpose = f"{_PURPOSE} {unread}"
     after = begins_after(cursor, purpose)
     before, scanned = after.id if after else None, 0
-    found: list[tuple[Any, str | None]] = []
+    page: list[tuple[Any, str | None]] = []
     more = True
-    while more and len(found) <= limit and scanned < MOST_SCANNED:
+    while more and len(page) <= limit and scanned < MOST_SCANNED:
         rows = repository.told(call.connection, call.caller.member, limit + 1, before, unread=unread)
-        shown = _reader(call).shown(rows)
-        found += [(row, shown[row.id]) for row in rows if row.id in shown]
+        visible = _reader(call).shown(rows)
+        page += [(row, visible[row.id]) for row in rows if row.id in visible]
         more, scanned = len(rows) > limit, scanned + len(rows)
         before = rows[-1].id if rows else before
-    if len(found) > limit:
-        before = found[limit - 1][0].id
-    following = Cursor("", before).encode(purpose) if before and (more or len(found) > limit) else None
-    return NotificationPage(items=_items(call, found[:limit]), next_cursor=following)
+    if len(page) > limit:
+        before = page[limit - 1][0].id
+    following = Cursor("", before).encode(purpose) if before and (more or len(page) > limit) else None
+    return NotificationPage(items=_items(call, page[:limit]), next_cursor=following)
 
 
-def _items(call: Call, found: list[tuple[Any, str | None]]) -> list[NotificationOut]:
-    names = repository.names(call.connection, [one for row, _ in found for one in (row.member_id, row.actor_id)])
+def _items(call: Call, page: list[tuple[Any, str | None]]) -> list[NotificationOut]:
+    names = repository.names(
+        call.connection, [identifier for row, _ in page for identifier in (row.member_id, row.actor_id)]
+    )
     return [
         NotificationOut(
             id=row.id,
@@ -89,7 +91,7 @@ def _items(call: Call, found: list[tuple[Any, str | None]]) -> list[Notification
             at=row.created_at,
             read_at=row.read_at,
         )
-        for row, name in found
+        for row, name in page
     ]
 
 
@@ -129,10 +131,10 @@ def get_notification_settings(call: Call) -> NotificationSettings:
 
 def _settings(call: Call) -> NotificationSettings:
     member = call.caller.member
-    held = repository.own_channels(call.connection, member)
+    choices = repository.own_channels(call.connection, member)
     channels = [
-        ChannelOut(channel=name, about=words, receives=name in held, by_mail=held.get(name, False))
-        for name, words in CHANNELS.items()
+        ChannelOut(channel=name, about=description, receives=name in choices, by_mail=choices.get(name, False))
+        for name, description in CHANNELS.items()
     ]
     address = repository.address(call.connection, member) if call.settings.mail.host else None
     return NotificationSettings(channels=channels, mail_to=address, warnings=_warnings(call))
@@ -143,23 +145,23 @@ def _warnings(call: Call) -> list[OwnerWarning]:
     if call.caller.narrowing.only is not None:
         return []
     rows = repository.full_ownerships(call.connection, call.caller.member, MOST_WARNED)
-    known = Reader(call.connection, call.caller.member, call.now).known(row.id for row in rows)
-    found = []
+    known_resources = Reader(call.connection, call.caller.member, call.now).known(row.id for row in rows)
+    warnings = []
     for row in rows:
-        one = known.get(row.id)
-        if one is None or "manage_owners" in one.actions:
+        resource = known_resources.get(row.id)
+        if resource is None or "manage_owners" in resource.actions:
             continue
-        visible = "see" in one.actions
-        found.append(
+        visible = "see" in resource.actions
+        warnings.append(
             OwnerWarning(
                 kind=row.kind,
                 id=row.id if visible else None,
-                name=one.name if visible else None,
+                name=resource.name if visible else None,
                 warning=f"You were made an owner of this {row.kind.replace('_', ' ')}, but your role is too low to "
                 f"{'change' if visible else 'see'} it; an admin can give you another role, or it another owner",
             )
         )
-    return found
+    return warnings
 
 
 @router.governed(
@@ -172,15 +174,15 @@ def _warnings(call: Call) -> list[OwnerWarning]:
 def put_notification_settings(call: Call, body: NotificationSettingsIn) -> NotificationSettings:
     """Receive channels or not, by mail or not. Channels that are not named stay as they are."""
     _refuse_narrowed(call)
-    for one in body.channels:
-        _set(call, call.caller.member, one.channel.value, receives=one.receives, by_mail=one.by_mail)
+    for channel in body.channels:
+        _set(call, call.caller.member, channel.channel.value, receives=channel.receives, by_mail=channel.by_mail)
     return _settings(call)
 
 
 def _set(call: Call, member: str, channel: str, *, receives: bool, by_mail: bool) -> None:
     """Change how a member receives a channel, and tell the audit log if that is a change."""
-    held = repository.receiver(call.connection, member, channel)
-    before = {"channel": channel, "receives": held is not None, "by_mail": bool(held)}
+    choice = repository.receiver(call.connection, member, channel)
+    before = {"channel": channel, "receives": choice is not None, "by_mail": bool(choice)}
     after = {"channel": channel, "receives": receives, "by_mail": receives and by_mail}
     if before == after:
         return
@@ -221,9 +223,9 @@ def _receivers(call: Call, channel: str, limit: int, cursor: str | None) -> Rece
 )
 def put_receivers(call: Call, channel: Channel, body: ReceiversIn) -> ReceiverPage:
     """Have members receive a channel, or receive it no more; the answer is the first page of those who do."""
-    for place, one in enumerate(body.receivers):
-        member = call.lookup.of("member", one.member)
+    for place, receiver in enumerate(body.receivers):
+        member = call.lookup.of("member", receiver.member)
         if member is None:
-            raise Invalid(f"receivers.{place}.member: there is no member called {one.member!r}")
-        _set(call, member, channel.value, receives=one.receives, by_mail=one.by_mail)
+            raise Invalid(f"receivers.{place}.member: there is no member called {receiver.member!r}")
+        _set(call, member, channel.value, receives=receiver.receives, by_mail=receiver.by_mail)
     return _receivers(call, channel.value, DEFAULT_LIMIT, None)

@@ -37,8 +37,10 @@ def mark_read(connection: Connection, member: str, ids: Sequence[str] | None, no
 
 def names(connection: Connection, ids: Iterable[str | None]) -> dict[str, tuple[str, bool]]:
     """Names of members, and whether they still are."""
-    wanted = {one for one in ids if one}
-    rows = connection.execute(select(_members.id, _members.name, _members.removed_at).where(_members.id.in_(wanted)))
+    wanted_ids = {identifier for identifier in ids if identifier}
+    rows = connection.execute(
+        select(_members.id, _members.name, _members.removed_at).where(_members.id.in_(wanted_ids))
+    )
     return {row.id: (row.name, row.removed_at is None) for row in rows}
 
 

@@ -62,8 +62,8 @@ def sentence(event: str, about: About) -> str:
         event = "trigger.blocked"
     pattern = SENTENCES.get(event)
     if pattern is None:
-        words = event.replace("_", " ").replace(".", " ").capitalize()
-        return f"{words}: {_thing(about)}{by}" if about.resource else f"{words}{by}"
+        text = event.replace("_", " ").replace(".", " ").capitalize()
+        return f"{text}: {_thing(about)}{by}" if about.resource else f"{text}{by}"
     return pattern.format(
         member=about.member or "Someone",
         by=by,
@@ -93,8 +93,8 @@ def details(event: str, facts: Mapping[str, Any]) -> str:
     why, code = reason(event, facts), code_of(facts)
     if why is None:
         return ""
-    shown = f"Reason: {why}{f' ({code})' if code else ''}.\n"
-    return f"{shown}Show it: headgate run show {facts['run']}\n\n"
+    text = f"Reason: {why}{f' ({code})' if code else ''}.\n"
+    return f"{text}Show it: headgate run show {facts['run']}\n\n"
 
 
 def link(settings: Settings, facts: Mapping[str, Any]) -> str:

@@ -31,30 +31,30 @@ class Demand:
 
 def demand(kind: str | None, resource: str | None, needs: str | None) -> Demand:
     """What a notice asks of those who are told: to know its resource, and to have the action it needs."""
-    asked = () if needs is None else (frozenset({needs}),)
+    actions = () if needs is None else (frozenset({needs}),)
     if resource is None or resource == "organization":
         fits = kind in {None, "organization"}
-        return Demand("organization", "organization", asked if fits else (frozenset(),))
+        return Demand("organization", "organization", actions if fits else (frozenset(),))
     stored = kind_of(resource)
     if stored is None or stored not in KINDS:
         return Demand("", resource, (frozenset(),))
     if stored in EVERYONE_KNOWS:
-        return Demand(stored, resource, asked)
-    listed = frozenset(BOOK.tables[one].listed_by for one in rule_kinds(stored))
-    return Demand(stored, resource, (listed | {"restore"}, *asked))
+        return Demand(stored, resource, actions)
+    listed = frozenset(BOOK.tables[rule_kind].listed_by for rule_kind in rule_kinds(stored))
+    return Demand(stored, resource, (listed | {"restore"}, *actions))
 
 
-def who_may_know(connection: Connection, asked: Demand, now: datetime) -> frozenset[str] | None:
+def who_may_know(connection: Connection, demand: Demand, now: datetime) -> frozenset[str] | None:
     """The members who have what is demanded; None if nothing is, and everyone may know."""
-    found: frozenset[str] | None = None
-    for actions in asked.actions:
+    members: frozenset[str] | None = None
+    for actions in demand.actions:
         people = frozenset(
             person.id
             for action in sorted(actions)
-            for person in who_can(connection, action, asked.resource, now, limit=_ALL)
+            for person in who_can(connection, action, demand.resource, now, limit=_ALL)
         )
-        found = people if found is None else found & people
-    return found
+        members = people if members is None else members & people
+    return members
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,34 +74,36 @@ class Reader:
     def shown(self, notices: Sequence[Any]) -> dict[str, str | None]:
         """Of these notices, those that the reader may see now: their ids, and the names of their resources."""
         demands = {row.id: demand(row.kind, row.resource_id, row.needs) for row in notices}
-        known = self.known(one.resource for one in demands.values() if one.kind not in EVERYONE_KNOWS)
-        found: dict[str, str | None] = {}
-        for identifier, asked in demands.items():
-            one = known.get(asked.resource)
-            if one is not None and all(actions & one.actions for actions in asked.actions):
-                found[identifier] = one.name
-            elif asked.kind in EVERYONE_KNOWS and self._has(asked):
-                found[identifier] = None
-        return found
+        known_resources = self.known(
+            needed.resource for needed in demands.values() if needed.kind not in EVERYONE_KNOWS
+        )
+        names: dict[str, str | None] = {}
+        for identifier, needed in demands.items():
+            resource = known_resources.get(needed.resource)
+            if resource is not None and all(actions & resource.actions for actions in needed.actions):
+                names[identifier] = resource.name
+            elif needed.kind in EVERYONE_KNOWS and self._has(needed):
+                names[identifier] = None
+        return names
 
     def known(self, resources: Iterable[str]) -> dict[str, Known]:
         """Resources that can be on lists, by id, with what the reader can do with each; two statements a kind."""
         by_kind: dict[str, dict[str, None]] = {}
-        for one in resources:
-            kind = kind_of(one)
+        for identifier in resources:
+            kind = kind_of(identifier)
             if kind in KINDS and kind not in EVERYONE_KNOWS:
-                by_kind.setdefault(kind, {})[one] = None
-        found: dict[str, Known] = {}
+                by_kind.setdefault(kind, {})[identifier] = None
+        known: dict[str, Known] = {}
         for ids in by_kind.values():
             for row in details(self._connection, self._member, list(ids), self._now, self._narrowing):
-                found[row.id] = Known(row.name, frozenset(row.allowed))
-        return found
+                known[row.id] = Known(row.name, frozenset(row.allowed))
+        return known
 
-    def _has(self, asked: Demand) -> bool:
-        if not asked.actions:
+    def _has(self, demand: Demand) -> bool:
+        if not demand.actions:
             return self._narrowing.only is None
-        return all(any(self._may(action, asked) for action in sorted(actions)) for actions in asked.actions)
+        return all(any(self._may(action, demand) for action in sorted(actions)) for actions in demand.actions)
 
-    def _may(self, action: str, asked: Demand) -> bool:
-        question = Question(self._member, action, asked.kind, asked.resource, narrowing=self._narrowing)
+    def _may(self, action: str, demand: Demand) -> bool:
+        question = Question(self._member, action, demand.kind, demand.resource, narrowing=self._narrowing)
         return bool(decide(self._connection, question, self._now))

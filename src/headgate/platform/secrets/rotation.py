@@ -139,37 +139,39 @@ def rotate(
         return ring if resumed else ring.turned(clock(), rotating=True)
 
     keys.change(PURPOSE, begin)
-    found = _reseal(database, Sealer(keys), report)
-    return _outcome(found, resumed, _settle(database, keys, found, clock(), keep_previous=True))
+    resealed = _reseal(database, Sealer(keys), report)
+    return _outcome(resealed, resumed, _settle(database, keys, resealed, clock(), keep_previous=True))
 
 
 def prune(database: Database, keys: KeyFile, report: Report = _nothing, clock: Callable[[], datetime] = now) -> Outcome:
     """Seal rows that were left behind with the newest key, and drop all older keys that nothing needs."""
     resumed = keys.ring(PURPOSE).rotating
-    found = _reseal(database, Sealer(keys), report)
-    return _outcome(found, resumed, _settle(database, keys, found, clock(), keep_previous=False))
+    resealed = _reseal(database, Sealer(keys), report)
+    return _outcome(resealed, resumed, _settle(database, keys, resealed, clock(), keep_previous=False))
 
 
 def usage(connection: Connection) -> Usage:
     """How many values each key has sealed."""
-    found: Usage = Counter()
+    counts: Usage = Counter()
     for sealed in SEALED:
         query = select(sealed.prefix, func.count()).where(sealed.column.is_not(None)).group_by(sealed.prefix)
         for prefix, count in connection.execute(query):
-            found[key_id_of(prefix)] += count
-    return found
+            counts[key_id_of(prefix)] += count
+    return counts
 
 
 def status(connection: Connection, keys: KeyFile) -> Status:
     """Every key that the file holds, newest first, then those that rows need and the file does not hold."""
     used, ring = usage(connection), keys.ring(PURPOSE)
-    held = [
-        KeyStatus(one.id, "current" if one is ring.current else "older", one.made, used[one.id])
-        for one in reversed(ring.generations)
+    statuses = [
+        KeyStatus(
+            generation.id, "current" if generation is ring.current else "older", generation.made, used[generation.id]
+        )
+        for generation in reversed(ring.generations)
     ]
-    missing = sorted(one for one in used if one is not None and ring.get(one) is None)
-    lost = [KeyStatus(one, "missing", None, used[one]) for one in missing]
-    return Status((*held, *lost), ring.rotating, used[None])
+    missing = sorted(key_id for key_id in used if key_id is not None and ring.get(key_id) is None)
+    lost = [KeyStatus(key_id, "missing", None, used[key_id]) for key_id in missing]
+    return Status((*statuses, *lost), ring.rotating, used[None])
 
 
 @dataclass(slots=True)
@@ -186,23 +188,23 @@ class _Resealed:
 def _reseal(database: Database, sealer: Sealer, report: Report) -> _Resealed:
     """Go through all rows until a pass finds none left to seal anew."""
     with database.read() as connection:
-        found = _Resealed(usage(connection), sealer.current().id)
-    total = found.before.total() - found.before[found.target]
-    while _pass(database, sealer, found, lambda done: report(done, total)):
+        resealed = _Resealed(usage(connection), sealer.current().id)
+    total = resealed.before.total() - resealed.before[resealed.target]
+    while _pass(database, sealer, resealed, lambda done: report(done, total)):
         pass
-    return found
+    return resealed
 
 
-def _pass(database: Database, sealer: Sealer, found: _Resealed, report: Callable[[int], None]) -> bool:
+def _pass(database: Database, sealer: Sealer, resealed: _Resealed, report: Callable[[int], None]) -> bool:
     """Seal anew what uses another key than the newest; whether there was anything."""
-    found.target, found.unopened, found.faults = sealer.current().id, 0, ()
+    resealed.target, resealed.unopened, resealed.faults = sealer.current().id, 0, ()
     any_left = False
     for sealed in SEALED:
         for rows in _batches(database, sealer, sealed):
-            changes = list(_sealed_anew(sealer, sealed, rows, found))
+            changes = list(_sealed_anew(sealer, sealed, rows, resealed))
             any_left = any_left or bool(changes)
-            found.done += database.write(partial(_replace, sealed=sealed, changes=changes))
-            report(found.done)
+            resealed.done += database.write(partial(_replace, sealed=sealed, changes=changes))
+            report(resealed.done)
     return any_left
 
 
@@ -221,16 +223,16 @@ def _batches(database: Database, sealer: Sealer, sealed: SealedColumn) -> Iterat
 _Change = tuple[Sequence[Any], str, str]
 
 
-def _sealed_anew(sealer: Sealer, sealed: SealedColumn, rows: Sequence[Any], found: _Resealed) -> Iterator[_Change]:
+def _sealed_anew(sealer: Sealer, sealed: SealedColumn, rows: Sequence[Any], resealed: _Resealed) -> Iterator[_Change]:
     """Key, old and new value of each row; a row that cannot be opened is noted and left as it is."""
     for *key, old in rows:
         place = sealed.place(key)
         try:
             yield key, old, sealer.seal(sealer.open_bytes(old, *place), *place)
         except CannotOpen as error:
-            found.unopened += 1
-            if found.unopened <= MAX_FAULTS:
-                found.faults = (*found.faults, str(error))
+            resealed.unopened += 1
+            if resealed.unopened <= MAX_FAULTS:
+                resealed.faults = (*resealed.faults, str(error))
 
 
 def _replace(connection: Connection, sealed: SealedColumn, changes: Sequence[_Change]) -> int:
@@ -238,26 +240,26 @@ def _replace(connection: Connection, sealed: SealedColumn, changes: Sequence[_Ch
 
 
 def _settle(
-    database: Database, keys: KeyFile, found: _Resealed, at: datetime, *, keep_previous: bool
+    database: Database, keys: KeyFile, resealed: _Resealed, at: datetime, *, keep_previous: bool
 ) -> tuple[str, ...]:
     """End the rotation to the key that was reached, and drop the keys that nothing needs; which ones they were."""
     dropped: dict[str, None] = {}
 
     def end(ring: Ring, without: Sequence[str]) -> Ring:
         dropped.update(dict.fromkeys(without))
-        kept = tuple(one for one in ring.generations if one.id not in without)
-        return Ring(kept, ring.rotating and ring.current.id != found.target)
+        remaining = tuple(generation for generation in ring.generations if generation.id not in without)
+        return Ring(remaining, ring.rotating and ring.current.id != resealed.target)
 
     def spare(ring: Ring, *used: Usage) -> list[str]:
-        ids = [one.id for one in _followed(ring, at, keep_previous=keep_previous)]
-        return [one for one in ids if not any(counts[one] for counts in used)]
+        ids = [generation.id for generation in _followed(ring, at, keep_previous=keep_previous)]
+        return [key_id for key_id in ids if not any(counts[key_id] for counts in used)]
 
     def drop(connection: Connection) -> None:
         """Count once more where nobody can add a row, and drop before anybody can again."""
         _hold_still(connection)
-        keys.change(PURPOSE, lambda ring: end(ring, spare(ring, found.before, usage(connection))))
+        keys.change(PURPOSE, lambda ring: end(ring, spare(ring, resealed.before, usage(connection))))
 
-    if spare(keys.ring(PURPOSE), found.before):
+    if spare(keys.ring(PURPOSE), resealed.before):
         _write_held(database, drop)
     else:
         keys.change(PURPOSE, lambda ring: end(ring, ()))
@@ -279,7 +281,7 @@ def _followed(ring: Ring, at: datetime, *, keep_previous: bool) -> list[Generati
     followed = list(zip(ring.generations, ring.generations[1:], strict=False))
     if keep_previous:
         followed = followed[:-1]
-    return [one for one, following in followed if at - following.made >= GRACE]
+    return [generation for generation, following in followed if at - following.made >= GRACE]
 
 
 def _hold_still(connection: Connection) -> None:
@@ -291,5 +293,5 @@ def _hold_still(connection: Connection) -> None:
     connection.exec_driver_sql(f"LOCK TABLE {', '.join(tables)} IN SHARE MODE")
 
 
-def _outcome(found: _Resealed, resumed: bool, dropped: tuple[str, ...]) -> Outcome:
-    return Outcome(found.target, resumed, found.done, dropped, found.unopened, found.faults)
+def _outcome(resealed: _Resealed, resumed: bool, dropped: tuple[str, ...]) -> Outcome:
+    return Outcome(resealed.target, resumed, resealed.done, dropped, resealed.unopened, resealed.faults)

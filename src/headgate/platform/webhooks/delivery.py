@@ -124,9 +124,9 @@ class WebhookSender:
         if row is None:
             return None
         length = timedelta(seconds=self._settings.outgoing.timeout_seconds) + FIRST_PAUSE
-        found = Claimed(row.notice_id, row.webhook_id, row.attempts + 1)
-        connection.execute(_mine(found).values(due_at=moment + length, attempts=found.attempt))
-        return found
+        claimed = Claimed(row.notice_id, row.webhook_id, row.attempts + 1)
+        connection.execute(_mine(claimed).values(due_at=moment + length, attempts=claimed.attempt))
+        return claimed
 
     def _deliver(self, claimed: Claimed) -> None:
         try:
@@ -159,33 +159,35 @@ class WebhookSender:
         moment = self._clock()
         if hook is None or notice is None or not may_receive(connection, hook.set_by_id, moment):
             return None
-        shown = Reader(connection, hook.set_by_id, moment).shown([notice])
-        if notice.id not in shown:
+        visible = Reader(connection, hook.set_by_id, moment).shown([notice])
+        if notice.id not in visible:
             return None
         names = repository.names(connection, (notice.member_id, notice.actor_id))
-        said = about(notice, shown[notice.id], names)
-        told = {
+        subject = about(notice, visible[notice.id], names)
+        payload = {
             "id": notice.id,
             "event": notice.event,
             "at": iso(notice.created_at),
-            "text": sentence(notice.event, said),
-            "resource": {"kind": said.kind, "id": notice.resource_id, "name": said.resource},
-            "run": said.facts.get("run"),
-            "state": said.facts.get("state"),
-            "code": code_of(said.facts),
-            "reason": reason(notice.event, said.facts),
-            "link": link(self._settings, said.facts),
+            "text": sentence(notice.event, subject),
+            "resource": {"kind": subject.kind, "id": notice.resource_id, "name": subject.resource},
+            "run": subject.facts.get("run"),
+            "state": subject.facts.get("state"),
+            "code": code_of(subject.facts),
+            "reason": reason(notice.event, subject.facts),
+            "link": link(self._settings, subject.facts),
         }
-        body = json.dumps(told, ensure_ascii=False).encode()
-        url, secret = (self._sealer.open(getattr(hook, one), webhook_table.name, hook.id, one) for one in _SEALED)
+        body = json.dumps(payload, ensure_ascii=False).encode()
+        url, secret = (
+            self._sealer.open(getattr(hook, column), webhook_table.name, hook.id, column) for column in _SEALED
+        )
         return Post(url, body, {SIGNATURE: signature(secret, moment, body), EVENT: notice.event})
 
     def _note_failure(self, claimed: Claimed, error: Exception) -> None:
         """Note why it was not sent, and try it later: each time after twice as long, until it is too late."""
         again = self._clock() + FIRST_PAUSE * 2 ** min(claimed.attempt - 1, 11)
         why = one_line(str(error)) or type(error).__name__
-        ours = _mine(claimed).where(_deliveries.attempts == claimed.attempt)
-        self._database.write(lambda connection: connection.execute(ours.values(due_at=again, error=why)).rowcount)
+        query = _mine(claimed).where(_deliveries.attempts == claimed.attempt)
+        self._database.write(lambda connection: connection.execute(query.values(due_at=again, error=why)).rowcount)
         _log.warning("the webhook did not take a notice", notice=claimed.notice, attempt=claimed.attempt, error=why)
 
 

@@ -37,9 +37,9 @@ def put_webhook(call: Call, body: WebhookIn) -> WebhookSet:
     except Refused as error:
         raise Invalid(f"url: {error}") from None
     secret = service.set_webhook(call.connection, call.services.sealer, body.url, call.caller.member, call.now)
-    shown = _shown(call)
-    call.record(call.event(SET, allowed=True, action="manage_settings", kind="organization", after=_told(shown)))
-    return WebhookSet(**shown, secret=secret)
+    webhook = _shown(call)
+    call.record(call.event(SET, allowed=True, action="manage_settings", kind="organization", after=_told(webhook)))
+    return WebhookSet(**webhook, secret=secret)
 
 
 @router.governed(
@@ -72,5 +72,5 @@ def _shown(call: Call) -> dict[str, Any]:
     }
 
 
-def _told(shown: dict[str, Any]) -> dict[str, Any]:
-    return {"host": shown["host"], "set_by": shown["set_by"]}
+def _told(webhook: dict[str, Any]) -> dict[str, Any]:
+    return {"host": webhook["host"], "set_by": webhook["set_by"]}
