@@ -80,7 +80,10 @@ def test_a_definition_goes_out_as_yaml_and_in_again(run: Commands) -> None:
         ({"-f": "binary.yaml"}, "UTF-8"),
         ({"--notebook": "missing.ipynb"}, "missing.ipynb: No such file"),
         ({"-f": "notebook.yaml", "--notebook": "bad.yaml"}, ".ipynb"),
-        ({"-f": "notebook.yaml", "--notebook": "old.ipynb"}, "old.ipynb: only Jupyter notebooks of version 4"),
+        (
+            {"-f": "notebook.yaml", "--notebook": "old.ipynb"},
+            "old.ipynb: the file is not a valid notebook of version 3",
+        ),
         ({"-f": "kind.yaml"}, "kind"),
         ({"-f": "column.yaml"}, "is not the name of a column"),
     ],
@@ -88,7 +91,7 @@ def test_a_definition_goes_out_as_yaml_and_in_again(run: Commands) -> None:
 def test_slips_are_said_with_what_to_do(run: Commands, files: dict[str, str], told: str) -> None:
     Path("bad.yaml").write_text("kind: [\n")
     Path("list.yaml").write_text("- kind\n")
-    Path("old.ipynb").write_text('{"nbformat": 3, "cells": []}')
+    Path("old.ipynb").write_text('{"nbformat": 3, "worksheets": 5}')
     Path("binary.yaml").write_bytes(b"\xff\xfe\x00")
     Path("kind.yaml").write_text("kind: dream\n")
     Path("column.yaml").write_text(HISTORY.replace("[id]", '["a\\eb"]'))

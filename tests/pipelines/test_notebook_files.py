@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -84,6 +85,23 @@ def test_a_notebook_as_jupyter_writes_it() -> None:
     assert again["cells"][1]["source"] == ["x = 1\n", "x"]
 
 
+def test_a_notebook_of_an_older_version_is_converted() -> None:
+    worksheet = {
+        "cells": [
+            {"cell_type": "heading", "level": 2, "metadata": {}, "source": ["Title"]},
+            {"cell_type": "code", "language": "python", "input": ["x = 1\n", "x"], "outputs": [], "metadata": {}},
+        ]
+    }
+    content = {"nbformat": 3, "nbformat_minor": 0, "metadata": {"name": "old"}, "worksheets": [worksheet]}
+    cells = read("old.ipynb", json.dumps(content).encode())
+    assert [(cell.kind, cell.source) for cell in cells] == [("text", "## Title"), ("code", "x = 1\nx")]
+
+
+@given(_CELLS)
+def test_what_is_written_is_valid_for_jupyter(cells: list[Cell]) -> None:
+    nbformat.validate(nbformat.reads(to_ipynb(cells).decode(), as_version=4))
+
+
 def notebook(**more: Any) -> bytes:
     return json.dumps({"cells": [], "nbformat": 4, "nbformat_minor": 5, "metadata": {}, **more}).encode()
 
@@ -99,15 +117,19 @@ def cell(**more: Any) -> bytes:
         ("a.py", b"\xff\xfe\x00", "UTF-8"),
         ("a.ipynb", b"{", "not JSON"),
         ("a.ipynb", b"[" * 100_000 + b"]" * 100_000, "not JSON"),
-        ("a.ipynb", b"[]", "no list of cells"),
+        ("a.ipynb", b"[]", "no nbformat"),
         ("a.ipynb", b'{"cells": {"a": 1}, "nbformat": 4}', "no list of cells"),
-        ("a.ipynb", notebook(nbformat=3, worksheets=[]), "version 4"),
-        ("a.ipynb", notebook(nbformat=True), "version 4"),
-        ("a.ipynb", notebook(nbformat="4"), "version 4"),
+        ("a.ipynb", notebook(nbformat=3, worksheets=5), "not a valid notebook of version 3"),
+        ("a.ipynb", notebook(nbformat=3, worksheets=[{"cells": [5]}]), "not a valid notebook of version 3"),
+        ("a.ipynb", notebook(nbformat=3, nbformat_minor=0, worksheets=[{"cells": []}]), "no cells"),
+        ("a.ipynb", notebook(nbformat=5), "unknown format version"),
+        ("a.ipynb", notebook(nbformat=[4]), "unknown format version"),
+        ("a.ipynb", notebook(nbformat=True), "unknown format version"),
+        ("a.ipynb", notebook(nbformat="4"), "unknown format version"),
         ("a.ipynb", notebook(), "no cells"),
-        ("a.ipynb", notebook(cells=["x"]), "cell 1 is neither"),
-        ("a.ipynb", cell(cell_type="shell"), "cell 1 is neither"),
-        ("a.ipynb", cell(cell_type=["code"]), "cell 1 is neither"),
+        ("a.ipynb", notebook(cells=["x"]), "cell 1 has an unknown cell_type"),
+        ("a.ipynb", cell(cell_type="shell"), "cell 1 has an unknown cell_type"),
+        ("a.ipynb", cell(cell_type=["code"]), "cell 1 has an unknown cell_type"),
         ("a.ipynb", cell(source={"a": 1}), "cell 1 has no source"),
         ("a.ipynb", cell(source=["a", 1]), "cell 1 has no source"),
         ("a.ipynb", cell(source="a\0b"), "cell 1: a text holds the character zero"),

@@ -1,67 +1,79 @@
-"""Notebooks as files: Jupyter's `.ipynb` (nbformat 4), and `.py` in cells that begin with `# %%`. None is executed."""
+"""Notebook files: Jupyter's `.ipynb`, and Python's percent format (`# %%`). Reading a file executes nothing."""
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import nbformat
+from nbformat import v4
 from pydantic import ValidationError
 
 from headgate.contracts.pipelines.definitions import Cell
 
 MAX_BYTES = 20 << 20
-"""Of a file: one with pictures in its outputs is large, and they are left out."""
+"""Of a file: figures in outputs make it large, and outputs are dropped."""
 
 MAX_CELLS = 1000
 _KINDS = {"code": "code", "markdown": "text", "raw": "text"}
-_MARK = re.compile(r"#\s*%%(?P<rest>.*)")
-_KIND_OF_MARK = re.compile(r"\[(?P<kind>markdown|md|raw)\]")
-_WOULD_MARK = re.compile(r"(?:# )*#\s*%%")
+_MARKER = re.compile(r"#\s*%%(?P<rest>.*)")
+_MARKER_KIND = re.compile(r"\[(?P<kind>markdown|md|raw)\]")
+_LIKE_MARKER = re.compile(r"(?:# )*#\s*%%")
 _ESCAPED = re.compile(r"# (?:# )*#\s*%%")
 _HEADER = "# ---"
 
 
 class BadNotebook(ValueError):
-    """A file that is not a notebook that can be taken; says why, and what to do."""
+    """The file is not a notebook that can be imported; the message says why and what to do."""
 
 
 def read(name: str, content: bytes) -> tuple[Cell, ...]:
-    """The cells of a file, by the ending of its name."""
-    ending = name.rpartition(".")[2].lower()
-    if ending == "ipynb":
+    """The cells of a file; the format follows from the file name extension."""
+    extension = name.rpartition(".")[2].lower()
+    if extension == "ipynb":
         return from_ipynb(content)
-    if ending == "py":
+    if extension == "py":
         return from_py(content)
-    raise BadNotebook("a notebook is a file that ends with .ipynb or .py")
+    raise BadNotebook("unknown notebook format; use a file whose name ends with .ipynb or .py")
 
 
 def from_ipynb(content: bytes) -> tuple[Cell, ...]:
     """The cells of a Jupyter notebook; its outputs are left out."""
-    text = _text(content)
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
+        document = nbformat.reader.parse_json(_text(content))  # type: ignore[no-untyped-call]
+    except (nbformat.reader.NotJSONError, RecursionError):
         raise BadNotebook("the file is not JSON, as a Jupyter notebook is; save it again as .ipynb") from None
-    if not isinstance(found, dict) or not isinstance(found.get("cells"), list):
-        raise BadNotebook("the file is not a Jupyter notebook of version 4: it holds no list of cells")
-    if found.get("nbformat") != 4 or isinstance(found["nbformat"], bool):
-        raise BadNotebook("only Jupyter notebooks of version 4 are taken: convert it with `jupyter nbconvert`")
-    _check_language(found.get("metadata"))
-    return _checked(_of_jupyter(number, one) for number, one in enumerate(found["cells"], 1))
+    if not isinstance(document, dict) or "nbformat" not in document:
+        raise BadNotebook("the file is not a Jupyter notebook: it has no nbformat; save it again as .ipynb")
+    notebook = document if document["nbformat"] == nbformat.current_nbformat else _upgraded(document)
+    if not isinstance(notebook.get("cells"), list):
+        raise BadNotebook("the file is not a Jupyter notebook: it has no list of cells")
+    _check_language(notebook.get("metadata"))
+    return _checked(_from_jupyter(number, cell) for number, cell in enumerate(notebook["cells"], 1))
+
+
+def _upgraded(document: dict[str, Any]) -> dict[str, Any]:
+    """A notebook of an older version of the format in the current one."""
+    version = document["nbformat"]
+    if type(version) is not int or version not in nbformat.versions:
+        raise BadNotebook("the notebook has an unknown format version; save it as version 4")
+    try:
+        notebook = nbformat.versions[version].to_notebook_json(document)
+        converted = nbformat.convert(notebook, nbformat.current_nbformat)  # type: ignore[no-untyped-call]
+    except Exception:  # noqa: BLE001 - nbformat raises whatever a malformed document leads to
+        raise BadNotebook(f"the file is not a valid notebook of version {version}; save it as version 4") from None
+    return dict(converted)
 
 
 def to_ipynb(cells: Sequence[Cell]) -> bytes:
     """A Jupyter notebook of these cells, without outputs."""
-    document = {
-        "cells": [_for_jupyter(number, one) for number, one in enumerate(cells, 1)],
-        "metadata": {
-            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-            "language_info": {"name": "python"},
-        },
-        "nbformat": 4,
-        "nbformat_minor": 5,
+    metadata = {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
     }
-    return json.dumps(document, indent=1, ensure_ascii=False).encode() + b"\n"
+    notebook = v4.new_notebook(  # type: ignore[no-untyped-call]
+        cells=[_for_jupyter(number, cell) for number, cell in enumerate(cells, 1)], metadata=metadata
+    )
+    return f"{nbformat.writes(notebook)}\n".encode()  # type: ignore[no-untyped-call]
 
 
 def from_py(content: bytes) -> tuple[Cell, ...]:
@@ -69,11 +81,11 @@ def from_py(content: bytes) -> tuple[Cell, ...]:
     lines = _without_header(_text(content).removeprefix("\ufeff").split("\n"))
     blocks: list[tuple[str, list[str]]] = [("code", [])]
     for line in lines:
-        mark = _MARK.fullmatch(line)
-        if mark is None:
+        marker = _MARKER.fullmatch(line)
+        if marker is None:
             blocks[-1][1].append(line[2:] if _ESCAPED.match(line) else line)
         else:
-            kind, title = _of_mark(mark["rest"])
+            kind, title = _parse_marker(marker["rest"])
             blocks.append((kind, [f"# {title}"] if title else []))
     if not "".join(blocks[0][1]).strip():
         del blocks[0]
@@ -81,72 +93,70 @@ def from_py(content: bytes) -> tuple[Cell, ...]:
 
 
 def to_py(cells: Sequence[Cell]) -> bytes:
-    """A Python file of these cells; text is commented out."""
-    return "\n".join(_for_py(one) for one in cells).encode()
+    """A Python file of these cells; text cells become comments."""
+    return "\n".join(_for_py(cell) for cell in cells).encode()
 
 
 def _text(content: bytes) -> str:
     if len(content) > MAX_BYTES:
-        raise BadNotebook(f"the file is larger than {MAX_BYTES >> 20} MiB; clear its outputs, and save it again")
+        raise BadNotebook(f"the file is larger than {MAX_BYTES >> 20} MiB; clear its outputs and save it again")
     try:
-        found = content.decode("utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise BadNotebook("the file is not text in UTF-8; save it as that") from None
-    return found.replace("\r\n", "\n")
+        raise BadNotebook("the file is not UTF-8 text; save it in UTF-8") from None
+    return text.replace("\r\n", "\n")
 
 
 def _checked(values: Iterable[dict[str, Any]]) -> tuple[Cell, ...]:
-    found: list[Cell] = []
+    cells: list[Cell] = []
     for value in values:
-        if len(found) == MAX_CELLS:
+        if len(cells) == MAX_CELLS:
             raise BadNotebook(f"a notebook has at most {MAX_CELLS} cells")
         try:
-            found.append(Cell.model_validate(value))
+            cells.append(Cell.model_validate(value))
         except ValidationError as error:
-            why = error.errors()[0]["msg"].removeprefix("Value error, ")
-            raise BadNotebook(f"cell {len(found) + 1}: {why}") from None
-    if not found:
-        raise BadNotebook("the file holds no cells")
-    return tuple(found)
+            reason = error.errors()[0]["msg"].removeprefix("Value error, ")
+            raise BadNotebook(f"cell {len(cells) + 1}: {reason}") from None
+    if not cells:
+        raise BadNotebook("the file has no cells")
+    return tuple(cells)
 
 
 def _check_language(metadata: Any) -> None:
-    """Refuse a notebook that says that it is not Python."""
-    told = metadata if isinstance(metadata, dict) else {}
+    """Refuse a notebook whose metadata name another language than Python."""
+    sections = metadata if isinstance(metadata, dict) else {}
     for section, name in (("kernelspec", "language"), ("language_info", "name")):
-        part = told.get(section)
-        language = part.get(name) if isinstance(part, dict) else None
+        info = sections.get(section)
+        language = info.get(name) if isinstance(info, dict) else None
         if isinstance(language, str) and language.lower() not in {"python", "ipython", ""}:
-            raise BadNotebook(f"the notebook is written in {language[:40]!r}; only Python is run")
+            raise BadNotebook(f"the notebook is written in {language[:40]!r}; only Python is supported")
 
 
-def _of_jupyter(number: int, cell: Any) -> dict[str, Any]:
+def _from_jupyter(number: int, cell: Any) -> dict[str, Any]:
     kind = cell.get("cell_type") if isinstance(cell, dict) else None
     if not isinstance(kind, str) or kind not in _KINDS:
-        raise BadNotebook(f"cell {number} is neither code nor text; a cell_type is code, markdown or raw")
+        raise BadNotebook(f"cell {number} has an unknown cell_type; use code, markdown or raw")
     source = cell.get("source")
-    if isinstance(source, list) and all(isinstance(one, str) for one in source):
+    if isinstance(source, list) and all(isinstance(line, str) for line in source):
         source = "".join(source)
     if not isinstance(source, str):
-        raise BadNotebook(f"cell {number} has no source: it is a text, or a list of lines")
+        raise BadNotebook(f"cell {number} has no source; it must be a string or a list of lines")
     return {"kind": _KINDS[kind], "source": source.replace("\r\n", "\n")}
 
 
-def _for_jupyter(number: int, cell: Cell) -> dict[str, Any]:
-    found: dict[str, Any] = {"cell_type": "markdown" if cell.kind == "text" else "code", "id": f"cell-{number}"}
-    if cell.kind == "code":
-        found |= {"execution_count": None, "outputs": []}
-    return {**found, "metadata": {}, "source": re.findall(r"[^\n]*\n|[^\n]+", cell.source)}
+def _for_jupyter(number: int, cell: Cell) -> Any:
+    create = v4.new_markdown_cell if cell.kind == "text" else v4.new_code_cell
+    return create(cell.source, id=f"cell-{number}")  # type: ignore[no-untyped-call]
 
 
-def _of_mark(rest: str) -> tuple[str, str]:
-    """The kind of a cell by the rest of its first line, and its title."""
-    kind = _KIND_OF_MARK.search(rest)
+def _parse_marker(rest: str) -> tuple[str, str]:
+    """The kind and the title of a cell, from the text after its marker."""
+    kind = _MARKER_KIND.search(rest)
     return ("text" if kind else "code"), (rest.replace(kind[0], "", 1) if kind else rest).strip()
 
 
 def _without_header(lines: list[str]) -> list[str]:
-    """Without the settings that Jupytext writes in comments before the first cell."""
+    """The lines without Jupytext's header comment."""
     if lines[0].rstrip() != _HEADER:
         return lines
     for number, line in enumerate(lines[1:], 2):
@@ -158,19 +168,19 @@ def _without_header(lines: list[str]) -> list[str]:
 
 
 def _body(kind: str, lines: list[str]) -> str:
-    """The source of a cell, without the empty line that parts it from the next."""
-    kept = lines[:-1] if lines and not lines[-1] else lines
+    """The source of a cell, without the blank line before the next cell."""
+    source = lines[:-1] if lines and not lines[-1] else lines
     if kind == "text":
-        kept = [line[2:] if line.startswith("# ") else line.removeprefix("#") for line in kept]
-    return "\n".join(kept)
+        source = [line[2:] if line.startswith("# ") else line.removeprefix("#") for line in source]
+    return "\n".join(source)
 
 
 def _for_py(cell: Cell) -> str:
-    mark, lines = "# %%", iter(cell.source.replace("\r\n", "\n").split("\n"))
+    marker, lines = "# %%", iter(cell.source.replace("\r\n", "\n").split("\n"))
     if cell.kind == "text":
-        mark, lines = "# %% [markdown]", _commented(lines)
-    kept = (f"# {line}" if _WOULD_MARK.match(line) else line for line in lines)
-    return "\n".join((mark, *kept)) + "\n"
+        marker, lines = "# %% [markdown]", _commented(lines)
+    escaped = (f"# {line}" if _LIKE_MARKER.match(line) else line for line in lines)
+    return "\n".join((marker, *escaped)) + "\n"
 
 
 def _commented(lines: Iterator[str]) -> Iterator[str]:
