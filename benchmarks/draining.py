@@ -21,10 +21,10 @@ from headgate.kit.ids import new_id
 from headgate.lakehouse.models import table_ref_table
 from headgate.pipelines.models import pipeline_definition_table, pipeline_table
 from headgate.pipelines.runs import start as starting
+from headgate.pipelines.runs.models import run_table
 from headgate.platform.authorization.list_index import rebuild
 from headgate.platform.authorization.lookup import Lookup
 from headgate.platform.authorization.models import resource_table
-from headgate.platform.jobs.run_models import run_table
 
 RUNS = int(os.environ.get("RUNS", "1000"))
 PIPELINES = 20

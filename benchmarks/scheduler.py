@@ -21,10 +21,10 @@ from headgate.kit.database import Database
 from headgate.kit.ids import new_id
 from headgate.lakehouse.models import lake_item_table, table_ref_table
 from headgate.pipelines.models import pipeline_definition_table, pipeline_table
+from headgate.pipelines.triggers.models import trigger_fire_table, trigger_table
 from headgate.platform.authorization.list_index import rebuild
 from headgate.platform.authorization.lookup import Lookup
 from headgate.platform.authorization.models import resource_table
-from headgate.platform.jobs.run_models import trigger_fire_table, trigger_table
 
 TRIGGERS = int(os.environ.get("TRIGGERS", "10000"))
 EACH = 5

@@ -14,12 +14,12 @@ from headgate.organization.members import models as members
 from headgate.organization.sessions import models as sessions
 from headgate.organization.tokens import models as tokens
 from headgate.pipelines import models as pipelines
+from headgate.pipelines.runs import models as runs
 from headgate.pipelines.triggers import models as triggers
 from headgate.platform.audit import models as audit
 from headgate.platform.authorization import models as resources
 from headgate.platform.connection_checks import models as errands
 from headgate.platform.external_systems import models as places
-from headgate.platform.jobs import run_models as runs
 from headgate.platform.mail import models as mail
 from headgate.platform.notifications import models as notifications
 from headgate.platform.webhooks import models as webhooks

@@ -27,6 +27,7 @@ from headgate.pipelines import (
     source_reads as readings,
 )
 from headgate.pipelines.models import pipeline_definition_table, pipeline_table
+from headgate.pipelines.runs.models import run_table
 from headgate.pipelines.runs.start import UNRESOLVED, CannotStart, NotResolved, startable
 from headgate.pipelines.schemas import (
     LastRun,
@@ -37,6 +38,7 @@ from headgate.pipelines.schemas import (
     PlanOut,
     StepOut,
 )
+from headgate.pipelines.triggers.models import trigger_table
 from headgate.platform.authorization import writer as writing
 from headgate.platform.authorization.facts import Facts
 from headgate.platform.authorization.list_index import refresh
@@ -44,7 +46,7 @@ from headgate.platform.authorization.models import resource_table
 from headgate.platform.authorization.questions import Question, decide, is_ready
 from headgate.platform.authorization.schemas import Resource
 from headgate.platform.http.call import Call
-from headgate.platform.jobs.run_models import HELD, WAITING, run_table, trigger_table
+from headgate.platform.jobs.models import HELD, WAITING
 from headgate.platform.resources import presentation as showing
 from headgate.spaces.spaces.models import project_table
 

@@ -29,9 +29,10 @@ from headgate.organization.members.models import (
     principal_table,
 )
 from headgate.pipelines.models import pipeline_connection_table, pipeline_table
+from headgate.pipelines.runs.models import run_table
+from headgate.pipelines.triggers.models import trigger_table
 from headgate.platform.authorization.list_index import rebuild
 from headgate.platform.authorization.models import owner_table, resource_table
-from headgate.platform.jobs.run_models import run_table, trigger_table
 from headgate.spaces.spaces.models import (
     connection_table,
     gateway_table,

@@ -8,7 +8,7 @@ from sqlalchemy import update
 from headgate.kit import clock
 from headgate.kit.crash_points import VARIABLE, crash_point
 from headgate.pipelines.runs.cleanup import Sweeper
-from headgate.platform.jobs.run_models import run_table
+from headgate.pipelines.runs.models import run_table
 from tests.pipelines.runs.support import RunHand, make, show, start
 from tests.support.company import Company
 

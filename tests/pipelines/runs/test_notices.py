@@ -16,7 +16,7 @@ from headgate.kit.clock import now
 from headgate.kit.database import Database
 from headgate.kit.key_file import KeyFile
 from headgate.pipelines.runs import queue
-from headgate.platform.jobs.run_models import run_table
+from headgate.pipelines.runs.models import run_table
 from headgate.platform.webhooks.delivery import WebhookSender
 from headgate.platform.webhooks.models import webhook_delivery_table
 from tests.pipelines.runs.support import RunHand, lose, make, show, start

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, select, update
 
 from headgate.kit.database import Database
 from headgate.kit.ids import new_id
-from headgate.platform.jobs.run_models import run_step_table
+from headgate.pipelines.runs.models import run_step_table
 from tests.lakehouse.catalog.support import MORE, ROWS, Lake, error_of, lake, table_path
 from tests.pipelines.runs.support import RunHand, lose, show, start
 from tests.pipelines.runs.test_memory import destination

@@ -10,7 +10,7 @@ from headgate.kit.clock import now
 from headgate.pipelines.models import pipeline_definition_table
 from headgate.pipelines.runs import finish as finishing
 from headgate.pipelines.runs import queue
-from headgate.platform.jobs.run_models import run_table
+from headgate.pipelines.runs.models import run_table
 from tests.pipelines.runs.support import RunHand, lose, make, show, start
 from tests.support.company import Company
 

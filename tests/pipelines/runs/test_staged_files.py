@@ -13,10 +13,10 @@ from headgate.contracts.pipelines.staged import Manifest, StagedFile
 from headgate.kit.clock import now
 from headgate.kit.ids import new_id
 from headgate.pipelines.runs import staged_files
+from headgate.pipelines.runs.models import run_step_table, run_table
 from headgate.pipelines.runs.staged_files import drop_staged, move_outputs, unmoved
 from headgate.platform.audit.events import CHANGED
 from headgate.platform.http.services import Services
-from headgate.platform.jobs.run_models import run_step_table, run_table
 from headgate.warehouse.places import staging_root
 from tests.support.company import Company
 

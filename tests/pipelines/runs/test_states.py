@@ -6,7 +6,7 @@ from typing import Any
 from headgate.kit.clock import now
 from headgate.pipelines.runs import cleanup as cleaning
 from headgate.pipelines.runs.cleanup import purge
-from headgate.platform.jobs.run_models import run_table
+from headgate.pipelines.runs.models import run_table
 from tests.lakehouse.catalog.support import SCHEMA
 from tests.pipelines.runs.support import RunHand, make, start
 from tests.support.company import Api, Company

@@ -11,9 +11,10 @@ from headgate.kit.database import Database
 from headgate.kit.ids import new_id
 from headgate.lakehouse.catalog.models import commit_table
 from headgate.pipelines.models import pipeline_definition_table
+from headgate.pipelines.runs.models import run_table
 from headgate.pipelines.triggers.events import note_success
+from headgate.pipelines.triggers.models import trigger_fire_table, trigger_table
 from headgate.pipelines.triggers.scheduler import Firer
-from headgate.platform.jobs.run_models import run_table, trigger_fire_table, trigger_table
 from tests.support.company import Api, Company
 
 QUERY = {"kind": "query", "sql": "SELECT 1 AS one", "output": "trusted.orders"}

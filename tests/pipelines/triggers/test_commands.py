@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from headgate.kit.database import Database
-from headgate.platform.jobs.run_models import trigger_table
+from headgate.pipelines.triggers.models import trigger_table
 from tests.pipelines.triggers.support import define
 from tests.support.installation import Installation, installed
 

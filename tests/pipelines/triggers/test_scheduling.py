@@ -14,8 +14,8 @@ from headgate.kit.clock import now
 from headgate.kit.database import Database
 from headgate.kit.leases import acquire
 from headgate.pipelines.triggers.fire import fire
+from headgate.pipelines.triggers.models import trigger_fire_table, trigger_table
 from headgate.pipelines.triggers.scheduler import NotOurs, forget
-from headgate.platform.jobs.run_models import trigger_fire_table, trigger_table
 from headgate.supervisor import scheduler as schedulers
 from headgate.supervisor.scheduler import Scheduler
 from tests.pipelines.triggers.support import Clock, Yard, define

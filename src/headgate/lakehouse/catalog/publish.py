@@ -13,9 +13,9 @@ from headgate.lakehouse.catalog import pointers
 from headgate.lakehouse.catalog.models import run_pointer_table, table_pointer_table
 from headgate.lakehouse.catalog.pointers import Author, Counts, Move, Pointer
 from headgate.lakehouse.items.service import create_item
+from headgate.pipelines.runs.models import run_table
 from headgate.platform.http.call import Call, Caller
 from headgate.platform.http.services import Services
-from headgate.platform.jobs.run_models import run_table
 
 PUBLISHED = "run.published"
 RUNNING, SUCCEEDED = "running", "succeeded"

@@ -7,8 +7,8 @@ from sqlalchemy import Connection, func, null, or_, select, update
 
 from headgate.lakehouse.catalog.models import commit_table, run_pointer_table, staged_table, table_pointer_table
 from headgate.lakehouse.sql.models import statement_table
+from headgate.pipelines.runs.models import run_step_table, run_table
 from headgate.pipelines.runs.outputs import is_held
-from headgate.platform.jobs.run_models import run_step_table, run_table
 
 LIVE = ("queued", "running", "cancelling")
 RESUMABLE = ("failed", "cancelled")

@@ -3,7 +3,7 @@
 from sqlalchemy import select
 
 from headgate.kit.database import Database
-from headgate.platform.jobs.run_models import run_table
+from headgate.pipelines.runs.models import run_table
 from headgate.warehouse.store import Store
 
 FOLDER = "runs"

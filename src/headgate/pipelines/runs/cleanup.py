@@ -11,10 +11,11 @@ from headgate.kit.database import Database
 from headgate.kit.leases import Patience
 from headgate.kit.log import get_logger
 from headgate.pipelines.runs import artifacts, queue, staged_files
+from headgate.pipelines.runs.models import run_table
 from headgate.pipelines.runs.waiting import wait_no_longer
 from headgate.platform.authorization.models import resource_table
 from headgate.platform.http.services import Services
-from headgate.platform.jobs.run_models import ENDED, run_table
+from headgate.platform.jobs.models import ENDED
 from headgate.settings.settings import Settings
 from headgate.warehouse.store import Store
 

@@ -13,10 +13,10 @@ from sqlalchemy.engine import RowMapping
 
 from headgate.lakehouse.catalog.models import run_pointer_table, work_token_table
 from headgate.pipelines.models import pipeline_definition_table
+from headgate.pipelines.runs.models import run_output_table, run_step_table, run_table
 from headgate.pipelines.triggers.events import note_success
 from headgate.platform.audit.events import Event, record
 from headgate.platform.authorization.facts import Facts
-from headgate.platform.jobs.run_models import run_output_table, run_step_table, run_table
 from headgate.platform.notifications.service import Notice, tell
 
 FAILED, BLOCKED, DEACTIVATED = "run.failed", "run.blocked", "pipeline.deactivated"

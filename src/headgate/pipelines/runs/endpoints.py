@@ -12,6 +12,7 @@ from headgate.kit.errors import Conflict, NotFound, NotSignedIn
 from headgate.kit.paging import DEFAULT_LIMIT, Cursor
 from headgate.pipelines.endpoints import PipelineId
 from headgate.pipelines.runs import log, service
+from headgate.pipelines.runs.models import run_artifact_table
 from headgate.pipelines.runs.schemas import ARTIFACT_NAME, LogPage, RunOut, RunPage
 from headgate.platform.authorization.models import resource_table
 from headgate.platform.authorization.questions import Question, decide
@@ -21,7 +22,7 @@ from headgate.platform.http.guards import MemberOn, OnPipeline
 from headgate.platform.http.paging import After, Limit, begins_after
 from headgate.platform.http.routes import Audit, GovernedRouter, Stages
 from headgate.platform.http.services import Services
-from headgate.platform.jobs.run_models import ENDED, WAITING, run_artifact_table
+from headgate.platform.jobs.models import ENDED, WAITING
 from headgate.platform.jobs.watch import LONGEST
 
 router = GovernedRouter(tags=["runs"])

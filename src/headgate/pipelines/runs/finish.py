@@ -13,9 +13,10 @@ from headgate.lakehouse.catalog.models import work_token_table
 from headgate.lakehouse.catalog.publish import NotRunning, TableMoved, publish
 from headgate.pipelines.runs import queue
 from headgate.pipelines.runs.completion import end, end_works
+from headgate.pipelines.runs.models import run_step_table
 from headgate.pipelines.runs.steps import forget_pointers, forget_steps
 from headgate.platform.http.services import Services
-from headgate.platform.jobs.run_models import CANCELLING, WAITING, run_step_table
+from headgate.platform.jobs.models import CANCELLING, WAITING
 
 MOVES = 5
 """How often a run is begun anew because a table moved under it."""

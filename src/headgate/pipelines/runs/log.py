@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy import Connection, func, insert, select
 from sqlalchemy.engine import RowMapping
 
-from headgate.platform.jobs.run_models import run_line_table
+from headgate.pipelines.runs.models import run_line_table
 from headgate.settings.settings import Settings
 
 _lines = run_line_table.c

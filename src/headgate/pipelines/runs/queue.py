@@ -25,12 +25,13 @@ from headgate.lakehouse.models import lake_item_table, table_ref_table
 from headgate.organization.members.repository import address
 from headgate.pipelines.planner import Items, NoPlan, item_of, plan
 from headgate.pipelines.runs.completion import end, end_works
+from headgate.pipelines.runs.models import run_output_table, run_table
 from headgate.pipelines.runs.start import CannotStart, check_waited
 from headgate.pipelines.runs.steps import begin_steps, memories
 from headgate.pipelines.runs.waiting import waiting
 from headgate.platform.authorization.facts import Facts
 from headgate.platform.authorization.questions import is_ready
-from headgate.platform.jobs.run_models import CANCELLING, ENDED, HELD, RUNNING, WAITING, run_output_table, run_table
+from headgate.platform.jobs.models import CANCELLING, ENDED, HELD, RUNNING, WAITING
 from headgate.settings.settings import Settings
 
 SPARE = timedelta(minutes=2)

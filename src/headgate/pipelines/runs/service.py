@@ -11,6 +11,7 @@ from headgate.lakehouse.catalog.models import commit_table
 from headgate.lakehouse.sql.schemas import ProgressOut
 from headgate.pipelines.models import pipeline_definition_table, pipeline_table
 from headgate.pipelines.runs import log, queue
+from headgate.pipelines.runs.models import run_artifact_table, run_line_table, run_step_table, run_table
 from headgate.pipelines.runs.outputs import hold_outputs
 from headgate.pipelines.runs.references import sees_all, whole_to
 from headgate.pipelines.runs.schemas import (
@@ -37,7 +38,7 @@ from headgate.pipelines.runs.start import (
 from headgate.pipelines.runs.waiting import waits_for
 from headgate.platform.authorization.models import resource_table
 from headgate.platform.http.call import Call
-from headgate.platform.jobs.run_models import ENDED, run_artifact_table, run_line_table, run_step_table, run_table
+from headgate.platform.jobs.models import ENDED
 from headgate.platform.resources import presentation as showing
 
 KIND = "run"

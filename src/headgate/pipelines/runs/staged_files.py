@@ -21,10 +21,10 @@ from headgate.kit.log import get_logger
 from headgate.lakehouse.files import repository as files_repository
 from headgate.lakehouse.files.paths import media_type
 from headgate.lakehouse.files.service import NewFile, Replacing, discard, place
+from headgate.pipelines.runs.models import run_table
 from headgate.pipelines.runs.steps import forget_pointers
 from headgate.platform.http.call import Call, Caller
 from headgate.platform.http.services import Services
-from headgate.platform.jobs.run_models import run_table
 from headgate.warehouse.places import staging_root, volume_file
 from headgate.warehouse.store import Missing, Store, Taken
 

@@ -11,12 +11,13 @@ from sqlalchemy.engine import RowMapping
 from headgate.kit.ids import new_id
 from headgate.kit.names import name_key
 from headgate.pipelines.models import pipeline_definition_table, pipeline_table
+from headgate.pipelines.runs.models import run_table
 from headgate.pipelines.runs.outputs import hold_outputs
 from headgate.pipelines.runs.references import named_by
 from headgate.platform.authorization.list_index import file_new
 from headgate.platform.authorization.models import resource_table
 from headgate.platform.external_systems.repository import place_of
-from headgate.platform.jobs.run_models import WAITING, run_table
+from headgate.platform.jobs.models import WAITING
 from headgate.spaces.spaces.models import project_table
 
 KIND = "run"

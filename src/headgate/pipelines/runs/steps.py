@@ -12,7 +12,7 @@ from headgate.kit.errors import Conflict
 from headgate.lakehouse.catalog.models import run_pointer_table
 from headgate.lakehouse.models import layer_table
 from headgate.pipelines.planner import item_of, title
-from headgate.platform.jobs.run_models import run_step_table
+from headgate.pipelines.runs.models import run_step_table
 
 _steps, _own = run_step_table.c, run_pointer_table.c
 

@@ -35,6 +35,7 @@ from headgate.lakehouse.sql.worker_endpoints import LIMITER, Wait, is_worker, wa
 from headgate.pipelines.runs import finish as finishing
 from headgate.pipelines.runs import log, queue, staged_files, steps, volumes
 from headgate.pipelines.runs.completion import end
+from headgate.pipelines.runs.models import run_artifact_table
 from headgate.pipelines.runs.schemas import ARTIFACT_NAME
 from headgate.pipelines.runs.waiting import is_waiting, waiting
 from headgate.platform.external_systems.opener import open_endpoint
@@ -43,7 +44,6 @@ from headgate.platform.http.call import Call
 from headgate.platform.http.guards import ByWorker
 from headgate.platform.http.routes import Audit, GovernedRouter, Stages
 from headgate.platform.http.services import Services
-from headgate.platform.jobs.run_models import run_artifact_table
 from headgate.warehouse.store import Taken
 
 router = GovernedRouter(prefix="/api/worker/runs", tags=["workers"])

@@ -12,10 +12,10 @@ from sqlalchemy.engine import RowMapping
 from headgate.contracts.pipelines.fields import duration
 from headgate.kit.ids import kind_of
 from headgate.lakehouse.catalog.models import commit_table
+from headgate.pipelines.runs.models import run_table
 from headgate.pipelines.triggers import repository
-from headgate.pipelines.triggers.models import trigger_source_table
+from headgate.pipelines.triggers.models import trigger_source_table, trigger_table
 from headgate.pipelines.triggers.schemas import Cron, stored_when
-from headgate.platform.jobs.run_models import run_table, trigger_table
 
 TO_KNOW = {"table": ("see",), "pipeline": ("see_runs", "open")}
 """What one must have of something to know when it happens; one of them is enough."""

@@ -26,13 +26,13 @@ from headgate.pipelines.runs.start import (
     waiting_of,
 )
 from headgate.pipelines.triggers import events, repository
+from headgate.pipelines.triggers.models import trigger_fire_table
 from headgate.pipelines.triggers.repository import KIND
 from headgate.pipelines.triggers.schemas import Cron, stored_when
 from headgate.platform.audit.events import DENIED, Event, record
 from headgate.platform.authorization.facts import Facts
 from headgate.platform.authorization.questions import Question, decide, decide_in_memory, is_ready
 from headgate.platform.authorization.who_can import who_can
-from headgate.platform.jobs.run_models import trigger_fire_table
 from headgate.platform.notifications.service import Notice, tell
 
 MOST_CAUGHT_UP = 100

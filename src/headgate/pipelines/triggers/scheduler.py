@@ -14,7 +14,7 @@ from headgate.kit.database import Database, passes
 from headgate.kit.log import get_logger
 from headgate.pipelines.triggers import events, repository
 from headgate.pipelines.triggers.fire import fire
-from headgate.platform.jobs.run_models import trigger_fire_table, trigger_table
+from headgate.pipelines.triggers.models import trigger_fire_table, trigger_table
 
 INTERVAL = 0.25
 """What is due is looked for at the quarters of each second of the clock: schedules name whole ones."""

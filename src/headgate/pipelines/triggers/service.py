@@ -12,13 +12,13 @@ from headgate.kit.ids import kind_of
 from headgate.lakehouse.items.service import find
 from headgate.pipelines.triggers import cycles as loops
 from headgate.pipelines.triggers import events, repository
+from headgate.pipelines.triggers.models import trigger_table
 from headgate.pipelines.triggers.repository import KIND
 from headgate.pipelines.triggers.schemas import Changed, Cron, Succeeded, TriggerChange, TriggerIn, stored_when
 from headgate.platform.authorization import writer as writing
 from headgate.platform.authorization.creation import require_new
 from headgate.platform.authorization.list_index import refresh
 from headgate.platform.http.call import Call
-from headgate.platform.jobs.run_models import trigger_table
 
 MOST = 100
 """How many triggers a pipeline may have."""

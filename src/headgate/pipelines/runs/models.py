@@ -1,10 +1,9 @@
-"""Triggers and runs of data marts, reports and pipelines."""
+"""Runs, their outputs, steps, log lines and artifacts."""
 
 from sqlalchemy import (
     JSON,
     BigInteger,
     Boolean,
-    CheckConstraint,
     Column,
     ForeignKey,
     Index,
@@ -14,41 +13,6 @@ from sqlalchemy import (
 )
 
 from headgate.kit.columns import METADATA, Id, UtcDateTime, Word, text_type
-
-WAITING, RUNNING, CANCELLING = "queued", "running", "cancelling"
-HELD = (RUNNING, CANCELLING)
-ENDED = ("succeeded", "failed", "cancelled", "blocked", "skipped")
-
-trigger_table = Table(
-    "triggers",
-    METADATA,
-    Column("id", Id, ForeignKey("resources.id", ondelete="CASCADE"), primary_key=True),
-    Column("kind", Word, nullable=False),
-    Column("parent_id", Id, ForeignKey("resources.id", ondelete="CASCADE"), nullable=False),
-    Column("author_id", Id, ForeignKey("members.id")),
-    Column("sort", Word),
-    Column("spec", JSON),
-    Column("enabled", Boolean, nullable=False, server_default="1"),
-    Column("paused_because", Text),
-    Column("next_at", UtcDateTime),
-    Column("saved_at", UtcDateTime),
-    CheckConstraint("kind IN ('data_mart_trigger', 'report_trigger', 'pipeline_trigger')", name="kind"),
-    Index("ix_triggers_parent_id", "parent_id"),
-    Index("ix_triggers_author_id", "author_id"),
-    Index("ix_triggers_next_at", "next_at"),
-)
-"""What starts its parent; `author_id` is who last saved it. `sort` is cron or event, `spec` says when; `next_at` is
-when a cron trigger fires next, empty while it does not."""
-
-trigger_fire_table = Table(
-    "trigger_fires",
-    METADATA,
-    Column("trigger_id", Id, ForeignKey("triggers.id", ondelete="CASCADE"), primary_key=True),
-    Column("due_at", UtcDateTime, primary_key=True),
-    Column("at", UtcDateTime, nullable=False),
-    Column("run_id", Id),
-)
-"""A fire: one row for each trigger and time at which it was due, so that none happens twice."""
 
 run_table = Table(
     "runs",
