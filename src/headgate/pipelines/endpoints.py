@@ -52,11 +52,7 @@ Sort = Annotated[ResourceSort, Query(description="The order; a leading minus tur
 
 
 @router.governed(
-    "GET",
-    "",
-    guard=SignedIn("sees the pipelines whose tables they may all see, and the tasks of their spaces"),
-    audit=Audit.reads,
-    summary="List pipelines",
+    "GET", "", SignedIn("sees the pipelines whose tables they may all see, and the tasks of their spaces"), Audit.reads
 )
 def list_pipelines(
     call: Call, sort: Sort = ResourceSort.name, prefix: Prefix = "", limit: Limit = DEFAULT_LIMIT, cursor: After = None
@@ -95,13 +91,12 @@ def _save(stages: Stages, draft: saving.Draft, *, active: bool | None = None) ->
 @router.governed(
     "POST",
     "",
-    guard=SignedIn("makes pipelines of tables on which they are Editor"),
-    audit=Audit.changes,
-    summary="Make a pipeline",
+    SignedIn("makes pipelines of tables on which they are Editor"),
+    Audit.changes,
     errors=[Conflict, TooMany],
     staged=True,
 )
-def make_pipeline(stages: Stages, body: PipelineIn) -> PipelineSaving:
+def create_pipeline(stages: Stages, body: PipelineIn) -> PipelineSaving:
     """Make a pipeline. It acts for its author, whose rights count at every run. Outputs that do not exist yet get their
     names and ids now. SQL is analysed first, to learn what it reads: follow the statement in the answer.
     """
@@ -114,9 +109,8 @@ def make_pipeline(stages: Stages, body: PipelineIn) -> PipelineSaving:
 @router.governed(
     "POST",
     "/plan",
-    guard=SignedIn("looks at what a definition would do, if they may save it"),
-    audit=Audit.nothing,
-    summary="Try a definition",
+    SignedIn("looks at what a definition would do, if they may save it"),
+    Audit.nothing,
     errors=[Conflict],
 )
 def plan_definition(call: Call, body: PlanIn) -> PlanOut:
@@ -124,13 +118,7 @@ def plan_definition(call: Call, body: PlanIn) -> PlanOut:
     return service.plan_draft(call, saving.Draft(body.definition, project=body.project))
 
 
-@router.governed(
-    "GET",
-    "/{pipeline_id}",
-    guard=OnPipeline("see", "pipeline_id", on_task="open"),
-    audit=Audit.reads,
-    summary="Get a pipeline",
-)
+@router.governed("GET", "/{pipeline_id}", OnPipeline("see", "pipeline_id", on_task="open"), Audit.reads)
 def get_pipeline(call: Call, pipeline_id: PipelineId) -> PipelineOut:
     """A pipeline with its definition, and what one may do with it. Names of hidden tables are left out."""
     return service.shown(call, pipeline_id)
@@ -139,9 +127,8 @@ def get_pipeline(call: Call, pipeline_id: PipelineId) -> PipelineOut:
 @router.governed(
     "PATCH",
     "/{pipeline_id}",
-    guard=OnPipeline("see", "pipeline_id", on_task="list"),
-    audit=Audit.changes,
-    summary="Change a pipeline",
+    OnPipeline("see", "pipeline_id", on_task="list"),
+    Audit.changes,
     errors=[Conflict, TooMany],
     staged=True,
 )
@@ -158,26 +145,14 @@ def change_pipeline(stages: Stages, pipeline_id: PipelineId, body: PipelineChang
     return _save(stages, draft, active=body.active)
 
 
-@router.governed(
-    "DELETE",
-    "/{pipeline_id}",
-    guard=MemberOn("delete", "pipeline_id"),
-    audit=Audit.changes,
-    summary="Delete a pipeline",
-    errors=[Conflict],
-)
+@router.governed("DELETE", "/{pipeline_id}", MemberOn("delete", "pipeline_id"), Audit.changes, errors=[Conflict])
 def delete_pipeline(call: Call, pipeline_id: PipelineId) -> PipelineDeleted:
     """Delete a pipeline, with its triggers and the record of its runs. The tables that it wrote stay."""
     return PipelineDeleted(id=pipeline_id, name=service.delete(call, pipeline_id))
 
 
 @router.governed(
-    "GET",
-    "/{pipeline_id}/plan",
-    guard=OnPipeline("see", "pipeline_id", on_task="open"),
-    audit=Audit.nothing,
-    summary="Try a pipeline",
-    errors=[Conflict],
+    "GET", "/{pipeline_id}/plan", OnPipeline("see", "pipeline_id", on_task="open"), Audit.nothing, errors=[Conflict]
 )
 def plan_pipeline(call: Call, pipeline_id: PipelineId) -> PlanOut:
     """A dry run: the steps, what is read and written, the levels needed, whether whom it acts for has them, and what
@@ -186,14 +161,7 @@ def plan_pipeline(call: Call, pipeline_id: PipelineId) -> PlanOut:
     return service.plan_of(call, pipeline_id)
 
 
-@router.governed(
-    "POST",
-    "/{pipeline_id}/confirm",
-    guard=MemberOn("confirm", "pipeline_id"),
-    audit=Audit.changes,
-    summary="Confirm repointed connections and destinations",
-    errors=[Conflict],
-)
+@router.governed("POST", "/{pipeline_id}/confirm", MemberOn("confirm", "pipeline_id"), Audit.changes, errors=[Conflict])
 def confirm_pipeline(call: Call, pipeline_id: PipelineId, body: ConfirmIn) -> PipelineOut:
     """Confirm where its connections and destination point, after one of them was repointed. It needs what saving the
     pipeline needs, and the caller becomes its last saver: outside of data projects it runs with the caller's rights
@@ -204,13 +172,7 @@ def confirm_pipeline(call: Call, pipeline_id: PipelineId, body: ConfirmIn) -> Pi
 
 
 @router.governed(
-    "POST",
-    "/{pipeline_id}/runs",
-    guard=MemberOn("start", "pipeline_id"),
-    audit=Audit.changes,
-    summary="Run a pipeline",
-    errors=[Conflict],
-    staged=True,
+    "POST", "/{pipeline_id}/runs", MemberOn("start", "pipeline_id"), Audit.changes, errors=[Conflict], staged=True
 )
 def run_pipeline(stages: Stages, pipeline_id: PipelineId, body: RunIn) -> RunOut:
     """Have a pipeline run, with the rights of whom it acts for. It waits for a worker; `GET` with `wait` follows it."""

@@ -31,13 +31,7 @@ def _page() -> tuple[str, str]:
 
 
 @router.governed(
-    "GET",
-    "/link",
-    guard=Public("shows a page that is the same for everyone"),
-    audit=Audit.nothing,
-    summary="The page that links lead to",
-    text="text/html",
-    offline=True,
+    "GET", "/link", Public("shows a page that is the same for everyone"), Audit.nothing, text="text/html", offline=True
 )
 def link_page(call: Call) -> Response:
     """A page on which an invitation is accepted, or a link signs in; opening it changes nothing."""

@@ -25,9 +25,9 @@ def denied(millrace: Company, member: str) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize(
     ("method", "path", "body", "action"),
     [
-        ("POST", "/api/tokens", {"name": "mine"}, "make_token"),
-        ("POST", "/api/invitations", INVITATION, "invite"),
-        ("POST", "/api/integrations", {"name": "mine", "tables": ["service.revenue"]}, "make_integration"),
+        ("POST", "/api/tokens", {"name": "mine"}, "create_token"),
+        ("POST", "/api/invitations", INVITATION, "invite_member"),
+        ("POST", "/api/integrations", {"name": "mine", "tables": ["service.revenue"]}, "create_integration"),
         ("POST", "/api/me/password", {"password": "seven quiet herons"}, "change_password"),
         ("DELETE", "/api/me/sessions", None, "end_other_sessions"),
         ("GET", "/api/tokens", None, "list_tokens"),

@@ -46,15 +46,9 @@ def body_of(request: Request) -> dict[str, Any]:
 
 
 @router.governed(
-    "GET",
-    "/config",
-    guard=SignedIn("is told what the catalog serves"),
-    audit=Audit.nothing,
-    summary="How to use the catalog",
-    staged=True,
-    limiter=LOADS,
+    "GET", "/config", SignedIn("is told what the catalog serves"), Audit.nothing, staged=True, limiter=LOADS
 )
-def catalog_configuration(stages: Stages) -> Response:
+def get_catalog_configuration(stages: Stages) -> Response:
     """What the catalog serves. There is one warehouse, whatever name is asked for."""
     stages.read(lambda call: None)
     return json_response(catalog_config())
@@ -63,9 +57,8 @@ def catalog_configuration(stages: Stages) -> Response:
 @router.governed(
     "GET",
     "/namespaces/{namespace_}/tables",
-    guard=SignedIn("sees the tables of a layer that they may see"),
-    audit=Audit.nothing,
-    summary="List the tables of a namespace",
+    SignedIn("sees the tables of a layer that they may see"),
+    Audit.nothing,
     staged=True,
     limiter=LISTS,
 )
@@ -84,9 +77,8 @@ def list_tables(
 @router.governed(
     "POST",
     "/namespaces/{namespace_}/tables",
-    guard=SignedIn("creates a table with Editor on the layer"),
-    audit=Audit.changes,
-    summary="Create a table, or stage that",
+    SignedIn("creates a table with Editor on the layer"),
+    Audit.changes,
     staged=True,
     limiter=COMMITS,
     wait=read_body,
@@ -99,9 +91,8 @@ def create_table(stages: Stages, request: Request, namespace_: str) -> Response:
 @router.governed(
     "POST",
     "/namespaces/{namespace_}/register",
-    guard=SignedIn("registers nothing: nobody does"),
-    audit=Audit.nothing,
-    summary="Refused: registering a table",
+    SignedIn("registers nothing: nobody does"),
+    Audit.nothing,
     staged=True,
     limiter=LOADS,
 )
@@ -118,9 +109,8 @@ def register_table(stages: Stages, namespace_: str) -> Response:
 @router.governed(
     "GET",
     "/namespaces/{namespace_}/tables/{table_}",
-    guard=SignedIn("loads a table with Viewer"),
-    audit=Audit.reads,
-    summary="Load a table",
+    SignedIn("loads a table with Viewer"),
+    Audit.reads,
     staged=True,
     limiter=LOADS,
 )
@@ -144,9 +134,8 @@ def load_table(
 @router.governed(
     "POST",
     "/namespaces/{namespace_}/tables/{table_}",
-    guard=SignedIn("commits with Editor; expires and rolls back with Manager"),
-    audit=Audit.changes,
-    summary="Commit to a table",
+    SignedIn("commits with Editor; expires and rolls back with Manager"),
+    Audit.changes,
     staged=True,
     limiter=COMMITS,
     wait=read_body,
@@ -160,9 +149,8 @@ def commit_table(stages: Stages, request: Request, namespace_: str, table_: str)
 @router.governed(
     "POST",
     "/transactions/commit",
-    guard=SignedIn("commits with Editor on every table"),
-    audit=Audit.changes,
-    summary="Commit to several tables",
+    SignedIn("commits with Editor on every table"),
+    Audit.changes,
     staged=True,
     limiter=COMMITS,
     wait=read_body,
@@ -181,9 +169,8 @@ def commit_tables(stages: Stages, request: Request) -> Response:
 @router.governed(
     "DELETE",
     "/namespaces/{namespace_}/tables/{table_}",
-    guard=SignedIn("drops a table with Manager"),
-    audit=Audit.changes,
-    summary="Drop a table",
+    SignedIn("drops a table with Manager"),
+    Audit.changes,
     staged=True,
     limiter=LOADS,
 )
@@ -210,9 +197,8 @@ def _drop(call: Call, ident: Ident) -> None:
 @router.governed(
     "POST",
     "/tables/rename",
-    guard=SignedIn("renames with Manager on the table and Editor on the target layer"),
-    audit=Audit.changes,
-    summary="Rename a table",
+    SignedIn("renames with Manager on the table and Editor on the target layer"),
+    Audit.changes,
     staged=True,
     limiter=LOADS,
     wait=read_body,
@@ -244,9 +230,8 @@ def _rename(call: Call, source: Ident, target: Ident) -> None:
 @router.governed(
     "POST",
     "/namespaces/{namespace_}/tables/{table_}/metrics",
-    guard=SignedIn("reports on a table that they may load"),
-    audit=Audit.nothing,
-    summary="Report metrics",
+    SignedIn("reports on a table that they may load"),
+    Audit.nothing,
     staged=True,
     limiter=LOADS,
     wait=read_body,

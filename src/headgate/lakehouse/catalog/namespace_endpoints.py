@@ -16,13 +16,7 @@ router = GovernedRouter(prefix="/iceberg/v1", tags=["catalog"], include_in_schem
 
 
 @router.governed(
-    "GET",
-    "/namespaces",
-    guard=SignedIn("sees the layers that they may see"),
-    audit=Audit.nothing,
-    summary="List namespaces",
-    staged=True,
-    limiter=LISTS,
+    "GET", "/namespaces", SignedIn("sees the layers that they may see"), Audit.nothing, staged=True, limiter=LISTS
 )
 def list_namespaces(
     stages: Stages,
@@ -42,9 +36,8 @@ def list_namespaces(
 @router.governed(
     "POST",
     "/namespaces",
-    guard=SignedIn("creates a layer with create_layer"),
-    audit=Audit.changes,
-    summary="Create a namespace",
+    SignedIn("creates a layer with create_layer"),
+    Audit.changes,
     staged=True,
     limiter=LOADS,
     wait=read_body,
@@ -60,9 +53,8 @@ def create_namespace(stages: Stages, request: Request) -> Response:
 @router.governed(
     "GET",
     "/namespaces/{namespace_}",
-    guard=SignedIn("sees a layer that they may see"),
-    audit=Audit.nothing,
-    summary="Load a namespace",
+    SignedIn("sees a layer that they may see"),
+    Audit.nothing,
     staged=True,
     limiter=LOADS,
 )
@@ -78,9 +70,8 @@ def load_namespace(stages: Stages, request: Request, namespace_: str) -> Respons
 @router.governed(
     "DELETE",
     "/namespaces/{namespace_}",
-    guard=SignedIn("drops an empty layer with Manager"),
-    audit=Audit.changes,
-    summary="Drop a namespace",
+    SignedIn("drops an empty layer with Manager"),
+    Audit.changes,
     staged=True,
     limiter=LOADS,
 )
@@ -93,14 +84,13 @@ def drop_namespace(stages: Stages, namespace_: str) -> Response:
 @router.governed(
     "POST",
     "/namespaces/{namespace_}/properties",
-    guard=SignedIn("changes the comment with Editor"),
-    audit=Audit.changes,
-    summary="Change a namespace's properties",
+    SignedIn("changes the comment with Editor"),
+    Audit.changes,
     staged=True,
     limiter=LOADS,
     wait=read_body,
 )
-def change_namespace(stages: Stages, request: Request, namespace_: str) -> Response:
+def change_namespace_properties(stages: Stages, request: Request, namespace_: str) -> Response:
     """Set or remove a layer's comment, which is its description."""
     body = body_of(request)
     return json_response(stages.write(lambda call: namespaces.change(call, namespace(namespace_), body)))

@@ -33,14 +33,13 @@ class _Refused(Exception):
 @router.governed(
     "POST",
     "/oauth/tokens",
-    guard=Public("proves a token by itself"),
-    audit=Audit.nothing,
-    summary="Exchange an API token for itself",
+    Public("proves a token by itself"),
+    Audit.nothing,
     staged=True,
     limiter=LOADS,
     wait=read_body,
 )
-def oauth_tokens(stages: Stages, request: Request) -> Response:
+def exchange_token(stages: Stages, request: Request) -> Response:
     """Client credentials, whose secret is an API token; or the exchange of one for itself."""
     try:
         secret = _secret(request._body)  # noqa: SLF001 - read by read_body

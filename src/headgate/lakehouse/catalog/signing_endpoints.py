@@ -24,14 +24,13 @@ def _answer(body: dict[str, object]) -> Response:
 @router.governed(
     "POST",
     "/signer/{table_id}",
-    guard=SignedIn("has requests for a table's files signed: reads with Viewer, writes with Editor"),
-    audit=Audit.reads,
-    summary="Sign a request for a file of a table",
+    SignedIn("has requests for a table's files signed: reads with Viewer, writes with Editor"),
+    Audit.reads,
     staged=True,
     limiter=LOADS,
     wait=read_body,
 )
-def sign_request(stages: Stages, request: Request, table_id: str) -> Response:
+def sign_storage_request(stages: Stages, request: Request, table_id: str) -> Response:
     """Sign a request to the object store for a table's own files; the right to it is asked for each."""
     wish = signing.described(body_of(request))
     wanted = stages.read(lambda call: signing.allowed(call, wish, table_id))
@@ -41,14 +40,13 @@ def sign_request(stages: Stages, request: Request, table_id: str) -> Response:
 @router.governed(
     "POST",
     "/namespaces/{namespace_}/tables/{table_}/sign",
-    guard=SignedIn("has requests for a table's files signed: reads with Viewer, writes with Editor"),
-    audit=Audit.reads,
-    summary="Sign a request for a file of a table, by its name",
+    SignedIn("has requests for a table's files signed: reads with Viewer, writes with Editor"),
+    Audit.reads,
     staged=True,
     limiter=LOADS,
     wait=read_body,
 )
-def sign_request_by_name(stages: Stages, request: Request, namespace_: str, table_: str) -> Response:
+def sign_storage_request_by_name(stages: Stages, request: Request, namespace_: str, table_: str) -> Response:
     """The same, where the specification has it."""
     wish, ident = signing.described(body_of(request)), table(namespace_, table_)
     wanted = stages.read(lambda call: signing.allowed(call, wish, signing.table_of(call, ident)))
@@ -58,13 +56,12 @@ def sign_request_by_name(stages: Stages, request: Request, namespace_: str, tabl
 @router.governed(
     "GET",
     "/namespaces/{namespace_}/tables/{table_}/credentials",
-    guard=SignedIn("gets keys for a table's files: to read with Viewer, to write too with Editor"),
-    audit=Audit.reads,
-    summary="Keys for the files of a table",
+    SignedIn("gets keys for a table's files: to read with Viewer, to write too with Editor"),
+    Audit.reads,
     staged=True,
     limiter=LOADS,
 )
-def table_credentials(stages: Stages, namespace_: str, table_: str) -> Response:
+def get_table_credentials(stages: Stages, namespace_: str, table_: str) -> Response:
     """Keys for the files of one table, which end by themselves."""
     ident = table(namespace_, table_)
     grant = stages.read(lambda call: credentials.granted(call, signing.table_of(call, ident)))

@@ -18,9 +18,8 @@ router = GovernedRouter(prefix="/iceberg/v1", tags=["catalog"], include_in_schem
 @router.governed(
     "GET",
     "/namespaces/{namespace_}/views",
-    guard=SignedIn("sees the views of a layer that they may see"),
-    audit=Audit.nothing,
-    summary="List the views of a namespace",
+    SignedIn("sees the views of a layer that they may see"),
+    Audit.nothing,
     staged=True,
     limiter=LISTS,
 )
@@ -39,9 +38,8 @@ def list_views(
 @router.governed(
     "POST",
     "/namespaces/{namespace_}/views",
-    guard=SignedIn("creates a view by a statement, with Editor on the layer"),
-    audit=Audit.changes,
-    summary="Create a view",
+    SignedIn("creates a view by a statement, with Editor on the layer"),
+    Audit.changes,
     staged=True,
     limiter=LOADS,
     wait=read_body,
@@ -55,9 +53,8 @@ def create_view(stages: Stages, request: Request, namespace_: str) -> Response:
 @router.governed(
     "GET",
     "/namespaces/{namespace_}/views/{view_}",
-    guard=SignedIn("loads a view with Viewer on it and on everything behind it"),
-    audit=Audit.reads,
-    summary="Load a view",
+    SignedIn("loads a view with Viewer on it and on everything behind it"),
+    Audit.reads,
     staged=True,
     limiter=LOADS,
 )
@@ -70,9 +67,8 @@ def load_view(stages: Stages, request: Request, namespace_: str, view_: str) -> 
 @router.governed(
     "POST",
     "/namespaces/{namespace_}/views/{view_}",
-    guard=SignedIn("changes a view by a statement, with Editor on it"),
-    audit=Audit.changes,
-    summary="Change a view",
+    SignedIn("changes a view by a statement, with Editor on it"),
+    Audit.changes,
     staged=True,
     limiter=LOADS,
     wait=read_body,
@@ -85,9 +81,8 @@ def replace_view(stages: Stages, request: Request, namespace_: str, view_: str) 
 @router.governed(
     "DELETE",
     "/namespaces/{namespace_}/views/{view_}",
-    guard=SignedIn("drops a view with Manager"),
-    audit=Audit.changes,
-    summary="Drop a view",
+    SignedIn("drops a view with Manager"),
+    Audit.changes,
     staged=True,
     limiter=LOADS,
 )
@@ -100,9 +95,8 @@ def drop_view(stages: Stages, namespace_: str, view_: str) -> Response:
 @router.governed(
     "POST",
     "/views/rename",
-    guard=SignedIn("renames with Manager on the view and Editor on the target layer"),
-    audit=Audit.changes,
-    summary="Rename a view",
+    SignedIn("renames with Manager on the view and Editor on the target layer"),
+    Audit.changes,
     staged=True,
     limiter=LOADS,
     wait=read_body,

@@ -26,13 +26,7 @@ router = GovernedRouter(prefix="/api/sql", tags=["sql"])
 
 
 @router.governed(
-    "GET",
-    "/names",
-    guard=SignedIn("gets the names that they may see"),
-    audit=Audit.reads,
-    summary="Names for completion",
-    staged=True,
-    limiter=READING,
+    "GET", "/names", SignedIn("gets the names that they may see"), Audit.reads, staged=True, limiter=READING
 )
 def list_sql_names(
     stages: Stages,

@@ -33,9 +33,7 @@ FilePath = Annotated[str, Path(description="Parts with slashes between them", ex
 MAX_TAGS = 4000
 
 
-@router.governed(
-    "GET", "/{volume_id}/files", guard=MemberOn("see"), audit=Audit.reads, summary="List the files of a volume"
-)
+@router.governed("GET", "/{volume_id}/files", MemberOn("see"), Audit.reads)
 def list_files(
     call: Call,
     volume_id: VolumeId,
@@ -59,9 +57,8 @@ def list_files(
 @router.governed(
     "PUT",
     "/{volume_id}/files/{path:path}",
-    guard=MemberOn("edit"),
-    audit=Audit.changes,
-    summary="Upload a file",
+    MemberOn("edit"),
+    Audit.changes,
     errors=[Conflict, Stale, TooMany, TooSlow],
     takes=OCTETS,
     staged=True,
@@ -90,9 +87,8 @@ def put_file(
 @router.governed(
     "GET",
     "/{volume_id}/files/{path:path}",
-    guard=MemberOn("see"),
-    audit=Audit.reads,
-    summary="Download a file",
+    MemberOn("see"),
+    Audit.reads,
     errors=[NoSuchRange],
     text="*/*",
     also={206: "The range that was asked for", 304: "The caller has these bytes already"},
@@ -154,14 +150,7 @@ class Wanted:
         return row, span, None
 
 
-@router.governed(
-    "DELETE",
-    "/{volume_id}/files/{path:path}",
-    guard=MemberOn("edit"),
-    audit=Audit.changes,
-    summary="Delete a file",
-    staged=True,
-)
+@router.governed("DELETE", "/{volume_id}/files/{path:path}", MemberOn("edit"), Audit.changes, staged=True)
 def delete_file(stages: Stages, volume_id: VolumeId, path: FilePath) -> FileDeleted:
     """Delete a file for good."""
     found = service.remove(stages, volume_id, path)

@@ -28,13 +28,7 @@ IntegrationId = Annotated[str, Path(pattern="^int_[0-9a-z]{20}$", examples=["int
 Sort = Annotated[ResourceSort, Query(description="The order; a leading minus turns it around")]
 
 
-@router.governed(
-    "GET",
-    "",
-    guard=SignedIn("sees the integrations whose tables they may all read"),
-    audit=Audit.reads,
-    summary="List integrations",
-)
+@router.governed("GET", "", SignedIn("sees the integrations whose tables they may all read"), Audit.reads)
 def list_integrations(
     call: Call, sort: Sort = ResourceSort.name, prefix: Prefix = "", limit: Limit = DEFAULT_LIMIT, cursor: After = None
 ) -> IntegrationPage:
@@ -43,38 +37,20 @@ def list_integrations(
     return IntegrationPage(items=service.items(call, found), next_cursor=following)
 
 
-@router.governed(
-    "POST",
-    "",
-    guard=OwnCredentials("makes integrations, as an admin"),
-    audit=Audit.changes,
-    summary="Make an integration",
-)
-def make_integration(call: Call, body: IntegrationIn) -> IntegrationMade:
+@router.governed("POST", "", OwnCredentials("makes integrations, as an admin"), Audit.changes)
+def create_integration(call: Call, body: IntegrationIn) -> IntegrationMade:
     """Make an integration. Its token, shown once, reads the tables that it lists and nothing else, as its maker may."""
     identifier, secret = service.make(call, body)
     return IntegrationMade(**service.shown(call, identifier).model_dump(), secret=secret)
 
 
-@router.governed(
-    "GET",
-    "/{integration_id}",
-    guard=MemberOn("see", "integration_id"),
-    audit=Audit.reads,
-    summary="Get an integration",
-)
+@router.governed("GET", "/{integration_id}", MemberOn("see", "integration_id"), Audit.reads)
 def get_integration(call: Call, integration_id: IntegrationId) -> IntegrationOut:
     """An integration: what it may read, and how often it did in the last thirty days."""
     return service.shown(call, integration_id)
 
 
-@router.governed(
-    "PATCH",
-    "/{integration_id}",
-    guard=MemberOn("edit", "integration_id"),
-    audit=Audit.changes,
-    summary="Change an integration",
-)
+@router.governed("PATCH", "/{integration_id}", MemberOn("edit", "integration_id"), Audit.changes)
 def change_integration(call: Call, integration_id: IntegrationId, body: IntegrationChange) -> IntegrationOut:
     """Change its name, its description, or what it may read; its token follows at once."""
     if body.tables is not None:
@@ -83,13 +59,7 @@ def change_integration(call: Call, integration_id: IntegrationId, body: Integrat
     return service.shown(call, integration_id)
 
 
-@router.governed(
-    "POST",
-    "/{integration_id}/token",
-    guard=MemberOn("edit", "integration_id"),
-    audit=Audit.changes,
-    summary="Renew its token",
-)
+@router.governed("POST", "/{integration_id}/token", MemberOn("edit", "integration_id"), Audit.changes)
 def renew_integration_token(call: Call, integration_id: IntegrationId, body: TokenIn) -> IntegrationMade:
     """Give it another token, shown once, which reads as the caller may. The one before ends at once."""
     OwnCredentials("renews tokens").check(call, {})
@@ -97,13 +67,7 @@ def renew_integration_token(call: Call, integration_id: IntegrationId, body: Tok
     return IntegrationMade(**service.shown(call, integration_id).model_dump(), secret=secret)
 
 
-@router.governed(
-    "DELETE",
-    "/{integration_id}",
-    guard=MemberOn("delete", "integration_id"),
-    audit=Audit.changes,
-    summary="Delete an integration",
-)
+@router.governed("DELETE", "/{integration_id}", MemberOn("delete", "integration_id"), Audit.changes)
 def delete_integration(call: Call, integration_id: IntegrationId) -> IntegrationDeleted:
     """Delete an integration; its token ends at once."""
     OwnCredentials("ends a token").check(call, {})

@@ -23,9 +23,7 @@ LayerId = Annotated[str, Path(pattern="^lay_[0-9a-z]{20}$", examples=["lay_01k6x
 Sort = Annotated[ResourceSort, Query(description="The order; a leading minus turns it around")]
 
 
-@router.governed(
-    "GET", "", guard=SignedIn("sees the layers that they may see"), audit=Audit.reads, summary="List layers"
-)
+@router.governed("GET", "", SignedIn("sees the layers that they may see"), Audit.reads)
 def list_layers(
     call: Call, sort: Sort = ResourceSort.name, prefix: Prefix = "", limit: Limit = DEFAULT_LIMIT, cursor: After = None
 ) -> LakePage:
@@ -33,9 +31,7 @@ def list_layers(
     return showing.listed(call, "layer", sort, prefix, limit, cursor)
 
 
-@router.governed(
-    "POST", "", guard=OnOrganization("create_layer"), audit=Audit.changes, summary="Create a layer", errors=[Conflict]
-)
+@router.governed("POST", "", OnOrganization("create_layer"), Audit.changes, errors=[Conflict])
 def create_layer(call: Call, body: NewLayer) -> LakeResource:
     """Make a layer. Admins see it; everyone else needs a grant."""
     layer = service.create_layer(call, body.name)
@@ -44,21 +40,14 @@ def create_layer(call: Call, body: NewLayer) -> LakeResource:
     return showing.one(call, layer)
 
 
-@router.governed("GET", "/{layer_id}", guard=MemberOn("see", "layer_id"), audit=Audit.reads, summary="A layer")
-def show_layer(call: Call, layer_id: LayerId) -> LakeResource:
+@router.governed("GET", "/{layer_id}", MemberOn("see", "layer_id"), Audit.reads)
+def get_layer(call: Call, layer_id: LayerId) -> LakeResource:
     """One layer, with what the caller can do with it."""
     call.note_read("see", "layer", layer_id)
     return showing.one(call, layer_id)
 
 
-@router.governed(
-    "PATCH",
-    "/{layer_id}",
-    guard=MemberOn("see", "layer_id"),
-    audit=Audit.changes,
-    summary="Describe or rename a layer",
-    errors=[Conflict],
-)
+@router.governed("PATCH", "/{layer_id}", MemberOn("see", "layer_id"), Audit.changes, errors=[Conflict])
 def change_layer(call: Call, layer_id: LayerId, body: LayerPatch) -> LakeResource:
     """Change the title or description, which needs *describe*; or the name, which needs *delete* and create_layer.
 
@@ -71,27 +60,14 @@ def change_layer(call: Call, layer_id: LayerId, body: LayerPatch) -> LakeResourc
     return showing.one(call, layer_id)
 
 
-@router.governed(
-    "DELETE",
-    "/{layer_id}",
-    guard=MemberOn("delete", "layer_id"),
-    audit=Audit.changes,
-    summary="Delete a layer",
-    errors=[Conflict],
-)
+@router.governed("DELETE", "/{layer_id}", MemberOn("delete", "layer_id"), Audit.changes, errors=[Conflict])
 def delete_layer(call: Call, layer_id: LayerId) -> LakeDeleted:
     """Delete an empty layer; it can be restored for a while."""
     service.delete_item(call, layer_id)
     return showing.deleted(call, layer_id)
 
 
-@router.governed(
-    "GET",
-    "/{layer_id}/grants",
-    guard=MemberOn("see_access", "layer_id"),
-    audit=Audit.reads,
-    summary="The grants on a layer",
-)
+@router.governed("GET", "/{layer_id}/grants", MemberOn("see_access", "layer_id"), Audit.reads)
 def list_layer_grants(call: Call, layer_id: LayerId, limit: Limit = DEFAULT_LIMIT, cursor: After = None) -> GrantPage:
     """Who was granted what on a layer, until when, and by whom. Grants are made by a change of access."""
     return showing.grants(call, layer_id, limit, cursor)

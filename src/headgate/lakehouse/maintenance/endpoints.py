@@ -18,38 +18,25 @@ PassId = Annotated[str, Path(pattern=_ID, examples=["mnt_01k6x3v9c2m4n8p0q7rs"])
 After = Annotated[str | None, Query(pattern=_ID, description="The `next_cursor` of the page before")]
 
 
-@router.governed(
-    "POST",
-    "/passes",
-    guard=OnOrganization("manage_settings"),
-    audit=Audit.changes,
-    summary="Maintain tables now",
-    errors=[Conflict],
-)
-def ask_for_pass(call: Call, body: PassIn) -> PassDetail:
+@router.governed("POST", "/passes", OnOrganization("manage_settings"), Audit.changes, errors=[Conflict])
+def start_maintenance(call: Call, body: PassIn) -> PassDetail:
     """Have snapshots expired, orphaned files removed and small files rewritten, of all tables or of one, as the
     settings say. The scheduler begins at once, unless another pass is under way.
     """
     return service.detail(call, service.ask(call, body))
 
 
-@router.governed(
-    "GET", "/passes", guard=OnOrganization("see_settings"), audit=Audit.nothing, summary="The newest passes"
-)
-def list_passes(call: Call, limit: Annotated[int, Query(ge=1, le=100)] = 20, cursor: After = None) -> PassPage:
+@router.governed("GET", "/passes", OnOrganization("see_settings"), Audit.nothing)
+def list_maintenance_passes(
+    call: Call, limit: Annotated[int, Query(ge=1, le=100)] = 20, cursor: After = None
+) -> PassPage:
     """What maintenance did, the newest first."""
     rows = repository.newest(call.connection, limit + 1, cursor)
     found: list[PassOut] = [service.shown(call, row) for row in rows[:limit]]
     return PassPage(items=found, next_cursor=found[-1].id if len(rows) > limit else None)
 
 
-@router.governed(
-    "GET",
-    "/passes/{pass_id}",
-    guard=OnOrganization("see_settings"),
-    audit=Audit.nothing,
-    summary="A pass, and what it did to which table",
-)
-def get_pass(call: Call, pass_id: PassId) -> PassDetail:
+@router.governed("GET", "/passes/{pass_id}", OnOrganization("see_settings"), Audit.nothing)
+def get_maintenance_pass(call: Call, pass_id: PassId) -> PassDetail:
     """How a pass stands; then what it did."""
     return service.detail(call, pass_id)

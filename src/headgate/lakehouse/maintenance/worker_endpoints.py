@@ -34,9 +34,8 @@ async def until_waiting(services: Services, request: Request, parameters: dict[s
 @router.governed(
     "POST",
     "/claim",
-    guard=ByWorker("gets a table to rewrite, with a token for it"),
-    audit=Audit.changes,
-    summary="Claim a table to rewrite",
+    ByWorker("gets a table to rewrite, with a token for it"),
+    Audit.changes,
     staged=True,
     limiter=LIMITER,
     wait=until_waiting,
@@ -56,9 +55,8 @@ def claim_rewrite(stages: Stages, body: RewriteClaimIn, wait: Wait = 0) -> Rewri
 @router.governed(
     "POST",
     "/{pass_id}/{table_id}/finish",
-    guard=ByWorker("ends the rewriting that it was given"),
-    audit=Audit.changes,
-    summary="Finish rewriting a table",
+    ByWorker("ends the rewriting that it was given"),
+    Audit.changes,
     errors=[Conflict],
     staged=True,
     limiter=LIMITER,

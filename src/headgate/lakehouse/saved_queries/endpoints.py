@@ -42,9 +42,8 @@ def _submit(call: Call, name: str, sql: str, own: str | None) -> Saving:
 @router.governed(
     "POST",
     "",
-    guard=SignedIn("keeps a query of their own, if they may read all that it reads"),
-    audit=Audit.changes,
-    summary="Save a query",
+    SignedIn("keeps a query of their own, if they may read all that it reads"),
+    Audit.changes,
     errors=[Conflict, TooMany],
     staged=True,
 )
@@ -57,13 +56,7 @@ def save_query(stages: Stages, body: SavedIn) -> Saving:
     return found
 
 
-@router.governed(
-    "GET",
-    "",
-    guard=SignedIn("sees their own"),
-    audit=Audit.nothing,
-    summary="List one's saved queries",
-)
+@router.governed("GET", "", SignedIn("sees their own"), Audit.nothing)
 def list_saved_queries(
     call: Call, prefix: Prefix = "", limit: Limit = DEFAULT_LIMIT, cursor: After = None
 ) -> SavedPage:
@@ -88,13 +81,7 @@ def list_saved_queries(
     return SavedPage(items=items, next_cursor=following.encode(purpose) if following else None)
 
 
-@router.governed(
-    "GET",
-    "/{saved_query_id}",
-    guard=OnResource("see", "saved_query_id"),
-    audit=Audit.nothing,
-    summary="Get a saved query",
-)
+@router.governed("GET", "/{saved_query_id}", OnResource("see", "saved_query_id"), Audit.nothing)
 def get_saved_query(call: Call, saved_query_id: SavedId) -> SavedOut:
     """A saved query of one's own, with those of its tables that one may see."""
     return _shown(call, saved_query_id)
@@ -110,9 +97,8 @@ def _shown(call: Call, identifier: str) -> SavedOut:
 @router.governed(
     "PATCH",
     "/{saved_query_id}",
-    guard=OnResource("see", "saved_query_id"),
-    audit=Audit.changes,
-    summary="Change a saved query",
+    OnResource("see", "saved_query_id"),
+    Audit.changes,
     errors=[Conflict, TooMany],
     staged=True,
 )
@@ -134,13 +120,7 @@ def change_saved_query(stages: Stages, saved_query_id: SavedId, body: SavedChang
     return found
 
 
-@router.governed(
-    "DELETE",
-    "/{saved_query_id}",
-    guard=OnResource("delete", "saved_query_id"),
-    audit=Audit.changes,
-    summary="Delete a saved query",
-)
+@router.governed("DELETE", "/{saved_query_id}", OnResource("delete", "saved_query_id"), Audit.changes)
 def delete_saved_query(call: Call, saved_query_id: SavedId) -> SavedDeleted:
     """Delete a saved query of one's own; it needs Editor on every table that it reads."""
     row = saving.rows(call.connection, [saved_query_id])[saved_query_id]

@@ -44,9 +44,8 @@ async def until_over(services: Services, request: Request, parameters: dict[str,
 @router.governed(
     "POST",
     "",
-    guard=SignedIn("runs SQL with their own rights, which the catalog asks for table by table"),
-    audit=Audit.changes,
-    summary="Run SQL",
+    SignedIn("runs SQL with their own rights, which the catalog asks for table by table"),
+    Audit.changes,
     errors=[TooMany],
     staged=True,
 )
@@ -62,11 +61,7 @@ def submit_statement(stages: Stages, body: StatementIn) -> StatementOut:
 
 
 @router.governed(
-    "GET",
-    "",
-    guard=SignedIn("sees their own; a token that is narrowed to a list, those submitted by it"),
-    audit=Audit.nothing,
-    summary="List one's statements",
+    "GET", "", SignedIn("sees their own; a token that is narrowed to a list, those submitted by it"), Audit.nothing
 )
 def list_statements(
     call: Call,
@@ -85,9 +80,8 @@ def list_statements(
 @router.governed(
     "GET",
     "/{statement_id}",
-    guard=SignedIn("sees their own; its rows only while they may read what it read"),
-    audit=Audit.reads,
-    summary="Follow a statement",
+    SignedIn("sees their own; its rows only while they may read what it read"),
+    Audit.reads,
     wait=until_over,
 )
 def get_statement(call: Call, statement_id: StatementId, wait: Wait = 0) -> StatementOut:
@@ -100,9 +94,8 @@ def get_statement(call: Call, statement_id: StatementId, wait: Wait = 0) -> Stat
 @router.governed(
     "GET",
     "/{statement_id}/pages/{number}",
-    guard=SignedIn("sees their own, while they may read what it read"),
-    audit=Audit.reads,
-    summary="A page of rows",
+    SignedIn("sees their own, while they may read what it read"),
+    Audit.reads,
     errors=[Conflict, Expired],
     staged=True,
 )
@@ -120,9 +113,8 @@ def get_statement_page(
 @router.governed(
     "GET",
     "/{statement_id}/download",
-    guard=SignedIn("sees their own, while they may read what it read"),
-    audit=Audit.reads,
-    summary="Download all rows",
+    SignedIn("sees their own, while they may read what it read"),
+    Audit.reads,
     errors=[Conflict, Expired],
     text="text/csv",
     staged=True,
@@ -164,14 +156,7 @@ class _Broken(StreamingResponse):
             _log.info("a download broke off", reason=problem.code)
 
 
-@router.governed(
-    "POST",
-    "/{statement_id}/cancel",
-    guard=SignedIn("cancels their own"),
-    audit=Audit.changes,
-    summary="Cancel a statement",
-    staged=True,
-)
+@router.governed("POST", "/{statement_id}/cancel", SignedIn("cancels their own"), Audit.changes, staged=True)
 def cancel_statement(stages: Stages, statement_id: StatementId) -> StatementOut:
     """Stop a statement: from now on nothing is committed for it, and Spark is interrupted. What is over stays so."""
 
@@ -185,13 +170,7 @@ def cancel_statement(stages: Stages, statement_id: StatementId) -> StatementOut:
 
 
 @router.governed(
-    "DELETE",
-    "/{statement_id}",
-    guard=SignedIn("deletes their own"),
-    audit=Audit.changes,
-    summary="Delete a statement from the history",
-    errors=[Conflict],
-    staged=True,
+    "DELETE", "/{statement_id}", SignedIn("deletes their own"), Audit.changes, errors=[Conflict], staged=True
 )
 def delete_statement(stages: Stages, statement_id: StatementId) -> StatementDeleted:
     """Delete a statement that is over, and its rows."""

@@ -93,9 +93,8 @@ async def until_cancelled(services: Services, request: Request, parameters: dict
 @router.governed(
     "POST",
     "/claim",
-    guard=ByWorker("gets statements to run, each with a token for the catalog alone"),
-    audit=Audit.changes,
-    summary="Claim statements",
+    ByWorker("gets statements to run, each with a token for the catalog alone"),
+    Audit.changes,
     staged=True,
     limiter=LIMITER,
     wait=until_waiting,
@@ -124,9 +123,8 @@ def claim_statements(stages: Stages, body: ClaimIn, wait: Wait = 0) -> Claims:
 @router.governed(
     "POST",
     "/heartbeat",
-    guard=ByWorker("keeps alive what it runs"),
-    audit=Audit.changes,
-    summary="Keep statements alive",
+    ByWorker("keeps alive what it runs"),
+    Audit.changes,
     staged=True,
     limiter=LIMITER,
     wait=until_cancelled,
@@ -149,9 +147,8 @@ def beat_worker(stages: Stages, body: HeartbeatIn, wait: Wait = 0) -> OrdersOut:
 @router.governed(
     "PUT",
     "/statements/{statement_id}/pages/{number}",
-    guard=ByWorker("stores a page of what it runs"),
-    audit=Audit.changes,
-    summary="Upload a page",
+    ByWorker("stores a page of what it runs"),
+    Audit.changes,
     errors=[Conflict],
     takes="application/octet-stream",
     staged=True,
@@ -177,14 +174,13 @@ def upload_page(
 @router.governed(
     "POST",
     "/statements/{statement_id}/analysed",
-    guard=ByWorker("tells what the SQL of a probe that it runs would give"),
-    audit=Audit.changes,
-    summary="Tell the columns of a probe",
+    ByWorker("tells what the SQL of a probe that it runs would give"),
+    Audit.changes,
     errors=[Conflict],
     staged=True,
     limiter=LIMITER,
 )
-def note_analysed(stages: Stages, statement_id: StatementPath, body: AnalysedIn) -> Noted:
+def report_probe_columns(stages: Stages, statement_id: StatementPath, body: AnalysedIn) -> Noted:
     """The columns that a query would give, and what they are made of: for the rest of the probe, and for the save."""
 
     def work(call: Call) -> None:
@@ -198,9 +194,8 @@ def note_analysed(stages: Stages, statement_id: StatementPath, body: AnalysedIn)
 @router.governed(
     "POST",
     "/statements/{statement_id}/finish",
-    guard=ByWorker("ends what it runs, or gives it back"),
-    audit=Audit.changes,
-    summary="Finish a statement",
+    ByWorker("ends what it runs, or gives it back"),
+    Audit.changes,
     errors=[Conflict],
     staged=True,
     limiter=LIMITER,

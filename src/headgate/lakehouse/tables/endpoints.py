@@ -55,9 +55,7 @@ def _on(action: str) -> MemberOn:
     return MemberOn(action, "table_id")
 
 
-@router.governed(
-    "GET", "", guard=SignedIn("sees the tables that they may see"), audit=Audit.reads, summary="List tables"
-)
+@router.governed("GET", "", SignedIn("sees the tables that they may see"), Audit.reads)
 def list_tables(
     call: Call,
     layer: InLayer = None,
@@ -70,10 +68,8 @@ def list_tables(
     return showing.listed(call, "table", sort, prefix, limit, cursor, layer)
 
 
-@router.governed(
-    "GET", "/{table_id}", guard=_on("see"), audit=Audit.reads, summary="A table", staged=True, limiter=READING
-)
-def show_table(stages: Stages, table_id: TableId) -> TableOut:
+@router.governed("GET", "/{table_id}", _on("see"), Audit.reads, staged=True, limiter=READING)
+def get_table(stages: Stages, table_id: TableId) -> TableOut:
     """One table: its columns, partitions, order, properties, size and current snapshot, and what the caller can do.
 
     Who may read and write it is asked at `/api/access/who-can`, with `execute` and `edit`.
@@ -119,16 +115,7 @@ def _is_readable(call: Call, shown: LakeResource, view: views.View) -> bool:
         return False
 
 
-@router.governed(
-    "PATCH",
-    "/{table_id}",
-    guard=_on("see"),
-    audit=Audit.changes,
-    summary="Describe, rename or move a table",
-    errors=[Conflict],
-    staged=True,
-    limiter=READING,
-)
+@router.governed("PATCH", "/{table_id}", _on("see"), Audit.changes, errors=[Conflict], staged=True, limiter=READING)
 def change_table(stages: Stages, table_id: TableId, body: TablePatch) -> TableOut:
     """Change titles and descriptions, of fields too, which needs *describe*; or the name or layer, which needs *delete*
     on it and Editor on the layer where it will be.
@@ -156,37 +143,20 @@ def _fields(stages: Stages, table: str, patches: list[FieldPatch]) -> dict[int, 
     return found
 
 
-@router.governed(
-    "DELETE",
-    "/{table_id}",
-    guard=_on("delete"),
-    audit=Audit.changes,
-    summary="Delete a table",
-    errors=[Conflict],
-)
+@router.governed("DELETE", "/{table_id}", _on("delete"), Audit.changes, errors=[Conflict])
 def delete_table(call: Call, table_id: TableId) -> LakeDeleted:
     """Delete a table with its data; it can be restored for a while. One created under its name is another table."""
     service.delete_item(call, table_id)
     return showing.deleted(call, table_id)
 
 
-@router.governed(
-    "GET", "/{table_id}/grants", guard=_on("see_access"), audit=Audit.reads, summary="The grants on a table"
-)
+@router.governed("GET", "/{table_id}/grants", _on("see_access"), Audit.reads)
 def list_table_grants(call: Call, table_id: TableId, limit: Limit = DEFAULT_LIMIT, cursor: After = None) -> GrantPage:
     """Who was granted what on a table and on its layer, until when, and by whom."""
     return showing.grants(call, table_id, limit, cursor)
 
 
-@router.governed(
-    "GET",
-    "/{table_id}/snapshots",
-    guard=_on("see"),
-    audit=Audit.reads,
-    summary="The snapshots of a table",
-    staged=True,
-    limiter=READING,
-)
+@router.governed("GET", "/{table_id}/snapshots", _on("see"), Audit.reads, staged=True, limiter=READING)
 def list_snapshots(
     stages: Stages, table_id: TableId, limit: Limit = DEFAULT_LIMIT, cursor: After = None
 ) -> SnapshotPage:
@@ -198,7 +168,7 @@ def list_snapshots(
     return SnapshotPage(items=items, next_cursor=following)
 
 
-@router.governed("GET", "/{table_id}/history", guard=_on("see"), audit=Audit.reads, summary="The commits to a table")
+@router.governed("GET", "/{table_id}/history", _on("see"), Audit.reads)
 def list_commits(call: Call, table_id: TableId, limit: Limit = DEFAULT_LIMIT, cursor: After = None) -> CommitPage:
     """Who committed what and when, from the catalog's own ledger, the newest first."""
     purpose = f"commits to {table_id}"
@@ -207,13 +177,7 @@ def list_commits(call: Call, table_id: TableId, limit: Limit = DEFAULT_LIMIT, cu
     return CommitPage(items=items, next_cursor=following)
 
 
-@router.governed(
-    "GET",
-    "/{table_id}/dependents",
-    guard=_on("see"),
-    audit=Audit.reads,
-    summary="What reads and writes a table",
-)
+@router.governed("GET", "/{table_id}/dependents", _on("see"), Audit.reads)
 def list_dependents(call: Call, table_id: TableId, limit: Limit = DEFAULT_LIMIT, cursor: After = None) -> DependentPage:
     """Pipelines, data marts and integrations that name a table, as far as the caller may see them."""
     purpose = f"dependents of {table_id}"
@@ -224,14 +188,7 @@ def list_dependents(call: Call, table_id: TableId, limit: Limit = DEFAULT_LIMIT,
 
 
 @router.governed(
-    "GET",
-    "/{table_id}/preview",
-    guard=_on("execute"),
-    audit=Audit.decisions,
-    summary="Some rows of a table",
-    errors=[Conflict],
-    staged=True,
-    limiter=PREVIEWS,
+    "GET", "/{table_id}/preview", _on("execute"), Audit.decisions, errors=[Conflict], staged=True, limiter=PREVIEWS
 )
 def preview_table(
     stages: Stages,

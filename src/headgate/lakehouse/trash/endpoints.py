@@ -21,14 +21,8 @@ DeletedId = Annotated[str, Path(pattern="^(lay|tbl|vol)_[0-9a-z]{20}$", examples
 _PURPOSE = "deleted"
 
 
-@router.governed(
-    "GET",
-    "",
-    guard=SignedIn("sees what they may restore"),
-    audit=Audit.reads,
-    summary="List what can be restored",
-)
-def list_deleted(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: After = None) -> DeletedPage:
+@router.governed("GET", "", SignedIn("sees what they may restore"), Audit.reads)
+def list_deleted_items(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: After = None) -> DeletedPage:
     """Deleted layers, tables and volumes that the caller could have deleted, the newest first."""
     items, following = trash.page(call, limit, begins_after(cursor, _PURPOSE), _PURPOSE)
     call.note_read("see", "deleted", None)
@@ -36,14 +30,9 @@ def list_deleted(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: After = None)
 
 
 @router.governed(
-    "POST",
-    "/{deleted_id}/restore",
-    guard=SignedIn("restores what they could delete"),
-    audit=Audit.changes,
-    summary="Restore",
-    errors=[Conflict],
+    "POST", "/{deleted_id}/restore", SignedIn("restores what they could delete"), Audit.changes, errors=[Conflict]
 )
-def restore_deleted(call: Call, deleted_id: DeletedId, body: Restore) -> LakeResource:
+def restore_deleted_item(call: Call, deleted_id: DeletedId, body: Restore) -> LakeResource:
     """Bring it back under its own id, with its grants that have not ended, its texts, and all that named it.
 
     If its name was taken meanwhile, give another; that needs Editor on its layer.

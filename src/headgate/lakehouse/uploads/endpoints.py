@@ -32,34 +32,21 @@ OWN = SignedIn("goes on with an upload of their own, with edit on its volume")
 UploadId = Annotated[str, Path(pattern="^upl_[0-9a-z]{20}$", examples=["upl_01k6x3v9c2m4n8p0q7rs"])]
 
 
-@router.governed(
-    "POST",
-    "/volumes/{volume_id}/uploads",
-    guard=MemberOn("edit"),
-    audit=Audit.changes,
-    summary="Begin to upload a large file",
-    errors=[Conflict],
-)
-def begin_upload(call: Call, volume_id: VolumeId, body: UploadBegin) -> UploadOut:
+@router.governed("POST", "/volumes/{volume_id}/uploads", MemberOn("edit"), Audit.changes, errors=[Conflict])
+def create_upload(call: Call, volume_id: VolumeId, body: UploadBegin) -> UploadOut:
     """Announce a file that is sent in parts; then PATCH the parts, and finish. Only its beginner goes on with it."""
     return service.begin(call, volume_id, body)
 
 
-@router.governed(
-    "GET",
-    "/volumes/{volume_id}/uploads",
-    guard=MemberOn("edit"),
-    audit=Audit.nothing,
-    summary="One's own uploads into a volume",
-)
+@router.governed("GET", "/volumes/{volume_id}/uploads", MemberOn("edit"), Audit.nothing)
 def list_uploads(call: Call, volume_id: VolumeId) -> UploadList:
     """The caller's uploads that can be gone on with, the newest first."""
     rows = repository.of_member(call.connection, volume_id, call.caller.member, call.now)
     return UploadList(items=[service.listed(row) for row in rows])
 
 
-@router.governed("GET", "/uploads/{upload_id}", guard=OWN, audit=Audit.nothing, summary="How far an upload is")
-def show_upload(call: Call, upload_id: UploadId) -> UploadOut:
+@router.governed("GET", "/uploads/{upload_id}", OWN, Audit.nothing)
+def get_upload(call: Call, upload_id: UploadId) -> UploadOut:
     """An upload, with the byte at which to go on; a HEAD has it in `Upload-Offset`."""
     return service.shown(call, service.own(call, upload_id))
 
@@ -67,9 +54,8 @@ def show_upload(call: Call, upload_id: UploadId) -> UploadOut:
 @router.governed(
     "PATCH",
     "/uploads/{upload_id}",
-    guard=OWN,
-    audit=Audit.changes,
-    summary="Send a part of an upload",
+    OWN,
+    Audit.changes,
     errors=[Conflict, TooMany, TooSlow],
     takes=OCTETS,
     staged=True,
@@ -89,28 +75,14 @@ def append_to_upload(
 
 
 @router.governed(
-    "POST",
-    "/uploads/{upload_id}/finish",
-    guard=OWN,
-    audit=Audit.changes,
-    summary="Finish an upload",
-    errors=[Conflict],
-    staged=True,
-    limiter=JOINING,
+    "POST", "/uploads/{upload_id}/finish", OWN, Audit.changes, errors=[Conflict], staged=True, limiter=JOINING
 )
 def finish_upload(stages: Stages, upload_id: UploadId, body: UploadFinish) -> FileOut:
     """Make the parts a file of the volume. Repeating it gives the same file."""
     return service.finish(stages, upload_id, body.sha256)
 
 
-@router.governed(
-    "DELETE",
-    "/uploads/{upload_id}",
-    guard=OWN,
-    audit=Audit.changes,
-    summary="Cancel an upload",
-    staged=True,
-)
+@router.governed("DELETE", "/uploads/{upload_id}", OWN, Audit.changes, staged=True)
 def cancel_upload(stages: Stages, upload_id: UploadId) -> UploadCancelled:
     """Give an upload up; its parts are removed."""
     service.cancel(stages, upload_id)

@@ -28,9 +28,7 @@ InLayer = Annotated[
 ]
 
 
-@router.governed(
-    "GET", "", guard=SignedIn("sees the volumes that they may see"), audit=Audit.reads, summary="List volumes"
-)
+@router.governed("GET", "", SignedIn("sees the volumes that they may see"), Audit.reads)
 def list_volumes(
     call: Call,
     layer: InLayer = None,
@@ -44,12 +42,7 @@ def list_volumes(
 
 
 @router.governed(
-    "POST",
-    "",
-    guard=SignedIn("makes volumes in the layers that they may edit"),
-    audit=Audit.changes,
-    summary="Create a volume",
-    errors=[Conflict],
+    "POST", "", SignedIn("makes volumes in the layers that they may edit"), Audit.changes, errors=[Conflict]
 )
 def create_volume(call: Call, body: NewVolume) -> LakeResource:
     """Make a volume in a layer on which the caller is Editor."""
@@ -60,21 +53,14 @@ def create_volume(call: Call, body: NewVolume) -> LakeResource:
     return showing.one(call, volume)
 
 
-@router.governed("GET", "/{volume_id}", guard=MemberOn("see"), audit=Audit.reads, summary="A volume")
-def show_volume(call: Call, volume_id: VolumeId) -> LakeResource:
+@router.governed("GET", "/{volume_id}", MemberOn("see"), Audit.reads)
+def get_volume(call: Call, volume_id: VolumeId) -> LakeResource:
     """One volume, with what the caller can do with it."""
     call.note_read("see", "volume", volume_id)
     return showing.one(call, volume_id)
 
 
-@router.governed(
-    "PATCH",
-    "/{volume_id}",
-    guard=MemberOn("see"),
-    audit=Audit.changes,
-    summary="Describe, rename or move a volume",
-    errors=[Conflict],
-)
+@router.governed("PATCH", "/{volume_id}", MemberOn("see"), Audit.changes, errors=[Conflict])
 def change_volume(call: Call, volume_id: VolumeId, body: VolumePatch) -> LakeResource:
     """Change the title or description, which needs *describe*; or the name or layer, which needs *delete* on it and
     Editor on the layer where it will be.
@@ -85,27 +71,14 @@ def change_volume(call: Call, volume_id: VolumeId, body: VolumePatch) -> LakeRes
     return showing.one(call, volume_id)
 
 
-@router.governed(
-    "DELETE",
-    "/{volume_id}",
-    guard=MemberOn("delete"),
-    audit=Audit.changes,
-    summary="Delete a volume",
-    errors=[Conflict],
-)
+@router.governed("DELETE", "/{volume_id}", MemberOn("delete"), Audit.changes, errors=[Conflict])
 def delete_volume(call: Call, volume_id: VolumeId) -> LakeDeleted:
     """Delete a volume with its files; it can be restored for a while."""
     service.delete_item(call, volume_id)
     return showing.deleted(call, volume_id)
 
 
-@router.governed(
-    "GET",
-    "/{volume_id}/grants",
-    guard=MemberOn("see_access"),
-    audit=Audit.reads,
-    summary="The grants on a volume",
-)
+@router.governed("GET", "/{volume_id}/grants", MemberOn("see_access"), Audit.reads)
 def list_volume_grants(
     call: Call, volume_id: VolumeId, limit: Limit = DEFAULT_LIMIT, cursor: After = None
 ) -> GrantPage:

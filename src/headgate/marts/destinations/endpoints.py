@@ -28,13 +28,7 @@ DestinationId = Annotated[str, Path(pattern="^dst_[0-9a-z]{20}$", examples=["dst
 Deleted = Annotated[bool, Query(description="Those that were deleted, and that the caller may restore")]
 
 
-@router.governed(
-    "GET",
-    "",
-    guard=SignedIn("sees the destinations that they own or that are shared with them"),
-    audit=Audit.reads,
-    summary="List destinations",
-)
+@router.governed("GET", "", SignedIn("sees the destinations that they own or that are shared with them"), Audit.reads)
 def list_destinations(
     call: Call,
     deleted: Deleted = False,
@@ -49,14 +43,7 @@ def list_destinations(
     return DestinationPage(items=repository.shown(call.connection, found), next_cursor=following)
 
 
-@router.governed(
-    "POST",
-    "",
-    guard=SignedIn("makes destinations, whatever their role"),
-    audit=Audit.changes,
-    summary="Create a destination",
-    errors=[Conflict],
-)
+@router.governed("POST", "", SignedIn("makes destinations, whatever their role"), Audit.changes, errors=[Conflict])
 def create_destination(call: Call, body: NewDestination) -> DestinationOut:
     """Make a destination and own it; nobody else sees it until it is shared. Secrets are stored sealed and never given
     out again.
@@ -64,27 +51,14 @@ def create_destination(call: Call, body: NewDestination) -> DestinationOut:
     return service.shown(call, service.create(call, body))
 
 
-@router.governed(
-    "GET",
-    "/{destination_id}",
-    guard=MemberOn("see", "destination_id"),
-    audit=Audit.reads,
-    summary="A destination",
-)
-def show_destination(call: Call, destination_id: DestinationId) -> DestinationOut:
+@router.governed("GET", "/{destination_id}", MemberOn("see", "destination_id"), Audit.reads)
+def get_destination(call: Call, destination_id: DestinationId) -> DestinationOut:
     """One destination, with where it points; which secrets are set, not what they are."""
     call.note_read("see", "destination", destination_id)
     return service.shown(call, destination_id)
 
 
-@router.governed(
-    "PATCH",
-    "/{destination_id}",
-    guard=MemberOn("edit", "destination_id"),
-    audit=Audit.changes,
-    summary="Change a destination",
-    errors=[Conflict],
-)
+@router.governed("PATCH", "/{destination_id}", MemberOn("edit", "destination_id"), Audit.changes, errors=[Conflict])
 def change_destination(call: Call, destination_id: DestinationId, body: DestinationPatch) -> DestinationOut:
     """Change a destination. Pointing it somewhere else (host, port, database, path, bucket, URL, TLS) clears its
     secrets, unless they are given with it, and holds what is sent there until someone who may start that confirms the
@@ -94,25 +68,13 @@ def change_destination(call: Call, destination_id: DestinationId, body: Destinat
     return service.shown(call, destination_id)
 
 
-@router.governed(
-    "DELETE",
-    "/{destination_id}",
-    guard=MemberOn("delete", "destination_id"),
-    audit=Audit.changes,
-    summary="Delete a destination",
-)
+@router.governed("DELETE", "/{destination_id}", MemberOn("delete", "destination_id"), Audit.changes)
 def delete_destination(call: Call, destination_id: DestinationId) -> DestinationDeleted:
     """Delete a destination, even if it is in use: what sends to it does not start until it is restored or replaced."""
     return service.delete(call, destination_id)
 
 
-@router.governed(
-    "POST",
-    "/{destination_id}/restore",
-    guard=MemberOn("restore", "destination_id"),
-    audit=Audit.changes,
-    summary="Restore a destination",
-)
+@router.governed("POST", "/{destination_id}/restore", MemberOn("restore", "destination_id"), Audit.changes)
 def restore_destination(call: Call, destination_id: DestinationId) -> DestinationOut:
     """Bring a deleted destination back, with its secrets."""
     service.restore(call, destination_id)

@@ -109,23 +109,14 @@ def replace_reach(call: Call) -> Any:
     return replace(call.caller.narrowing, only=None, read_only=False)
 
 
-@router.governed(
-    "POST", f"{BASE}/evaluation", guard=SignedIn(ABOUT), audit=Audit.decisions, summary="Evaluate", errors=[BadRequest]
-)
-def evaluation(call: Call, body: Evaluation) -> DecisionOut:
+@router.governed("POST", f"{BASE}/evaluation", SignedIn(ABOUT), Audit.decisions, errors=[BadRequest])
+def evaluate_access(call: Call, body: Evaluation) -> DecisionOut:
     """May this subject do this to this resource?"""
     return _answer(call, body)
 
 
-@router.governed(
-    "POST",
-    f"{BASE}/evaluations",
-    guard=SignedIn(ABOUT),
-    audit=Audit.decisions,
-    summary="Evaluate several",
-    errors=[BadRequest],
-)
-def evaluations(call: Call, body: Evaluations) -> EvaluationsOut:
+@router.governed("POST", f"{BASE}/evaluations", SignedIn(ABOUT), Audit.decisions, errors=[BadRequest])
+def evaluate_access_batch(call: Call, body: Evaluations) -> EvaluationsOut:
     """Several questions at once; each takes what it leaves out from the request itself."""
     if not body.evaluations:
         one = _answer(call, _whole(body, PartialEvaluation(), "body"))
@@ -174,12 +165,11 @@ def _limit(asked: PageIn) -> int:
 @router.governed(
     "POST",
     f"{BASE}/search/subject",
-    guard=SignedIn("asks about a resource on which they have see_access; about all, with ask_about_members"),
-    audit=Audit.nothing,
-    summary="Search subjects",
+    SignedIn("asks about a resource on which they have see_access; about all, with ask_about_members"),
+    Audit.nothing,
     errors=[BadRequest],
 )
-def search_subject(call: Call, body: SearchSubject) -> SubjectsOut:
+def search_access_subjects(call: Call, body: SearchSubject) -> SubjectsOut:
     """The members who have an action on a resource."""
     kind, resource = _resource(call, body.resource)
     if resource is None or body.subject.type not in SUBJECT_TYPES:
@@ -197,15 +187,8 @@ def search_subject(call: Call, body: SearchSubject) -> SubjectsOut:
     return SubjectsOut(page=PageOut(next_token=token, count=len(results)), results=results)
 
 
-@router.governed(
-    "POST",
-    f"{BASE}/search/resource",
-    guard=SignedIn(ABOUT),
-    audit=Audit.nothing,
-    summary="Search resources",
-    errors=[BadRequest],
-)
-def search_resource(call: Call, body: SearchResource) -> ResourcesOut:
+@router.governed("POST", f"{BASE}/search/resource", SignedIn(ABOUT), Audit.nothing, errors=[BadRequest])
+def search_access_resources(call: Call, body: SearchResource) -> ResourcesOut:
     """The resources of a kind on which a member has an action."""
     member, kind = _member(call, body.subject), stored_kind(body.resource.type)
     own = member == call.caller.member
@@ -235,15 +218,8 @@ def search_resource(call: Call, body: SearchResource) -> ResourcesOut:
     return ResourcesOut(page=PageOut(next_token=token, count=len(results)), results=results)
 
 
-@router.governed(
-    "POST",
-    f"{BASE}/search/action",
-    guard=SignedIn(ABOUT),
-    audit=Audit.nothing,
-    summary="Search actions",
-    errors=[BadRequest],
-)
-def search_action(call: Call, body: SearchAction) -> ActionsOut:
+@router.governed("POST", f"{BASE}/search/action", SignedIn(ABOUT), Audit.nothing, errors=[BadRequest])
+def search_access_actions(call: Call, body: SearchAction) -> ActionsOut:
     """The actions that a member has on a resource."""
     member = _member(call, body.subject)
     kind, resource = _resource(call, body.resource)
@@ -259,14 +235,8 @@ def search_action(call: Call, body: SearchAction) -> ActionsOut:
     return ActionsOut(page=PageOut(count=len(allowed)), results=[{"name": action} for action in allowed])
 
 
-@router.governed(
-    "GET",
-    "/.well-known/authzen-configuration",
-    guard=Public("says where the endpoints are"),
-    audit=Audit.nothing,
-    summary="AuthZEN metadata",
-)
-def authzen_configuration(call: Call) -> Metadata:
+@router.governed("GET", "/.well-known/authzen-configuration", Public("says where the endpoints are"), Audit.nothing)
+def get_authzen_configuration(call: Call) -> Metadata:
     """Where the AuthZEN endpoints are."""
     base = own_address(call.settings)
     return Metadata(

@@ -28,8 +28,8 @@ SHARERS = "asks about a resource on which they have see_access; about all, with 
 MAX_ASSERTIONS = 20_000
 
 
-@router.governed("GET", "/me", guard=SignedIn("sees themselves"), audit=Audit.nothing, summary="Who am I")
-def who_am_i(call: Call) -> schemas.Me:
+@router.governed("GET", "/me", SignedIn("sees themselves"), Audit.nothing)
+def get_current_member(call: Call) -> schemas.Me:
     """The caller, as the access model sees them."""
     subject, limits = call.subject, call.caller.narrowing
     actions = [action for action in BOOK.actions("organization") if call.decide(action, "organization", "organization")]
@@ -44,13 +44,7 @@ def who_am_i(call: Call) -> schemas.Me:
     )
 
 
-@router.governed(
-    "POST",
-    "/explain",
-    guard=SignedIn(OWN_OR_ADMIN, operator_too=True),
-    audit=Audit.decisions,
-    summary="May a member do this, and why",
-)
+@router.governed("POST", "/explain", SignedIn(OWN_OR_ADMIN, operator_too=True), Audit.decisions)
 def explain_access(call: Call, body: schemas.ExplainRequest) -> schemas.Explained:
     """The decision about one member, one action, and one resource; if not, what is missing and who could grant it."""
     member = service.member_asked(call, body.member)
@@ -70,14 +64,8 @@ def explain_access(call: Call, body: schemas.ExplainRequest) -> schemas.Explaine
     )
 
 
-@router.governed(
-    "POST",
-    "/who-can",
-    guard=SignedIn(SHARERS, operator_too=True),
-    audit=Audit.nothing,
-    summary="Who can do this",
-)
-def who_can_access(call: Call, body: schemas.WhoRequest) -> schemas.WhoPage:
+@router.governed("POST", "/who-can", SignedIn(SHARERS, operator_too=True), Audit.nothing)
+def list_members_with_access(call: Call, body: schemas.WhoRequest) -> schemas.WhoPage:
     """The members who have an action on a resource, by name."""
     purpose = f"who {body.action} {body.resource}"
     people = service.who(call, body.action, body.resource, body.limit + 1, begins_after(body.cursor, purpose, "cursor"))
@@ -88,14 +76,8 @@ def who_can_access(call: Call, body: schemas.WhoRequest) -> schemas.WhoPage:
     )
 
 
-@router.governed(
-    "POST",
-    "/what-can",
-    guard=SignedIn(OWN_OR_ADMIN, operator_too=True),
-    audit=Audit.nothing,
-    summary="What a member can do",
-)
-def what_can_access(call: Call, body: schemas.WhatRequest) -> schemas.WhatPage:
+@router.governed("POST", "/what-can", SignedIn(OWN_OR_ADMIN, operator_too=True), Audit.nothing)
+def list_member_access(call: Call, body: schemas.WhatRequest) -> schemas.WhatPage:
     """The resources of a kind that a member sees, each with what they can do with it."""
     if body.kind not in Kind.__members__:
         raise Invalid(f"kind: there is no kind {body.kind!r}; the kinds are {', '.join(Kind.__members__)}")
@@ -116,12 +98,11 @@ def what_can_access(call: Call, body: schemas.WhatRequest) -> schemas.WhatPage:
 @router.governed(
     "POST",
     "/what-if",
-    guard=SignedIn("asks about a change that they could make; about any, with ask_about_members", operator_too=True),
-    audit=Audit.nothing,
-    summary="Who would gain and lose by a change",
+    SignedIn("asks about a change that they could make; about any, with ask_about_members", operator_too=True),
+    Audit.nothing,
     errors=[Conflict],
 )
-def what_if_access(call: Call, body: schemas.WhatIfRequest) -> schemas.WhatIfAnswer:
+def preview_access_change(call: Call, body: schemas.WhatIfRequest) -> schemas.WhatIfAnswer:
     """What a change that has not been made would give and take. Nothing is written or locked."""
     found, total = service.preview(call, body.change, body.member)
     names = {effect.member: call.facts.subject(effect.member) for effect, _ in found}
@@ -142,9 +123,8 @@ def what_if_access(call: Call, body: schemas.WhatIfRequest) -> schemas.WhatIfAns
 @router.governed(
     "POST",
     "/changes",
-    guard=SignedIn("makes the changes that the rule tables let them make"),
-    audit=Audit.changes,
-    summary="Change access",
+    SignedIn("makes the changes that the rule tables let them make"),
+    Audit.changes,
     errors=[Conflict],
 )
 def change_access(call: Call, body: Change) -> schemas.Changed:
@@ -159,13 +139,7 @@ def _plain(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if not (isinstance(value, str) and kind_of(value) == "token")}
 
 
-@router.governed(
-    "POST",
-    "/test",
-    guard=OnOrganization("ask_about_members"),
-    audit=Audit.nothing,
-    summary="Test a world",
-)
+@router.governed("POST", "/test", OnOrganization("ask_about_members"), Audit.nothing)
 def test_world(call: Call, body: schemas.WorldRequest) -> schemas.WorldAnswer:
     """Evaluate the assertions of a world in a database of its own; nothing of this organization is touched."""
     try:
@@ -184,14 +158,7 @@ def test_world(call: Call, body: schemas.WorldRequest) -> schemas.WorldAnswer:
     return schemas.WorldAnswer(passed=len(results) - len(failures), failed=len(failures), failures=failures)
 
 
-@router.governed(
-    "GET",
-    "/export",
-    guard=OnOrganization("ask_about_members"),
-    audit=Audit.reads,
-    summary="The organization as a world",
-    text="application/yaml",
-)
+@router.governed("GET", "/export", OnOrganization("ask_about_members"), Audit.reads, text="application/yaml")
 def export_world(call: Call) -> Response:
     """The organization as a world in YAML, with what each member sees now as its assertions."""
     reader = None if call.caller.operator else call.caller.member
@@ -200,14 +167,8 @@ def export_world(call: Call) -> Response:
     return Response(text, media_type="application/yaml")
 
 
-@router.governed(
-    "GET",
-    "/tables",
-    guard=SignedIn("anyone may know the rules", operator_too=True),
-    audit=Audit.nothing,
-    summary="The rule tables",
-)
-def rule_tables(call: Call) -> schemas.TablesOut:
+@router.governed("GET", "/tables", SignedIn("anyone may know the rules", operator_too=True), Audit.nothing)
+def get_rule_tables(call: Call) -> schemas.TablesOut:
     """Every rule table: the paths of each kind, their conditions in words, and what they grant."""
     return schemas.TablesOut(
         tables=[

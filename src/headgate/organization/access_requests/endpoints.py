@@ -69,9 +69,8 @@ def _one(call: Call, seen: service.Seen) -> AccessRequest:
 @router.governed(
     "POST",
     "",
-    guard=SignedIn("asks for themselves, on what they see; not by a narrowed token"),
-    audit=Audit.changes,
-    summary="Ask for access",
+    SignedIn("asks for themselves, on what they see; not by a narrowed token"),
+    Audit.changes,
     errors=[Conflict, TooMany],
 )
 def request_access(call: Call, body: RequestWanted) -> AccessRequest:
@@ -79,13 +78,7 @@ def request_access(call: Call, body: RequestWanted) -> AccessRequest:
     return _one(call, service.make(call, body))
 
 
-@router.governed(
-    "GET",
-    "",
-    guard=SignedIn(f"sees their own; of others', whoever {ANSWERERS}"),
-    audit=Audit.nothing,
-    summary="Requests for access",
-)
+@router.governed("GET", "", SignedIn(f"sees their own; of others', whoever {ANSWERERS}"), Audit.nothing)
 def list_access_requests(
     call: Call,
     mine: Annotated[bool, Query(description="Your own, instead of those that you could answer")] = False,
@@ -106,13 +99,7 @@ def list_access_requests(
     )
 
 
-@router.governed(
-    "GET",
-    "/{request_id}",
-    guard=SignedIn(f"sees their own; of others', whoever {ANSWERERS}"),
-    audit=Audit.nothing,
-    summary="A request for access, with proposals",
-)
+@router.governed("GET", "/{request_id}", SignedIn(f"sees their own; of others', whoever {ANSWERERS}"), Audit.nothing)
 def get_access_request(call: Call, request_id: RequestId) -> AccessRequestDetails:
     """One request, with the changes that you may make and that would give what it asks for, the narrowest first."""
     seen = service.find(call, request_id)
@@ -132,9 +119,8 @@ def get_access_request(call: Call, request_id: RequestId) -> AccessRequestDetail
 @router.governed(
     "POST",
     "/{request_id}/approve",
-    guard=SignedIn(f"answers if they may make the change, and {ANSWERERS}; not by a narrowed token"),
-    audit=Audit.changes,
-    summary="Approve a request",
+    SignedIn(f"answers if they may make the change, and {ANSWERERS}; not by a narrowed token"),
+    Audit.changes,
     errors=[Conflict],
 )
 def approve_access_request(call: Call, request_id: RequestId, body: Approval) -> AccessRequest:
@@ -145,9 +131,8 @@ def approve_access_request(call: Call, request_id: RequestId, body: Approval) ->
 @router.governed(
     "POST",
     "/{request_id}/decline",
-    guard=SignedIn(f"answers if they {ANSWERERS}; not by a narrowed token"),
-    audit=Audit.changes,
-    summary="Decline a request",
+    SignedIn(f"answers if they {ANSWERERS}; not by a narrowed token"),
+    Audit.changes,
     errors=[Conflict],
 )
 def decline_access_request(call: Call, request_id: RequestId, body: Refusal) -> AccessRequest:
@@ -158,9 +143,8 @@ def decline_access_request(call: Call, request_id: RequestId, body: Refusal) -> 
 @router.governed(
     "POST",
     "/{request_id}/withdraw",
-    guard=SignedIn("takes back their own; not by a narrowed token"),
-    audit=Audit.changes,
-    summary="Withdraw a request",
+    SignedIn("takes back their own; not by a narrowed token"),
+    Audit.changes,
     errors=[Conflict],
 )
 def withdraw_access_request(call: Call, request_id: RequestId) -> AccessRequest:

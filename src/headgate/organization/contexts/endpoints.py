@@ -32,11 +32,7 @@ def _shown(call: Call, rows: Any) -> list[ContextOut]:
 
 
 @router.governed(
-    "GET",
-    "",
-    guard=SignedIn("knows the names of contexts; counts with manage_contexts", operator_too=True),
-    audit=Audit.nothing,
-    summary="List contexts",
+    "GET", "", SignedIn("knows the names of contexts; counts with manage_contexts", operator_too=True), Audit.nothing
 )
 def list_contexts(call: Call, prefix: Prefix = "", limit: Limit = DEFAULT_LIMIT, cursor: After = None) -> ContextPage:
     """Contexts by page, by name; who manages contexts sees to how much each is attached."""
@@ -49,41 +45,20 @@ def _context(call: Call, context: str) -> ContextOut:
     return _shown(call, [one(call.connection, context_table, context)])[0]
 
 
-@router.governed(
-    "POST",
-    "",
-    guard=OnOrganization("manage_contexts"),
-    audit=Audit.changes,
-    summary="Create a context",
-    errors=[Conflict],
-)
+@router.governed("POST", "", OnOrganization("manage_contexts"), Audit.changes, errors=[Conflict])
 def create_context(call: Call, body: ContextName) -> ContextOut:
     """Make a context that is attached to nothing."""
     return _context(call, service.create(call, body.name))
 
 
-@router.governed(
-    "PATCH",
-    "/{context_id}",
-    guard=OnOrganization("manage_contexts"),
-    audit=Audit.changes,
-    summary="Rename a context",
-    errors=[Conflict],
-)
+@router.governed("PATCH", "/{context_id}", OnOrganization("manage_contexts"), Audit.changes, errors=[Conflict])
 def rename_context(call: Call, context_id: ContextId, body: ContextName) -> ContextOut:
     """Give a context another name; it stays attached to what it is attached to."""
     service.rename(call, context_id, body.name)
     return _context(call, context_id)
 
 
-@router.governed(
-    "DELETE",
-    "/{context_id}",
-    guard=OnOrganization("manage_contexts"),
-    audit=Audit.changes,
-    summary="Delete a context",
-    errors=[Conflict],
-)
+@router.governed("DELETE", "/{context_id}", OnOrganization("manage_contexts"), Audit.changes, errors=[Conflict])
 def delete_context(call: Call, context_id: ContextId) -> ContextDeleted:
     """Delete a context; refused while it is attached to a resource, a member or a waiting invitation."""
     return ContextDeleted(id=context_id, name=service.remove(call, context_id))

@@ -39,11 +39,7 @@ def _group(call: Call, group: str) -> GroupOut:
 
 
 @router.governed(
-    "GET",
-    "",
-    guard=SignedIn("knows the groups, since they can be granted to", operator_too=True),
-    audit=Audit.nothing,
-    summary="List groups",
+    "GET", "", SignedIn("knows the groups, since they can be granted to", operator_too=True), Audit.nothing
 )
 def list_groups(call: Call, prefix: Prefix = "", limit: Limit = DEFAULT_LIMIT, cursor: After = None) -> GroupPage:
     """Groups by page, by name, each with the number of its members."""
@@ -63,11 +59,10 @@ def _may_see_members(call: Call, group: str) -> bool:
 @router.governed(
     "GET",
     "/{group_id}",
-    guard=SignedIn("knows the group; its members if in it, or with manage_groups", operator_too=True),
-    audit=Audit.nothing,
-    summary="A group and its members",
+    SignedIn("knows the group; its members if in it, or with manage_groups", operator_too=True),
+    Audit.nothing,
 )
-def show_group(call: Call, group_id: GroupId, limit: Limit = DEFAULT_LIMIT, cursor: After = None) -> GroupMembers:
+def get_group(call: Call, group_id: GroupId, limit: Limit = DEFAULT_LIMIT, cursor: After = None) -> GroupMembers:
     """One group, with a page of its members for those who may see them."""
     require_names(call)
     group, purpose = _group(call, group_id), f"members of {group_id}"
@@ -79,34 +74,20 @@ def show_group(call: Call, group_id: GroupId, limit: Limit = DEFAULT_LIMIT, curs
     return GroupMembers(group=group, members=members, next_cursor=following)
 
 
-@router.governed("POST", "", guard=CreatesGroups(), audit=Audit.changes, summary="Create a group", errors=[Conflict])
+@router.governed("POST", "", CreatesGroups(), Audit.changes, errors=[Conflict])
 def create_group(call: Call, body: GroupName) -> GroupOut:
     """Make a group without members."""
     return _group(call, service.create(call, body.name))
 
 
-@router.governed(
-    "PATCH",
-    "/{group_id}",
-    guard=OnOrganization("manage_groups"),
-    audit=Audit.changes,
-    summary="Rename a group",
-    errors=[Conflict],
-)
+@router.governed("PATCH", "/{group_id}", OnOrganization("manage_groups"), Audit.changes, errors=[Conflict])
 def rename_group(call: Call, group_id: GroupId, body: GroupName) -> GroupOut:
     """Give a group another name; what it was granted stays."""
     service.rename(call, group_id, body.name)
     return _group(call, group_id)
 
 
-@router.governed(
-    "DELETE",
-    "/{group_id}",
-    guard=OnOrganization("manage_groups"),
-    audit=Audit.changes,
-    summary="Delete a group",
-    errors=[Conflict],
-)
+@router.governed("DELETE", "/{group_id}", OnOrganization("manage_groups"), Audit.changes, errors=[Conflict])
 def delete_group(call: Call, group_id: GroupId) -> GroupDeleted:
     """Delete a group; its grants, space roles and memberships end at once."""
     ended = service.remove(call, group_id)

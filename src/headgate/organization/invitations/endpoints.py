@@ -106,12 +106,11 @@ def _tell(call: Call, invitation: Invitation, what: str, via: tuple[str, ...]) -
 @router.governed(
     "POST",
     "",
-    guard=OwnCredentials("invites those roles that the rule tables let them invite"),
-    audit=Audit.changes,
-    summary="Invite someone",
+    OwnCredentials("invites those roles that the rule tables let them invite"),
+    Audit.changes,
     errors=[Conflict, TooMany],
 )
-def invite(call: Call, body: InvitationIn) -> InvitationOut:
+def invite_member(call: Call, body: InvitationIn) -> InvitationOut:
     """Invite someone by mail address. Without a mail relay, the answer holds the link to hand over."""
     decision = call.require(f"invite_{body.role}", "organization", "organization")
     if email_key(body.email) == UNKNOWN:
@@ -139,13 +138,7 @@ def invite(call: Call, body: InvitationIn) -> InvitationOut:
     return _send(call, made, secret)
 
 
-@router.governed(
-    "GET",
-    "",
-    guard=SignedIn("sees their own; all with manage_members"),
-    audit=Audit.nothing,
-    summary="Invitations that nobody accepted yet",
-)
+@router.governed("GET", "", SignedIn("sees their own; all with manage_members"), Audit.nothing)
 def list_invitations(
     call: Call,
     limit: Limit = DEFAULT_LIMIT,
@@ -174,9 +167,8 @@ def _own(call: Call, identifier: str) -> Invitation:
 @router.governed(
     "POST",
     "/{invitation_id}/resend",
-    guard=OwnCredentials("sends their own again; any with manage_members"),
-    audit=Audit.changes,
-    summary="Send an invitation again",
+    OwnCredentials("sends their own again; any with manage_members"),
+    Audit.changes,
     errors=[Conflict, TooMany],
 )
 def resend_invitation(call: Call, invitation_id: InvitationId) -> InvitationOut:
@@ -196,9 +188,8 @@ def resend_invitation(call: Call, invitation_id: InvitationId) -> InvitationOut:
 @router.governed(
     "DELETE",
     "/{invitation_id}",
-    guard=OwnCredentials("takes their own back; any with manage_members"),
-    audit=Audit.changes,
-    summary="Take an invitation back",
+    OwnCredentials("takes their own back; any with manage_members"),
+    Audit.changes,
     errors=[Conflict],
 )
 def revoke_invitation(call: Call, invitation_id: InvitationId) -> InvitationOut:
@@ -236,9 +227,8 @@ def _prepare(services: Services, request: Request, parameters: dict[str, Accepta
 @router.governed(
     "POST",
     "/accept",
-    guard=Public("accepts an invitation by its link"),
-    audit=Audit.changes,
-    summary="Accept an invitation",
+    Public("accepts an invitation by its link"),
+    Audit.changes,
     errors=[LinkSpent, Conflict],
     prepare=_prepare,
 )

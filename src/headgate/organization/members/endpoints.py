@@ -72,13 +72,7 @@ def _manages(call: Call) -> bool:
     return bool(call.decide("manage_members", "organization", "organization"))
 
 
-@router.governed(
-    "GET",
-    "",
-    guard=SignedIn("sees names; all else with manage_members"),
-    audit=Audit.nothing,
-    summary="List members",
-)
+@router.governed("GET", "", SignedIn("sees names; all else with manage_members"), Audit.nothing)
 def list_members(
     call: Call,
     sort: Annotated[MemberSort, Query(description="The order; a leading minus turns it around")] = MemberSort.name,
@@ -104,14 +98,8 @@ def list_members(
     )
 
 
-@router.governed(
-    "GET",
-    "/removed",
-    guard=OnOrganization("ask_about_members"),
-    audit=Audit.nothing,
-    summary="Removed members who left something without an owner",
-)
-def list_removed(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: After = None) -> RemovedPage:
+@router.governed("GET", "/removed", OnOrganization("ask_about_members"), Audit.nothing)
+def list_removed_owners(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: After = None) -> RemovedPage:
     """Removed members by id, who solely owned something that nobody has owned since. Their names are forgotten."""
     after = begins_after(cursor, "removed members")
     rows = held_by.removed(call.connection, limit + 1, after.id if after else None)
@@ -121,13 +109,9 @@ def list_removed(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: After = None)
 
 
 @router.governed(
-    "GET",
-    "/{member_id}",
-    guard=SignedIn("sees themselves and names; all of others with ask_about_members"),
-    audit=Audit.nothing,
-    summary="A member's page",
+    "GET", "/{member_id}", SignedIn("sees themselves and names; all of others with ask_about_members"), Audit.nothing
 )
-def show_member(call: Call, member_id: MemberId) -> MemberPageOut:
+def get_member(call: Call, member_id: MemberId) -> MemberPageOut:
     """A member, what they can do in the organization and through what, and what the caller can do with them."""
     require_names(call)
     row = repository.one(call.connection, member_id)
@@ -162,25 +146,13 @@ def _link(call: Call, member_id: str, purpose: str) -> LinkMade:
     )
 
 
-@router.governed(
-    "POST",
-    "/{member_id}/magic-link",
-    guard=OnResource("make_magic_link", "member_id"),
-    audit=Audit.changes,
-    summary="Make a sign-in link for a member",
-)
-def make_magic_link(call: Call, member_id: MemberId) -> LinkMade:
+@router.governed("POST", "/{member_id}/magic-link", OnResource("make_magic_link", "member_id"), Audit.changes)
+def create_sign_in_link(call: Call, member_id: MemberId) -> LinkMade:
     """A link that signs the member in, once. It goes to them by mail, or to the caller to hand over."""
     return _link(call, member_id, "sign_in")
 
 
-@router.governed(
-    "POST",
-    "/{member_id}/password-reset",
-    guard=OnResource("reset_password", "member_id"),
-    audit=Audit.changes,
-    summary="Reset a member's password",
-)
+@router.governed("POST", "/{member_id}/password-reset", OnResource("reset_password", "member_id"), Audit.changes)
 def reset_password(call: Call, member_id: MemberId) -> LinkMade:
     """End the member's password and sessions, and make a link by which they choose a new one."""
     sessions.forget_password(call.connection, member_id, call.now)
@@ -191,14 +163,8 @@ def _held(holdings: list[held_by.Held]) -> list[Holding]:
     return [Holding(id=holding.id, kind=holding.kind, name=holding.name, holds=holding.holds) for holding in holdings]
 
 
-@router.governed(
-    "GET",
-    "/{member_id}/holdings",
-    guard=OnOrganization("ask_about_members"),
-    audit=Audit.nothing,
-    summary="What a removal would leave behind, or has left behind",
-)
-def holdings(call: Call, member_id: MemberId) -> Holdings:
+@router.governed("GET", "/{member_id}/holdings", OnOrganization("ask_about_members"), Audit.nothing)
+def list_holdings(call: Call, member_id: MemberId) -> Holdings:
     """What the member solely owns, what runs with their rights, and the schedules that they saved last. Of a removed
     member: what they solely owned, and nobody has owned since.
     """
@@ -214,15 +180,8 @@ def _require_known(call: Call, member_id: str) -> None:
         raise NotFound(f"There is no member {member_id}, and there was none")
 
 
-@router.governed(
-    "POST",
-    "/{member_id}/reassign",
-    guard=OnOrganization("manage_members"),
-    audit=Audit.changes,
-    summary="Hand over what a member solely owns",
-    errors=[Conflict],
-)
-def reassign(call: Call, member_id: MemberId, body: Reassignment) -> Reassigned:
+@router.governed("POST", "/{member_id}/reassign", OnOrganization("manage_members"), Audit.changes, errors=[Conflict])
+def reassign_holdings(call: Call, member_id: MemberId, body: Reassignment) -> Reassigned:
     """Make somebody else an owner of what the member solely owns, or owned until their removal: of all, or of some."""
     _require_known(call, member_id)
     to = Targets(call.facts, call.subject, call.caller.narrowing).member(body.to)

@@ -18,26 +18,14 @@ def _shown(call: Call) -> OrganizationOut:
     return OrganizationOut(name=row["name"], plan=row["plan"], invites=row["invites"])
 
 
-@router.governed(
-    "GET",
-    "",
-    guard=SignedIn("knows the organization they belong to", operator_too=True),
-    audit=Audit.nothing,
-    summary="The organization",
-)
-def show_organization(call: Call) -> OrganizationOut:
+@router.governed("GET", "", SignedIn("knows the organization they belong to", operator_too=True), Audit.nothing)
+def get_organization(call: Call) -> OrganizationOut:
     """The organization: its name, its plan, and who may invite."""
     require_names(call)
     return _shown(call)
 
 
-@router.governed(
-    "PATCH",
-    "",
-    guard=OnOrganization("manage_settings"),
-    audit=Audit.changes,
-    summary="Rename the organization",
-)
+@router.governed("PATCH", "", OnOrganization("manage_settings"), Audit.changes)
 def rename_organization(call: Call, body: OrganizationName) -> OrganizationOut:
     """Give the organization another name."""
     decision = call.require("manage_settings", "organization", "organization")
@@ -50,14 +38,8 @@ def rename_organization(call: Call, body: OrganizationName) -> OrganizationOut:
     return _shown(call)
 
 
-@router.governed(
-    "GET",
-    "/usage",
-    guard=OnOrganization("manage_billing"),
-    audit=Audit.nothing,
-    summary="What the organization holds",
-)
-def show_usage(call: Call) -> Usage:
+@router.governed("GET", "/usage", OnOrganization("manage_billing"), Audit.nothing)
+def get_usage(call: Call) -> Usage:
     """How many members, invitations, groups, contexts, tokens and resources the organization has."""
     return Usage(
         plan=repository.organization(call.connection)["plan"],

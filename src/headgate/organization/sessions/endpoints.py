@@ -112,9 +112,8 @@ def _failed(services: Services, request: Request, member: str | None, problem: P
 @router.governed(
     "POST",
     "/sign-in",
-    guard=Public("signs in by a password"),
-    audit=Audit.changes,
-    summary="Sign in",
+    Public("signs in by a password"),
+    Audit.changes,
     errors=(WrongPassword, PasswordEnded, TooMany),
     prepare=_attempt,
 )
@@ -144,13 +143,12 @@ def _count_link(services: Services, request: Request, parameters: dict[str, Link
 @router.governed(
     "POST",
     "/sign-in/links",
-    guard=Public("asks for a sign-in link by mail"),
-    audit=Audit.changes,
-    summary="Send a sign-in link",
+    Public("asks for a sign-in link by mail"),
+    Audit.changes,
     errors=(TooMany,),
     prepare=_count_link,
 )
-def send_link(call: Call, body: LinkWanted, prepared: throttle.Counter) -> Told:
+def send_sign_in_link(call: Call, body: LinkWanted, prepared: throttle.Counter) -> Told:
     """Have a sign-in link sent, if the address is a member's; the answer is the same if it is not."""
     return _send_link(call, body, prepared, "sign_in")
 
@@ -158,9 +156,8 @@ def send_link(call: Call, body: LinkWanted, prepared: throttle.Counter) -> Told:
 @router.governed(
     "POST",
     "/password/links",
-    guard=Public("asks for a link by mail to choose a new password"),
-    audit=Audit.changes,
-    summary="Send a link to choose a new password",
+    Public("asks for a link by mail to choose a new password"),
+    Audit.changes,
     errors=(TooMany,),
     prepare=_count_link,
 )
@@ -190,14 +187,7 @@ def _send_link(call: Call, body: LinkWanted, prepared: throttle.Counter, purpose
     return answer
 
 
-@router.governed(
-    "POST",
-    "/sign-in/by-link",
-    guard=Public("signs in by a link"),
-    audit=Audit.changes,
-    summary="Sign in by a link",
-    errors=(LinkSpent,),
-)
+@router.governed("POST", "/sign-in/by-link", Public("signs in by a link"), Audit.changes, errors=(LinkSpent,))
 def sign_in_by_link(call: Call, request: Request, body: ByLink) -> SignedInAs:
     """Open a session by a sign-in link, which is spent by this."""
     used = service.use_link(call.connection, body.link.get_secret_value(), "sign_in", call.now)
@@ -219,13 +209,12 @@ def _hash_by_link(services: Services, request: Request, parameters: dict[str, Pa
 @router.governed(
     "POST",
     "/password/by-link",
-    guard=Public("chooses a password by a link"),
-    audit=Audit.changes,
-    summary="Choose a password by a link",
+    Public("chooses a password by a link"),
+    Audit.changes,
     errors=(LinkSpent,),
     prepare=_hash_by_link,
 )
-def choose_password(call: Call, request: Request, body: PasswordByLink, prepared: str) -> SignedInAs:
+def choose_password_by_link(call: Call, request: Request, body: PasswordByLink, prepared: str) -> SignedInAs:
     """Choose a password by a link, which is spent by this. All other sessions of the account end."""
     used = service.use_link(call.connection, body.link.get_secret_value(), "password", call.now)
     _set_password(call, used.member, prepared, used.origin)
@@ -271,9 +260,8 @@ def _hash_own(services: Services, request: Request, parameters: dict[str, Passwo
 @router.governed(
     "POST",
     "/me/password",
-    guard=OwnCredentials("changes their own password"),
-    audit=Audit.changes,
-    summary="Change your password",
+    OwnCredentials("changes their own password"),
+    Audit.changes,
     errors=(WrongPassword, TooMany, Conflict),
     prepare=_hash_own,
 )
@@ -288,14 +276,7 @@ def change_password(call: Call, body: PasswordChange, prepared: NewPassword) -> 
     return Ended(ended=service.end(call.connection, member, call.now, but=call.caller.session))
 
 
-@router.governed(
-    "POST",
-    "/sign-out",
-    guard=SignedIn("ends their own session"),
-    audit=Audit.changes,
-    summary="Sign out",
-    errors=[Conflict],
-)
+@router.governed("POST", "/sign-out", SignedIn("ends their own session"), Audit.changes, errors=[Conflict])
 def sign_out(call: Call, request: Request) -> Ended:
     """End the session that asks."""
     if call.caller.session is None:
@@ -306,14 +287,8 @@ def sign_out(call: Call, request: Request) -> Ended:
     return Ended(ended=ended)
 
 
-@router.governed(
-    "GET",
-    "/me/sessions",
-    guard=OwnCredentials("sees their own sessions"),
-    audit=Audit.nothing,
-    summary="Your sessions",
-)
-def own_sessions(call: Call) -> Sessions:
+@router.governed("GET", "/me/sessions", OwnCredentials("sees their own sessions"), Audit.nothing)
+def list_sessions(call: Call) -> Sessions:
     """One's own sessions that could still be used."""
     rows = service.alive(call.connection, call.caller.member, call.now, call.settings.sign_in)
     columns = ("id", "method", "agent", "address", "created_at", "last_seen_at", "expires_at", "tainted")
@@ -325,13 +300,7 @@ def own_sessions(call: Call) -> Sessions:
     )
 
 
-@router.governed(
-    "DELETE",
-    "/me/sessions/{session_id}",
-    guard=OwnCredentials("ends one of their own sessions"),
-    audit=Audit.changes,
-    summary="End one of your sessions",
-)
+@router.governed("DELETE", "/me/sessions/{session_id}", OwnCredentials("ends one of their own sessions"), Audit.changes)
 def end_session(call: Call, session_id: Annotated[str, Path(pattern="^ses_[0-9a-z]{20}$")]) -> Ended:
     """End one of one's own sessions."""
     ended = service.end(call.connection, call.caller.member, call.now, only=session_id)
@@ -341,13 +310,7 @@ def end_session(call: Call, session_id: Annotated[str, Path(pattern="^ses_[0-9a-
     return Ended(ended=ended)
 
 
-@router.governed(
-    "DELETE",
-    "/me/sessions",
-    guard=OwnCredentials("ends their other sessions"),
-    audit=Audit.changes,
-    summary="End your other sessions",
-)
+@router.governed("DELETE", "/me/sessions", OwnCredentials("ends their other sessions"), Audit.changes)
 def end_other_sessions(call: Call) -> Ended:
     """End all of one's own sessions but the one that asks."""
     ended = service.end(call.connection, call.caller.member, call.now, but=call.caller.session)

@@ -24,14 +24,8 @@ TokenId = Annotated[str, Path(pattern="^tok_[0-9a-z]{20}$", examples=["tok_01k6x
 _tokens = token_table.c
 
 
-@router.governed(
-    "POST",
-    "",
-    guard=OwnCredentials("makes a token of their own"),
-    audit=Audit.changes,
-    summary="Make a token",
-)
-def make_token(call: Call, body: TokenIn) -> TokenMade:
+@router.governed("POST", "", OwnCredentials("makes a token of their own"), Audit.changes)
+def create_token(call: Call, body: TokenIn) -> TokenMade:
     """Make a token that acts as oneself, narrowed as asked. Its secret is in this answer and nowhere else."""
     try:
         name = check_name(body.name)
@@ -66,13 +60,7 @@ def _listed(call: Call, names: list[str]) -> list[str]:
         raise
 
 
-@router.governed(
-    "GET",
-    "",
-    guard=OwnCredentials("sees their own; all with manage_members"),
-    audit=Audit.nothing,
-    summary="List tokens",
-)
+@router.governed("GET", "", OwnCredentials("sees their own; all with manage_members"), Audit.nothing)
 def list_tokens(
     call: Call,
     all_: Annotated[bool, Query(alias="all", description="Those of all members; needs manage_members")] = False,
@@ -109,12 +97,7 @@ def _shown(call: Call, rows: Any) -> list[TokenOut]:
 
 
 @router.governed(
-    "DELETE",
-    "/{token_id}",
-    guard=OwnCredentials("ends their own; any with manage_members"),
-    audit=Audit.changes,
-    summary="End a token",
-    errors=[Conflict],
+    "DELETE", "/{token_id}", OwnCredentials("ends their own; any with manage_members"), Audit.changes, errors=[Conflict]
 )
 def revoke_token(call: Call, token_id: TokenId) -> TokenOut:
     """End a token at once."""

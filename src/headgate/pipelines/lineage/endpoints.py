@@ -72,13 +72,7 @@ def _out(found: Graph, *, columns: bool) -> LineageOut:
     return LineageOut(nodes=nodes, edges=edges, columns=lines if columns else None, cut=found.is_cut)
 
 
-@router.governed(
-    "GET",
-    "/lineage/{item_id}",
-    guard=MemberOn("see", "item_id"),
-    audit=Audit.reads,
-    summary="Lineage of a table or volume",
-)
+@router.governed("GET", "/lineage/{item_id}", MemberOn("see", "item_id"), Audit.reads)
 def get_lineage(
     call: Call,
     item_id: Annotated[str, Path(pattern=r"^(tbl|vol)_[0-9a-z]{20}$", examples=["tbl_01k6x3v9c2m4n8p0q7rs"])],
@@ -91,11 +85,7 @@ def get_lineage(
 
 
 @router.governed(
-    "GET",
-    "/pipelines/{pipeline_id}/lineage",
-    guard=OnPipeline("see", "pipeline_id", on_task="open"),
-    audit=Audit.reads,
-    summary="Lineage of a pipeline",
+    "GET", "/pipelines/{pipeline_id}/lineage", OnPipeline("see", "pipeline_id", on_task="open"), Audit.reads
 )
 def get_pipeline_lineage(
     call: Call,

@@ -71,11 +71,7 @@ async def until_more(services: Services, request: Request, parameters: dict[str,
 
 
 @router.governed(
-    "GET",
-    "/api/pipelines/{pipeline_id}/runs",
-    guard=OnPipeline("see", "pipeline_id", on_task="open"),
-    audit=Audit.nothing,
-    summary="List runs of a pipeline",
+    "GET", "/api/pipelines/{pipeline_id}/runs", OnPipeline("see", "pipeline_id", on_task="open"), Audit.nothing
 )
 def list_runs(call: Call, pipeline_id: PipelineId, limit: Limit = DEFAULT_LIMIT, cursor: After = None) -> RunPage:
     """Runs of a pipeline, the newest first, as long as `runs.history_days` says."""
@@ -86,14 +82,7 @@ def list_runs(call: Call, pipeline_id: PipelineId, limit: Limit = DEFAULT_LIMIT,
     return RunPage(items=found[:limit], next_cursor=following)
 
 
-@router.governed(
-    "GET",
-    "/api/runs/{run_id}",
-    guard=MemberOn("see", "run_id"),
-    audit=Audit.nothing,
-    summary="Follow a run",
-    wait=until_over,
-)
+@router.governed("GET", "/api/runs/{run_id}", MemberOn("see", "run_id"), Audit.nothing, wait=until_over)
 def get_run(call: Call, run_id: RunId, wait: Wait = 0) -> RunOut:
     """How a run stands: its steps with rows in, out and rejected, Spark's progress, what it has published, or why it
     failed. Rows that failed a check are shown to those who may read the table.
@@ -101,14 +90,7 @@ def get_run(call: Call, run_id: RunId, wait: Wait = 0) -> RunOut:
     return service.shown(call, run_id)
 
 
-@router.governed(
-    "GET",
-    "/api/runs/{run_id}/log",
-    guard=MemberOn("see", "run_id"),
-    audit=Audit.nothing,
-    summary="Read a run's log",
-    wait=until_more,
-)
+@router.governed("GET", "/api/runs/{run_id}/log", MemberOn("see", "run_id"), Audit.nothing, wait=until_more)
 def get_run_log(
     call: Call,
     run_id: RunId,
@@ -120,14 +102,7 @@ def get_run_log(
     return service.lines(call, run_id, after, limit)
 
 
-@router.governed(
-    "POST",
-    "/api/runs/{run_id}/cancel",
-    guard=MemberOn("see", "run_id"),
-    audit=Audit.changes,
-    summary="Cancel a run",
-    staged=True,
-)
+@router.governed("POST", "/api/runs/{run_id}/cancel", MemberOn("see", "run_id"), Audit.changes, staged=True)
 def cancel_run(stages: Stages, run_id: RunId) -> RunState:
     """Cancel a run: from now on nothing is committed for it, and Spark is stopped. Whoever may start it may cancel it;
     one that is over stays as it is.
@@ -144,13 +119,7 @@ def cancel_run(stages: Stages, run_id: RunId) -> RunState:
 
 
 @router.governed(
-    "POST",
-    "/api/runs/{run_id}/resume",
-    guard=MemberOn("see", "run_id"),
-    audit=Audit.changes,
-    summary="Resume a run",
-    errors=[Conflict],
-    staged=True,
+    "POST", "/api/runs/{run_id}/resume", MemberOn("see", "run_id"), Audit.changes, errors=[Conflict], staged=True
 )
 def resume_run(stages: Stages, run_id: RunId) -> RunState:
     """Have a run that failed or was cancelled go on from its last finished step."""
@@ -165,14 +134,7 @@ def resume_run(stages: Stages, run_id: RunId) -> RunState:
     return found
 
 
-@router.governed(
-    "DELETE",
-    "/api/runs/{run_id}",
-    guard=MemberOn("delete", "run_id"),
-    audit=Audit.changes,
-    summary="Delete the record of a run",
-    errors=[Conflict],
-)
+@router.governed("DELETE", "/api/runs/{run_id}", MemberOn("delete", "run_id"), Audit.changes, errors=[Conflict])
 def delete_run(call: Call, run_id: RunId) -> RunState:
     """Delete the record of a run that is over. What it wrote stays, and so does the ledger."""
     row = service.row_of(call, run_id)
@@ -186,9 +148,8 @@ def delete_run(call: Call, run_id: RunId) -> RunState:
 @router.governed(
     "GET",
     "/api/runs/{run_id}/artifacts/{name}",
-    guard=MemberOn("see", "run_id"),
-    audit=Audit.reads,
-    summary="Get a file of a run",
+    MemberOn("see", "run_id"),
+    Audit.reads,
     text="application/octet-stream",
     staged=True,
 )

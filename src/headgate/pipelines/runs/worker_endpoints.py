@@ -71,9 +71,8 @@ async def until_cancelled(services: Services, request: Request, parameters: dict
 @router.governed(
     "POST",
     "/claim",
-    guard=ByWorker("gets runs, each with a token for what it declared, and the secrets of its connections"),
-    audit=Audit.changes,
-    summary="Claim runs",
+    ByWorker("gets runs, each with a token for what it declared, and the secrets of its connections"),
+    Audit.changes,
     staged=True,
     limiter=LIMITER,
     wait=until_waiting,
@@ -163,9 +162,8 @@ def _job(call: Call, claimed: queue.Claimed) -> RunJobOut | None:
 @router.governed(
     "POST",
     "/heartbeat",
-    guard=ByWorker("keeps its runs alive"),
-    audit=Audit.changes,
-    summary="Keep runs alive",
+    ByWorker("keeps its runs alive"),
+    Audit.changes,
     staged=True,
     limiter=LIMITER,
     wait=until_cancelled,
@@ -187,9 +185,8 @@ def beat_runs(stages: Stages, body: RunHeartbeatIn, wait: Wait = 0) -> OrdersOut
 @router.governed(
     "GET",
     "/{run_id}/volumes/{volume_id}",
-    guard=ByWorker("lists the files of a volume that a run of its own declared"),
-    audit=Audit.nothing,
-    summary="List the files of a run's volume",
+    ByWorker("lists the files of a volume that a run of its own declared"),
+    Audit.nothing,
     errors=[Conflict],
     limiter=LIMITER,
 )
@@ -209,9 +206,8 @@ def list_run_volume(
 @router.governed(
     "POST",
     "/{run_id}/lines",
-    guard=ByWorker("writes the log of a run that it has"),
-    audit=Audit.changes,
-    summary="Add to a run's log",
+    ByWorker("writes the log of a run that it has"),
+    Audit.changes,
     errors=[Conflict],
     staged=True,
     limiter=LIMITER,
@@ -231,9 +227,8 @@ def add_run_lines(stages: Stages, run_id: RunPath, body: LinesIn) -> Noted:
 @router.governed(
     "POST",
     "/{run_id}/steps/{number}",
-    guard=ByWorker("tells of a step of a run that it has"),
-    audit=Audit.changes,
-    summary="Report a step",
+    ByWorker("tells of a step of a run that it has"),
+    Audit.changes,
     errors=[Conflict],
     staged=True,
     limiter=LIMITER,
@@ -262,15 +257,14 @@ def report_step(stages: Stages, run_id: RunPath, number: Annotated[int, Path(ge=
 @router.governed(
     "PUT",
     "/{run_id}/artifacts/{name}",
-    guard=ByWorker("keeps a file of a run that it has"),
-    audit=Audit.changes,
-    summary="Keep an artifact",
+    ByWorker("keeps a file of a run that it has"),
+    Audit.changes,
     errors=[Conflict],
     takes="application/octet-stream",
     staged=True,
     limiter=LIMITER,
 )
-def keep_artifact(
+def upload_artifact(
     stages: Stages,
     request: Request,
     run_id: RunPath,
@@ -300,9 +294,8 @@ def keep_artifact(
 @router.governed(
     "POST",
     "/{run_id}/finish",
-    guard=ByWorker("ends a run that it has, or gives it back"),
-    audit=Audit.changes,
-    summary="Finish a run",
+    ByWorker("ends a run that it has, or gives it back"),
+    Audit.changes,
     errors=[Conflict],
     staged=True,
     limiter=LIMITER,

@@ -33,9 +33,8 @@ ONE = "/triggers/{trigger_id}"
 @router.governed(
     "GET",
     "/pipelines/{pipeline_id}/triggers",
-    guard=SignedIn("sees the triggers of the pipelines that they may see"),
-    audit=Audit.reads,
-    summary="List the triggers of a pipeline",
+    SignedIn("sees the triggers of the pipelines that they may see"),
+    Audit.reads,
 )
 def list_triggers(call: Call, pipeline_id: PipelineId) -> TriggerList:
     """The triggers of a pipeline, by name, each with its next fires."""
@@ -47,9 +46,8 @@ def list_triggers(call: Call, pipeline_id: PipelineId) -> TriggerList:
 @router.governed(
     "POST",
     "/pipelines/{pipeline_id}/triggers",
-    guard=SignedIn("makes triggers of the pipelines that they may edit"),
-    audit=Audit.changes,
-    summary="Make a trigger of a pipeline",
+    SignedIn("makes triggers of the pipelines that they may edit"),
+    Audit.changes,
     errors=[Conflict],
 )
 def create_trigger(call: Call, pipeline_id: PipelineId, body: TriggerIn) -> TriggerShown:
@@ -63,12 +61,7 @@ def create_trigger(call: Call, pipeline_id: PipelineId, body: TriggerIn) -> Trig
 
 
 @router.governed(
-    "POST",
-    "/triggers/preview",
-    guard=SignedIn("asks about a schedule of no pipeline"),
-    audit=Audit.nothing,
-    summary="When a schedule would fire",
-    quick=True,
+    "POST", "/triggers/preview", SignedIn("asks about a schedule of no pipeline"), Audit.nothing, quick=True
 )
 def preview_schedule(call: Call, body: PreviewIn) -> Preview:
     """The next fires of a schedule that is not saved, and what it says in words."""
@@ -76,56 +69,35 @@ def preview_schedule(call: Call, body: PreviewIn) -> Preview:
     return Preview(says=schedule.says(), next=schedule.following(call.now, NEXT))
 
 
-@router.governed("GET", ONE, guard=MemberOn("see", "trigger_id"), audit=Audit.reads, summary="A trigger")
-def show_trigger(call: Call, trigger_id: TriggerId) -> TriggerShown:
+@router.governed("GET", ONE, MemberOn("see", "trigger_id"), Audit.reads)
+def get_trigger(call: Call, trigger_id: TriggerId) -> TriggerShown:
     """One trigger: when it fires, its next fires and its last, and what a fire would lack now."""
     call.note_read("see", KIND, trigger_id)
     return showing.one(call, trigger_id)
 
 
-@router.governed(
-    "PATCH",
-    ONE,
-    guard=MemberOn("manage", "trigger_id"),
-    audit=Audit.changes,
-    summary="Change a trigger",
-    errors=[Conflict],
-)
+@router.governed("PATCH", ONE, MemberOn("manage", "trigger_id"), Audit.changes, errors=[Conflict])
 def change_trigger(call: Call, trigger_id: TriggerId, body: TriggerChange) -> TriggerShown:
     """Change a trigger, and be its author from then on. One that was paused because it was blocked goes on."""
     service.change(call, trigger_id, body)
     return showing.one(call, trigger_id)
 
 
-@router.governed(
-    "POST",
-    f"{ONE}/pause",
-    guard=MemberOn("manage", "trigger_id"),
-    audit=Audit.changes,
-    summary="Pause a trigger",
-    errors=[Conflict],
-)
+@router.governed("POST", f"{ONE}/pause", MemberOn("manage", "trigger_id"), Audit.changes, errors=[Conflict])
 def pause_trigger(call: Call, trigger_id: TriggerId) -> TriggerShown:
     """Have a trigger fire no more until it is resumed. A run that it has started goes on."""
     service.pause(call, trigger_id)
     return showing.one(call, trigger_id)
 
 
-@router.governed(
-    "POST",
-    f"{ONE}/resume",
-    guard=MemberOn("manage", "trigger_id"),
-    audit=Audit.changes,
-    summary="Resume a trigger",
-    errors=[Conflict],
-)
+@router.governed("POST", f"{ONE}/resume", MemberOn("manage", "trigger_id"), Audit.changes, errors=[Conflict])
 def resume_trigger(call: Call, trigger_id: TriggerId) -> TriggerShown:
     """Have a paused trigger fire again. The caller takes it over: from now on its fires are judged for them."""
     service.resume(call, trigger_id)
     return showing.one(call, trigger_id)
 
 
-@router.governed("DELETE", ONE, guard=MemberOn("manage", "trigger_id"), audit=Audit.changes, summary="Delete a trigger")
+@router.governed("DELETE", ONE, MemberOn("manage", "trigger_id"), Audit.changes)
 def delete_trigger(call: Call, trigger_id: TriggerId) -> TriggerDeleted:
     """Delete a trigger. Runs that it has started go on, and stay in the history."""
     return TriggerDeleted(id=trigger_id, name=service.delete(call, trigger_id))

@@ -48,9 +48,7 @@ class AuditPage(BaseModel):
     next_cursor: str | None
 
 
-@router.governed(
-    "GET", "", guard=OnOrganization("read_audit"), audit=Audit.nothing, summary="The audit log, newest first"
-)
+@router.governed("GET", "", OnOrganization("read_audit"), Audit.nothing)
 def list_audit_events(
     call: Call,
     actor: Annotated[str | None, Query(max_length=350, description="Only by this member, by name or id")] = None,

@@ -47,13 +47,12 @@ def _ask(stages: Stages, place: str, body: ErrandIn) -> ErrandOut:
 @router.governed(
     "POST",
     "/connections/{connection_id}/errands",
-    guard=MemberOn("test", "connection_id"),
-    audit=Audit.changes,
-    summary="Test a connection, or discover what is there",
+    MemberOn("test", "connection_id"),
+    Audit.changes,
     errors=[Conflict, TooMany],
     staged=True,
 )
-def ask_connection(stages: Stages, connection_id: ConnectionId, body: ConnectionErrand) -> ErrandOut:
+def check_connection(stages: Stages, connection_id: ConnectionId, body: ConnectionErrand) -> ErrandOut:
     """Have a worker reach what a connection points at: whether it answers, or which tables or files there are.
     `GET /api/errands/{errand_id}` with `wait` follows it. With `place`, it is about that place, which is not saved: for
     who may also edit the connection, and with secrets from the same call, since stored ones go to the stored place
@@ -65,13 +64,12 @@ def ask_connection(stages: Stages, connection_id: ConnectionId, body: Connection
 @router.governed(
     "POST",
     "/destinations/{destination_id}/errands",
-    guard=MemberOn("test", "destination_id"),
-    audit=Audit.changes,
-    summary="Test a destination, or discover what is there",
+    MemberOn("test", "destination_id"),
+    Audit.changes,
     errors=[Conflict, TooMany],
     staged=True,
 )
-def ask_destination(stages: Stages, destination_id: DestinationId, body: DestinationErrand) -> ErrandOut:
+def check_destination(stages: Stages, destination_id: DestinationId, body: DestinationErrand) -> ErrandOut:
     """Have a worker reach what a destination points at, or the `place` given; nothing is written there. Testing needs
     `edit`.
     """
@@ -81,9 +79,8 @@ def ask_destination(stages: Stages, destination_id: DestinationId, body: Destina
 @router.governed(
     "GET",
     "/errands/{errand_id}",
-    guard=SignedIn("sees their own, while they may still reach what it is about"),
-    audit=Audit.reads,
-    summary="Follow an errand",
+    SignedIn("sees their own, while they may still reach what it is about"),
+    Audit.reads,
     wait=until_over,
 )
 def get_errand(call: Call, errand_id: ErrandId, wait: Wait = 0) -> ErrandOut:

@@ -33,9 +33,8 @@ async def until_waiting(services: Services, request: Request, parameters: dict[s
 @router.governed(
     "POST",
     "/claim",
-    guard=ByWorker("gets errands, each with the secrets of the place that it is about"),
-    audit=Audit.changes,
-    summary="Claim errands",
+    ByWorker("gets errands, each with the secrets of the place that it is about"),
+    Audit.changes,
     staged=True,
     limiter=LIMITER,
     wait=until_waiting,
@@ -58,9 +57,8 @@ def claim_errands(stages: Stages, body: ErrandClaimIn, wait: Wait = 0) -> Errand
 @router.governed(
     "POST",
     "/{errand_id}/finish",
-    guard=ByWorker("ends an errand that it runs"),
-    audit=Audit.changes,
-    summary="Finish an errand",
+    ByWorker("ends an errand that it runs"),
+    Audit.changes,
     errors=[Conflict],
     staged=True,
     limiter=LIMITER,

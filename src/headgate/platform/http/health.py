@@ -25,27 +25,13 @@ class Health(BaseModel):
     version: str = Field(examples=["0.1.0"])
 
 
-@router.governed(
-    "GET",
-    "/healthz",
-    guard=Public("says that the process lives"),
-    audit=Audit.nothing,
-    summary="Is it alive",
-    offline=True,
-)
+@router.governed("GET", "/healthz", Public("says that the process lives"), Audit.nothing, offline=True)
 def healthz(call: Call) -> Health:
     """Answers as long as the process does."""
     return Health(status="ok", version=__version__)
 
 
-@router.governed(
-    "GET",
-    "/readyz",
-    guard=Public("says that the process can serve"),
-    audit=Audit.nothing,
-    summary="Can it serve",
-    quick=True,
-)
+@router.governed("GET", "/readyz", Public("says that the process can serve"), Audit.nothing, quick=True)
 def readyz(call: Call) -> Health:
     """Answers when the database does."""
     fetch(call.connection, "SELECT 1 FROM organization LIMIT 1", {})
@@ -53,12 +39,7 @@ def readyz(call: Call) -> Health:
 
 
 @router.governed(
-    "GET",
-    "/metrics",
-    guard=Public("open, by token, or off, as `server.metrics` says"),
-    audit=Audit.nothing,
-    summary="Prometheus metrics",
-    text="text/plain",
+    "GET", "/metrics", Public("open, by token, or off, as `server.metrics` says"), Audit.nothing, text="text/plain"
 )
 def metrics(call: Call, request: Request) -> Response:
     """What all server processes measure, for Prometheus."""

@@ -88,10 +88,9 @@ class GovernedRouter(APIRouter):
         self,
         method: str,
         path: str,
-        *,
         guard: Guard,
         audit: Audit,
-        summary: str,
+        *,
         errors: Sequence[type[Problem]] = (),
         text: str | None = None,
         takes: str | None = None,
@@ -103,7 +102,9 @@ class GovernedRouter(APIRouter):
         limiter: CapacityLimiter | None = None,
         wait: Wait | None = None,
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Add a route. It writes if it changes something: that is its audit entry.
+        """Add a route. It writes if its audit entry says that it changes something.
+
+        The function's name is the operation's id and its summary, the docstring its description.
 
         It answers with the model that its function returns, or with `text` of that media type; with a status of `also`
         where that says what it means. One that `takes` a media type reads its body itself. A `quick` one does a bounded
@@ -124,6 +125,7 @@ class GovernedRouter(APIRouter):
             is_model = isinstance(answer, type) and (issubclass(answer, BaseModel) or is_dataclass(answer))
             responses = _responses(guard, errors, signature.parameters.values(), takes)
             responses |= {status: {"description": meaning} for status, meaning in also.items()}
+            summary = function.__name__.replace("_", " ").capitalize()
             if text is not None:
                 responses[200] = {"description": summary, "content": {text: {"schema": {"type": "string"}}}}
             self.add_api_route(

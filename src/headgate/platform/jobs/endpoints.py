@@ -31,9 +31,8 @@ class Released(BaseModel):
 @router.governed(
     "POST",
     "/replace",
-    guard=ByWorker("ends the leases of workers of its own machine whose processes are gone"),
-    audit=Audit.changes,
-    summary="Replace dead workers",
+    ByWorker("ends the leases of workers of its own machine whose processes are gone"),
+    Audit.changes,
     errors=[Invalid],
     staged=True,
     limiter=LIMITER,

@@ -47,11 +47,7 @@ def _reader(call: Call) -> Reader:
 
 
 @router.governed(
-    "GET",
-    "/notifications",
-    guard=SignedIn("sees their own, without those about what they may not see now"),
-    audit=Audit.nothing,
-    summary="List one's notifications",
+    "GET", "/notifications", SignedIn("sees their own, without those about what they may not see now"), Audit.nothing
 )
 def list_notifications(
     call: Call,
@@ -102,13 +98,7 @@ def _refuse_narrowed(call: Call) -> None:
         raise Denied("This token is narrowed; use one without limits to change what you are notified of")
 
 
-@router.governed(
-    "POST",
-    "/notifications/read",
-    guard=SignedIn("marks their own"),
-    audit=Audit.changes,
-    summary="Mark notifications as read",
-)
+@router.governed("POST", "/notifications/read", SignedIn("marks their own"), Audit.changes)
 def read_notifications(call: Call, body: ReadIn) -> ReadOut:
     """Note that notifications were read. Ids that are not one's own change nothing."""
     _refuse_narrowed(call)
@@ -116,13 +106,7 @@ def read_notifications(call: Call, body: ReadIn) -> ReadOut:
     return ReadOut(read_at=call.now)
 
 
-@router.governed(
-    "GET",
-    "/me/notifications",
-    guard=SignedIn("sees their own settings"),
-    audit=Audit.nothing,
-    summary="How one is notified",
-)
+@router.governed("GET", "/me/notifications", SignedIn("sees their own settings"), Audit.nothing)
 def get_notification_settings(call: Call) -> NotificationSettings:
     """The channels that the caller receives, and warnings where their role is too low for what they own."""
     require_names(call)
@@ -164,13 +148,7 @@ def _warnings(call: Call) -> list[OwnerWarning]:
     return warnings
 
 
-@router.governed(
-    "PUT",
-    "/me/notifications",
-    guard=SignedIn("changes their own settings"),
-    audit=Audit.changes,
-    summary="Change how one is notified",
-)
+@router.governed("PUT", "/me/notifications", SignedIn("changes their own settings"), Audit.changes)
 def put_notification_settings(call: Call, body: NotificationSettingsIn) -> NotificationSettings:
     """Receive channels or not, by mail or not. Channels that are not named stay as they are."""
     _refuse_narrowed(call)
@@ -190,13 +168,7 @@ def _set(call: Call, member: str, channel: str, *, receives: bool, by_mail: bool
     call.record(call.event(CHANGED, allowed=True, kind="member", resource_id=member, before=before, after=after))
 
 
-@router.governed(
-    "GET",
-    "/notifications/receivers/{channel}",
-    guard=OnOrganization("manage_members"),
-    audit=Audit.nothing,
-    summary="Who receives a channel",
-)
+@router.governed("GET", "/notifications/receivers/{channel}", OnOrganization("manage_members"), Audit.nothing)
 def list_receivers(
     call: Call,
     channel: Channel,
@@ -214,13 +186,7 @@ def _receivers(call: Call, channel: str, limit: int, cursor: str | None) -> Rece
     return ReceiverPage(channel=channel, items=items, next_cursor=following.encode(purpose) if following else None)
 
 
-@router.governed(
-    "PUT",
-    "/notifications/receivers/{channel}",
-    guard=OnOrganization("manage_members"),
-    audit=Audit.changes,
-    summary="Change who receives a channel",
-)
+@router.governed("PUT", "/notifications/receivers/{channel}", OnOrganization("manage_members"), Audit.changes)
 def put_receivers(call: Call, channel: Channel, body: ReceiversIn) -> ReceiverPage:
     """Have members receive a channel, or receive it no more; the answer is the first page of those who do."""
     for place, receiver in enumerate(body.receivers):

@@ -33,9 +33,8 @@ def total_text(count: int) -> str:
 @router.governed(
     "GET",
     "",
-    guard=SignedIn("sees the resources on which they have the action"),
-    audit=Audit.reads,
-    summary="List",
+    SignedIn("sees the resources on which they have the action"),
+    Audit.reads,
     quick=lambda parameters: parameters["action"] is None,
 )
 def list_resources(
@@ -92,14 +91,7 @@ def _page(call: Call, query: repository.Query, purpose: str, *, counted: bool) -
     )
 
 
-@router.governed(
-    "GET",
-    "/{resource_id}",
-    guard=SignedIn("sees the resource if they may list it"),
-    audit=Audit.reads,
-    summary="Get one",
-    quick=True,
-)
+@router.governed("GET", "/{resource_id}", SignedIn("sees the resource if they may list it"), Audit.reads, quick=True)
 def get_resource(call: Call, resource_id: ResourceId) -> Resource:
     """One resource that the caller may see."""
     kind = kind_of(resource_id) or ""

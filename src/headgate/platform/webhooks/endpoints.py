@@ -15,21 +15,13 @@ router = GovernedRouter(prefix="/api/webhook", tags=["notifications"])
 SET, REMOVED = "webhook.set", "webhook.removed"
 
 
-@router.governed(
-    "GET", "", guard=OnOrganization("manage_settings"), audit=Audit.nothing, summary="The organization's webhook"
-)
+@router.governed("GET", "", OnOrganization("manage_settings"), Audit.nothing)
 def get_webhook(call: Call) -> WebhookOut:
     """Where notices about runs are posted, and how the last one went."""
     return WebhookOut(**_shown(call))
 
 
-@router.governed(
-    "PUT",
-    "",
-    guard=MemberOnOrganization("manage_settings"),
-    audit=Audit.changes,
-    summary="Set the organization's webhook",
-)
+@router.governed("PUT", "", MemberOnOrganization("manage_settings"), Audit.changes)
 def put_webhook(call: Call, body: WebhookIn) -> WebhookSet:
     """Have notices about runs posted to a URL: those that the caller may see, while they are an admin."""
     try:
@@ -42,14 +34,7 @@ def put_webhook(call: Call, body: WebhookIn) -> WebhookSet:
     return WebhookSet(**webhook, secret=secret)
 
 
-@router.governed(
-    "DELETE",
-    "",
-    guard=OnOrganization("manage_settings"),
-    audit=Audit.changes,
-    summary="Remove the organization's webhook",
-    errors=[NotFound],
-)
+@router.governed("DELETE", "", OnOrganization("manage_settings"), Audit.changes, errors=[NotFound])
 def delete_webhook(call: Call) -> WebhookOut:
     """Post nothing any more; what waits to be posted is dropped."""
     before = _told(_shown(call))

@@ -27,13 +27,7 @@ router = GovernedRouter(prefix="/api/connections", tags=["connections"])
 ConnectionId = Annotated[str, Path(pattern="^con_[0-9a-z]{20}$", examples=["con_01k6x3v9c2m4n8p0q7rs"])]
 
 
-@router.governed(
-    "GET",
-    "",
-    guard=SignedIn("sees the connections of the spaces in which they have a role"),
-    audit=Audit.reads,
-    summary="List connections",
-)
+@router.governed("GET", "", SignedIn("sees the connections of the spaces in which they have a role"), Audit.reads)
 def list_connections(
     call: Call, sort: Sort = ResourceSort.name, prefix: Prefix = "", limit: Limit = DEFAULT_LIMIT, cursor: After = None
 ) -> ConnectionPage:
@@ -43,28 +37,17 @@ def list_connections(
 
 
 @router.governed(
-    "POST",
-    "",
-    guard=SignedIn("adds connections to the spaces that they may manage"),
-    audit=Audit.changes,
-    summary="Add a connection",
-    errors=[Conflict],
+    "POST", "", SignedIn("adds connections to the spaces that they may manage"), Audit.changes, errors=[Conflict]
 )
-def add_connection(call: Call, body: NewConnection) -> ConnectionOut:
+def create_connection(call: Call, body: NewConnection) -> ConnectionOut:
     """Add a connection to a space that the caller manages, and own it. Secrets are stored sealed and never given out
     again. `POST /api/connections/{connection_id}/errands` tests it.
     """
     return service.shown(call, service.add(call, body))
 
 
-@router.governed(
-    "GET",
-    "/{connection_id}",
-    guard=MemberOn("list", "connection_id"),
-    audit=Audit.reads,
-    summary="A connection",
-)
-def show_connection(call: Call, connection_id: ConnectionId) -> ConnectionOut:
+@router.governed("GET", "/{connection_id}", MemberOn("list", "connection_id"), Audit.reads)
+def get_connection(call: Call, connection_id: ConnectionId) -> ConnectionOut:
     """One connection. Where it points is shown to who may reach it or edit it; which secrets are set, not what they
     are.
     """
@@ -72,14 +55,7 @@ def show_connection(call: Call, connection_id: ConnectionId) -> ConnectionOut:
     return service.shown(call, connection_id)
 
 
-@router.governed(
-    "PATCH",
-    "/{connection_id}",
-    guard=MemberOn("edit", "connection_id"),
-    audit=Audit.changes,
-    summary="Change a connection",
-    errors=[Conflict],
-)
+@router.governed("PATCH", "/{connection_id}", MemberOn("edit", "connection_id"), Audit.changes, errors=[Conflict])
 def change_connection(call: Call, connection_id: ConnectionId, body: ConnectionPatch) -> ConnectionOut:
     """Change a connection, which its own owner alone may. Pointing it somewhere else (host, port, database, path,
     bucket, URL, TLS) clears its secrets, unless they are given with it, and holds what writes to it until someone who
@@ -89,14 +65,7 @@ def change_connection(call: Call, connection_id: ConnectionId, body: ConnectionP
     return service.shown(call, connection_id)
 
 
-@router.governed(
-    "DELETE",
-    "/{connection_id}",
-    guard=MemberOn("delete", "connection_id"),
-    audit=Audit.changes,
-    summary="Delete a connection",
-    errors=[Conflict],
-)
+@router.governed("DELETE", "/{connection_id}", MemberOn("delete", "connection_id"), Audit.changes, errors=[Conflict])
 def delete_connection(call: Call, connection_id: ConnectionId) -> ConnectionDeleted:
     """Delete a connection with its secrets, if no pipeline and no data project uses it."""
     return ConnectionDeleted(id=connection_id, name=service.delete(call, connection_id))

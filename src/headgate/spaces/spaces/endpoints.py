@@ -21,9 +21,7 @@ SpaceId = Annotated[str, Path(pattern="^spc_[0-9a-z]{20}$", examples=["spc_01k6x
 Sort = Annotated[ResourceSort, Query(description="The order; a leading minus turns it around")]
 
 
-@router.governed(
-    "GET", "", guard=SignedIn("sees the spaces in which they have a role"), audit=Audit.reads, summary="List spaces"
-)
+@router.governed("GET", "", SignedIn("sees the spaces in which they have a role"), Audit.reads)
 def list_spaces(
     call: Call, sort: Sort = ResourceSort.name, prefix: Prefix = "", limit: Limit = DEFAULT_LIMIT, cursor: After = None
 ) -> SpacePage:
@@ -32,21 +30,14 @@ def list_spaces(
     return SpacePage(items=repository.shown(call.connection, found), next_cursor=following)
 
 
-@router.governed(
-    "POST",
-    "",
-    guard=OnOrganization("create_space"),
-    audit=Audit.changes,
-    summary="Create a space",
-    errors=[Conflict],
-)
+@router.governed("POST", "", OnOrganization("create_space"), Audit.changes, errors=[Conflict])
 def create_space(call: Call, body: NewSpace) -> SpaceOut:
     """Make a data space and own it. `POST /api/access/changes` with `give_space_role` lets others in."""
     return _shown(call, service.create(call, body.name))
 
 
-@router.governed("GET", "/{space_id}", guard=MemberOn("see", "space_id"), audit=Audit.reads, summary="A space")
-def show_space(call: Call, space_id: SpaceId) -> SpaceOut:
+@router.governed("GET", "/{space_id}", MemberOn("see", "space_id"), Audit.reads)
+def get_space(call: Call, space_id: SpaceId) -> SpaceOut:
     """One space, with what the caller can do with it."""
     call.note_read("see", "space", space_id)
     return _shown(call, space_id)
