@@ -99,6 +99,17 @@ def test_the_commands_that_pages_name_exist() -> None:
             assert any(" ".join(words[:size]) in known for size in (1, 2)), (page.name, line)
 
 
+def test_the_map_names_every_package_and_no_other() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    named = set(
+        re.findall(r"^\| `([a-z_/]+)` \|", text.split("## Map of the code")[1].split("## Glossary")[0], re.MULTILINE)
+    )
+    source = ROOT / "src/headgate"
+    packages = {str(file.parent.relative_to(source)) for file in source.rglob("*.py")} - {"."}
+    assert packages - named == set(), "add them to the map in CONTRIBUTING.md"
+    assert named - packages == set(), "remove them from the map in CONTRIBUTING.md"
+
+
 def test_the_access_lint_bites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lint_access, "SOURCE", tmp_path)
     samples = {
