@@ -12,7 +12,7 @@ import anyio
 
 from headgate.organization.access.changes.schemas import Revoke
 from headgate.organization.access.service import apply
-from headgate.warehouse.places import open_store
+from headgate.warehouse.locations import open_store
 from tests.lakehouse.support import acting
 from tests.support.company import Api, Company
 

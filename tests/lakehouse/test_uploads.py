@@ -14,7 +14,7 @@ from headgate.lakehouse.items.service import delete_item
 from headgate.lakehouse.uploads import service
 from headgate.schema import METADATA
 from headgate.warehouse.folder import FolderStore
-from headgate.warehouse.places import upload_part
+from headgate.warehouse.locations import upload_part
 from tests.lakehouse.files_support import DISCONNECT, Volume, pieces, streamed
 from tests.lakehouse.support import acting
 from tests.support.company import Api, Company, company

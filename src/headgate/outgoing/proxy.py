@@ -23,8 +23,15 @@ import httpcore2
 from headgate.kit.log import get_logger
 from headgate.outgoing.addresses import Allowed, Host, read_host
 from headgate.outgoing.errors import OutgoingError, Refused, Unreachable
-from headgate.outgoing.handshakes import BadHandshake, Wanted, answer_http, answer_socks, http_wanted, socks_wanted
 from headgate.outgoing.network import Guard, Resolver, left, system_resolver
+from headgate.outgoing.proxy_protocols import (
+    ConnectRequest,
+    ProtocolError,
+    read_http_request,
+    read_socks_request,
+    send_http_reply,
+    send_socks_reply,
+)
 
 DIAL_SECONDS = 15.0
 GREETING_SECONDS = 30.0
@@ -144,10 +151,10 @@ class Egress:
             try:
                 first = near.recv(1)
                 socks = first == b"\x05"
-                wanted = socks_wanted(near) if socks else http_wanted(near, first)
-            except (OSError, BadHandshake):
+                wanted = read_socks_request(near) if socks else read_http_request(near, first)
+            except (OSError, ProtocolError):
                 return
-            answer = answer_socks if socks else answer_http
+            answer = send_socks_reply if socks else send_http_reply
             tickets = self._of(wanted)
             if tickets is None:
                 answer(near, "password", "The ticket is not known")
@@ -169,7 +176,7 @@ class Egress:
             with self._lock:
                 self._open.discard(one)
 
-    def _of(self, wanted: Wanted) -> list[Ticket] | None:
+    def _of(self, wanted: ConnectRequest) -> list[Ticket] | None:
         """The tickets that count for a connection; None for one that is not known."""
         with self._lock:
             if wanted.user is None:
@@ -179,7 +186,7 @@ class Egress:
             return None
         return [found]
 
-    def _dialled(self, wanted: Wanted, tickets: list[Ticket]) -> tuple[socket.socket | None, str, str]:
+    def _dialled(self, wanted: ConnectRequest, tickets: list[Ticket]) -> tuple[socket.socket | None, str, str]:
         """A connection; or none, which kind of trouble there was, and why."""
         ours = self._always.get((wanted.host, wanted.port))
         if ours is not None:

@@ -34,7 +34,7 @@ from headgate.platform.notifications.dispatcher import COMPOSERS, Teller
 from headgate.platform.webhooks.delivery import WebhookSender
 from headgate.settings.settings import Settings
 from headgate.supervisor.preflight import key_file, opened
-from headgate.warehouse.places import open_store
+from headgate.warehouse.locations import open_store
 
 LEASE = "scheduler"
 LENGTH = timedelta(seconds=15)

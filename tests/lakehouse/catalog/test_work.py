@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from headgate.kit.clock import now
 from headgate.lakehouse.catalog.work_tokens import Reach, end_work, loaded, open_work
-from headgate.warehouse.places import metadata_root, table_root
+from headgate.warehouse.locations import metadata_root, table_root
 from tests.lakehouse.catalog.support import ROWS, SCHEMA, Lake, appending, error_of, lake, table_path
 from tests.support.company import Api
 

@@ -21,7 +21,7 @@ from headgate.lakehouse.maintenance.orphan_files import Orphans
 from headgate.lakehouse.maintenance.retained_metadata import forget_steps_before
 from headgate.lakehouse.sql.models import statement_table
 from headgate.pipelines.runs.steps import _pointers, begin_steps
-from headgate.warehouse.places import metadata_root
+from headgate.warehouse.locations import metadata_root
 from tests.lakehouse.catalog.support import MORE, ROWS, Lake, appending, table_path
 from tests.lakehouse.catalog.test_runs import Run
 from tests.lakehouse.maintenance.support import count, files, later, maintain, make, services

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from headgate.warehouse.folder import FolderStore
-from headgate.warehouse.places import table_root
+from headgate.warehouse.locations import table_root
 from tests.pipelines.runs.conftest import Plant
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]

@@ -17,7 +17,7 @@ from headgate.pipelines.runs.models import run_step_table, run_table
 from headgate.pipelines.runs.staged_files import drop_staged, move_outputs, unmoved
 from headgate.platform.audit.events import CHANGED
 from headgate.platform.http.services import Services
-from headgate.warehouse.places import staging_root
+from headgate.warehouse.locations import staging_root
 from tests.support.company import Company
 
 

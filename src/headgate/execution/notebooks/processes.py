@@ -37,7 +37,7 @@ from headgate.execution.spark.jars import Jars
 from headgate.kit import untrusted_files as hostile
 from headgate.kit.file_ownership import give
 from headgate.settings.settings import Settings
-from headgate.warehouse.places import metadata_root, table_root
+from headgate.warehouse.locations import metadata_root, table_root
 
 CATALOG_PORT = 15003
 FIRST_HANDLE = 200

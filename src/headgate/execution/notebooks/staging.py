@@ -23,7 +23,7 @@ from headgate.kit.ids import new_id
 from headgate.kit.names import BadName
 from headgate.kit.untrusted_files import Strange, content, entries, opened
 from headgate.lakehouse.files.paths import check_path, path_key
-from headgate.warehouse.places import open_store, staging_root
+from headgate.warehouse.locations import open_store, staging_root
 
 MAX_SAVES = 10_000
 MAX_PARTS = 100_000

@@ -16,7 +16,7 @@ from headgate.execution.spark import guard_jar, jars, java, sizes, versions
 from headgate.execution.spark.errors import EngineDown
 from headgate.kit.file_ownership import is_root
 from headgate.settings.settings import Settings
-from headgate.warehouse.places import open_store
+from headgate.warehouse.locations import open_store
 
 State = Literal["ok", "note", "wrong"]
 _OWN_USER = "Run Headgate as a user of its own (docs/how-to/choose-its-user.md)"

@@ -7,7 +7,7 @@ from urllib.parse import unquote, urlsplit
 
 from headgate.execution.steps.context import StepFailed, VolumeFile
 from headgate.settings.settings import Settings
-from headgate.warehouse.places import open_store, volume_file
+from headgate.warehouse.locations import open_store, volume_file
 from headgate.warehouse.store import Missing, OutOfReach
 
 _PIECE = 1 << 20

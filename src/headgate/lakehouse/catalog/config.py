@@ -6,7 +6,7 @@ from headgate.settings.settings import Settings
 from headgate.warehouse.address import Address
 from headgate.warehouse.bucket import BucketStore
 from headgate.warehouse.folder import FolderStore
-from headgate.warehouse.places import metadata_root, table_root
+from headgate.warehouse.locations import metadata_root, table_root
 from headgate.warehouse.store import Store
 
 ENDPOINTS = (

@@ -17,7 +17,7 @@ from headgate.platform.http.services import Services
 from headgate.settings.settings import Settings
 from headgate.warehouse.address import Address, address_of
 from headgate.warehouse.bucket import ANSWER_SECONDS, CONNECT_SECONDS, BucketStore
-from headgate.warehouse.places import metadata_root, table_root
+from headgate.warehouse.locations import metadata_root, table_root
 from headgate.warehouse.sigv4 import Key
 from headgate.warehouse.store import OutOfReach
 

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from headgate.warehouse.bucket import BucketStore
 from headgate.warehouse.folder import FolderStore
-from headgate.warehouse.places import metadata_root, table_root
+from headgate.warehouse.locations import metadata_root, table_root
 from headgate.warehouse.store import Missing, Store
 
 if TYPE_CHECKING:

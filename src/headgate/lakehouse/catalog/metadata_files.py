@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.kit.log import get_logger
 from headgate.lakehouse.catalog.errors import Damaged, Lost, NotValid
-from headgate.warehouse.places import metadata_root
+from headgate.warehouse.locations import metadata_root
 from headgate.warehouse.store import Missing, OutOfReach, Store
 
 if TYPE_CHECKING:

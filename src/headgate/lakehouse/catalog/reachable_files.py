@@ -12,7 +12,7 @@ from headgate.lakehouse.catalog.errors import NotValid
 from headgate.lakehouse.catalog.files import Outside, Root, size
 from headgate.lakehouse.catalog.manifests import check_path, entries_of, manifests_of
 from headgate.lakehouse.catalog.metadata_files import read_metadata
-from headgate.warehouse.places import metadata_root
+from headgate.warehouse.locations import metadata_root
 from headgate.warehouse.store import Missing, Store
 
 _DELETED = 2

@@ -13,7 +13,7 @@ from urllib.parse import unquote_to_bytes, urlsplit
 from headgate.lakehouse.catalog.delete_bodies import named_keys
 from headgate.lakehouse.catalog.errors import Forbidden, Malformed
 from headgate.warehouse.address import Address
-from headgate.warehouse.places import metadata_root, table_root
+from headgate.warehouse.locations import metadata_root, table_root
 from headgate.warehouse.sigv4 import TRAILER, UNSIGNED
 
 READ, WRITE = "execute", "edit"

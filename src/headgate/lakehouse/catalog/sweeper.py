@@ -10,7 +10,7 @@ from headgate.kit.database import Database
 from headgate.kit.log import get_logger
 from headgate.lakehouse.catalog.models import run_pointer_table, staged_table, work_token_table
 from headgate.lakehouse.catalog.pointers import was_used
-from headgate.warehouse.places import metadata_root, table_root
+from headgate.warehouse.locations import metadata_root, table_root
 from headgate.warehouse.store import Store
 
 STAGED_FOR = timedelta(days=3)

@@ -25,7 +25,7 @@ from headgate.lakehouse.models import volume_file_table
 from headgate.platform.http.bodies import Seats
 from headgate.platform.http.call import Call
 from headgate.platform.http.routes import Stages
-from headgate.warehouse.places import volume_file
+from headgate.warehouse.locations import volume_file
 from headgate.warehouse.store import Store
 
 SEATS = Seats(8)

@@ -18,7 +18,7 @@ from headgate.kit.log import get_logger
 from headgate.lakehouse.models import deleted_item_table, upload_table, volume_file_table
 from headgate.lakehouse.uploads.repository import take_expired
 from headgate.lakehouse.uploads.service import upload_of
-from headgate.warehouse.places import upload_root
+from headgate.warehouse.locations import upload_root
 from headgate.warehouse.store import Store
 
 OLD = timedelta(days=1)

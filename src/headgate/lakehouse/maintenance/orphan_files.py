@@ -14,7 +14,7 @@ from headgate.lakehouse.catalog.errors import NotValid
 from headgate.lakehouse.catalog.files import Outside, remove
 from headgate.lakehouse.catalog.reachable_files import Reachable
 from headgate.lakehouse.maintenance.retained_metadata import Roots, roots
-from headgate.warehouse.places import metadata_root, table_root
+from headgate.warehouse.locations import metadata_root, table_root
 from headgate.warehouse.store import Entry, Store
 
 AT_ONCE = 100

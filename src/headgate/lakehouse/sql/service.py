@@ -23,7 +23,7 @@ from headgate.lakehouse.sql.schemas import (
 )
 from headgate.platform.http.call import Call
 from headgate.platform.http.routes import Stages
-from headgate.warehouse.places import result_page
+from headgate.warehouse.locations import result_page
 from headgate.warehouse.store import Missing
 
 SUBMITTED, CANCELLED, FORGOTTEN = "statement.submitted", "statement.cancelled", "statement.deleted"

@@ -34,7 +34,7 @@ from headgate.platform.http.guards import ByWorker
 from headgate.platform.http.routes import Audit, GovernedRouter, Stages
 from headgate.platform.http.services import Services
 from headgate.platform.jobs.watch import LONGEST
-from headgate.warehouse.places import result_page
+from headgate.warehouse.locations import result_page
 from headgate.warehouse.store import Taken
 
 router = GovernedRouter(prefix="/api/worker", tags=["workers"])

@@ -15,7 +15,7 @@ from headgate.kit.log import get_logger
 from headgate.lakehouse.models import deleted_item_table, layer_table
 from headgate.lakehouse.trash import service as trash
 from headgate.platform.audit.events import CHANGED, Event, record
-from headgate.warehouse.places import metadata_root, table_root
+from headgate.warehouse.locations import metadata_root, table_root
 from headgate.warehouse.store import Store
 
 AT_ONCE = 100

@@ -20,7 +20,7 @@ from headgate.lakehouse.files.service import SEATS, NewFile, Replacing, Summed, 
 from headgate.lakehouse.uploads import repository
 from headgate.platform.http.call import Call
 from headgate.platform.http.routes import Stages
-from headgate.warehouse.places import upload_part, upload_root, volume_file
+from headgate.warehouse.locations import upload_part, upload_root, volume_file
 from headgate.warehouse.store import Missing, Store, Taken
 
 PART = 32 << 20

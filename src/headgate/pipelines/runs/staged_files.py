@@ -25,7 +25,7 @@ from headgate.pipelines.runs.models import run_table
 from headgate.pipelines.runs.steps import forget_pointers
 from headgate.platform.http.call import Call, Caller
 from headgate.platform.http.services import Services
-from headgate.warehouse.places import staging_root, volume_file
+from headgate.warehouse.locations import staging_root, volume_file
 from headgate.warehouse.store import Missing, Store, Taken
 
 SUCCEEDED = "succeeded"

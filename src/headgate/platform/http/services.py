@@ -18,7 +18,7 @@ from headgate.organization.tokens.models import token_table
 from headgate.platform.audit.events import Event
 from headgate.platform.jobs.watch import Watch
 from headgate.settings.settings import Settings
-from headgate.warehouse.places import open_store
+from headgate.warehouse.locations import open_store
 from headgate.warehouse.store import Store
 
 SEEN_EVERY = timedelta(minutes=1)

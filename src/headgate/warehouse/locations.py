@@ -1,4 +1,4 @@
-"""Where things lie in a warehouse, by their ids, and the store of an installation's settings.
+"""The locations of files in a warehouse, by the ids of their objects, and the store that the settings name.
 
 tables/ID/      a table's root: data files and manifests, written by engines
 metadata/ID/    its metadata files: written by the catalog, readable and never writable for engines

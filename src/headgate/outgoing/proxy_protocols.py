@@ -1,4 +1,4 @@
-"""How a program tells the proxy where to connect: SOCKS5 (RFC 1928, 1929) and HTTP CONNECT (RFC 9110)."""
+"""The protocols of the egress proxy: SOCKS5 (RFC 1928, 1929) and HTTP CONNECT (RFC 9110)."""
 
 import base64
 import binascii
@@ -19,13 +19,13 @@ _HTTP_LINES = {
 }
 
 
-class BadHandshake(Exception):
-    """What came is not understood."""
+class ProtocolError(Exception):
+    """The client sent something that is not SOCKS5 or HTTP CONNECT."""
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Where a connection is to go, and the ticket that was shown, if any."""
+class ConnectRequest:
+    """The host and port that a client asks for, and its credentials, if any."""
 
     host: str
     port: int
@@ -33,74 +33,74 @@ class Wanted:
     password: str = ""
 
 
-def socks_wanted(near: socket.socket) -> Wanted:
-    """What a SOCKS5 client asks for, once its first byte was read."""
-    methods = _exactly(near, _exactly(near, 1)[0])
+def read_socks_request(near: socket.socket) -> ConnectRequest:
+    """Read the request of a SOCKS5 client, after its first byte."""
+    methods = _read_exactly(near, _read_exactly(near, 1)[0])
     user, password = None, ""
     if _PLAIN in methods:
         near.sendall(bytes([5, _PLAIN]))
     elif _PASSWORD in methods:
         near.sendall(bytes([5, _PASSWORD]))
-        _exactly(near, 1)
-        user, password = _text(near), _text(near)
+        _read_exactly(near, 1)
+        user, password = _read_text(near), _read_text(near)
         near.sendall(bytes([1, 0]))
     else:
         near.sendall(bytes([5, _NONE]))
-        raise BadHandshake
-    version, command, _, kind = _exactly(near, 4)
+        raise ProtocolError
+    version, command, _, kind = _read_exactly(near, 4)
     if version != 5 or command != _CONNECT:
         near.sendall(bytes([5, 7, 0, 1]) + bytes(6))
-        raise BadHandshake
+        raise ProtocolError
     if kind == 1:
-        host = str(IPv4Address(_exactly(near, 4)))
+        host = str(IPv4Address(_read_exactly(near, 4)))
     elif kind == 4:
-        host = str(IPv6Address(_exactly(near, 16)))
+        host = str(IPv6Address(_read_exactly(near, 16)))
     elif kind == 3:
-        host = _text(near)
+        host = _read_text(near)
     else:
-        raise BadHandshake
-    return Wanted(host, struct.unpack("!H", _exactly(near, 2))[0], user, password)
+        raise ProtocolError
+    return ConnectRequest(host, struct.unpack("!H", _read_exactly(near, 2))[0], user, password)
 
 
-def answer_socks(near: socket.socket, trouble: str, _: str) -> None:
-    """Say what came of it, as far as there is a number for it."""
+def send_socks_reply(near: socket.socket, trouble: str, _: str) -> None:
+    """Reply with the SOCKS5 code of the result."""
     near.sendall(bytes([5, _SOCKS_CODES[trouble], 0, 1]) + bytes(6))
 
 
-def http_wanted(near: socket.socket, first: bytes) -> Wanted:
-    """What an HTTP client asks for. It must show a ticket."""
+def read_http_request(near: socket.socket, first: bytes) -> ConnectRequest:
+    """Read the CONNECT request of an HTTP client. It must send credentials."""
     head = first
     while not head.endswith(b"\r\n\r\n"):
-        # One at a time: what follows belongs to the connection itself.
+        # One byte at a time: what follows the head belongs to the tunnel.
         more = near.recv(1)
         if not more or len(head) > _MOST_HEADERS:
-            raise BadHandshake
+            raise ProtocolError
         head += more
     line, *headers = head.decode("latin-1").split("\r\n")
     method, _, rest = line.partition(" ")
     host, colon, port = rest.partition(" ")[0].rpartition(":")
     if method != "CONNECT" or not colon or not port.isdecimal() or not 0 < int(port) < 1 << 16:
         near.sendall(b"HTTP/1.1 405 Only CONNECT\r\nContent-Length: 0\r\n\r\n")
-        raise BadHandshake
-    user, password = _ticket(headers)
-    return Wanted(host.strip("[]"), int(port), user, password)
+        raise ProtocolError
+    user, password = _read_credentials(headers)
+    return ConnectRequest(host.strip("[]"), int(port), user, password)
 
 
-def _ticket(headers: list[str]) -> tuple[str, str]:
+def _read_credentials(headers: list[str]) -> tuple[str, str]:
     for header in headers:
         name, _, value = header.partition(":")
         if name.lower() == "proxy-authorization":
             try:
-                shown = base64.b64decode(value.strip().removeprefix("Basic "), validate=True).decode()
+                credentials = base64.b64decode(value.strip().removeprefix("Basic "), validate=True).decode()
             except (binascii.Error, ValueError):
                 return "", ""
-            user, _, password = shown.partition(":")
+            user, _, password = credentials.partition(":")
             return user, password
     return "", ""
 
 
-def answer_http(near: socket.socket, trouble: str, why: str) -> None:
-    """Say what came of it, and why."""
+def send_http_reply(near: socket.socket, trouble: str, why: str) -> None:
+    """Reply with the HTTP status of the result; the body gives the reason."""
     lines = [f"HTTP/1.1 {_HTTP_LINES[trouble]}"]
     body = why.encode() if trouble else b""
     if trouble:
@@ -110,18 +110,18 @@ def answer_http(near: socket.socket, trouble: str, why: str) -> None:
     near.sendall("\r\n".join([*lines, "", ""]).encode() + body)
 
 
-def _exactly(near: socket.socket, size: int) -> bytes:
-    found = b""
-    while len(found) < size:
-        more = near.recv(size - len(found))
+def _read_exactly(near: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        more = near.recv(size - len(data))
         if not more:
-            raise BadHandshake
-        found += more
-    return found
+            raise ProtocolError
+        data += more
+    return data
 
 
-def _text(near: socket.socket) -> str:
+def _read_text(near: socket.socket) -> str:
     try:
-        return _exactly(near, _exactly(near, 1)[0]).decode("ascii")
+        return _read_exactly(near, _read_exactly(near, 1)[0]).decode("ascii")
     except UnicodeDecodeError:
-        raise BadHandshake from None
+        raise ProtocolError from None
