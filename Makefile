@@ -56,6 +56,7 @@ lint: $(READY) ## Check format, lint, types, and that generated pages are fresh
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python tools/lint_access.py
+	$(BIN)/lint-imports
 	$(BIN)/python tools/reference.py --check
 
 .PHONY: docs

@@ -14,10 +14,11 @@ from benchmarks.harness import ROUNDS, Table, compared, row, save
 from benchmarks.product import product
 from headgate.kit.clock import now
 from headgate.kit.database import Database
-from headgate.organization.contexts.models import context_table, member_context_table
-from headgate.organization.groups.models import group_member_table, group_table
+from headgate.organization.contexts.models import context_table
+from headgate.organization.groups.models import group_table
 from headgate.organization.members.models import member_table, principal_table
 from headgate.organization.sessions import passwords
+from headgate.platform.authorization.fact_tables import group_member_table, member_context_table
 
 PASSWORD, EMAIL = "seven quiet herons fishing", "olga@example.com"
 MEMBERS = 10_000

@@ -17,6 +17,7 @@ from headgate.pipelines import models as pipelines
 from headgate.pipelines.runs import models as runs
 from headgate.pipelines.triggers import models as triggers
 from headgate.platform.audit import models as audit
+from headgate.platform.authorization import fact_tables
 from headgate.platform.authorization import models as resources
 from headgate.platform.connection_checks import models as errands
 from headgate.platform.external_systems import models as places
@@ -30,6 +31,7 @@ MODULES = (
     catalog,
     contexts,
     errands,
+    fact_tables,
     groups,
     lakehouse,
     leases,

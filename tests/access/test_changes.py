@@ -13,13 +13,13 @@ from headgate.access.facts import Subject
 from headgate.access.kinds import rule_kinds
 from headgate.kit.database import Database
 from headgate.kit.errors import Problem
-from headgate.lakehouse.models import grant_table
 from headgate.organization.access.changes import schemas as s
 from headgate.organization.access.changes.delta import Delta
 from headgate.organization.access.changes.plans import Plan, plan
 from headgate.organization.access.changes.reach import stale
 from headgate.organization.access.changes.targets import Targets
 from headgate.organization.access.what_if import effects
+from headgate.platform.authorization.fact_tables import grant_table
 from headgate.platform.authorization.facts import Facts
 from headgate.platform.authorization.list_index import rebuild, refresh
 from headgate.platform.authorization.lookup import Lookup

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import update
 
 from headgate.kit.clock import now
-from headgate.lakehouse.models import grant_table
+from headgate.platform.authorization.fact_tables import grant_table
 from tests.pipelines import rules_of_reach  # noqa: F401 - it enters its cases
 from tests.pipelines.rules import BREAD, GRAIN, RULES, Case, rule
 from tests.pipelines.works import Works, delivery, history, notebook, source

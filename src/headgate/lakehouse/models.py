@@ -1,4 +1,4 @@
-"""Layers, tables and volumes, the grants on them, and what names them: references, integrations, saved queries."""
+"""Layers, tables and volumes, and what names them: references, integrations, saved queries."""
 
 from sqlalchemy import (
     JSON,
@@ -9,7 +9,6 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
-    SmallInteger,
     Table,
     Text,
 )
@@ -33,23 +32,6 @@ lake_item_table = Table(
     Index("ix_lake_items_layer_id", "layer_id"),
 )
 """A table or a volume in a layer; the two share names."""
-
-grant_table = Table(
-    "grants",
-    METADATA,
-    Column("id", Id, primary_key=True),
-    Column("resource_id", Id, ForeignKey("resources.id", ondelete="CASCADE"), nullable=False),
-    Column("grantee_id", Id, ForeignKey("principals.id", ondelete="CASCADE"), nullable=False),
-    Column("level", SmallInteger, nullable=False),
-    Column("expires_at", UtcDateTime),
-    Column("created_at", UtcDateTime, nullable=False),
-    Column("created_by_id", Id, ForeignKey("members.id")),
-    CheckConstraint("level BETWEEN 1 AND 3", name="level"),
-    Index("uq_grants", "resource_id", "grantee_id", "level", unique=True),
-    Index("ix_grants_grantee_id", "grantee_id", "resource_id"),
-    Index("ix_grants_expires_at", "expires_at"),
-)
-"""A level (1 Viewer, 2 Editor, 3 Manager) on a layer, table or volume, for a member or group, until its end."""
 
 table_ref_table = Table(
     "table_refs",

@@ -12,7 +12,6 @@ from headgate.access.world_specs import ALL, GROUP, ResourceSpec, World
 from headgate.kit.ids import ALL_GROUP, new_id
 from headgate.kit.names import name_key
 from headgate.lakehouse.models import (
-    grant_table,
     integration_table,
     lake_item_table,
     layer_table,
@@ -20,26 +19,24 @@ from headgate.lakehouse.models import (
     table_ref_table,
 )
 from headgate.marts.models import data_mart_table, destination_table, report_table, storage_table
-from headgate.organization.contexts.models import context_table, member_context_table, resource_context_table
-from headgate.organization.groups.models import group_member_table, group_table
-from headgate.organization.members.models import (
-    member_security_role_table,
-    member_table,
-    organization_table,
-    principal_table,
-)
+from headgate.organization.contexts.models import context_table
+from headgate.organization.groups.models import group_table
+from headgate.organization.members.models import member_table, organization_table, principal_table
 from headgate.pipelines.models import pipeline_connection_table, pipeline_table
 from headgate.pipelines.runs.models import run_table
 from headgate.pipelines.triggers.models import trigger_table
-from headgate.platform.authorization.list_index import rebuild
-from headgate.platform.authorization.models import owner_table, resource_table
-from headgate.spaces.spaces.models import (
-    connection_table,
-    gateway_table,
-    project_table,
+from headgate.platform.authorization.fact_tables import (
+    grant_table,
+    group_member_table,
+    member_context_table,
+    member_security_role_table,
+    owner_table,
+    resource_context_table,
     space_member_table,
-    space_table,
 )
+from headgate.platform.authorization.list_index import rebuild
+from headgate.platform.authorization.models import resource_table
+from headgate.spaces.spaces.models import connection_table, gateway_table, project_table, space_table
 
 _ORDER: tuple[Table, ...] = (
     organization_table,

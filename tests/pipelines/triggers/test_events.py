@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from headgate.kit.clock import now
-from headgate.lakehouse.models import grant_table
 from headgate.pipelines.triggers.cycles import way_back
+from headgate.platform.authorization.fact_tables import grant_table
 from tests.pipelines.triggers.support import Yard
 
 

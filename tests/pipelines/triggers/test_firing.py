@@ -9,13 +9,13 @@ import pytest
 from sqlalchemy import update
 
 from headgate.kit.clock import now
-from headgate.lakehouse.models import grant_table
 from headgate.pipelines.models import pipeline_definition_table
 from headgate.pipelines.runs.models import run_table
 from headgate.pipelines.runs.start import MAX_DEPTH
 from headgate.pipelines.triggers import scheduler as scheduling
 from headgate.pipelines.triggers.fire import MOST_CAUGHT_UP
 from headgate.pipelines.triggers.models import trigger_table
+from headgate.platform.authorization.fact_tables import grant_table
 from headgate.platform.notifications.dispatcher import tell_one
 from headgate.platform.notifications.templates import reason
 from tests.pipelines.triggers.support import Yard, iso

@@ -12,7 +12,8 @@ from sqlalchemy import Column, Connection, Table, and_, delete, func, insert, se
 
 from headgate.kit.columns import UtcDateTime
 from headgate.kit.database import among, fetch, many
-from headgate.lakehouse.models import grant_table, upload_table
+from headgate.lakehouse.models import upload_table
+from headgate.platform.authorization.fact_tables import grant_table
 from headgate.platform.authorization.models import audience_table, resource_table
 
 Row = dict[str, Any]

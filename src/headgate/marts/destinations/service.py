@@ -12,8 +12,8 @@ from headgate.organization.access import service as governance
 from headgate.organization.access.changes.schemas import DeleteDestination, RestoreDestination
 from headgate.platform.authorization import writer as writing
 from headgate.platform.authorization.creation import require_new
+from headgate.platform.authorization.fact_tables import owner_table
 from headgate.platform.authorization.list_index import refresh
-from headgate.platform.authorization.models import owner_table
 from headgate.platform.external_systems import service as places
 from headgate.platform.http.call import Call
 from headgate.platform.resources import presentation as showing

@@ -9,11 +9,9 @@ from headgate.access.actions import LEVEL_NAMES
 from headgate.kit.clock import iso
 from headgate.kit.ids import ALL_GROUP
 from headgate.kit.paging import Cursor
-from headgate.lakehouse.models import grant_table
-from headgate.organization.groups.models import group_member_table
 from headgate.organization.members.models import member_table
+from headgate.platform.authorization.fact_tables import grant_table, group_member_table, space_member_table
 from headgate.platform.resources.names import paged
-from headgate.spaces.spaces.models import space_member_table
 
 _inside, _members = group_member_table.c, member_table.c
 _PRESENT = _members.removed_at.is_(None)

@@ -7,16 +7,15 @@ from sqlalchemy import Table, delete, insert, update
 from headgate.kit.errors import Conflict
 from headgate.kit.ids import ALL_GROUP, new_id
 from headgate.kit.names import name_key
-from headgate.lakehouse.models import grant_table
 from headgate.organization.access.changes.delta import Delta
 from headgate.organization.access.changes.reach import stale
 from headgate.organization.groups import repository
-from headgate.organization.groups.models import group_member_table, group_table
+from headgate.organization.groups.models import group_table
 from headgate.organization.members.models import principal_table
+from headgate.platform.authorization.fact_tables import grant_table, group_member_table, space_member_table
 from headgate.platform.authorization.list_index import refresh
 from headgate.platform.http.call import Call
 from headgate.platform.resources.names import one, uniquely
-from headgate.spaces.spaces.models import space_member_table
 
 _ENDS: dict[Table, str] = {
     grant_table: "grantee_id",

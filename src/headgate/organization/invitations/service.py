@@ -13,7 +13,7 @@ from headgate.kit.credentials import Sort, digest, is_well_formed, new_secret
 from headgate.kit.errors import Conflict, LinkSpent
 from headgate.kit.ids import new_id
 from headgate.kit.names import email_key, name_key
-from headgate.organization.contexts.models import context_table, member_context_table
+from headgate.organization.contexts.models import context_table
 from headgate.organization.members.emails import account
 from headgate.organization.members.models import (
     invitation_context_table,
@@ -21,6 +21,7 @@ from headgate.organization.members.models import (
     member_table,
     principal_table,
 )
+from headgate.platform.authorization.fact_tables import member_context_table
 from headgate.platform.authorization.facts import Facts
 from headgate.platform.authorization.provenance import BY_OPERATOR, Origin, of_invitation
 from headgate.platform.notifications.service import subscribe

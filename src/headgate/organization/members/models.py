@@ -1,4 +1,4 @@
-"""The organization, principals (members and groups alike), members, their security roles, and invitations."""
+"""The organization, principals (members and groups alike), members, and invitations."""
 
 from sqlalchemy import CheckConstraint, Column, ForeignKey, Index, Integer, Table
 
@@ -48,15 +48,6 @@ member_table = Table(
 )
 """A person. A removed one stays as a row, so that what they created keeps its record; it gives up name key, address
 and password. A password that ended signs nobody in and has to be set anew."""
-
-member_security_role_table = Table(
-    "member_security_roles",
-    METADATA,
-    Column("member_id", Id, ForeignKey("members.id"), primary_key=True),
-    Column("security_role", Word, primary_key=True),
-    CheckConstraint("security_role IN ('tenant_admin', 'data_admin', 'space_creator')", name="security_role"),
-)
-"""A security role that a member holds beside their role."""
 
 invitation_table = Table(
     "invitations",

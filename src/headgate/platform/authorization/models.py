@@ -1,6 +1,6 @@
-"""The row that every resource has, its owners, and the audience index that makes lists fast."""
+"""The row that every resource has, and the audience index that makes lists fast."""
 
-from sqlalchemy import CheckConstraint, Column, ForeignKey, Index, Table
+from sqlalchemy import Column, ForeignKey, Index, Table
 
 from headgate.kit.columns import METADATA, Id, Name, NameKey, UtcDateTime, Word, text_type
 
@@ -25,27 +25,6 @@ resource_table = Table(
 Where a member could not see every resource in a scope, the scope is the resource itself: a conflict would confirm the
 name of a hidden one.
 """
-
-owner_table = Table(
-    "owners",
-    METADATA,
-    Column("resource_id", Id, ForeignKey("resources.id", ondelete="CASCADE"), primary_key=True),
-    Column("member_id", Id, ForeignKey("members.id"), primary_key=True),
-    Column("ownership", Word, primary_key=True),
-    CheckConstraint("ownership IN ('owner', 'technical', 'business')", name="ownership"),
-    Index("ix_owners_member_id", "member_id"),
-)
-"""An owner of a storage, destination or report, or a technical or business owner of a data mart."""
-
-former_owner_table = Table(
-    "former_owners",
-    METADATA,
-    Column("resource_id", Id, ForeignKey("resources.id", ondelete="CASCADE"), primary_key=True),
-    Column("ownership", Word, primary_key=True),
-    Column("member_id", Id, ForeignKey("members.id"), nullable=False),
-    Index("ix_former_owners_member_id", "member_id"),
-)
-"""Who solely owned a resource when they were removed. It counts until somebody owns the resource again."""
 
 audience_table = Table(
     "audience",

@@ -1,8 +1,8 @@
-"""Data spaces, their members, and the projects, connections and gateways in them."""
+"""Data spaces, and the projects, connections and gateways in them."""
 
-from sqlalchemy import Boolean, CheckConstraint, Column, ForeignKey, Index, Table
+from sqlalchemy import Boolean, Column, ForeignKey, Index, Table
 
-from headgate.kit.columns import METADATA, Id, Word
+from headgate.kit.columns import METADATA, Id
 
 space_table = Table(
     "spaces",
@@ -13,20 +13,6 @@ space_table = Table(
     Index("ix_spaces_owner_id", "owner_id"),
 )
 """A data space with one owner; a personal one has no members."""
-
-space_member_table = Table(
-    "space_members",
-    METADATA,
-    Column("space_id", Id, ForeignKey("spaces.id", ondelete="CASCADE"), primary_key=True),
-    Column("principal_id", Id, ForeignKey("principals.id", ondelete="CASCADE"), primary_key=True),
-    Column("space_role", Word, primary_key=True),
-    CheckConstraint(
-        "space_role IN ('can_view', 'can_view_data', 'can_consume_data', 'can_manage', 'can_operate', 'can_edit')",
-        name="space_role",
-    ),
-    Index("ix_space_members_principal_id", "principal_id", "space_id"),
-)
-"""A role that a member or group holds in a space."""
 
 project_table = Table(
     "projects",

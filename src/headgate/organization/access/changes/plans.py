@@ -13,19 +13,24 @@ from headgate.access.inviting import is_subscribed_on_joining
 from headgate.kit.clock import iso
 from headgate.kit.errors import Conflict, Invalid, NotFound
 from headgate.kit.ids import ALL_GROUP, new_id
-from headgate.lakehouse.models import grant_table
 from headgate.marts.models import data_mart_table, destination_table, storage_table
 from headgate.organization.access.changes import schemas as s
 from headgate.organization.access.changes.delta import Delta
 from headgate.organization.access.changes.removal import remove_member
 from headgate.organization.access.changes.targets import Targets, level_number
-from headgate.organization.contexts.models import member_context_table, resource_context_table
-from headgate.organization.groups.models import group_member_table
-from headgate.organization.members.models import member_security_role_table, member_table, organization_table
+from headgate.organization.members.models import member_table, organization_table
 from headgate.pipelines.models import pipeline_table
-from headgate.platform.authorization.models import owner_table
+from headgate.platform.authorization.fact_tables import (
+    grant_table,
+    group_member_table,
+    member_context_table,
+    member_security_role_table,
+    owner_table,
+    resource_context_table,
+    space_member_table,
+)
 from headgate.platform.notifications.models import receiver_table
-from headgate.spaces.spaces.models import connection_table, project_table, space_member_table, space_table
+from headgate.spaces.spaces.models import connection_table, project_table, space_table
 
 SHAREABLE = {"storage": storage_table, "data_mart": data_mart_table, "destination": destination_table}
 OWNED = {"space": space_table, "project": project_table, "task": pipeline_table, "connection": connection_table}

@@ -7,15 +7,20 @@ from dataclasses import dataclass, field
 from sqlalchemy import Connection, Table
 
 from headgate.kit.database import among, fetch, many
-from headgate.lakehouse.models import grant_table
 from headgate.marts.models import data_mart_table, destination_table, storage_table
 from headgate.organization.access.changes.delta import Delta
-from headgate.organization.contexts.models import member_context_table, resource_context_table
-from headgate.organization.groups.models import group_member_table
-from headgate.organization.members.models import member_security_role_table, member_table, organization_table
+from headgate.organization.members.models import member_table, organization_table
 from headgate.pipelines.models import pipeline_table
-from headgate.platform.authorization.models import owner_table
-from headgate.spaces.spaces.models import connection_table, project_table, space_member_table, space_table
+from headgate.platform.authorization.fact_tables import (
+    grant_table,
+    group_member_table,
+    member_context_table,
+    member_security_role_table,
+    owner_table,
+    resource_context_table,
+    space_member_table,
+)
+from headgate.spaces.spaces.models import connection_table, project_table, space_table
 
 _BY_RESOURCE: dict[Table, str] = {
     owner_table: "resource_id",

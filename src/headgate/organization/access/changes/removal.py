@@ -5,20 +5,25 @@ from typing import Any
 
 from sqlalchemy import Table, select
 
-from headgate.lakehouse.models import grant_table
 from headgate.organization.access.changes.delta import Delta
-from headgate.organization.contexts.models import member_context_table
-from headgate.organization.groups.models import group_member_table
 from headgate.organization.members.holdings import solely_owned
-from headgate.organization.members.models import member_security_role_table, member_table
+from headgate.organization.members.models import member_table
 from headgate.organization.sessions.models import link_table, session_table
 from headgate.organization.tokens.models import token_table
 from headgate.pipelines.models import pipeline_table
+from headgate.platform.authorization.fact_tables import (
+    former_owner_table,
+    grant_table,
+    group_member_table,
+    member_context_table,
+    member_security_role_table,
+    owner_table,
+    space_member_table,
+)
 from headgate.platform.authorization.facts import Facts
-from headgate.platform.authorization.models import former_owner_table, owner_table
 from headgate.platform.mail.models import mail_table
 from headgate.platform.notifications.models import receiver_table
-from headgate.spaces.spaces.models import connection_table, project_table, space_member_table, space_table
+from headgate.spaces.spaces.models import connection_table, project_table, space_table
 
 _HOLDINGS = {
     owner_table: "member_id",
