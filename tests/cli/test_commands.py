@@ -244,7 +244,7 @@ def test_a_settings_file_is_read_and_its_slips_are_caught(tmp_path: Path) -> Non
     assert (bad.returncode, "server.colour" in bad.stderr) == (2, True)
     (tmp_path / "headgate.toml").write_text("[server\n")
     bad = one.headgate("config", "show")
-    assert (bad.returncode, "not TOML" in bad.stderr) == (2, True)
+    assert (bad.returncode, "not valid TOML" in bad.stderr) == (2, True)
     bad = Installation(tmp_path, HEADGATE_CONFIG="/nowhere.toml").headgate("config", "show")
     assert (bad.returncode, "/nowhere.toml" in bad.stderr) == (2, True)
 

@@ -101,7 +101,7 @@ def test_settings_that_make_no_sense_are_refused(tmp_path: Path, variable: str, 
 
 def test_a_settings_file_is_named(tmp_path: Path) -> None:
     file = tmp_path / "headgate.toml"
-    for content, says in ((b"log = 3", "[log]"), (b"\xff", "not TOML"), (b"[server]\nprot = 1", "server.port")):
+    for content, says in ((b"log = 3", "[log]"), (b"\xff", "not valid TOML"), (b"[server]\nprot = 1", "server.port")):
         file.write_bytes(content)
         status, text = said(Installation(tmp_path), "config", "show")
         assert (status, says in text, "headgate.toml" in text) == (2, True, True), text

@@ -12,7 +12,7 @@ from headgate.lakehouse.sql.models import statement_table
 from headgate.organization.members.models import member_table
 from headgate.organization.sessions import service as sessions
 from headgate.organization.tokens import service as tokens
-from headgate.settings.sections import SignInSettings
+from headgate.settings.sign_in import SignInSettings
 from tests.escalation.organization import Rights
 
 RANKS = {"business": 1, "technical": 1, "admin": 2, "owner": 3}

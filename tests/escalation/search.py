@@ -19,7 +19,7 @@ from headgate.kit.clock import now
 from headgate.organization.sessions import passwords
 from headgate.organization.tokens import service as tokens
 from headgate.platform.http import logs
-from headgate.settings.sections import LogSettings
+from headgate.settings.log import LogSettings
 from tests.escalation.acts import AS_NOBODY, HONESTLY, Act, Play, do, drawn
 from tests.escalation.knowledge import ADMIN, OWNER, RANKS, Entitled, Knowledge
 from tests.escalation.organization import OTHERS, Organization, Rights

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from headgate.outgoing.client import Outgoing
-from headgate.settings.sections import OutgoingSettings
+from headgate.settings.outgoing import OutgoingSettings
 
 HERE = "127.0.0.1"
 ELSEWHERE = "127.0.0.2"

@@ -18,7 +18,7 @@ from headgate.outgoing.client import check_url
 from headgate.outgoing.errors import OutgoingError, Refused, TooLarge, Unreachable
 from headgate.outgoing.network import system_resolver
 from headgate.outgoing.urls import MAX_LENGTH, read_url
-from headgate.settings.sections import OutgoingSettings
+from headgate.settings.outgoing import OutgoingSettings
 from headgate.settings.settings import BadSettings, load
 from tests.outgoing import PUBLIC, Names
 

@@ -9,7 +9,7 @@ import pytest
 from headgate import __version__
 from headgate.outgoing.client import MAX_REDIRECTS, check_url
 from headgate.outgoing.errors import Refused, Unreachable
-from headgate.settings.sections import OutgoingSettings
+from headgate.settings.outgoing import OutgoingSettings
 from tests.outgoing import ELSEWHERE, HERE, PUBLIC, Handler, Names, Seen, client, fine, redirect, serve
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from headgate.outgoing.client import Outgoing
 from headgate.outgoing.errors import Refused, Unreachable
-from headgate.settings.sections import OutgoingSettings
+from headgate.settings.outgoing import OutgoingSettings
 from tests.outgoing import HERE, HOOKS, Authority, client, redirect, serve
 
 

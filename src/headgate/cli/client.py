@@ -141,7 +141,7 @@ def _local() -> Iterator[httpx.Client]:
     from headgate.app import create_app
     from headgate.platform.http.authentication import OPERATOR_SCOPE
     from headgate.platform.http.logs import configure
-    from headgate.settings.sections import LogSettings
+    from headgate.settings.log import LogSettings
     from headgate.settings.settings import load
     from headgate.supervisor.preflight import check
 

@@ -18,7 +18,7 @@ from headgate.outgoing.addresses import Allowed
 from headgate.outgoing.errors import Refused, TooLarge, Unreachable
 from headgate.outgoing.network import Guard, GuardedBackend, Resolver, system_resolver
 from headgate.outgoing.urls import Target, read_url
-from headgate.settings.sections import OutgoingSettings
+from headgate.settings.outgoing import OutgoingSettings
 
 MAX_REDIRECTS = 5
 IDLE_CONNECTIONS = 20

@@ -9,7 +9,7 @@ import httpcore2
 from headgate.outgoing.addresses import Address, Allowed, read_host
 from headgate.outgoing.errors import Unreachable
 from headgate.outgoing.network import Guard, Resolver, left, system_resolver
-from headgate.settings.sections import OutgoingSettings
+from headgate.settings.outgoing import OutgoingSettings
 
 
 @dataclass(frozen=True, slots=True)

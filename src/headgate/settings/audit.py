@@ -1,19 +1,17 @@
-"""What the settings say of the audit log."""
+"""Settings of the audit log."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from headgate.settings.sections import Section
+from headgate.settings.group import Group
 
 
-class AuditSettings(Section):
-    """What the audit log keeps."""
+class AuditSettings(Group):
+    """The audit log. It always records changes and denied actions."""
 
-    reads: Annotated[
-        Literal["data", "all"],
-        Field(
-            description="Which reads are recorded, beside all changes and refusals: reads of data, or also each look "
-            "at a resource or list."
-        ),
-    ] = "data"
+    reads: Literal["data", "all"] = Field(
+        "data",
+        description="Reads that the audit log records: `data` records reads of data, `all` also records each look at "
+        "a resource or a list.",
+    )

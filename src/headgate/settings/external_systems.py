@@ -1,55 +1,51 @@
-"""Settings about places on the workers' own machines."""
+"""Settings of sources and deliveries."""
 
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from headgate.settings.sections import Section
+from headgate.settings.group import Group
 
 
-def _from_the_root(folder: Path) -> Path:
+def _check_folder(folder: Path) -> Path:
     if not folder.is_absolute() or ".." in folder.parts or len(folder.parts) < 2:
-        raise ValueError("write a folder from the root, such as /srv/incoming, and not the root itself")
+        raise ValueError("the folder must be an absolute path below the root, such as /srv/incoming")
     return folder
 
 
-Folders = tuple[Annotated[Path, AfterValidator(_from_the_root)], ...]
+Folders = tuple[Annotated[Path, AfterValidator(_check_folder)], ...]
 
 
-class SourcesSettings(Section):
-    """What connections may read: folders on the workers' machines, and how much from outside."""
+class SourcesSettings(Group):
+    """Limits of what pipelines ingest."""
 
-    folders: Annotated[
-        Folders,
-        Field(
-            description='Folders below which connections of kind `folder` may read, such as `["/srv/incoming"]`: who '
-            "may add a connection reads all that the worker's user can read there. None by default."
-        ),
-    ] = ()
-    max_bytes: Annotated[
-        int,
-        Field(
-            ge=1 << 20,
-            description="The most bytes of files, or of another catalog's table, that a stream brings to the worker in "
-            "one run.",
-        ),
-    ] = 20 << 30
-    max_answer_bytes: Annotated[
-        int, Field(ge=1024, le=1 << 30, description="The largest answer of an API that is read, in bytes.")
-    ] = 32 << 20
-    max_pages: Annotated[
-        int, Field(ge=1, description="The most pages of an API that a stream, or a partition of it, reads in one run.")
-    ] = 100_000
+    folders: Folders = Field(
+        (),
+        description="Allowlist of folders on the workers' machines that connections of kind `folder` may read, such as "
+        '`["/srv/incoming"]`. Whoever may add a connection can read everything below them that the worker\'s user can '
+        "read. Default: none.",
+    )
+    max_bytes: int = Field(
+        20 << 30,
+        ge=1 << 20,
+        description="Maximum number of bytes that a stream downloads in one run, as files or Iceberg tables.",
+    )
+    max_answer_bytes: int = Field(
+        32 << 20, ge=1024, le=1 << 30, description="Maximum size of one response of a REST API, in bytes."
+    )
+    max_pages: int = Field(
+        100_000,
+        ge=1,
+        description="Maximum number of pages that a REST stream or partition reads in one run.",
+    )
 
 
-class DeliveriesSettings(Section):
-    """What destinations may write on the workers' machines."""
+class DeliveriesSettings(Group):
+    """Limits of what pipelines deliver."""
 
-    folders: Annotated[
-        Folders,
-        Field(
-            description="Folders below which destinations of kind `folder` may write; any member may make a "
-            "destination. None by default."
-        ),
-    ] = ()
+    folders: Folders = Field(
+        (),
+        description="Allowlist of folders on the workers' machines that destinations of kind `folder` may write. Every "
+        "member may add a destination. Default: none.",
+    )

@@ -1,56 +1,55 @@
-"""The settings of maintenance."""
+"""Settings of table maintenance."""
 
-from typing import Annotated
 from zoneinfo import ZoneInfo
 
 from pydantic import Field, field_validator
 
-from headgate.settings.sections import Section
+from headgate.settings.group import Group
 
 TARGET = "write.target-file-size-bytes"
-"""The property by which a table itself says how large its files are to be."""
+"""The table property for the size of data files."""
 
 
-class MaintenanceSettings(Section):
-    """Maintenance of tables: old snapshots, orphaned files, small files."""
+class MaintenanceSettings(Group):
+    """Scheduled table maintenance: snapshot expiry, orphan removal, compaction."""
 
-    enabled: Annotated[
-        bool, Field(description="Whether tables are maintained by schedule. `headgate maintenance run` always works.")
-    ] = True
-    schedule: Annotated[str, Field(description="When, as a cron text of five fields.")] = "0 3 * * *"
-    time_zone: Annotated[str, Field(description="The time zone of the schedule.")] = "UTC"
-    snapshot_days: Annotated[
-        float, Field(ge=0, le=36500, description="Snapshots that are younger than this are kept, in days.")
-    ] = 30
-    keep_snapshots: Annotated[
-        int, Field(ge=1, le=10_000, description="How many of a table's newest snapshots are kept whatever their age.")
-    ] = 20
-    orphan_days: Annotated[
-        float,
-        Field(
-            ge=1,
-            le=365,
-            description="How long files stay that no table names: those of refused commits and of expired snapshots.",
-        ),
-    ] = 3
-    compact: Annotated[bool, Field(description="Whether small files are rewritten into larger ones, on Spark.")] = True
-    compact_min_files: Annotated[
-        int, Field(ge=2, le=100_000, description="How many small files of one partition are rewritten together.")
-    ] = 20
-    compact_target_mib: Annotated[
-        int, Field(ge=1, le=4096, description="How large rewritten files are to be, in MiB, if a table says nothing.")
-    ] = 128
-    compact_minutes: Annotated[
-        float, Field(gt=0, le=1440, description="How long rewriting one table may take at most, in minutes.")
-    ] = 60
-    history_days: Annotated[float, Field(gt=0, le=3650, description="How long its record is kept, in days.")] = 90
+    enabled: bool = Field(
+        default=True, description="Run maintenance by schedule. `headgate maintenance run` works in any case."
+    )
+    schedule: str = Field("0 3 * * *", description="Schedule of the maintenance, as a cron expression of five fields.")
+    time_zone: str = Field("UTC", description="Time zone of the schedule, such as `Europe/Berlin`.")
+    snapshot_days: float = Field(
+        30, ge=0, le=36500, description="Minimum age of a snapshot before it expires, in days."
+    )
+    keep_snapshots: int = Field(
+        20, ge=1, le=10_000, description="Number of newest snapshots of a table that never expire."
+    )
+    orphan_days: float = Field(
+        3,
+        ge=1,
+        le=365,
+        description="Minimum age of an orphaned file before it is removed, in days. Refused commits and expired "
+        "snapshots leave orphaned files.",
+    )
+    compact: bool = Field(default=True, description="Rewrite small files into larger files, on Spark.")
+    compact_min_files: int = Field(
+        20, ge=2, le=100_000, description="Minimum number of small files in a partition before they are rewritten."
+    )
+    compact_target_mib: int = Field(
+        128,
+        ge=1,
+        le=4096,
+        description=f"Target size of rewritten files, in MiB. The table property `{TARGET}` takes precedence.",
+    )
+    compact_minutes: float = Field(60, gt=0, le=1440, description="Timeout for the rewrite of one table, in minutes.")
+    history_days: float = Field(90, gt=0, le=3650, description="Retention of maintenance records, in days.")
 
     @field_validator("schedule")
     @classmethod
-    def _check_schedule(cls, text: str) -> str:
-        from headgate.kit.cron import check  # noqa: PLC0415 - only where one is set
+    def _check_schedule(cls, expression: str) -> str:
+        from headgate.kit.cron import check  # noqa: PLC0415 - only where a schedule is set
 
-        return check(text)
+        return check(expression)
 
     @field_validator("time_zone")
     @classmethod
@@ -58,5 +57,5 @@ class MaintenanceSettings(Section):
         try:
             ZoneInfo(name)
         except (ValueError, OSError):
-            raise ValueError(f"there is no time zone {name!r}; write one like Europe/Berlin") from None
+            raise ValueError(f"unknown time zone {name!r}; use a name such as Europe/Berlin") from None
         return name

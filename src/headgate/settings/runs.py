@@ -1,22 +1,23 @@
-"""The settings of runs."""
-
-from typing import Annotated
+"""Settings of pipeline runs."""
 
 from pydantic import Field
 
-from headgate.settings.sections import Section
+from headgate.settings.group import Group
 
 
-class RunsSettings(Section):
+class RunsSettings(Group):
     """Runs of pipelines."""
 
-    slots: Annotated[int, Field(ge=1, le=64, description="Runs that a worker has at a time; more of them wait.")] = 2
-    max_hours: Annotated[float, Field(gt=0, le=720, description="How long a run may take at most, in hours.")] = 24
-    lease_seconds: Annotated[
-        float,
-        Field(
-            ge=5, le=3600, description="How long a worker may be silent before its runs go on elsewhere, in seconds."
-        ),
-    ] = 30
-    log_lines: Annotated[int, Field(ge=100, le=1_000_000, description="Lines that a run's log keeps.")] = 10_000
-    history_days: Annotated[float, Field(gt=0, le=3650, description="How long ended runs are kept, in days.")] = 90
+    slots: int = Field(
+        2, ge=1, le=64, description="Maximum number of runs that a worker executes at a time. Others are queued."
+    )
+    max_hours: float = Field(24, gt=0, le=720, description="Timeout of a run, in hours.")
+    lease_seconds: float = Field(
+        30,
+        ge=5,
+        le=3600,
+        description="Lease of a worker on its runs, in seconds. When a worker is silent for longer, its runs are "
+        "retried on another worker.",
+    )
+    log_lines: int = Field(10_000, ge=100, le=1_000_000, description="Maximum number of log lines of a run.")
+    history_days: float = Field(90, gt=0, le=3650, description="Retention of completed runs, in days.")

@@ -1,26 +1,20 @@
-"""What the settings say of members' SQL."""
-
-from typing import Annotated
+"""Settings of members' SQL statements."""
 
 from pydantic import Field
 
-from headgate.settings.sections import Section
+from headgate.settings.group import Group
 
 
-class SqlSettings(Section):
-    """Limits of members' SQL."""
+class SqlSettings(Group):
+    """Limits of members' SQL statements."""
 
-    statement_seconds: Annotated[
-        float, Field(gt=0, le=86_400, description="How long a statement may run, in seconds.")
-    ] = 600
-    max_rows: Annotated[int, Field(ge=1, description="The most rows of a result that are kept.")] = 100_000
-    max_bytes: Annotated[int, Field(ge=1024, description="The most bytes of a result that are kept, as Arrow.")] = (
-        256 << 20
+    statement_seconds: float = Field(600, gt=0, le=86_400, description="Timeout of a statement, in seconds.")
+    max_rows: int = Field(100_000, ge=1, description="Maximum number of rows of a result. Further rows are dropped.")
+    max_bytes: int = Field(
+        256 << 20, ge=1024, description="Maximum size of a result, in bytes of Arrow data. Further rows are dropped."
     )
-    concurrent: Annotated[
-        int, Field(ge=1, le=1000, description="Statements that one member may have waiting or running.")
-    ] = 4
-    results_hours: Annotated[float, Field(gt=0, le=8760, description="How long results are kept, in hours.")] = 24
-    history_days: Annotated[
-        float, Field(gt=0, le=3650, description="How long a statement stays in its member's history, in days.")
-    ] = 90
+    concurrent: int = Field(
+        4, ge=1, le=1000, description="Maximum number of queued and running statements of one member."
+    )
+    results_hours: float = Field(24, gt=0, le=8760, description="Retention of results, in hours.")
+    history_days: float = Field(90, gt=0, le=3650, description="Retention of the statement history, in days.")

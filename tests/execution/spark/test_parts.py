@@ -14,8 +14,8 @@ from headgate.execution.sandbox import relay
 from headgate.execution.sandbox.processes import identity, started
 from headgate.execution.spark import java, jvm, sizes, versions
 from headgate.execution.spark import network_access as reach
-from headgate.settings.sections import SparkSettings
 from headgate.settings.settings import Settings
+from headgate.settings.spark import SparkSettings
 from tests.support.spark import within
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import update
 from headgate.kit.clock import now
 from headgate.organization.sessions.models import session_table
 from headgate.organization.sessions.throttle import WINDOW, of_address
-from headgate.settings.sections import SignInSettings
+from headgate.settings.sign_in import SignInSettings
 from tests.support.company import Company
 from tests.support.installation import eventually
 from tests.support.people import PASSWORD, Browser, with_password

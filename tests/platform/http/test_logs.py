@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-BEGIN = "import os, sys, logging; from headgate.platform.http import logs; from headgate.settings.sections import LogSettings; "
+BEGIN = (
+    "import os, sys, logging; from headgate.platform.http import logs; from headgate.settings.log import LogSettings; "
+)
 STRUCTURED = "from headgate.kit.log import get_logger; tell = lambda words: get_logger('tried').error(words); "
 OF_LIBRARIES = "tell = logging.getLogger('tried').error; "
 TELLING = "logs.configure(LogSettings(format='json')); [tell('words ' * 10_000) for _ in range(20)]; print('went on')"

@@ -15,7 +15,7 @@ from headgate.organization.sessions.service import Browser, alive, identify, mak
 from headgate.platform.authorization.provenance import BY_OPERATOR
 from headgate.platform.mail.outbox import enqueue
 from headgate.platform.notifications.service import CHANNELS
-from headgate.settings.sections import SignInSettings
+from headgate.settings.sign_in import SignInSettings
 from tests.platform.mail import Server
 from tests.platform.notifications import House
 

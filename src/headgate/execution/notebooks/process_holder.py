@@ -127,7 +127,7 @@ def _judged(host: str, port: int, allow: list[str]) -> relay.Dial:
     """Dials a host that a member named, if it may be called at that moment."""
     from headgate.outgoing.errors import OutgoingError  # noqa: PLC0415 - most need no hosts
     from headgate.outgoing.sockets import dial  # noqa: PLC0415
-    from headgate.settings.sections import OutgoingSettings  # noqa: PLC0415
+    from headgate.settings.outgoing import OutgoingSettings  # noqa: PLC0415
 
     def connect() -> socket.socket:
         deadline = time.monotonic() + DIAL_SECONDS

@@ -10,7 +10,7 @@ from headgate.execution.sources.fetch.downloads import Downloads, Terms
 from headgate.execution.sources.readers import Asked, Read
 from headgate.execution.spark.step_session import Step
 from headgate.outgoing.client import Outgoing
-from headgate.settings.sections import OutgoingSettings
+from headgate.settings.outgoing import OutgoingSettings
 
 
 def read(asked: Asked, step: Step) -> Read | None:

@@ -3,7 +3,8 @@
 import os
 from pathlib import Path
 
-from headgate.settings.sections import NotebookSettings, SparkSettings
+from headgate.settings.notebooks import NotebookSettings
+from headgate.settings.spark import SparkSettings
 
 GIB = 1 << 30
 

@@ -16,7 +16,7 @@ from headgate.organization.members.models import member_table
 from headgate.organization.sessions.models import link_table, session_table
 from headgate.platform.authorization.facts import Facts
 from headgate.platform.authorization.provenance import Origin, of_link
-from headgate.settings.sections import SignInSettings
+from headgate.settings.sign_in import SignInSettings
 
 _sessions, _links = session_table.c, link_table.c
 _MADE_BY = {"sign_in": "make_magic_link", "password": "reset_password"}

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from headgate.kit.errors import TooMany
 from headgate.organization.sessions.models import failure_table
-from headgate.settings.sections import SignInSettings
+from headgate.settings.sign_in import SignInSettings
 
 WINDOW = timedelta(minutes=15)
 MAILS_BY_ONE, MAILS_TO_ONE = 100, 5

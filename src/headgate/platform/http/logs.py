@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TextIO
 
 from headgate.kit.log import structlog
-from headgate.settings.sections import LogSettings
+from headgate.settings.log import LogSettings
 
 
 class Steady:

@@ -7,7 +7,7 @@ import ssl
 from contextlib import suppress
 from email.message import EmailMessage
 
-from headgate.settings.sections import MailSettings
+from headgate.settings.mail import MailSettings
 
 _ABOUT_US = frozenset({530, 534, 535, 538})
 """Refusals that say how we sign in at the relay; another setting mends them, so they are no answer for good."""

@@ -11,7 +11,7 @@ from headgate.execution.sources.fetch import bucket
 from headgate.execution.sources.fetch.bucket import Bucket
 from headgate.execution.sources.fetch.objects import from_objects, plain_part
 from headgate.outgoing.client import Outgoing
-from headgate.settings.sections import OutgoingSettings
+from headgate.settings.outgoing import OutgoingSettings
 from headgate.warehouse.sigv4 import Key
 from tests.execution.sources.fetch import contents, context, endpoint, land, refused
 from tests.support.api import Reply, Seen, serving
