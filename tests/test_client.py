@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.client.api import Headgate, HeadgateError
+from headgate.client import Headgate, HeadgateError
 from tests.support.installation import installed
 
 

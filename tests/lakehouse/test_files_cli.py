@@ -17,7 +17,7 @@ from typing import Any
 import httpx2 as httpx
 import pytest
 
-from headgate.client.api import Headgate, HeadgateError
+from headgate.client import Headgate, HeadgateError
 from tests.support.installation import Installation, eventually, installed
 
 MIB = 1 << 20

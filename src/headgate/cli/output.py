@@ -87,6 +87,8 @@ def _about_database(error: Exception) -> str:
 
 def _sentence(command: Callable[..., Any], error: "Problem") -> str:
     """A problem as whoever gave the command understands it."""
+    if error.status == 401 and error.code == "not_signed_in" and error.more:
+        return f"{error.detail}. Set HEADGATE_TOKEN to a valid token, or run `headgate login`"
     if "request_id" not in error.more:
         return error.detail
     from headgate.cli.field_names import own_words, translated

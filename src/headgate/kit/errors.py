@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 class Problem(Exception):
     """An answer that is not the one asked for. Rendered as application/problem+json, or on the terminal."""
 
-    status: ClassVar[int] = 500
-    code: ClassVar[str] = "internal"
+    status: int = 500
+    code: str = "internal"
     title: ClassVar[str] = "Something went wrong on our side"
 
     def __init__(self, detail: str | None = None, **more: Any) -> None:

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from headgate.client.api import Headgate
-from headgate.client.statements import StatementFailed
+from headgate.client import Headgate, StatementFailed
 from headgate.kit.clock import now
 from headgate.organization.tokens.service import revoke
 from tests.lakehouse.sql.conftest import ENDLESS, Bench

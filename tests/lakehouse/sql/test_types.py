@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headgate.client.api import Headgate
+from headgate.client import Headgate
 from headgate.kit.database import Database
 from headgate.lakehouse.sql.results import plain
 from tests.lakehouse.sql.conftest import Bench, opened

@@ -10,8 +10,8 @@ from starlette.testclient import TestClient
 from structlog.testing import capture_logs
 from typer.testing import CliRunner
 
-from headgate.cli.client import Client
 from headgate.cli.organization.access_request import app
+from headgate.client import Headgate
 from tests.organization.access_requests.conftest import Asking
 
 Run = Callable[..., Any]
@@ -24,9 +24,10 @@ def run(asking_on_sqlite: Asking, monkeypatch: pytest.MonkeyPatch) -> Run:
 
     def as_member(who: str, *arguments: str) -> Any:
         @contextmanager
-        def connect() -> Iterator[Client]:
+        def connect() -> Iterator[Headgate]:
             headers = {"Authorization": f"Bearer {company.token(who)}"}
-            yield Client(TestClient(company.client.app, headers=headers, raise_server_exceptions=False))
+            http = TestClient(company.client.app, headers=headers, raise_server_exceptions=False)
+            yield Headgate(str(http.base_url), http=http)
 
         monkeypatch.setattr("headgate.cli.client.connect", connect)
         with capture_logs():

@@ -12,6 +12,7 @@ from typer import Typer
 from typer.testing import CliRunner, Result
 
 from headgate.cli import client
+from headgate.client import Headgate
 from tests.support.company import Company
 
 EVERYONE = ("Olga", "Adam", "Tess", "Tom", "Ana", "Ben", "Bea", "Dora")
@@ -73,10 +74,10 @@ class Commands:
         http, token = self.millrace.client, self.millrace.token(member)
 
         @contextmanager
-        def connect() -> Iterator[client.Client]:
+        def connect() -> Iterator[Headgate]:
             http.headers["Authorization"] = f"Bearer {token}"
             try:
-                yield client.Client(http)  # type: ignore[arg-type]
+                yield Headgate(str(http.base_url), http=http)  # type: ignore[arg-type]
             finally:
                 del http.headers["Authorization"]
 

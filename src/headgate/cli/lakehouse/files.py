@@ -13,7 +13,7 @@ from headgate.cli.output import Json, print_json, told
 from headgate.cli.paging import Cursor, Limit, print_page
 
 if TYPE_CHECKING:
-    from headgate.client.file_transfer import Progress
+    from headgate.client.files import Progress
 
 INTERRUPTED = 130
 
@@ -66,13 +66,13 @@ def put(
 ) -> None:
     """Send a file to a volume. If it breaks off, give the same command again: it goes on where it was."""
     from headgate.cli.client import connect
+    from headgate.client.files import upload
 
     volume, path = split(place)
     path = checked(path + file.name if not path or path.endswith("/") else path)
     try:
         with connect() as client, _progress(file.name) as progress:
-            files = client.transfer
-            found = files.send(files.volume_id(volume), file, path, progress, overwrite=overwrite)
+            found = upload(client, volume, file, path, progress, overwrite=overwrite)
     except KeyboardInterrupt:
         print("interrupted; the same command goes on where it was", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
@@ -101,8 +101,7 @@ def get(
         raise Conflict(f"{file} exists; --overwrite replaces it")
     try:
         with connect() as client, _progress(name) as progress:
-            files = client.transfer
-            files.fetch(files.volume_id(volume), checked(path), file, progress)
+            client.download_file(volume, checked(path), file, progress=progress)
     except KeyboardInterrupt:
         print("interrupted; the same command goes on where it was", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
@@ -123,11 +122,12 @@ def files(
 ) -> None:
     """List the files of a volume."""
     from headgate.cli.client import connect
+    from headgate.client.files import volume_id
 
     volume, prefix = split(place)
     query = {"prefix": prefix, "limit": limit, "cursor": cursor, "delimiter": "/" if folders else None}
     with connect() as client:
-        found = client.get(f"/api/volumes/{client.transfer.volume_id(volume)}/files", **query)
+        found = client.get(f"/api/volumes/{volume_id(client, volume)}/files", **query)
     entries = [(folder, None, None, None) for folder in found["folders"]]
     for item in found["items"]:
         creator = item["created_by"]["name"] if item["created_by"] else None
@@ -139,11 +139,11 @@ def files(
 def rm(place: Place, as_json: Json = False) -> None:
     """Delete a file of a volume."""
     from headgate.cli.client import connect
+    from headgate.client.files import url, volume_id
 
     volume, path = split(place)
     with connect() as client:
-        transfer = client.transfer
-        found = client.request("DELETE", transfer.url(transfer.volume_id(volume), checked(path)))
+        found = client.request("DELETE", url(volume_id(client, volume), checked(path)))
     if as_json:
         print_json(found)
     else:

@@ -7,7 +7,7 @@ import typer
 from headgate.cli.output import Json, print_json, print_table, told
 
 if TYPE_CHECKING:
-    from headgate.cli.client import Client
+    from headgate.client import Headgate
 
 app = typer.Typer(
     help="Integrations: standing consumers, each with a token of its own.", no_args_is_help=True, rich_markup_mode=None
@@ -19,7 +19,7 @@ Tables = Annotated[list[str] | None, typer.Option("--table", help="A table that 
 Expires = Annotated[str | None, typer.Option(help="When its token ends, as 2027-01-31T00:00:00Z.")]
 
 
-def _named(client: "Client", text: str) -> str:
+def _named(client: "Headgate", text: str) -> str:
     from headgate.cli.names import only
     from headgate.kit.ids import kind_of
 

@@ -9,7 +9,7 @@ from headgate.cli.paging import Cursor, print_page
 from headgate.cli.progress_bar import Bar
 
 if TYPE_CHECKING:
-    from headgate.cli.client import Client
+    from headgate.client import Headgate
 
 app = typer.Typer(help="Maintenance of tables.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -38,7 +38,7 @@ def run(
         raise typer.Exit(FAILED)
 
 
-def _watch(client: "Client", pass_id: str) -> dict[str, Any]:
+def _watch(client: "Headgate", pass_id: str) -> dict[str, Any]:
     """Follow a pass to its end. Breaking off leaves it running."""
     import time
 

@@ -23,7 +23,7 @@ from headgate.cli.output import Json, print_json, print_table, told
 from headgate.cli.paging import Cursor, Limit, Prefix, print_page
 
 if TYPE_CHECKING:
-    from headgate.cli.client import Client
+    from headgate.client import Headgate
 
 app = typer.Typer(help="Queries that you keep; nobody else sees them.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -31,7 +31,7 @@ PATH = "/api/sql/saved"
 Query = Annotated[str, typer.Argument(help="The saved query, by name or id."), Sends("saved_query")]
 
 
-def _one(client: "Client", query: str) -> dict[str, Any]:
+def _one(client: "Headgate", query: str) -> dict[str, Any]:
     """A saved query by name or id."""
     from headgate.kit.errors import NotFound
     from headgate.kit.ids import kind_of
@@ -87,7 +87,7 @@ def save(
 ) -> None:
     """Save a query. Spark analyses it first, to learn what it reads; if that fails, nothing is saved."""
     from headgate.cli.client import connect
-    from headgate.client.statements import STATEMENTS, followed
+    from headgate.client.statements import STATEMENTS, wait
     from headgate.kit.errors import NotFound
 
     sql = sql_text(text, file)
@@ -96,7 +96,7 @@ def save(
             begun = client.request("PATCH", f"{PATH}/{_one(client, name)['id']}", {"sql": sql})
         except NotFound:
             begun = client.post(PATH, {"name": name, "sql": sql})
-        done = followed(client.request, client.get(f"{STATEMENTS}/{begun['statement']}"))
+        done = wait(client, client.get(f"{STATEMENTS}/{begun['statement']}"))
         found = client.get(f"{PATH}/{done['saved_query']}")
     if as_json:
         print_json(found)

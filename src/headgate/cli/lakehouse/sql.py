@@ -16,7 +16,7 @@ from headgate.cli.paging import Cursor, Limit, print_page
 from headgate.cli.progress_bar import Bar
 
 if TYPE_CHECKING:
-    from headgate.cli.client import Client
+    from headgate.client import Headgate
 
 app = typer.Typer(help="Statements that you ran.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -123,13 +123,13 @@ def _breaking_off() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def follow(client: "Client", statement: str, limit: int | None) -> dict[str, Any]:
+def follow(client: "Headgate", statement: str, limit: int | None) -> dict[str, Any]:
     """The statement when it is over. Breaking off cancels it, on the server too."""
     from headgate.client.statements import run
 
     try:
         with _breaking_off(), _StatementBar() as bar:
-            return run(client.request, statement, limit, seen=bar.show)
+            return run(client, statement, limit, watch=bar.show)
     except KeyboardInterrupt as error:
         print("Cancelled.", file=sys.stderr)
         raise typer.Exit(TERMINATED if isinstance(error, _Terminated) else INTERRUPTED) from None
@@ -147,7 +147,7 @@ class _StatementBar(Bar):
         self.draw(found["state"], far["tasks_done"], far["tasks_total"], more)
 
 
-def write_rows(client: "Client", found: dict[str, Any], as_: Format, output: Path | None) -> None:
+def write_rows(client: "Headgate", found: dict[str, Any], as_: Format, output: Path | None) -> None:
     """Write the rows of a statement that succeeded."""
     writers: dict[Format, Callable[[], None]] = {
         Format.table: lambda: _print(client, found),
@@ -169,18 +169,17 @@ def write_rows(client: "Client", found: dict[str, Any], as_: Format, output: Pat
         print(f"Only {found['rows']:,} rows were kept; --limit and the server's settings bound them.", file=sys.stderr)
 
 
-def _rows(client: "Client", found: dict[str, Any]) -> list[list[Any]]:
-    rows = list(found["data"] or ())
-    for number in range(1, found["pages"] or 0):
-        rows += client.get(f"/api/sql/statements/{found['id']}/pages/{number}")["data"]
-    return rows
+def _rows(client: "Headgate", found: dict[str, Any]) -> list[list[Any]]:
+    from headgate.client.statements import Rows
+
+    return list(map(list, Rows(client, found)))
 
 
-def _as_json(client: "Client", found: dict[str, Any]) -> dict[str, Any]:
+def _as_json(client: "Headgate", found: dict[str, Any]) -> dict[str, Any]:
     return {"columns": found["columns"], "rows": _rows(client, found), "truncated": found["truncated"]}
 
 
-def _print(client: "Client", found: dict[str, Any]) -> None:
+def _print(client: "Headgate", found: dict[str, Any]) -> None:
     if found["withheld"]:
         print("You may no longer read what these rows were read from.")
         return
@@ -213,21 +212,21 @@ def _sink(output: Path | None) -> Any:
     return output.open("wb") if output else nullcontext(sys.stdout.buffer)
 
 
-def _save(client: "Client", found: dict[str, Any], as_: Format, output: Path | None) -> None:
+def _save(client: "Headgate", found: dict[str, Any], as_: Format, output: Path | None) -> None:
     with _sink(output) as sink:
         for part in client.read(f"/api/sql/statements/{found['id']}/download", format=as_.value):
             sink.write(part)
         sink.flush()
 
 
-def _save_arrow(client: "Client", found: dict[str, Any], output: Path | None) -> None:
+def _save_arrow(client: "Headgate", found: dict[str, Any], output: Path | None) -> None:
     import pyarrow as pa
 
-    arrow, writer = "application/vnd.apache.arrow.stream", None
+    from headgate.client.statements import Rows
+
+    writer = None
     with _sink(output) as sink:
-        for number in range(found["pages"] or 0):
-            page = b"".join(client.read(f"/api/sql/statements/{found['id']}/pages/{number}", accept=arrow))
-            table = pa.ipc.open_stream(page).read_all()
+        for table in Rows(client, found).arrow_pages():
             writer = writer or pa.ipc.new_stream(sink, table.schema)
             writer.write_table(table)
         if writer is not None:
@@ -283,16 +282,16 @@ def show(statement: Statement, as_json: Json = False) -> None:
 def cancel(statement: Statement, as_json: Json = False) -> None:
     """Cancel a statement: nothing is committed for it any more, and Spark stops it."""
     from headgate.cli.client import connect
-    from headgate.client.statements import OVER
+    from headgate.client.statements import FINAL
     from headgate.client.statements import cancel as stop
 
     with connect() as client:
         state = client.get(f"/api/sql/statements/{statement}")["state"]
-        is_late = state in OVER
+        is_late = state in FINAL
         if not is_late:
-            state = stop(client.request, statement)
+            state = stop(client, statement)
             # It may have come to its own end in between.
-            is_late = state in OVER - {"cancelled"}
+            is_late = state in FINAL - {"cancelled"}
     if as_json:
         print_json({"id": statement, "state": state})
     else:

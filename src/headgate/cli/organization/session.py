@@ -10,7 +10,7 @@ from headgate.cli.text_input import line_of_input
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from headgate.cli.client import Client
+    from headgate.client import Headgate
 
 Server = Annotated[str | None, typer.Option(help="The server's address; left out, HEADGATE_SERVER_URL or this host.")]
 
@@ -67,13 +67,13 @@ def login(
     ] = False,
 ) -> None:
     """Sign in, and keep a token for the commands that follow."""
-    from headgate.cli.client import Client, over_http, server_address
+    from headgate.cli.client import server_address
+    from headgate.client import Headgate
     from headgate.kit.credentials import Sort
     from headgate.kit.errors import Invalid
 
     address = server_address(server)
-    with over_http(address, {"Origin": address}) as http:
-        client = Client(http)
+    with Headgate(address) as client:
         if forgot_password:
             mail = email or typer.prompt("Your mail address")
             print(client.post("/api/password/links", {"email": mail})["detail"])
@@ -93,7 +93,7 @@ def login(
     print(f"You are {who['name']} at {address}. The token is kept in {place}; `headgate logout` ends it.")
 
 
-def _keep(client: "Client", address: str, who: dict[str, Any]) -> "Path":
+def _keep(client: "Headgate", address: str, who: dict[str, Any]) -> "Path":
     """Make a token in place of the session that was just begun, and keep it; where."""
     import socket
 
@@ -112,7 +112,8 @@ def accept(
     password_stdin: Annotated[bool, typer.Option("--password-stdin", help="Read the password from a line.")] = False,
 ) -> None:
     """Accept an invitation: become a member, and keep a token for the commands that follow."""
-    from headgate.cli.client import Client, over_http, server_address
+    from headgate.cli.client import server_address
+    from headgate.client import Headgate
     from headgate.kit.credentials import Sort
     from headgate.kit.errors import Invalid
 
@@ -122,8 +123,7 @@ def accept(
     address = server_address(server)
     name = name or typer.prompt("Your name")
     typed = line_of_input() if password_stdin else typer.prompt("A password", hide_input=True, confirmation_prompt=True)
-    with over_http(address, {"Origin": address}) as http:
-        client = Client(http)
+    with Headgate(address) as client:
         who = client.post("/api/invitations/accept", {"invitation": secret, "name": name, "password": typed})
         place = _keep(client, address, who)
     print(f"You are {who['name']} at {address}, a member now. The token is kept in {place}.")
@@ -132,8 +132,8 @@ def accept(
 @told
 def logout() -> None:
     """End the token that `headgate login` made, and forget it."""
-    from headgate.cli.client import Client, over_http
     from headgate.cli.credentials import forget, stored
+    from headgate.client import Headgate
     from headgate.kit.errors import NotFound, Problem
 
     kept = stored()
@@ -141,8 +141,8 @@ def logout() -> None:
         raise NotFound("you are not signed in")
     forget()
     try:
-        with over_http(kept.server, {"Authorization": f"Bearer {kept.token}"}) as http:
-            Client(http).request("DELETE", f"/api/tokens/{kept.token_id}")
+        with Headgate(kept.server, kept.token) as client:
+            client.request("DELETE", f"/api/tokens/{kept.token_id}")
     except Problem as problem:
         print(f"Forgotten here, but the server was not told: {problem.detail}")
         return

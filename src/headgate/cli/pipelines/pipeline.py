@@ -10,7 +10,7 @@ from headgate.cli.pipelines import lineage as lineage_cli
 from headgate.cli.pipelines.lineage import Depth, Direction, WithColumns
 
 if TYPE_CHECKING:
-    from headgate.cli.client import Client
+    from headgate.client import Headgate
 
 app = typer.Typer(
     help="Pipelines: sources, queries, notebooks, histories, deliveries.", no_args_is_help=True, rich_markup_mode=None
@@ -26,7 +26,7 @@ NotebookFile = Annotated[
 SqlFile = Annotated[Path | None, typer.Option("--sql", help="The SQL of a query, in a file of its own.")]
 
 
-def named(client: "Client", text: str) -> str:
+def named(client: "Headgate", text: str) -> str:
     """The id of a pipeline that is meant by a name or an id."""
     from headgate.cli.names import only
     from headgate.kit.ids import kind_of
@@ -76,17 +76,17 @@ def _parsed(text: str, suffix: str) -> dict[str, Any]:
     return found
 
 
-def _saved(client: "Client", answer: dict[str, Any]) -> str:
+def _saved(client: "Headgate", answer: dict[str, Any]) -> str:
     """The id of the pipeline when its save is done."""
     if answer["state"] == "saved":
         return str(answer["id"])
-    from headgate.client.statements import followed
+    from headgate.client.statements import wait
 
     statement = client.get(f"/api/sql/statements/{answer['statement']}")
-    return str(followed(client.request, statement)["saved_query"])
+    return str(wait(client, statement)["saved_query"])
 
 
-def _tell(client: "Client", pipeline: str, done: str, *, as_json: bool) -> None:
+def _tell(client: "Headgate", pipeline: str, done: str, *, as_json: bool) -> None:
     found = client.get(f"/api/pipelines/{pipeline}")
     if as_json:
         print_json(found)

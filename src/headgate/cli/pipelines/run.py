@@ -8,7 +8,7 @@ from headgate.cli.output import Json, print_json, print_table, printable, told
 from headgate.cli.progress_bar import Bar
 
 if TYPE_CHECKING:
-    from headgate.cli.client import Client
+    from headgate.client import Headgate
 
 app = typer.Typer(help="Runs of pipelines.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -50,7 +50,7 @@ def _parameter(text: str) -> tuple[str, Any]:
     return name, found if isinstance(found, str | int | float | bool) or found is None else value
 
 
-def watch(client: "Client", run: str) -> dict[str, Any]:
+def watch(client: "Headgate", run: str) -> dict[str, Any]:
     """Follow a run to its end: its log as it comes, and on a terminal a bar. Breaking off leaves it running."""
     after = -1
     with _RunBar() as bar:

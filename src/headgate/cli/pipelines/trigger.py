@@ -7,7 +7,7 @@ import typer
 from headgate.cli.output import Json, print_json, print_table, told
 
 if TYPE_CHECKING:
-    from headgate.cli.client import Client
+    from headgate.client import Headgate
 
 app = typer.Typer(help="Triggers: what starts pipelines by itself.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -26,7 +26,7 @@ Parameter = Annotated[list[str] | None, typer.Option(help="A parameter, as NAME=
 
 
 def _when(
-    client: "Client",
+    client: "Headgate",
     cron: str | None,
     zone: str | None,
     catch_up: str | None,
@@ -81,7 +81,7 @@ def _parameters(given: list[str] | None) -> dict[str, Any] | None:
     return found
 
 
-def _place(client: "Client", trigger: str, pipeline: str | None) -> str:
+def _place(client: "Headgate", trigger: str, pipeline: str | None) -> str:
     """The place of a trigger that is meant by its id, or by its name and its pipeline."""
     from headgate.kit.errors import Invalid, NotFound
     from headgate.kit.ids import kind_of

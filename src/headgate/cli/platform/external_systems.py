@@ -233,7 +233,7 @@ def ask(
             found = client.get(f"/api/errands/{found['id']}", wait=20)
     if found["error"]:
         failed = Failed(f"[{found['error']['code']}] {found['error']['message']}")
-        failed.status = 409  # type: ignore[misc]
+        failed.status = 409
         raise failed
     return dict(found)
 
