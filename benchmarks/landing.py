@@ -17,11 +17,11 @@ from tests.support import postgres
 from tests.support.steps import Workshop, workshop
 
 from benchmarks.harness import ROUNDS, Table, compared, row, save
+from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.contracts.pipelines.steps import Land
 from headgate.contracts.pipelines.streams import Stream
 from headgate.execution.spark import jars
 from headgate.execution.steps import land
-from headgate.execution.steps.context import Endpoint
 
 ROWS = int(os.environ.get("BENCH_ROWS", "10000000"))
 CORES, MEMORY, PARTS = 2, "2g", 4

@@ -4,8 +4,9 @@ import unicodedata
 
 import pytest
 
+from headgate.contracts.volume_paths import check_path, path_key
 from headgate.kit.names import BadName
-from headgate.lakehouse.files.paths import check_path, disposition, media_type, path_key, safe_type
+from headgate.lakehouse.files.media_types import disposition, media_type, safe_type
 
 HOSTILE = [
     "", "/", "/etc/passwd", "a/", "a//b", ".", "..", "../x", "a/../b", "a/..", "a/./b", "...//", "a\\b", "..\\x",

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
+from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.contracts.pipelines.definitions import SecretRef
 from headgate.execution.sandbox import bubblewrap as sandbox
 from headgate.execution.steps import notebook
-from headgate.execution.steps.context import Endpoint, Stopped
+from headgate.execution.steps.context import Stopped
 from headgate.kit.database import Database
 from headgate.schema import METADATA
 from headgate.settings.settings import Settings

@@ -12,10 +12,11 @@ from typing import Any
 from sqlalchemy import text
 
 from headgate.app import create_app
+from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.contracts.pipelines.steps import Item
 from headgate.execution.spark.platform import PlatformSpark
 from headgate.execution.spark.platform_environment import RUNS
-from headgate.execution.steps.context import Context, Endpoint, RunJob, VolumeFile
+from headgate.execution.steps.context import Context, RunJob, VolumeFile
 from headgate.execution.steps.volumes import StoredVolumes
 from headgate.kit.clock import now
 from headgate.kit.database import Database

@@ -5,9 +5,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from headgate.contracts.statements import Count, Fence, WorkerId, WorkerIn
+from headgate.contracts.statements import Count, Fence, ProgressOut, WorkerId, WorkerIn
 from headgate.kit.request_models import LooseInput
-from headgate.lakehouse.sql.schemas import ProgressOut
 
 RunId = Annotated[str, Field(pattern=r"^run_[0-9a-z]{20}$", examples=["run_01k6x3v9c2m4n8p0q7rs"])]
 MAX_LINES = 500

@@ -5,7 +5,6 @@ from typing import Annotated, Any, Literal
 from pydantic import Base64Bytes, BaseModel, Field
 
 from headgate.kit.request_models import LooseInput
-from headgate.lakehouse.sql.schemas import ColumnOut, ProgressOut
 
 LEAVING = "leaving"
 """What a worker says of itself when it stops."""
@@ -13,6 +12,33 @@ WorkerId = Annotated[str, Field(pattern=r"^wrk_[0-9a-z]{20}$", examples=["wrk_01
 StatementId = Annotated[str, Field(pattern=r"^stm_[0-9a-z]{20}$", examples=["stm_01k6x3v9c2m4n8p0q7rs"])]
 Fence = Annotated[int, Field(ge=0, le=2**31 - 1, description="From the claim")]
 Count = Annotated[int, Field(ge=0, le=2**62)]
+
+
+class Stage(BaseModel):
+    """A stage of a running statement."""
+
+    id: int
+    tasks: int = Field(description="How many tasks it has")
+    done: int = Field(description="How many of them are done")
+    bytes_read: int = 0
+    complete: bool = Field(description="Whether all of it is done")
+
+
+class ProgressOut(BaseModel):
+    """How far a statement has come."""
+
+    tasks_done: int
+    tasks_total: int
+    bytes_read: int
+    stages: list[Stage]
+
+
+class ColumnOut(BaseModel):
+    """A column of a result."""
+
+    name: str = Field(examples=["amount"])
+    type: str = Field(examples=["decimal128(10, 2)"], description="Its Arrow type")
+    nullable: bool = True
 
 
 class WorkerIn(LooseInput):

@@ -7,7 +7,7 @@ from sqlalchemy import func, select, update
 from sqlalchemy.engine import RowMapping
 
 from headgate.contracts.pipelines import definitions
-from headgate.contracts.pipelines.steps import Item
+from headgate.contracts.pipelines.steps import Item, title
 from headgate.kit.errors import Conflict, NotFound
 from headgate.kit.ids import kind_of
 from headgate.lakehouse.models import table_ref_table
@@ -294,7 +294,7 @@ def plan_draft(call: Call, draft: saving.Draft) -> PlanOut:
 
 
 def _step(number: int, step: Any, is_seen: bool) -> StepOut:
-    return StepOut(number=number, kind=step.kind, title=planning.title(step) if is_seen else step.kind)
+    return StepOut(number=number, kind=step.kind, title=title(step) if is_seen else step.kind)
 
 
 def _needed(

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.contracts.external_systems.kinds import parse, stored
-from headgate.execution.steps.context import Endpoint, StepFailed
+from headgate.execution.steps.context import StepFailed
 from headgate.execution.worker.connection_checks import answer
 from headgate.settings.settings import Settings
 

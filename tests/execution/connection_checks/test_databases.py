@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from headgate.execution.steps.context import Endpoint
+from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.outgoing import sockets
 from tests.execution.connection_checks.support import LOCAL, endpoint, failure_of, said, settings, streams_of
 from tests.support.mariadb import PASSWORD, USER, MariaDb

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from headgate.execution.steps.context import Endpoint, StepFailed
+from headgate.contracts.external_systems.endpoints import Endpoint
+from headgate.execution.steps.context import StepFailed
 from headgate.execution.worker.connection_checks import answer
 from tests.execution.connection_checks.support import (
     LOCAL,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from headgate.execution.steps.context import Endpoint
+from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.execution.worker.connection_checks import answer
 from tests.execution.connection_checks.support import LOCAL, endpoint, failure_of, said, settings
 from tests.support import api as apis

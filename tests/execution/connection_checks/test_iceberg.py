@@ -7,7 +7,7 @@ import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StringType
 
-from headgate.execution.steps.context import Endpoint
+from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.kit.database import Database
 from headgate.schema import METADATA
 from tests.execution.connection_checks.support import endpoint, failure_of, said, settings, streams_of

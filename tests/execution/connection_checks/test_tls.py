@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from headgate.execution.steps.context import Endpoint
+from headgate.contracts.external_systems.endpoints import Endpoint
 from tests.execution.connection_checks.support import endpoint, failure_of, said
 from tests.support import mariadb, secured
 from tests.support.secured import HERE, Trust

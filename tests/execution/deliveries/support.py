@@ -17,10 +17,11 @@ import psycopg
 import pyarrow as pa
 import pymysql
 
+from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.contracts.pipelines.definitions import Sending
 from headgate.contracts.pipelines.steps import Deliver, Item
 from headgate.execution.steps import deliver
-from headgate.execution.steps.context import Context, Endpoint, Result, RunJob, StepFailed
+from headgate.execution.steps.context import Context, Result, RunJob, StepFailed
 from headgate.kit.crash_points import VARIABLE
 from headgate.kit.ids import new_id
 from headgate.settings.settings import Settings

@@ -13,13 +13,14 @@ from typing import Any
 
 import pytest
 
+from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.execution.deliveries import bucket as buckets
 from headgate.execution.deliveries import files, folder
 from headgate.execution.deliveries.spark import files as exporting
 from headgate.execution.sources.fetch import bucket as reading
 from headgate.execution.spark.failures import Cause
 from headgate.execution.steps import deliver
-from headgate.execution.steps.context import Endpoint, StepFailed, Stopped
+from headgate.execution.steps.context import StepFailed, Stopped
 from tests.execution.deliveries.support import PIPELINE, ROWS, Plan, bucket, failure, killed
 from tests.support.api import Api, Reply, Seen, serving
 from tests.support.s3 import BUCKET, S3Server

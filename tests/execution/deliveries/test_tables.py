@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.execution.deliveries import tables
 from headgate.execution.deliveries.database import Place
 from headgate.execution.deliveries.rows import Rows
 from headgate.execution.steps import deliver
-from headgate.execution.steps.context import Endpoint, Stopped
+from headgate.execution.steps.context import Stopped
 from tests.execution.deliveries.support import ROWS, Plan, asked, failure, killed, left_over, mysql, postgresql
 from tests.support import mariadb
 from tests.support.mariadb import MariaDb

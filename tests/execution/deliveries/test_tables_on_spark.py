@@ -13,10 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.contracts.pipelines.definitions import Sending
 from headgate.contracts.pipelines.steps import Deliver
 from headgate.execution.steps import deliver
-from headgate.execution.steps.context import Endpoint, Result, StepFailed
+from headgate.execution.steps.context import Result, StepFailed
 from headgate.kit.ids import new_id
 from tests.execution.deliveries.support import asked, http, left_over, mysql, postgresql
 from tests.support.api import Reply, serving

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pyarrow.parquet as pq
 import pytest
 
+from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.contracts.pipelines.definitions import Cell, SecretRef
 from headgate.contracts.pipelines.staged import Manifest
-from headgate.execution.steps.context import Endpoint
 from tests.support.notebooks import Notebooks
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]

@@ -4,8 +4,8 @@ import shutil
 
 import pytest
 
+from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.contracts.pipelines.definitions import SecretRef
-from headgate.execution.steps.context import Endpoint
 from tests.support.notebooks import Notebooks
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]

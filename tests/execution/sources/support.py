@@ -4,10 +4,11 @@ import itertools
 from pathlib import Path
 from typing import Any
 
+from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.contracts.pipelines.steps import Item, Land
 from headgate.contracts.pipelines.streams import Stream
 from headgate.execution.steps import land
-from headgate.execution.steps.context import Endpoint, Result
+from headgate.execution.steps.context import Result
 from tests.support.steps import Running, Workshop
 
 _numbers = itertools.count(1)

@@ -8,13 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.contracts.pipelines.expectations import Expectation
-from headgate.contracts.tables import history
-from headgate.contracts.tables.history import Shape
 from headgate.contracts.tables.types import Column, Plain
-from headgate.execution.statements import checks
-from headgate.execution.statements import history_by_time as history_times
+from headgate.execution.statements import checks, history_by_snapshot, history_by_time
 from headgate.execution.statements import query_output as refine
 from headgate.execution.statements.checks import BadCheck, Table, question
+from headgate.execution.statements.history_by_snapshot import Shape
 
 HOSTILE = "x` = 1) OR TRUE; DROP TABLE `y"
 INT, TEXT, TIME = Plain("INT"), Plain("STRING"), Plain("TIMESTAMP")
@@ -56,10 +54,10 @@ def test_a_query_stands_on_lines_of_its_own() -> None:
         assert f"(\n{text}\n)" in sql
 
 
-@pytest.mark.parametrize("write", [history.by_snapshot, history_times.by_time])
+@pytest.mark.parametrize("write", [history_by_snapshot.by_snapshot, history_by_time.by_time])
 @pytest.mark.parametrize("closes", [True, False])
 def test_names_of_columns_stay_in_their_quotes(write: object, closes: bool) -> None:
-    time = "at" if write is history_times.by_time else None
+    time = "at" if write is history_by_time.by_time else None
     shape = Shape("`l`.`h`", "`l`.`s` VERSION AS OF 5", COLUMNS, COLUMNS, (HOSTILE,), ("name",), time, closes)
     sql = write(shape, AT)  # type: ignore[operator]
     assert "`" + HOSTILE.replace("`", "``") + "`" in sql
@@ -73,7 +71,7 @@ def test_columns_with_names_like_ours_do_not_meet_them() -> None:
     names = ("c0", "v0", "n", "given", "kept", "t", "r", "k0", "begins", "e", "h", "s")
     columns = tuple(Column(name, INT) for name in names)
     shape = Shape("`l`.`h`", "`l`.`s`", columns, columns, ("c0",))
-    bare = without_quoted(history.by_snapshot(shape, AT))
+    bare = without_quoted(history_by_snapshot.by_snapshot(shape, AT))
     assert "c11" in bare
     merged = refine.merge("`l`.`t`", "SELECT 1", columns, columns, ["c0"])
     assert "AS `n_`" in merged

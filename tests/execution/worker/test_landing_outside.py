@@ -8,10 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.contracts.pipelines.steps import Land
 from headgate.contracts.pipelines.streams import Stream
 from headgate.execution.steps import land
-from headgate.execution.steps.context import Endpoint, Result, StepFailed
+from headgate.execution.steps.context import Result, StepFailed
 from headgate.kit.database import Database
 from headgate.schema import METADATA
 from tests.lakehouse.catalog.support import MORE, ROWS, lake

@@ -30,9 +30,9 @@ def split(place: str) -> tuple[str, str]:
 
 def checked(path: str) -> str:
     """A path in a volume, or Invalid."""
+    from headgate.contracts.volume_paths import check_path
     from headgate.kit.errors import Invalid
     from headgate.kit.names import BadName
-    from headgate.lakehouse.files.paths import check_path
 
     try:
         return check_path(path)

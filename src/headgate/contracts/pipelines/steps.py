@@ -112,6 +112,26 @@ AnyStep = Land | Refine | RunNotebook | SaveStaged | KeepHistory | Check | Deliv
 _ADAPTER: TypeAdapter[list[AnyStep]] = TypeAdapter(list[Step])
 
 
+def title(step: AnyStep) -> str:
+    """What a step does, in words. The names in it are those of its tables: whoever may not see one sees no title."""
+    match step:
+        case Land():
+            return f"Land {step.stream.name} in {step.table}"
+        case Refine():
+            return f"Query into {step.table} ({step.query.write})"
+        case RunNotebook():
+            return "Run the notebook"
+        case SaveStaged():
+            return f"Save {step.table} ({step.output.write})"
+        case KeepHistory():
+            return f"Keep the history of {step.source} in {step.table}"
+        case Check():
+            columns = f" of {', '.join(step.expectation.columns)}" if step.expectation.columns else ""
+            return f"Check {step.expectation.check}{columns} in {step.table}"
+        case Deliver():
+            return f"Deliver {step.table} to {step.sending.target} ({step.sending.write})"
+
+
 def to_json(steps: list[AnyStep]) -> list[dict[str, Any]]:
     """A plan as it is stored and sent."""
     found: list[dict[str, Any]] = _ADAPTER.dump_python(steps, mode="json")

@@ -6,8 +6,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.execution.sources.rest.failures import ApiFailed, hidden
-from headgate.execution.steps.context import Endpoint, StepFailed
+from headgate.execution.steps.context import StepFailed
 from headgate.execution.steps.files import matches
 from headgate.outgoing.errors import OutgoingError, Refused, TooLarge
 from headgate.settings.settings import Settings

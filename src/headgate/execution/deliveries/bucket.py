@@ -15,12 +15,13 @@ from urllib.parse import quote, urlencode
 from xml.etree import ElementTree as ET
 from xml.sax.saxutils import escape
 
+from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.contracts.external_systems.kinds import ObjectStore
 from headgate.execution.deliveries.export import Exported
 from headgate.execution.sources.fetch.bucket import Bucket, keyed
 from headgate.execution.sources.rest.http_calls import pause, retry_after
 from headgate.execution.sources.rest.requests import Limits
-from headgate.execution.steps.context import Context, Endpoint, StepFailed
+from headgate.execution.steps.context import Context, StepFailed
 from headgate.kit.crash_points import crash_point
 from headgate.outgoing.client import Outgoing, Response
 from headgate.outgoing.errors import OutgoingError, Refused

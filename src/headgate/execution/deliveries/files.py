@@ -15,11 +15,12 @@ from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
+from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.contracts.pipelines.delivery_targets import folder_of
 from headgate.execution.deliveries import bucket, folder
 from headgate.execution.deliveries.export import Exported, exported
 from headgate.execution.deliveries.rows import Rows
-from headgate.execution.steps.context import Endpoint, Result, StepFailed, Stopped
+from headgate.execution.steps.context import Result, StepFailed, Stopped
 from headgate.kit.crash_points import crash_point
 
 Found = dict[str, list[str]]

@@ -10,8 +10,9 @@ from contextlib import contextmanager, suppress
 from io import BytesIO
 from typing import Any
 
+from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.execution.deliveries.export import Exported
-from headgate.execution.steps.context import Context, Endpoint, StepFailed
+from headgate.execution.steps.context import Context, StepFailed
 from headgate.kit.crash_points import crash_point
 from headgate.outgoing import folders
 from headgate.outgoing.folders import OutOfBounds

@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 from urllib.parse import urlencode
 
+from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.contracts.external_systems.kinds import Http
 from headgate.contracts.pipelines.delivery_targets import path_of
 from headgate.execution.deliveries.export import exported
@@ -22,7 +23,7 @@ from headgate.execution.sources.rest.auth import Credentials
 from headgate.execution.sources.rest.failures import ApiFailed, hidden
 from headgate.execution.sources.rest.http_calls import below, pause, retry_after
 from headgate.execution.sources.rest.requests import Limits
-from headgate.execution.steps.context import Endpoint, Result, StepFailed, Stopped
+from headgate.execution.steps.context import Result, StepFailed, Stopped
 from headgate.kit.crash_points import crash_point
 from headgate.outgoing.client import Outgoing, Response
 from headgate.outgoing.errors import OutgoingError, Refused

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.contracts.pipelines.delivery_targets import table_of
 from headgate.execution.connection_checks import mysql as mysql_answers
 from headgate.execution.connection_checks import postgresql as postgresql_answers
@@ -20,7 +21,7 @@ from headgate.execution.deliveries.database import CUT_OFF, LEDGER, TAKEN, Datab
 from headgate.execution.deliveries.mysql import MySql
 from headgate.execution.deliveries.postgresql import PostgreSql
 from headgate.execution.deliveries.rows import Rows
-from headgate.execution.steps.context import Endpoint, Result, StepFailed
+from headgate.execution.steps.context import Result, StepFailed
 from headgate.execution.steps.lake import plain
 from headgate.kit.crash_points import crash_point
 

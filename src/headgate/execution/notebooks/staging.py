@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 from headgate.contracts.pipelines.staged import MANIFEST, Manifest, StagedFile, StagedTable
 from headgate.contracts.pipelines.steps import Item, RunNotebook
+from headgate.contracts.volume_paths import check_path, path_key
 from headgate.execution.notebooks import schemas
 from headgate.execution.notebooks.processes import remove
 from headgate.execution.steps.context import Context, StepFailed
@@ -22,7 +23,6 @@ from headgate.kit.file_ownership import make_folder
 from headgate.kit.ids import new_id
 from headgate.kit.names import BadName
 from headgate.kit.untrusted_files import Strange, content, entries, opened
-from headgate.lakehouse.files.paths import check_path, path_key
 from headgate.warehouse.locations import open_store, staging_root
 
 MAX_SAVES = 10_000

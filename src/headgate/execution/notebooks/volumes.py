@@ -7,9 +7,9 @@ import stat
 from pathlib import Path
 
 from headgate.contracts.pipelines.steps import RunNotebook
+from headgate.contracts.volume_paths import check_path
 from headgate.execution.steps.context import Context, StepFailed, VolumeFile
 from headgate.kit.names import BadName
-from headgate.lakehouse.files.paths import check_path
 
 MAX_FILES = 100_000
 

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from datetime import datetime
 
 from headgate.contracts.pipelines.fields import literal, quoted
-from headgate.contracts.tables.history import CURRENT, FROM, SEEN, TO, Shape
+from headgate.contracts.tables.history import CURRENT, FROM, SEEN, TO
 from headgate.contracts.tables.types import sql
+from headgate.execution.statements.history_by_snapshot import Shape
 from headgate.execution.statements.windows import timestamp
 
 AMBIGUOUS = "headgate: two rows of a key have the same time"

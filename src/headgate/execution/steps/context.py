@@ -8,6 +8,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from headgate.contracts.external_systems.endpoints import Endpoint
+
 if TYPE_CHECKING:
     from headgate.settings.settings import Settings
 
@@ -22,16 +24,6 @@ class StepFailed(Exception):
     def __init__(self, code: str, message: str, *, passing: bool = False) -> None:
         super().__init__(message)
         self.code, self.message, self.passing = code, message, passing
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """A connection or destination, opened: where it is, and the secrets for it. Never logged."""
-
-    id: str
-    kind: str
-    config: dict[str, Any]
-    secrets: dict[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from importlib import import_module
 
+from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.contracts.pipelines import delivery_targets as sendings
 from headgate.contracts.pipelines.steps import Deliver
 from headgate.execution.deliveries.rows import Rows, found
-from headgate.execution.steps.context import Context, Endpoint, Result, StepFailed
+from headgate.execution.steps.context import Context, Result, StepFailed
 
 KINDS = {
     "postgresql": "headgate.execution.deliveries.tables",

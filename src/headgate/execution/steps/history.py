@@ -7,21 +7,16 @@ from headgate.contracts.pipelines.definitions import History
 from headgate.contracts.pipelines.fields import quoted
 from headgate.contracts.pipelines.steps import KeepHistory
 from headgate.contracts.tables import history, types
-from headgate.contracts.tables.history import Shape
 from headgate.contracts.tables.types import Column, Columns, Plain
 from headgate.execution.spark.errors import SqlFailed
 from headgate.execution.statements import (
-    history_by_time as history_times,
+    history_by_snapshot,
+    history_by_time,
+    query_output,
+    schema_evolution,
+    table_states,
 )
-from headgate.execution.statements import (
-    query_output as refine,
-)
-from headgate.execution.statements import (
-    schema_evolution as evolving,
-)
-from headgate.execution.statements import (
-    table_states as states,
-)
+from headgate.execution.statements.history_by_snapshot import Shape
 from headgate.execution.statements.table_states import State
 from headgate.execution.steps.context import Context, Result, StepFailed
 from headgate.execution.steps.lake import Lake, at, opened, shown_key
@@ -141,7 +136,7 @@ class _Work:
         there = self.lake.table(self.step.table)
         time = self._time(source)
         if there is None or self.context.job.full_refresh:
-            self.lake.execute(history.create(self.step.table.sql, source, time, replace=there is not None))
+            self.lake.execute(history_by_snapshot.create(self.step.table.sql, source, time, replace=there is not None))
             return source
         wrong = history.missing(there, self._definition.time_column)
         settings = self._settings(source)
@@ -168,9 +163,9 @@ class _Work:
         if last is None and log:
             last = self._from_versions()
             log = log[-1:] if last else log
-        found = states.pending(log, last)
-        if len(found) > states.MOST:
-            left_out = len(found) - states.MOST
+        found = table_states.pending(log, last)
+        if len(found) > table_states.MOST:
+            left_out = len(found) - table_states.MOST
             self.context.log(
                 f"{self.step.source} has been in {len(found)} states since the last run; the oldest {left_out} are "
                 "left out. Run this more often to keep them",
@@ -189,7 +184,7 @@ class _Work:
         if latest is None:
             return None
         self.context.log("It is not known where the last run ended; the newest state alone is taken up", "warning")
-        return State(0, states.NEVER, latest)
+        return State(0, table_states.NEVER, latest)
 
     def _take_up(self, state: State, there: Columns) -> Columns:
         """Bring the history to one state; its columns after that."""
@@ -218,9 +213,9 @@ class _Work:
 
     def _statement(self, shape: Shape, state: State) -> str:
         if shape.time is not None:
-            return history_times.by_time(shape, state.at)
-        [row] = self.lake.rows(history.null_keys(shape))
-        return history.by_snapshot(replace(shape, has_nulls=row["found"] > 0), state.at)
+            return history_by_time.by_time(shape, state.at)
+        [row] = self.lake.rows(history_by_snapshot.null_keys(shape))
+        return history_by_snapshot.by_snapshot(replace(shape, has_nulls=row["found"] > 0), state.at)
 
     def _leave_out(self, state: State, why: str) -> None:
         """What a state had that cannot be kept must not stand in the way of those that came after."""
@@ -235,7 +230,7 @@ class _Work:
                 f"{self.step.source} does not fit its history any more: {error}. Run a full refresh, or write to "
                 "another table",
             ) from None
-        for statement in evolving.statements(self.step.table.sql, there, after):
+        for statement in schema_evolution.statements(self.step.table.sql, there, after):
             self.lake.execute(statement)
         return after
 
@@ -245,18 +240,18 @@ class _Work:
             return error
         keys, time = ", ".join(shape.keys), shape.time
         told = {
-            refine.TWICE: (
-                history.twice,
+            query_output.TWICE: (
+                history_by_snapshot.twice,
                 f"has several rows with the same {keys}",
                 "Name more columns as keys, or give a time_column",
             ),
-            history_times.AMBIGUOUS: (
-                history_times.ambiguous,
+            history_by_time.AMBIGUOUS: (
+                history_by_time.ambiguous,
                 f"has rows with the same {keys} and {time}, and different values",
                 "Let the time tell them apart",
             ),
-            history_times.UNTIMED: (
-                history_times.untimed,
+            history_by_time.UNTIMED: (
+                history_by_time.untimed,
                 f"has a row without {time}",
                 "Give every row a time, in a query before the history",
             ),

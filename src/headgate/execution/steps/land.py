@@ -4,11 +4,12 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.contracts.pipelines.steps import Land
 from headgate.execution.sources.fetch import external as outside
 from headgate.execution.sources.fetch.objects import from_objects
 from headgate.execution.sources.fetch.web import from_web
-from headgate.execution.steps.context import Context, Endpoint, Result, StepFailed
+from headgate.execution.steps.context import Context, Result, StepFailed
 from headgate.execution.steps.files import Got, from_folder, from_volume
 
 FUNCTION = "headgate.execution.sources.land:land"

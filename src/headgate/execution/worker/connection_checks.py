@@ -13,8 +13,9 @@ from typing import Any
 
 import httpx2 as httpx
 
+from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.execution.connection_checks.checks import Asked, Streams
-from headgate.execution.steps.context import Endpoint, StepFailed
+from headgate.execution.steps.context import StepFailed
 from headgate.execution.worker.server_link import POLL_SECONDS, BadSecret, Dropped, Link
 from headgate.kit.log import get_logger
 from headgate.settings.settings import Settings

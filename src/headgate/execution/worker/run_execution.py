@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from headgate.contracts.pipelines.steps import AnyStep
+from headgate.contracts.pipelines.steps import AnyStep, title
 from headgate.execution.spark.errors import EngineDown, Refused, SqlFailed
 from headgate.execution.steps.context import Context, Result, RunJob, Session, StepFailed, Stopped
 from headgate.execution.steps.volumes import StoredVolumes
@@ -22,7 +22,6 @@ from headgate.kit.crash_points import crash_point
 from headgate.kit.database import is_full
 from headgate.kit.errors import DiskFull
 from headgate.kit.log import get_logger
-from headgate.pipelines.planner import title
 from headgate.settings.settings import Settings
 
 EXECUTORS = {

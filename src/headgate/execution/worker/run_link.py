@@ -4,8 +4,9 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
+from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.contracts.pipelines.steps import from_json
-from headgate.execution.steps.context import Endpoint, Result, RunJob, VolumeFile
+from headgate.execution.steps.context import Result, RunJob, VolumeFile
 from headgate.execution.worker.server_link import POLL_SECONDS, Link
 
 RUNS = "/api/worker/runs"

@@ -15,7 +15,6 @@ from headgate.execution.worker.result_pages import Limits, Pager, TooWide
 from headgate.execution.worker.server_link import Dropped, Job, Link, ServerFull
 from headgate.kit.errors import DiskFull
 from headgate.kit.log import get_logger
-from headgate.lakehouse.sql.results import columns
 
 ENGINE_DOWN = "ENGINE_DOWN"
 NO_ENGINE = "Spark does not run here. Whoever operates this installation can ask `headgate doctor` what is missing"
@@ -206,7 +205,7 @@ class Running:
         self._finish(
             "succeeded",
             first_page=first,
-            columns=columns(answer.schema),
+            columns=_columns(answer.schema),
             rows=pager.rows,
             bytes=pager.size,
             pages=pager.pages,
@@ -265,3 +264,8 @@ def _interrupt(session: Any) -> None:
         session.interrupt()
     except Exception:  # noqa: BLE001 - it may be over by now
         _log.warning("a statement could not be interrupted", exc_info=True)
+
+
+def _columns(schema: Any) -> list[dict[str, Any]]:
+    """The columns of a result."""
+    return [{"name": field.name, "type": str(field.type), "nullable": field.nullable} for field in schema]

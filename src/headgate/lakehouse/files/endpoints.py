@@ -6,12 +6,13 @@ from typing import Annotated, Any, Literal
 from anyio import CapacityLimiter
 from fastapi import Header, Path, Query, Request, Response
 
+from headgate.contracts.volume_paths import MAX_CHARACTERS, check_prefix
 from headgate.kit.errors import Conflict, Invalid, NoSuchRange, NotFound, Stale, TooMany, TooSlow
 from headgate.kit.names import BadName
 from headgate.kit.paging import DEFAULT_LIMIT
 from headgate.lakehouse.files import repository, service
 from headgate.lakehouse.files.guards import MemberOn
-from headgate.lakehouse.files.paths import MAX_CHARACTERS, OCTETS, check_prefix
+from headgate.lakehouse.files.media_types import OCTETS
 from headgate.lakehouse.files.responses import READING, FileAnswer, Span, headers_of, is_among, span_of
 from headgate.lakehouse.files.schemas import FileDeleted, FileOut, FilePage
 from headgate.lakehouse.files.service import Replacing

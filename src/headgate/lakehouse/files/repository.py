@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, and_, select
 
+from headgate.contracts.volume_paths import LAST, path_key
 from headgate.kit.paging import Cursor
-from headgate.lakehouse.files.paths import LAST, path_key
 from headgate.lakehouse.files.schemas import FileOut
 from headgate.lakehouse.models import volume_file_table
 from headgate.organization.members.models import member_table

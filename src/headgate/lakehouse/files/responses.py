@@ -11,7 +11,7 @@ from fastapi import Response
 from starlette.types import Receive, Scope, Send
 
 from headgate.kit.errors import NoSuchRange
-from headgate.lakehouse.files.paths import disposition, safe_type
+from headgate.lakehouse.files.media_types import disposition, safe_type
 from headgate.platform.http.middleware import IS_HEAD
 
 PIECE = 256 << 10

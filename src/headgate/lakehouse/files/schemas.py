@@ -5,9 +5,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, Field
 
+from headgate.contracts.volume_paths import MAX_CHARACTERS, check_path
 from headgate.kit.patterns import Form
 from headgate.kit.request_models import Input
-from headgate.lakehouse.files.paths import MAX_CHARACTERS, check_path
 from headgate.organization.members.schemas import Named
 
 PathText = Annotated[

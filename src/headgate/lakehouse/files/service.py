@@ -13,12 +13,13 @@ from typing import Any, BinaryIO
 from sqlalchemy import delete, insert
 from sqlalchemy.exc import IntegrityError
 
+from headgate.contracts.volume_paths import check_path, path_key
 from headgate.kit.errors import Conflict, Invalid, NotFound, Problem, Stale, TooLarge, Unavailable
 from headgate.kit.ids import new_id
 from headgate.kit.log import get_logger
 from headgate.kit.names import BadName
 from headgate.lakehouse.files import repository
-from headgate.lakehouse.files.paths import check_path, media_type, path_key
+from headgate.lakehouse.files.media_types import media_type
 from headgate.lakehouse.files.responses import is_among
 from headgate.lakehouse.files.schemas import FileOut
 from headgate.lakehouse.models import volume_file_table

@@ -146,11 +146,6 @@ def _nested(array: Any) -> list[Any]:
     return [value if is_valid else None for value, is_valid in zip(found, valid, strict=True)]
 
 
-def columns(schema: Any) -> list[dict[str, Any]]:
-    """The columns of a result."""
-    return [{"name": field.name, "type": str(field.type), "nullable": field.nullable} for field in schema]
-
-
 def _cell(value: Any) -> str:
     """A value in CSV (RFC 4180). NULL is empty; an empty text is quoted, so that the two differ."""
     if value is None:

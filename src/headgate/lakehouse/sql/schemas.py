@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
+from headgate.contracts.statements import ColumnOut, ProgressOut
 from headgate.kit.request_models import Input
 from headgate.platform.resources.names import NameText
 
@@ -22,33 +23,6 @@ class StatementIn(Input):
         int | None,
         Field(ge=1, le=2**31 - 1, description="Keep at most so many rows; the setting `sql.max_rows` bounds it"),
     ] = None
-
-
-class Stage(BaseModel):
-    """A stage of a running statement."""
-
-    id: int
-    tasks: int = Field(description="How many tasks it has")
-    done: int = Field(description="How many of them are done")
-    bytes_read: int = 0
-    complete: bool = Field(description="Whether all of it is done")
-
-
-class ProgressOut(BaseModel):
-    """How far a statement has come."""
-
-    tasks_done: int
-    tasks_total: int
-    bytes_read: int
-    stages: list[Stage]
-
-
-class ColumnOut(BaseModel):
-    """A column of a result."""
-
-    name: str = Field(examples=["amount"])
-    type: str = Field(examples=["decimal128(10, 2)"], description="Its Arrow type")
-    nullable: bool = True
 
 
 class StatementError(BaseModel):

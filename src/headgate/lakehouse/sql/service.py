@@ -8,19 +8,13 @@ from sqlalchemy.engine import RowMapping
 
 from headgate.access.decision import Decision
 from headgate.contracts.sql_script import split
+from headgate.contracts.statements import ColumnOut, ProgressOut
 from headgate.kit.errors import Conflict, Denied, Expired, NotFound, TooMany
 from headgate.kit.ids import new_id
 from headgate.lakehouse.items.service import full_name
 from headgate.lakehouse.sql import queue, repository, results
 from headgate.lakehouse.sql.models import statement_table
-from headgate.lakehouse.sql.schemas import (
-    ColumnOut,
-    ProgressOut,
-    StatementError,
-    StatementItem,
-    StatementOut,
-    WriteOut,
-)
+from headgate.lakehouse.sql.schemas import StatementError, StatementItem, StatementOut, WriteOut
 from headgate.platform.http.call import Call
 from headgate.platform.http.routes import Stages
 from headgate.warehouse.locations import result_page

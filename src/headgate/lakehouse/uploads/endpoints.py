@@ -8,7 +8,7 @@ from fastapi import Header, Path, Request
 from headgate.kit.errors import Conflict, TooMany, TooSlow
 from headgate.lakehouse.files.endpoints import TAKING, VolumeId
 from headgate.lakehouse.files.guards import MemberOn
-from headgate.lakehouse.files.paths import OCTETS
+from headgate.lakehouse.files.media_types import OCTETS
 from headgate.lakehouse.files.schemas import (
     FileOut,
     UploadBegin,

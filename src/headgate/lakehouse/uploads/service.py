@@ -14,7 +14,7 @@ from headgate.kit.errors import Conflict, Invalid, NotFound, TooLarge, Unavailab
 from headgate.kit.ids import new_id
 from headgate.kit.log import get_logger
 from headgate.lakehouse.files import repository as files
-from headgate.lakehouse.files.paths import media_type
+from headgate.lakehouse.files.media_types import media_type
 from headgate.lakehouse.files.schemas import FileOut, UploadBegin, UploadOut
 from headgate.lakehouse.files.service import SEATS, NewFile, Replacing, Summed, discard, place, replaced, write
 from headgate.lakehouse.uploads import repository

@@ -5,8 +5,8 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
+from headgate.contracts.statements import ProgressOut
 from headgate.kit.patterns import Form
-from headgate.lakehouse.sql.schemas import ProgressOut
 
 ARTIFACT_NAME = Form(
     r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}$",

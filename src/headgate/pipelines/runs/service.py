@@ -6,9 +6,9 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.engine import RowMapping
 
+from headgate.contracts.statements import ProgressOut
 from headgate.kit.errors import Conflict, NotFound
 from headgate.lakehouse.catalog.models import commit_table
-from headgate.lakehouse.sql.schemas import ProgressOut
 from headgate.pipelines.models import pipeline_definition_table, pipeline_table
 from headgate.pipelines.runs import log, queue
 from headgate.pipelines.runs.models import run_artifact_table, run_line_table, run_step_table, run_table

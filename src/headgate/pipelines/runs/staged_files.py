@@ -19,7 +19,7 @@ from headgate.kit.database import Database, is_full
 from headgate.kit.errors import DiskFull, Problem
 from headgate.kit.log import get_logger
 from headgate.lakehouse.files import repository as files_repository
-from headgate.lakehouse.files.paths import media_type
+from headgate.lakehouse.files.media_types import media_type
 from headgate.lakehouse.files.service import NewFile, Replacing, discard, place
 from headgate.pipelines.runs.models import run_table
 from headgate.pipelines.runs.steps import forget_pointers

@@ -7,11 +7,11 @@ from typing import Any
 from sqlalchemy import Connection, delete, insert, null, select, update
 from sqlalchemy.engine import RowMapping
 
-from headgate.contracts.pipelines.steps import AnyStep, from_json
+from headgate.contracts.pipelines.steps import AnyStep, from_json, title
 from headgate.kit.errors import Conflict
 from headgate.lakehouse.catalog.models import run_pointer_table
 from headgate.lakehouse.models import layer_table
-from headgate.pipelines.planner import item_of, title
+from headgate.pipelines.planner import item_of
 from headgate.pipelines.runs.models import run_step_table
 
 _steps, _own = run_step_table.c, run_pointer_table.c

@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, delete, select, update
 from sqlalchemy.engine import RowMapping
 
-from headgate.execution.steps.context import Endpoint
+from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.kit.errors import Conflict, Problem
 from headgate.kit.ids import kind_of
 from headgate.kit.leases import is_over

@@ -8,8 +8,8 @@ from dataclasses import replace
 from sqlalchemy import Connection
 from sqlalchemy.engine import RowMapping
 
+from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.contracts.external_systems.kinds import parse, stored
-from headgate.execution.steps.context import Endpoint
 from headgate.kit.encryption import CannotOpen, Sealer
 from headgate.kit.errors import Conflict
 from headgate.kit.ids import kind_of

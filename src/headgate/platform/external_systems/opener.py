@@ -2,7 +2,7 @@
 
 from sqlalchemy import Connection, select
 
-from headgate.execution.steps.context import Endpoint
+from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.kit.encryption import CannotOpen
 from headgate.kit.errors import Conflict, NotFound
 from headgate.kit.log import get_logger

@@ -5,9 +5,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.contracts.pipelines.steps import Item, Land
 from headgate.contracts.pipelines.streams import Stream
-from headgate.execution.steps.context import Context, Endpoint, RunJob, StepFailed
+from headgate.execution.steps.context import Context, RunJob, StepFailed
 from headgate.execution.steps.files import Got
 from headgate.settings.settings import Settings
 

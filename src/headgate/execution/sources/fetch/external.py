@@ -3,6 +3,7 @@
 from typing import Any
 from urllib.parse import urlsplit
 
+from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.contracts.external_systems.kinds import Http, Iceberg, OAuthAuth
 from headgate.contracts.pipelines.steps import Land
 from headgate.execution.sources.fetch import scans
@@ -10,7 +11,7 @@ from headgate.execution.sources.fetch.catalog import Catalog
 from headgate.execution.sources.rest.failures import ApiFailed
 from headgate.execution.sources.rest.http_calls import below
 from headgate.execution.sources.rest.wire import origin
-from headgate.execution.steps.context import Context, Endpoint, StepFailed
+from headgate.execution.steps.context import Context, StepFailed
 from headgate.outgoing.client import Outgoing
 
 

@@ -4,12 +4,13 @@ import hashlib
 import re
 from typing import Any
 
+from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.contracts.external_systems.kinds import ObjectStore
 from headgate.contracts.pipelines.steps import Land
 from headgate.execution.sources.fetch.archives import unpacked
 from headgate.execution.sources.fetch.bucket import Bucket, keyed
 from headgate.execution.sources.fetch.downloads import Downloads, Terms
-from headgate.execution.steps.context import Context, Endpoint, StepFailed, VolumeFile
+from headgate.execution.steps.context import Context, StepFailed, VolumeFile
 from headgate.execution.steps.files import MAX_FILES, Got, empty_folder, gathered, matches
 from headgate.outgoing.client import Outgoing, Streamed
 

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
+from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.contracts.external_systems.kinds import Http
 from headgate.contracts.pipelines.steps import Land
 from headgate.execution.sources.fetch.archives import unpacked
@@ -13,7 +14,7 @@ from headgate.execution.sources.fetch.downloads import Downloads, Fetched, Terms
 from headgate.execution.sources.rest.auth import Credentials
 from headgate.execution.sources.rest.failures import ApiFailed
 from headgate.execution.sources.rest.http_calls import below
-from headgate.execution.steps.context import Context, Endpoint, StepFailed, VolumeFile
+from headgate.execution.steps.context import Context, StepFailed, VolumeFile
 from headgate.execution.steps.files import Got, empty_folder, gathered
 from headgate.outgoing.client import Outgoing
 

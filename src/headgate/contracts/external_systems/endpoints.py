@@ -1,0 +1,14 @@
+"""An external system as a worker gets it: with its secrets."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A connection or destination, opened: where it is, and the secrets for it. Never logged."""
+
+    id: str
+    kind: str
+    config: dict[str, Any]
+    secrets: dict[str, str] = field(default_factory=dict, repr=False)

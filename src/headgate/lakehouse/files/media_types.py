@@ -1,0 +1,50 @@
+"""The media types and file names with which files of a volume are sent to browsers."""
+
+from urllib.parse import quote
+
+OCTETS = "application/octet-stream"
+_PLAIN_TYPES = {
+    ".csv": "text/csv",
+    ".tsv": "text/tab-separated-values",
+    ".txt": "text/plain",
+    ".json": "application/json",
+    ".ndjson": "application/x-ndjson",
+    ".jsonl": "application/x-ndjson",
+    ".parquet": "application/vnd.apache.parquet",
+    ".arrow": "application/vnd.apache.arrow.file",
+    ".avro": "application/vnd.apache.avro",
+    ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    ".pdf": "application/pdf",
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+    ".zip": "application/zip",
+    ".gz": "application/gzip",
+    ".zst": "application/zstd",
+    ".tar": "application/x-tar",
+}
+MEDIA_TYPES = frozenset({*_PLAIN_TYPES.values(), OCTETS})
+"""The media types that files are given out with: none of them runs in a browser."""
+
+
+def media_type(given: str | None, path: str) -> str:
+    """The media type to keep: the given one if it is on the list, else by the path's ending, else bytes."""
+    named = (given or "").partition(";")[0].strip().lower()
+    if named in MEDIA_TYPES and named != OCTETS:
+        return named
+    ending = "." + path.rpartition(".")[2].lower()
+    return _PLAIN_TYPES.get(ending, OCTETS)
+
+
+def safe_type(kept: str) -> str:
+    """A media type that runs in no browser."""
+    return kept if kept in MEDIA_TYPES else OCTETS
+
+
+def disposition(path: str) -> str:
+    """The header that has a browser save a file under its own name (RFC 6266, RFC 8187)."""
+    name = path.rpartition("/")[2]
+    plain = "".join(c if c.isascii() and c.isprintable() and c not in '"\\%;' else "_" for c in name)
+    return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"
