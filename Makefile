@@ -38,7 +38,7 @@ demo: sandbox jars ## Start a small company with its data, and questions to ask 
 	$(BIN)/headgate demo
 
 .PHONY: test
-test: sandbox jars postgres mariadb ## Run all tests, on SQLite and PostgreSQL, with Spark
+test: sandbox jars postgres mariadb ## Run all tests, with Spark, and on PostgreSQL where its SQL differs
 	@# All three, whatever fails: one run tells of everything that is wrong.
 	@$(MAKE) --no-print-directory --keep-going --jobs=1 test-without-spark test-on-spark test-alone
 
@@ -49,6 +49,10 @@ test-on-spark:
 	$(BIN)/python -m pytest -n $(SPARK_WORKERS) --dist loadfile -m "spark and not alone"
 test-alone:
 	$(BIN)/python -m pytest -m alone
+
+.PHONY: matrix
+matrix: sandbox postgres mariadb ## Run all tests without Spark on SQLite and on PostgreSQL
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --both-databases -m "not spark and not cluster"
 
 .PHONY: lint
 lint: $(READY) ## Check format, lint, types, and that generated pages are fresh

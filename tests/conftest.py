@@ -1,4 +1,4 @@
-"""Fixtures: a fresh database on each of the two kinds."""
+"""Fixtures: databases, servers and the demo's company. CONTRIBUTING.md says which tests run on both databases."""
 
 import os
 import signal
@@ -29,6 +29,20 @@ def pytest_configure() -> None:
     os.environ.setdefault(java.VARIABLE, java.QUICK)
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that runs the whole matrix."""
+    parser.addoption("--both-databases", action="store_true", help="run every test on SQLite and on PostgreSQL")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run tests marked `both_databases` on SQLite and PostgreSQL, others on SQLite."""
+    both = metafunc.config.getoption("--both-databases") or metafunc.definition.get_closest_marker("both_databases")
+    dialects = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)] if both else ["sqlite"]
+    for name, scope in (("database_dialect", "function"), ("module_database_dialect", "module")):
+        if name in metafunc.fixturenames:
+            metafunc.parametrize(name, dialects, scope=scope)
 
 
 @pytest.hookimpl(trylast=True)
@@ -102,20 +116,20 @@ def postgres_databases(postgres_url: str) -> Iterator[Databases]:
     found.close()
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The URL of an empty database, on each kind in turn."""
-    if request.param == "sqlite":
+@pytest.fixture
+def database_url(database_dialect: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The URL of an empty database."""
+    if database_dialect == "sqlite":
         yield f"sqlite:///{tmp_path}/headgate.db"
         return
     with request.getfixturevalue("postgres_databases").made(None) as url:
         yield url
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
-def url_of_tables(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The URL of a database with all tables and no rows, on each kind in turn."""
-    if request.param == "sqlite":
+@pytest.fixture
+def url_of_tables(database_dialect: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The URL of a database with all tables and no rows."""
+    if database_dialect == "sqlite":
         yield str(on_sqlite(tmp_path).engine.url)
         return
     with request.getfixturevalue("postgres_databases").made() as url:
@@ -133,16 +147,16 @@ def postgres_database(postgres_databases: Databases) -> Iterator[Database]:
 
 @pytest.fixture
 def database(url_of_tables: str) -> Iterator[Database]:
-    """A database with all tables and no rows, on each kind in turn."""
+    """A database with all tables and no rows."""
     found = Database(url_of_tables)
     yield found
     found.close()
 
 
-@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
-def shared_database(request: pytest.FixtureRequest) -> Iterator[Database]:
+@pytest.fixture(scope="module")
+def shared_database(module_database_dialect: str, request: pytest.FixtureRequest) -> Iterator[Database]:
     """One database for many worlds, one after the other."""
-    if request.param == "postgresql":
+    if module_database_dialect == "postgresql":
         with request.getfixturevalue("postgres_databases").made() as url:
             found = Database(url)
             yield found
@@ -156,7 +170,7 @@ def shared_database(request: pytest.FixtureRequest) -> Iterator[Database]:
 
 @pytest.fixture
 def millrace(database: Database, tmp_path: Path) -> Iterator[Company]:
-    """The demo's company behind the application, on each kind of database in turn."""
+    """The demo's company behind the application."""
     with company(database, tmp_path) as found:
         yield found
 

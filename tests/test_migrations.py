@@ -12,6 +12,8 @@ from headgate.kit.database import Database
 from headgate.migrations import FOLDER, upgrade
 from headgate.schema import METADATA
 
+pytestmark = pytest.mark.both_databases
+
 
 def test_the_migrations_make_what_the_models_say(database_url: str) -> None:
     database = Database(database_url)

@@ -4,6 +4,7 @@ import os
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from sqlalchemy import Connection, text
 
@@ -25,6 +26,8 @@ from headgate.platform.authorization.list_index import rebuild, refresh
 from headgate.platform.authorization.lookup import Lookup
 from tests.support.strategies import seeds, world_of
 from tests.support.worlds import NOW, Asked, RawWorld, kinds, names, reload
+
+pytestmark = pytest.mark.both_databases
 
 CHANGES = int(os.environ.get("WORLDS", "20"))
 LEVELS = ("viewer", "editor", "manager")

@@ -11,6 +11,8 @@ from headgate.kit.database import Database
 from tests.access.oracle import Oracle
 from tests.support.worlds import Asked, RawWorld, reload
 
+pytestmark = pytest.mark.both_databases
+
 SCOPES = {
     "entire": {"scope": "entire"},
     "overlap": {"scope": "selected", "contexts": ["c1"]},

@@ -2,12 +2,15 @@
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from headgate.kit.database import Database
 from tests.access.oracle import Oracle
 from tests.support.strategies import Questions, seeds, world_of
 from tests.support.worlds import Asked, RawWorld, actions_of, names, reload
+
+pytestmark = pytest.mark.both_databases
 
 WORLDS = int(os.environ.get("WORLDS", "20"))
 ORGANIZATION = [

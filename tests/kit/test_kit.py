@@ -21,6 +21,8 @@ from headgate.kit.leases import acquire, is_held, release
 from headgate.kit.names import BadName, check_name, check_sql_name, name_key
 from headgate.kit.paging import BadCursor, Cursor
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.mark.parametrize(
     ("one", "other"),

@@ -17,6 +17,8 @@ from tests.lakehouse.test_uploads import SUM, Upload, dying, sent
 from tests.support.company import Company
 from tests.support.installation import eventually
 
+pytestmark = pytest.mark.both_databases
+
 TWO_DAYS = 2 * 86400
 
 

@@ -18,6 +18,8 @@ from headgate.warehouse.folder import FolderStore
 from tests.lakehouse.support import acting, traces
 from tests.support.company import Company
 
+pytestmark = pytest.mark.both_databases
+
 LATER = timedelta(days=8)
 
 

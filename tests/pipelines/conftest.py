@@ -18,11 +18,13 @@ def _mill(database: Database, folder: Path) -> Iterator[Works]:
         yield Works(found)
 
 
-@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
-def mill(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Works]:
-    """The mill on each kind of database in turn, for all cases of a module."""
+@pytest.fixture(scope="module")
+def mill(
+    module_database_dialect: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Works]:
+    """The mill for all cases of a module."""
     folder = tmp_path_factory.mktemp("mill")
-    if request.param == "sqlite":
+    if module_database_dialect == "sqlite":
         with _mill(on_sqlite(folder), folder) as found:
             yield found
         return

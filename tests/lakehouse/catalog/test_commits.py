@@ -26,6 +26,8 @@ from tests.lakehouse.catalog.support import (
 )
 from tests.support.company import Api
 
+pytestmark = pytest.mark.both_databases
+
 EVENTS = table_path("events")
 PARTS = {"the warehouse": "write", "the database": "enter"}
 """What writes to each, of a commit."""

@@ -18,6 +18,8 @@ from headgate.platform.http.call import Call, Caller
 from tests.lakehouse.catalog.support import ROWS, Lake
 from tests.support.installation import eventually
 
+pytestmark = pytest.mark.both_databases
+
 LAYER = Ident(("raw",))
 WAITING = 24
 """More requests than there are threads for loads."""

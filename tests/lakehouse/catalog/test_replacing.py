@@ -6,6 +6,8 @@ import pytest
 
 from tests.lakehouse.catalog.support import MORE, ROWS, Lake, appending, error_of, table_path, update_of
 
+pytestmark = pytest.mark.both_databases
+
 EVENTS = table_path("events")
 
 

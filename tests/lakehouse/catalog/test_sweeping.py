@@ -13,6 +13,8 @@ from headgate.warehouse.store import OutOfReach
 from tests.lakehouse.catalog.support import ROWS, Lake
 from tests.lakehouse.catalog.test_work import Worker
 
+pytestmark = pytest.mark.both_databases
+
 
 def test_a_staged_table_that_nobody_committed_goes_with_its_files(served: Lake) -> None:
     tess, store = served.engine("Tess"), served.company.client.app.state.services.store

@@ -13,6 +13,8 @@ from headgate.lakehouse.sql.cleanup import sweeper
 from tests.lakehouse.sql.support import Hand, submit
 from tests.support.company import Company
 
+pytestmark = pytest.mark.both_databases
+
 HOURS = timedelta(hours=3)
 WAYS = pytest.mark.parametrize("jump", [HOURS, -HOURS], ids=["forward", "back"])
 LEASE = queue.LEASE.total_seconds()

@@ -3,10 +3,13 @@
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from headgate.lakehouse.sql import fair_share as turns
 from tests.lakehouse.sql.support import STATEMENTS, Hand, submit
 from tests.support.company import Company
+
+pytestmark = pytest.mark.both_databases
 
 PAGE = pa.table({"n": [1]})
 DEAD = {"error_code": "ENGINE_DOWN", "error": "Spark ended"}

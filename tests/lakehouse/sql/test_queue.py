@@ -14,6 +14,8 @@ from headgate.organization.tokens.service import revoke
 from tests.lakehouse.sql.support import STATEMENTS, Hand, page_of, submit
 from tests.support.company import Api, Company
 
+pytestmark = pytest.mark.both_databases
+
 PAGE = pa.table({"n": [1]})
 
 

@@ -94,12 +94,14 @@ def twins(database: Database, tmp_path: Path) -> Iterator[Company]:
         yield found
 
 
-@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
-def shared_twins(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
+@pytest.fixture(scope="module")
+def shared_twins(
+    module_database_dialect: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Company]:
     """For all tests that only ask, and are refused."""
     folder = tmp_path_factory.mktemp("twins")
     with ExitStack() as stack:
-        if request.param == "sqlite":
+        if module_database_dialect == "sqlite":
             database = on_sqlite(folder)
         else:
             databases: Databases = request.getfixturevalue("postgres_databases")

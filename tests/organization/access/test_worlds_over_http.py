@@ -1,11 +1,14 @@
 """Testing and exporting worlds over HTTP, and the round trip: what is exported passes its own assertions."""
 
+import pytest
 import yaml
 
 from headgate.access.worlds import read_world
 from headgate.worlds.runner import run_world
 from tests.support.company import Company
 from tests.support.databases import WORLD
+
+pytestmark = pytest.mark.both_databases
 
 SMALL = "members: {a: {role: admin}, b: {role: business}}\nresources: [{kind: layer, name: gold}]\n"
 

@@ -14,6 +14,8 @@ from headgate.platform.http.call import Call, Caller
 from tests.support.strategies import world_of
 from tests.support.worlds import NOW, reload
 
+pytestmark = pytest.mark.both_databases
+
 
 class Allowed(Call):
     """A call by somebody who may do everything."""

@@ -17,6 +17,8 @@ from tests.support.apps import app_for
 from tests.support.company import Api, Company
 from tests.support.databases import on_sqlite
 
+pytestmark = pytest.mark.both_databases
+
 WORLDS = sorted((Path(__file__).parents[2] / "access/worlds").glob("seed_00[13]_*.yaml"))
 DOES = {"remove", "change_role", "reset_password", "make_magic_link"}
 

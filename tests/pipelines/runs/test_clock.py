@@ -12,6 +12,8 @@ from headgate.pipelines.runs.models import run_table
 from tests.pipelines.runs.support import RunHand, make, show, start
 from tests.support.company import Company
 
+pytestmark = pytest.mark.both_databases
+
 HOURS = timedelta(hours=3)
 WAYS = pytest.mark.parametrize("jump", [HOURS, -HOURS], ids=["forward", "back"])
 

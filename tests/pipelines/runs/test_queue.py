@@ -14,6 +14,8 @@ from headgate.pipelines.runs.models import run_table
 from tests.pipelines.runs.support import RunHand, lose, make, show, start
 from tests.support.company import Company
 
+pytestmark = pytest.mark.both_databases
+
 
 def test_a_run_is_claimed_executed_and_published(millrace: Company) -> None:
     run = start(millrace, make(millrace))

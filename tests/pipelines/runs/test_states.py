@@ -3,6 +3,8 @@
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from headgate.kit.clock import now
 from headgate.pipelines.runs import cleanup as cleaning
 from headgate.pipelines.runs.cleanup import purge
@@ -10,6 +12,8 @@ from headgate.pipelines.runs.models import run_table
 from tests.lakehouse.catalog.support import SCHEMA
 from tests.pipelines.runs.support import RunHand, make, start
 from tests.support.company import Api, Company
+
+pytestmark = pytest.mark.both_databases
 
 CURSOR = {"snapshot": "1"}
 

@@ -12,6 +12,8 @@ from tests.pipelines.runs.support import HISTORY, RunHand, lose, make, show, sta
 from tests.pipelines.runs.test_memory import destination
 from tests.support.company import Company
 
+pytestmark = pytest.mark.both_databases
+
 LATER = {"times": 3, "delay": "1 hour"}
 
 

@@ -1,8 +1,12 @@
 """What a run that has not begun waits for, as it is told to whoever looks at it."""
 
+import pytest
+
 from tests.pipelines.runs.support import RunHand, make, show, start
 from tests.pipelines.runs.test_turns import LATER, come, fail
 from tests.support.company import Company
+
+pytestmark = pytest.mark.both_databases
 
 
 def test_a_run_says_that_it_waits_for_one_that_is_tried_again(millrace: Company) -> None:

@@ -10,6 +10,8 @@ from headgate.pipelines.triggers.cycles import way_back
 from headgate.platform.authorization.fact_tables import grant_table
 from tests.pipelines.triggers.support import Yard
 
+pytestmark = pytest.mark.both_databases
+
 
 def after(*pipelines: str, **more: Any) -> dict[str, Any]:
     return {"kind": "pipelines", "pipelines": list(pipelines), **more}

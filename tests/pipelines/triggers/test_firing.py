@@ -20,6 +20,8 @@ from headgate.platform.notifications.dispatcher import tell_one
 from headgate.platform.notifications.templates import reason
 from tests.pipelines.triggers.support import Yard, iso
 
+pytestmark = pytest.mark.both_databases
+
 
 def test_a_due_trigger_starts_a_run_once(yard: Yard) -> None:
     trigger = yard.trigger(yard.land, "* * * * *", parameters={"days": 3}, full_refresh=True)

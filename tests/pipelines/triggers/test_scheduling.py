@@ -21,6 +21,8 @@ from headgate.supervisor.scheduler import Scheduler
 from tests.pipelines.triggers.support import Clock, Yard, define
 from tests.support.installation import Installation, eventually, installed
 
+pytestmark = pytest.mark.both_databases
+
 
 class PowerCut(BaseException):
     """The process ends here."""

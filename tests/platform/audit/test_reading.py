@@ -2,10 +2,14 @@
 
 from pathlib import Path
 
+import pytest
+
 from headgate.kit.database import Database
 from headgate.schema import METADATA
 from tests.support.company import Company, company
 from tests.support.installation import eventually
+
+pytestmark = pytest.mark.both_databases
 
 
 def test_only_admins_read_the_log(millrace: Company) -> None:

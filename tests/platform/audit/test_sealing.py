@@ -29,13 +29,15 @@ from headgate.supervisor.scheduler import LEASE, Scheduler
 from tests.support.databases import on_sqlite
 from tests.support.installation import eventually, installed
 
+pytestmark = pytest.mark.both_databases
+
 KEY = b"k" * 32
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
-def log_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The URL of a migrated database, on each kind in turn: with the triggers that keep the log."""
-    if request.param == "sqlite":
+@pytest.fixture
+def log_url(database_dialect: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The URL of a migrated database: with the triggers that protect the audit log."""
+    if database_dialect == "sqlite":
         yield str(on_sqlite(tmp_path, upgrade).engine.url)
         return
     with request.getfixturevalue("postgres_databases").made(upgrade) as url:

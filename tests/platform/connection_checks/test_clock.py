@@ -11,6 +11,8 @@ from tests.platform.connection_checks.test_errands import asked, claimed, finish
 from tests.spaces.connections.support import added
 from tests.support.company import Company
 
+pytestmark = pytest.mark.both_databases
+
 FORWARD, BACK = timedelta(minutes=30), timedelta(hours=-3)
 """Forward by less than an errand is kept."""
 LEASE = queue.LEASE.total_seconds()

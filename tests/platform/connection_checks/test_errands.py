@@ -25,6 +25,8 @@ from tests.support import api as apis
 from tests.support.company import Api, Company, company
 from tests.support.installation import eventually
 
+pytestmark = pytest.mark.both_databases
+
 WORKER = new_id("worker")
 
 

@@ -14,6 +14,8 @@ from headgate.settings.settings import Settings
 from tests.support.apps import app_for
 from tests.support.company import Api, Company
 
+pytestmark = pytest.mark.both_databases
+
 
 def test_a_commit_that_fails_is_no_success(millrace: Company) -> None:
     def refuse(_: Any) -> None:

@@ -22,6 +22,8 @@ from tests.spaces.connections.support import added
 from tests.support.company import Company
 from tests.support.installation import Installation, eventually, installed
 
+pytestmark = pytest.mark.both_databases
+
 
 def replace(hand: Hand, *dead: str) -> Any:
     return hand.request("POST", "/replace", json={**hand.about(), "dead": list(dead)})

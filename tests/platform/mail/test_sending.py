@@ -17,6 +17,8 @@ from headgate.platform.secrets import rotation
 from tests.outgoing import Authority
 from tests.platform.mail import HERE, Outbox, Server, free_port, hangs_up, join, relay
 
+pytestmark = pytest.mark.both_databases
+
 
 def test_a_mail_is_sent_once_and_what_it_said_is_forgotten(outbox: Outbox, server: Server) -> None:
     one = outbox.put(subject="Grüße", body="Ein Wort.\n\n.\n  https://example.com/link#hgl_abc=d\nÜber alles.\n")

@@ -17,6 +17,8 @@ from headgate.platform.authorization.models import resource_table
 from headgate.platform.authorization.repository import ResourceSort
 from tests.support.company import Company
 
+pytestmark = pytest.mark.both_databases
+
 
 def names(answer: Any) -> list[str]:
     return [one["name"] for one in answer.json()["items"]]

@@ -17,6 +17,8 @@ from headgate.platform.secrets import rotation
 from headgate.platform.secrets.rotation import GRACE, prune, rotate
 from tests.platform.secrets import METADATA, Clock, Vault, registered
 
+pytestmark = pytest.mark.both_databases
+
 ROOT = Path(__file__).parents[3]
 CHILD = """
 import sys, time

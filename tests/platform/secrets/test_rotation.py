@@ -18,6 +18,8 @@ from headgate.platform.secrets.rotation import GRACE, prune, register, rotate, s
 from headgate.schema import MODULES
 from tests.platform.secrets import ITEMS, METADATA, PAIRS, Clock, Vault, registered
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.fixture
 def vault(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vault]:
