@@ -30,7 +30,18 @@ from headgate.access.atoms import (
 )
 from headgate.access.audience import implies
 from headgate.access.book import BOOK
-from headgate.access.conditions import AllOf, AnyOf, As, Atom, Can, Condition, Every, On, Some, Term
+from headgate.access.conditions import (
+    AllOf,
+    AllRelated,
+    AnyOf,
+    AnyRelated,
+    Atom,
+    Can,
+    Condition,
+    OfMember,
+    OnRelated,
+    Term,
+)
 from headgate.access.facts import Organization, Subject
 from headgate.access.kinds import COLLECTIONS, KINDS, RELATIONS, stored_kind
 from headgate.access.rules import ALL_TABLES, TERMS, Path, Rules
@@ -182,15 +193,15 @@ def _asks_about(condition: Condition, kind: str) -> Iterator[str]:
         case AllOf() | AnyOf():
             for part in condition.parts:
                 yield from _asks_about(part, kind)
-        case On():
+        case OnRelated():
             target = RELATIONS[kind, condition.relation].kind
             yield target
             yield from _asks_about(condition.inner, target)
-        case Every() | Some():
+        case AllRelated() | AnyRelated():
             target = COLLECTIONS[kind, condition.collection].kind
             yield target
             yield from _asks_about(condition.inner, target)
-        case As():
+        case OfMember():
             yield from _asks_about(condition.inner, kind)
         case Term():
             yield from _asks_about(BOOK.meaning(condition), kind)
@@ -252,7 +263,7 @@ def _alternatives(condition: Condition) -> list[Condition]:
             return [one for part in condition.parts for one in _alternatives(part)]
         case AllOf():
             return [AllOf(parts) for parts in product(*(_alternatives(part) for part in condition.parts))]
-        case On():
+        case OnRelated():
             return [replace(condition, inner=one) for one in _alternatives(condition.inner)]
         case Can():
             return [Can(condition.action)]
@@ -272,14 +283,14 @@ def _broken(condition: Condition) -> Iterator[tuple[str, Condition]]:
         case Term() if condition.level:
             for level in {1, 2, 3} - {condition.level}:
                 yield f"level {condition.level} became {level}", replace(condition, level=level)
-        case On() | As():
+        case OnRelated() | OfMember():
             for label, broken in _broken(condition.inner):
                 yield label, replace(condition, inner=broken)
-        case Every():
-            yield f"some instead of every {condition.collection}", Some(condition.collection, condition.inner)
+        case AllRelated():
+            yield f"some instead of every {condition.collection}", AnyRelated(condition.collection, condition.inner)
             for label, broken in _broken(condition.inner):
                 yield label, replace(condition, inner=broken)
-        case Some():
+        case AnyRelated():
             for label, broken in _broken(condition.inner):
                 yield label, replace(condition, inner=broken)
         case Atom():

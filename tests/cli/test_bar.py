@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from headgate.cli.progress_bar import Bar
+from headgate.cli.progress_bar import ProgressBar
 
 HOSTILE = "Land [/nonsense] [red]x[/red] \x1b]0;owned\x07 in raw.t"
 
@@ -19,7 +19,7 @@ def test_neither_markup_nor_control_characters_reach_the_terminal(monkeypatch: p
     terminal = _Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "dumb")
-    with Bar() as bar:
+    with ProgressBar() as bar:
         bar.draw(HOSTILE, 1, 2, "[/more]")
         bar.line(HOSTILE)
     shown = terminal.getvalue()

@@ -6,7 +6,7 @@ from typing import Annotated
 import pytest
 import typer
 
-from headgate.cli.field_names import Sends, own_words, translated
+from headgate.cli.field_names import SentAs, own_words, translated
 from headgate.cli.main import app
 from tests.organization.profile.support import Commands
 from tests.support.company import Company
@@ -15,7 +15,7 @@ ZEROS = "0" * 20
 
 
 def command(
-    text: Annotated[str, typer.Argument(metavar="SQL"), Sends("sql")],
+    text: Annotated[str, typer.Argument(metavar="SQL"), SentAs("sql")],
     statement: Annotated[str, typer.Argument()],
     as_of: Annotated[str, typer.Option()] = "",
     column: Annotated[str, typer.Option()] = "",

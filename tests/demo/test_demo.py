@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from headgate.demo import lake
-from headgate.demo.commands import Commands, StepFailed
+from headgate.demo.commands import MemberCommands, StepFailed
 from tests.support.installation import Installation, gone, installed
 
 ROOT = Path(__file__).parents[2]
@@ -113,7 +113,7 @@ def test_a_step_that_fails_ends_the_demo_with_its_words(tmp_path: Path) -> None:
 
 def test_data_that_cannot_be_landed_ends_the_demo_as_any_other_step(tmp_path: Path) -> None:
     with pytest.raises(StepFailed, match=r"`landing raw.orders with PyIceberg` failed: .*onnection"):
-        lake.show(Commands("http://127.0.0.1:1", {"Tess": "hgt_x"}, tmp_path))
+        lake.show(MemberCommands("http://127.0.0.1:1", {"Tess": "hgt_x"}, tmp_path))
 
 
 def test_make_demo_installs_bubblewrap_before_it_is_used() -> None:

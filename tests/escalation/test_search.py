@@ -7,7 +7,7 @@ import pytest
 
 from headgate.organization.access.changes import promotion
 from headgate.organization.sessions import service as sessions
-from headgate.platform.authorization.provenance import Origin
+from headgate.platform.authorization.provenance import CredentialOrigin
 from headgate.platform.http.call import Caller
 from tests.escalation.search import Search, cheap_passwords
 
@@ -51,12 +51,12 @@ def statements_go_on(patch: pytest.MonkeyPatch) -> None:
 
 
 def nothing_inherits(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Caller, "origin", property(lambda self: Origin(self.session or self.token)))
+    patch.setattr(Caller, "origin", property(lambda self: CredentialOrigin(self.session or self.token)))
 
 
 def links_are_untainted(patch: pytest.MonkeyPatch) -> None:
-    def work(link: str, member: str, made_by: Any, *, tainted: bool) -> Origin:
-        return Origin(link, tainted)
+    def work(link: str, member: str, made_by: Any, *, tainted: bool) -> CredentialOrigin:
+        return CredentialOrigin(link, tainted)
 
     patch.setattr(sessions, "of_link", work)
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from headgate.kit import key_file as keys_module
 from headgate.kit.encryption import PURPOSE, CannotOpen, Sealer, UnknownPlace, key_id_of, prefix_of, row_name
-from headgate.kit.key_file import BadKeyFile, KeyFile, Ring
+from headgate.kit.key_file import BadKeyFile, KeyFile, KeyRing
 
 PLACE = ("connections", "con_1", "password")
 AT = datetime(2026, 6, 1, tzinfo=UTC)
@@ -44,12 +44,12 @@ def sealer_of(keys: KeyFile) -> Sealer:
     return Sealer(keys, Anywhere())
 
 
-def turn(keys: KeyFile) -> Ring:
+def turn(keys: KeyFile) -> KeyRing:
     return keys.change(PURPOSE, lambda ring: ring.turned(AT, rotating=False))
 
 
-def forget_all_but_the_newest(keys: KeyFile) -> Ring:
-    return keys.change(PURPOSE, lambda ring: Ring(ring.generations[-1:]))
+def forget_all_but_the_newest(keys: KeyFile) -> KeyRing:
+    return keys.change(PURPOSE, lambda ring: KeyRing(ring.generations[-1:]))
 
 
 @settings(deadline=None)
@@ -225,7 +225,7 @@ def test_a_file_of_the_first_version_keeps_its_keys_and_takes_rings(keys: KeyFil
     keys.path.write_text(json.dumps(old))
     keys.path.chmod(0o600)
     assert keys.key("audit") == b"k" * 32
-    assert keys.ring(PURPOSE) == Ring()
+    assert keys.ring(PURPOSE) == KeyRing()
     assert json.loads(keys.path.read_text()) == old
     sealer_of(keys)
     written = json.loads(keys.path.read_text())
@@ -258,7 +258,7 @@ def test_keys_are_not_shown_by_accident(keys: KeyFile) -> None:
 def test_a_change_that_fails_leaves_the_file_and_its_lock_free(keys: KeyFile) -> None:
     ring = turn(keys)
 
-    def fail(_: Ring) -> Ring:
+    def fail(_: KeyRing) -> KeyRing:
         raise RuntimeError
 
     with pytest.raises(RuntimeError):

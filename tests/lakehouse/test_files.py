@@ -508,7 +508,7 @@ def test_a_file_put_by_another_during_the_body_is_kept(volume: Volume) -> None:
     def racing() -> Any:
         yield b"x" * 300_000
         volume.store.write(f"volumes/{volume.id}/{first.id}", [b"first"])
-        acting(volume.millrace, "Tess", lambda call: files_service.place(call, first, files_service.Replacing()))
+        acting(volume.millrace, "Tess", lambda call: files_service.place(call, first, files_service.ReplaceCondition()))
         yield b"x" * 300_000
 
     assert volume.stream("Tom", "a", racing()).status == 409

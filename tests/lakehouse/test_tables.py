@@ -408,7 +408,7 @@ def test_equality_deletes_are_refused_in_words(served_on_sqlite: Lake, monkeypat
         scanning.first_rows(
             served_on_sqlite.company.client.app.state.services.store,  # type: ignore[attr-defined]
             served_on_sqlite.company.id("table", "raw.eq"),
-            scanning.Wanted(metadata, 1, metadata, 1),
+            scanning.ScanRequest(metadata, 1, metadata, 1),
         )
 
 

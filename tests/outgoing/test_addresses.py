@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from headgate.outgoing.addresses import Allowed, fault, meant, read_host
 from headgate.outgoing.client import check_url
-from headgate.outgoing.errors import OutgoingError, Refused, TooLarge, Unreachable
+from headgate.outgoing.errors import CallRefused, OutgoingError, TooLarge, Unreachable
 from headgate.outgoing.network import system_resolver
 from headgate.outgoing.urls import MAX_LENGTH, read_url
 from headgate.settings.outgoing import OutgoingSettings
@@ -58,7 +58,7 @@ PUBLIC_ADDRESSES = [
 @pytest.mark.parametrize(("kind", "address"), [(kind, one) for kind, found in NOT_PUBLIC.items() for one in found])
 def test_what_is_not_public_is_refused_and_named(kind: str, address: str) -> None:
     host = f"[{address}]" if ":" in address else address
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(CallRefused) as refused:
         check_url(f"https://{host}/hook", NOTHING)
     usual = str(ip_address(address))
     assert re.search(rf"{re.escape(usual)}(?: is|,) (?:an?|the) [^.]*{kind}", str(refused.value))
@@ -76,7 +76,7 @@ def test_what_is_public_is_called(address: str) -> None:
 @pytest.mark.parametrize("inside", ["::ffff:{}", "64:ff9b::{}"])
 def test_an_address_inside_another_is_judged_as_what_it_is(private: str, inside: str) -> None:
     url = f"http://[{inside.format(private)}]/"
-    with pytest.raises(Refused, match=re.escape(private)) as refused:
+    with pytest.raises(CallRefused, match=re.escape(private)) as refused:
         check_url(url, NOTHING)
     assert str(fault(ip_address(private))) in str(refused.value)
     check_url(url, allowing(private))
@@ -123,7 +123,7 @@ def test_odd_spellings_are_understood(usual: str, odd: str) -> None:
     assert target.url.raw_host == usual.encode()
     if usual == "8.8.8.8":
         return check_url(f"http://{odd}/", NOTHING)
-    with pytest.raises(Refused, match=re.escape(usual)) as refused:
+    with pytest.raises(CallRefused, match=re.escape(usual)) as refused:
         check_url(f"http://{odd}/", NOTHING)
     assert odd.strip("[]") in str(refused.value)
     return check_url(f"http://{odd}/", allowing(usual))
@@ -155,7 +155,7 @@ def test_odd_spellings_are_understood(usual: str, odd: str) -> None:
     ],
 )
 def test_whatever_is_no_host_is_refused(host: str) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(CallRefused):
         check_url(f"http://{host}/", NOTHING)
 
 
@@ -179,7 +179,7 @@ def test_names_are_put_in_their_usual_spelling(typed: str, name: str) -> None:
 def test_names_that_mean_this_machine_are_refused_without_asking(name: str) -> None:
     usual = read_host(name)
     assert isinstance(usual, str)
-    with pytest.raises(Refused, match=rf"{usual} leads .*\[\"{usual}\"\]"):
+    with pytest.raises(CallRefused, match=rf"{usual} leads .*\[\"{usual}\"\]"):
         check_url(f"http://{name}/", NOTHING)
     for entry in (usual, "127.0.0.0/8", "::1"):
         check_url(f"http://{name}/", allowing(entry))
@@ -213,7 +213,7 @@ def test_names_that_mean_this_machine_are_refused_without_asking(name: str) -> N
     ],
 )
 def test_a_url_that_could_be_read_in_two_ways_is_refused_and_says_why(url: str, says: str) -> None:
-    with pytest.raises(Refused, match=re.escape(says)) as refused:
+    with pytest.raises(CallRefused, match=re.escape(says)) as refused:
         check_url(url, allowing("0.0.0.0/0", "::/0"))
     assert "u:p" not in str(refused.value)
 
@@ -233,14 +233,14 @@ def test_a_url_stays_what_it_was() -> None:
 )
 def test_addresses_are_allowed_alone_or_by_network(entry: str) -> None:
     check_url("http://10.0.0.5/", allowing(entry))
-    with pytest.raises(Refused):
+    with pytest.raises(CallRefused):
         check_url("http://10.0.1.5/", allowing(entry))
 
 
 @pytest.mark.parametrize("entry", ["fd12::/16", "[fd12::5]", "fd12::5", "FD12:0::5"])
 def test_so_are_those_of_ipv6(entry: str) -> None:
     check_url("http://[fd12::5]/", allowing(entry))
-    with pytest.raises(Refused):
+    with pytest.raises(CallRefused):
         check_url("http://[fd13::5]/", allowing(entry))
 
 
@@ -259,13 +259,13 @@ def test_a_name_is_judged_by_every_address_it_leads_to() -> None:
     check_url("https://public.test/", NOTHING, resolve=True, resolver=names)
     check_url("https://private.test/", NOTHING, resolver=names)
     for name in ("private.test", "mixed.test"):
-        with pytest.raises(Refused, match=name) as refused:
+        with pytest.raises(CallRefused, match=name) as refused:
             check_url(f"https://{name}/", NOTHING, resolve=True, resolver=names)
         assert "10.0" not in str(refused.value)
         for entry in (name, name.upper(), f"{name}.", "10.0.0.5", "10.0.0.0/8"):
             check_url(f"https://{name}/", allowing(entry), resolve=True, resolver=names)
         for entry in ("other.test", f"a.{name}", "10.0.0.6", "11.0.0.0/8"):
-            with pytest.raises(Refused):
+            with pytest.raises(CallRefused):
                 check_url(f"https://{name}/", allowing(entry), resolve=True, resolver=names)
     with pytest.raises(Unreachable, match=r"nowhere\.test"):
         check_url("https://nowhere.test/", NOTHING, resolve=True, resolver=names)
@@ -273,7 +273,7 @@ def test_a_name_is_judged_by_every_address_it_leads_to() -> None:
 
 @pytest.mark.parametrize("answer", ["fe80::1%eth0", "::ffff:10.0.0.5", "64:ff9b::a00:5", "::1", "2002:a00:5::1"])
 def test_answers_in_ipv6_are_judged_too(answer: str) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(CallRefused):
         check_url("https://a.test/", NOTHING, resolve=True, resolver=Names(a_test=[[answer]]))
 
 
@@ -308,7 +308,7 @@ def test_the_system_knows_this_machine() -> None:
 def test_following_the_advice_of_a_refusal_works(url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     names = Names(a_test=[["10.0.0.5"]], localhost=[["127.0.0.1", "::1"]])
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(CallRefused) as refused:
         check_url(url, load().outgoing, resolve=True, resolver=names)
     found = re.search(r" outgoing\.allow = (\S+) \((HEADGATE_\w+)='(\S+)'\)$", str(refused.value))
     assert found
@@ -318,4 +318,4 @@ def test_following_the_advice_of_a_refusal_works(url: str, monkeypatch: pytest.M
 
 
 def test_all_errors_are_of_one_kind() -> None:
-    assert {Refused, Unreachable, TooLarge} == set(OutgoingError.__subclasses__())
+    assert {CallRefused, Unreachable, TooLarge} == set(OutgoingError.__subclasses__())

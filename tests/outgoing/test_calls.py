@@ -8,7 +8,7 @@ import pytest
 
 from headgate import __version__
 from headgate.outgoing.client import MAX_REDIRECTS, check_url
-from headgate.outgoing.errors import Refused, Unreachable
+from headgate.outgoing.errors import CallRefused, Unreachable
 from headgate.settings.outgoing import OutgoingSettings
 from tests.outgoing import ELSEWHERE, HERE, PUBLIC, Handler, Names, Seen, client, fine, redirect, serve
 
@@ -83,7 +83,7 @@ def test_what_is_listed_is_called(allow: str, host: str) -> None:
 @pytest.mark.parametrize("host", ["hooks.test", HERE, "127.1", "2130706433"])
 def test_what_is_not_listed_is_refused_before_a_byte_is_sent(allow: str, host: str) -> None:
     with serve() as server, client(allow) as outgoing:
-        with pytest.raises(Refused, match=r"outgoing\.allow = ") as refused:
+        with pytest.raises(CallRefused, match=r"outgoing\.allow = ") as refused:
             outgoing.request("GET", server.url(host))
         assert not server.seen
         assert HERE not in str(refused.value) or host != "hooks.test"
@@ -92,7 +92,7 @@ def test_what_is_not_listed_is_refused_before_a_byte_is_sent(allow: str, host: s
 def test_localhost_is_refused_without_asking_and_can_be_listed() -> None:
     names = Names(localhost=[[HERE]])
     with serve() as server, client("10.0.0.1", resolver=names) as outgoing:
-        with pytest.raises(Refused, match=r'\["localhost"\]'):
+        with pytest.raises(CallRefused, match=r'\["localhost"\]'):
             outgoing.request("GET", server.url("localhost."))
         assert not names.asked
         assert not server.seen
@@ -104,7 +104,7 @@ def test_a_name_that_was_public_when_it_was_saved_is_judged_again() -> None:
     names = Names(rebound_test=[[PUBLIC], [HERE]])
     with serve() as server, client("10.0.0.1", resolver=names) as outgoing:
         check_url(server.url("rebound.test"), OutgoingSettings(), resolve=True, resolver=names)
-        with pytest.raises(Refused, match=r"rebound\.test"):
+        with pytest.raises(CallRefused, match=r"rebound\.test"):
             outgoing.request("GET", server.url("rebound.test"))
         assert not server.seen
     assert names.asked == ["rebound.test"] * 2
@@ -121,7 +121,7 @@ def test_the_connection_goes_to_the_address_that_was_judged() -> None:
         outgoing.request("GET", server.url("rebound.test"))
         assert names.asked == ["rebound.test"]
         assert len(server.seen) == 1
-        with pytest.raises(Refused):
+        with pytest.raises(CallRefused):
             outgoing.request("GET", server.url("rebound.test"))
         assert len(server.seen) == 1
 
@@ -129,7 +129,7 @@ def test_the_connection_goes_to_the_address_that_was_judged() -> None:
 @pytest.mark.parametrize("answers", [[HERE, ELSEWHERE], [ELSEWHERE, HERE], [HERE, "::1"], [HERE, "10.0.0.1"]])
 def test_one_bad_address_spoils_the_answer(answers: list[str]) -> None:
     with serve() as server, client(resolver=Names(mixed_test=[answers])) as outgoing:
-        with pytest.raises(Refused):
+        with pytest.raises(CallRefused):
             outgoing.request("GET", server.url("mixed.test"))
         assert not server.seen
 
@@ -172,7 +172,7 @@ def test_ipv6_goes_the_same_way() -> None:
     with serve(address="::1") as server:
         with client("10.0.0.1", resolver=Names(six_test=[["::1"]])) as outgoing:
             for host in ("[::1]", "[0:0::1]", "six.test"):
-                with pytest.raises(Refused):
+                with pytest.raises(CallRefused):
                     outgoing.request("GET", server.url(host))
         assert not server.seen
         for allow, host in (("::1", "[::1]"), ("::/64", "six.test"), ("six.test", "six.test")):
@@ -209,7 +209,7 @@ def test_a_redirect_is_judged_like_a_url_that_was_typed(location: str) -> None:
     names = Names(hooks_test=[[HERE]], inside_test=[[ELSEWHERE]], localhost=[[ELSEWHERE]])
     with serve(address="0.0.0.0") as inside:  # noqa: S104 - it must be reached if the code is wrong
         with serve(redirect(location.format(port=inside.port))) as server, client(resolver=names) as outgoing:
-            with pytest.raises(Refused, match=r"^redirected by hooks\.test: "):
+            with pytest.raises(CallRefused, match=r"^redirected by hooks\.test: "):
                 outgoing.request("GET", server.url())
             assert len(server.seen) == 1
         assert not inside.seen
@@ -231,7 +231,7 @@ def test_redirects_are_followed_five_times() -> None:
     with serve(count_down) as server, client() as outgoing:
         assert outgoing.request("GET", server.url(path=f"/{MAX_REDIRECTS}")).body == b"/0"
         assert len(server.seen) == MAX_REDIRECTS + 1
-        with pytest.raises(Refused, match=r"hooks\.test redirects more than 5 times"):
+        with pytest.raises(CallRefused, match=r"hooks\.test redirects more than 5 times"):
             outgoing.request("GET", server.url(path=f"/{MAX_REDIRECTS + 1}"))
         assert len(server.seen) == 2 * (MAX_REDIRECTS + 1)
 
@@ -344,19 +344,19 @@ def test_proxies_and_netrc_of_the_environment_are_not_heeded(monkeypatch: pytest
 )
 def test_headers_that_would_change_the_request_are_refused(name: str, value: str) -> None:
     with serve() as server, client() as outgoing:
-        with pytest.raises(Refused, match="header"):
+        with pytest.raises(CallRefused, match="header"):
             outgoing.request("GET", server.url(), headers={name: value})
         assert not server.seen
 
 
 @pytest.mark.parametrize("method", ["CONNECT", "TRACE", "", "GET /x HTTP/1.1\r\nHost: a\r\n\r\nGET", "G ET"])
 def test_only_plain_methods_are_taken(method: str) -> None:
-    with serve() as server, client() as outgoing, pytest.raises(Refused, match="method"):
+    with serve() as server, client() as outgoing, pytest.raises(CallRefused, match="method"):
         outgoing.request(method, server.url())
 
 
 def test_an_idempotency_key_is_a_header_too() -> None:
-    with client() as outgoing, pytest.raises(Refused, match="idempotency-key"):
+    with client() as outgoing, pytest.raises(CallRefused, match="idempotency-key"):
         outgoing.request("POST", "http://hooks.test/", idempotency_key="a\r\nb: c")
 
 

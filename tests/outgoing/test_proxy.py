@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from headgate.execution.sandbox import relay
-from headgate.outgoing.errors import Refused, Unreachable
-from headgate.outgoing.proxy import Egress, Ticket, authorization
+from headgate.outgoing.errors import CallRefused, Unreachable
+from headgate.outgoing.proxy import Egress, ProxyTicket, authorization
 
 
 @contextmanager
@@ -74,7 +74,7 @@ class Proxied:
         for one in self._open:
             one.close()
 
-    def socks(self, host: str, port: int, ticket: Ticket | None = None) -> tuple[int, socket.socket]:
+    def socks(self, host: str, port: int, ticket: ProxyTicket | None = None) -> tuple[int, socket.socket]:
         """What the proxy answers to SOCKS5, and the connection."""
         near = self.dial()
         if ticket is None:
@@ -97,7 +97,7 @@ class Proxied:
         return answer[1], near
 
     def http(
-        self, host: str, port: int, ticket: Ticket | None = None, shown: str | None = None
+        self, host: str, port: int, ticket: ProxyTicket | None = None, shown: str | None = None
     ) -> tuple[str, socket.socket]:
         """What the proxy answers to CONNECT, and the connection."""
         near = self.dial()
@@ -200,7 +200,7 @@ def test_http_needs_a_ticket(proxied: Proxied) -> None:
 def test_a_private_address_is_refused_by_whatever_name_it_goes(host: str) -> None:
     proxied = Proxied()
     try:
-        with pytest.raises((Refused, Unreachable)) as refused, proxied.egress.admit([(host, 5432)]):
+        with pytest.raises((CallRefused, Unreachable)) as refused, proxied.egress.admit([(host, 5432)]):
             pass
         if host != "localhost":
             assert "outgoing.allow" in str(refused.value)

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from headgate.outgoing.errors import Refused, Unreachable
+from headgate.outgoing.errors import CallRefused, Unreachable
 from tests.outgoing import Handler, Seen, client, redirect, serve
 
 
@@ -36,7 +36,7 @@ def test_redirects_are_judged_and_lose_secrets() -> None:
         with outgoing.stream(server.url(path="/a"), headers={"Authorization": "secret"}) as found:
             assert (b"".join(found.pieces), found.url) == (b"there", server.url("other.test", "/b"))
         with (
-            pytest.raises(Refused, match=r"redirected by hooks.test: 10.0.0.1 is a private address"),
+            pytest.raises(CallRefused, match=r"redirected by hooks.test: 10.0.0.1 is a private address"),
             outgoing.stream(server.url(path="/c")),
         ):
             pass

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from headgate.outgoing.client import Outgoing
-from headgate.outgoing.errors import Refused, Unreachable
+from headgate.outgoing.errors import CallRefused, Unreachable
 from headgate.settings.outgoing import OutgoingSettings
 from tests.outgoing import HERE, HOOKS, Authority, client, redirect, serve
 
@@ -52,7 +52,7 @@ def test_https_is_refused_where_no_tls_is_spoken() -> None:
 def test_a_redirect_from_https_to_http_is_refused(authority: Authority) -> None:
     context = authority.server("hooks.test")
     with serve() as plain, serve(redirect(plain.url()), tls=context) as server:
-        with client(tls=authority.trusted()) as outgoing, pytest.raises(Refused, match=r"hooks\.test: .* by http"):
+        with client(tls=authority.trusted()) as outgoing, pytest.raises(CallRefused, match=r"hooks\.test: .* by http"):
             outgoing.request("GET", server.url(scheme="https"))
         assert server.seen
         assert not plain.seen

@@ -7,7 +7,7 @@ import pytest
 
 from headgate.cli.main import app
 from headgate.contracts.pipelines import definitions
-from headgate.pipelines.column_lineage import MOST, Origin, by_definition, of_query
+from headgate.pipelines.column_lineage import MOST, ColumnOrigin, by_definition, of_query
 from tests.organization.profile.support import Commands
 from tests.pipelines.probes import LONG, Probe, create, fields
 from tests.pipelines.runs.support import make
@@ -124,15 +124,15 @@ def test_streams_and_histories_give_columns_as_they_are() -> None:
         streams=({"name": "a/*.csv", "table": "a"}, {"name": "b/*.csv", "table": "b", "enabled": False}),  # type: ignore[arg-type]
     )
     items = {"raw.a": "A", "raw.b": "B", "raw.landing": "L"}
-    assert by_definition(source, items) == [Origin("A", None, "L", None)]
+    assert by_definition(source, items) == [ColumnOrigin("A", None, "L", None)]
     outside = source.model_copy(update={"volume": None, "connection": "con_1"})
-    assert by_definition(outside, items) == [Origin("A", None, None, None)]
+    assert by_definition(outside, items) == [ColumnOrigin("A", None, None, None)]
 
 
 def test_what_spark_tells_of_tables_that_nothing_loaded_is_left_out() -> None:
     loaded = {"raw.sold": "S", "raw.gone": None}
     told = [("day", [("raw.sold", "day"), ("raw.sold.branch_x", "id"), ("raw.gone", "x"), ("raw.other", "x")])]
-    assert of_query("T", told, loaded) == [Origin("T", "day", "S", "day"), Origin("T", "day", "S", "id")]
+    assert of_query("T", told, loaded) == [ColumnOrigin("T", "day", "S", "day"), ColumnOrigin("T", "day", "S", "id")]
     assert of_query(None, told, loaded) == []
     assert of_query("T", [("day", [("raw.sold", "day")] * (MOST + 1))], loaded) == []
 

@@ -6,15 +6,15 @@ import pytest
 from pydantic import ValidationError
 
 from headgate.contracts.pipelines import delivery_targets as sendings
-from headgate.contracts.pipelines.definitions import Delivery, Sending
+from headgate.contracts.pipelines.definitions import Delivery, DeliveryIn
 from tests.spaces.connections.support import PLACE
 from tests.support.company import Company
 
 KEYED = {"write": "upsert", "keys": ["id"]}
 
 
-def sending(target: str, **more: Any) -> Sending:
-    return Sending(table="raw.orders", target=target, **more)
+def sending(target: str, **more: Any) -> DeliveryIn:
+    return DeliveryIn(table="raw.orders", target=target, **more)
 
 
 @pytest.mark.parametrize(

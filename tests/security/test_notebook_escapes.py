@@ -15,7 +15,7 @@ from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.contracts.pipelines.definitions import SecretRef
 from headgate.execution.sandbox import bubblewrap as sandbox
 from headgate.execution.steps import notebook
-from headgate.execution.steps.context import Stopped
+from headgate.execution.steps.context import RunStopped
 from headgate.kit.database import Database
 from headgate.schema import METADATA
 from headgate.settings.settings import Settings
@@ -194,7 +194,7 @@ def test_a_run_that_is_stopped_leaves_nothing(world: Notebooks) -> None:
         context.stop()
 
     threading.Thread(target=stop, daemon=True).start()
-    with pytest.raises(Stopped):
+    with pytest.raises(RunStopped):
         notebook.run(step, context)
     assert processes("sleep\x00613") == []
     gone(world)

@@ -12,7 +12,7 @@ import pytest
 
 from headgate.settings.settings import Settings
 from headgate.supervisor import processes, run
-from headgate.supervisor.processes import Child
+from headgate.supervisor.processes import SupervisedProcess
 
 
 class Kept:
@@ -22,7 +22,7 @@ class Kept:
         self.now = 1000.0
         monkeypatch.setattr(processes, "time", SimpleNamespace(monotonic=lambda: self.now))
         monkeypatch.setattr(processes, "fork", lambda _: os.posix_spawnp("sleep", ["sleep", "60"], os.environ))
-        self.child = Child("short", lambda: None, longest)
+        self.child = SupervisedProcess("short", lambda: None, longest)
         self.child.start()
 
     def dies(self, after: float) -> float:

@@ -10,12 +10,12 @@ from typing import Any
 from sqlalchemy import text
 
 from headgate.contracts.pipelines.definitions import Cell
-from headgate.contracts.pipelines.steps import Item, RunNotebook
+from headgate.contracts.pipelines.steps import LakeItem, RunNotebook
 from headgate.execution.steps import notebook
 from headgate.execution.steps.context import Context, Result, RunJob, StepFailed, VolumeFile
 from headgate.execution.steps.volumes import StoredVolumes
 from headgate.kit.clock import now
-from headgate.lakehouse.catalog.work_tokens import Reach, open_reading, open_work
+from headgate.lakehouse.catalog.work_tokens import DeclaredTable, open_reading, open_work
 from headgate.settings.settings import Settings
 from tests.lakehouse.catalog.support import Lake
 
@@ -53,21 +53,21 @@ class Notebooks:
         self.fence = 0
         [(self.run,)] = lake.rows("SELECT id FROM runs LIMIT 1")
 
-    def item(self, kind: str, name: str) -> Item:
+    def item(self, kind: str, name: str) -> LakeItem:
         layer, _, own = name.partition(".")
-        return Item(self.lake.company.id(kind, name), layer, own)
+        return LakeItem(self.lake.company.id(kind, name), layer, own)
 
     def set_run(self, state: str) -> None:
         values = {"s": state, "f": self.fence, "id": self.run}
         statement = text("UPDATE runs SET state = :s, fence = :f WHERE id = :id")
         self.lake.company.database.write(lambda c: c.execute(statement, values))
 
-    def tokens(self, reads: Sequence[Item], writes: Sequence[Item]) -> tuple[str, str]:
+    def tokens(self, reads: Sequence[LakeItem], writes: Sequence[LakeItem]) -> tuple[str, str]:
         """The token of a run that reads and writes these, and the one for its notebook."""
         member, until = self.lake.company.id("member", "Tess"), now() + timedelta(hours=1)
         layers = {one.layer: self.lake.company.id("layer", one.layer) for one in (*reads, *writes)}
-        reach = [Reach(one.id, "read") for one in reads]
-        reach += [Reach(one.id, "write", layers[one.layer], one.name) for one in writes]
+        reach = [DeclaredTable(one.id, "read") for one in reads]
+        reach += [DeclaredTable(one.id, "write", layers[one.layer], one.name) for one in writes]
 
         def work(connection: Any) -> tuple[str, str]:
             own, secret = open_work(

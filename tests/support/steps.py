@@ -13,7 +13,7 @@ from sqlalchemy import text
 
 from headgate.app import create_app
 from headgate.contracts.external_systems.endpoints import Endpoint
-from headgate.contracts.pipelines.steps import Item
+from headgate.contracts.pipelines.steps import LakeItem
 from headgate.execution.spark.platform import PlatformSpark
 from headgate.execution.spark.platform_environment import RUNS
 from headgate.execution.steps.context import Context, RunJob, VolumeFile
@@ -22,7 +22,7 @@ from headgate.kit.clock import now
 from headgate.kit.database import Database
 from headgate.kit.ids import new_id
 from headgate.lakehouse.catalog.publish import publish
-from headgate.lakehouse.catalog.work_tokens import Reach, open_work
+from headgate.lakehouse.catalog.work_tokens import DeclaredTable, open_work
 from headgate.schema import METADATA
 from headgate.settings.settings import Settings
 from tests.support.company import Company, company
@@ -59,17 +59,17 @@ class Workshop:
 
     def __init__(self, found: Company, platform: PlatformSpark, folder: Path) -> None:
         self.company, self.platform, self.folder = found, platform, folder
-        self._items: dict[str, Item] = {}
+        self._items: dict[str, LakeItem] = {}
 
-    def item(self, name: str) -> Item:
+    def item(self, name: str) -> LakeItem:
         """A table by its name, `layer.table`; one that is not there yet gets its future id."""
         layer, _, table = name.partition(".")
         found = self.company.rows(
             "SELECT li.id FROM lake_items li JOIN layers l ON l.id = li.layer_id JOIN resources lr ON lr.id = l.id "
             f"JOIN resources r ON r.id = li.id WHERE lr.name = '{layer}' AND r.name = '{table}'"
         )
-        known = self._items.setdefault(name, Item(new_id("table"), layer, table))
-        return Item(found[0][0], layer, table) if found else known
+        known = self._items.setdefault(name, LakeItem(new_id("table"), layer, table))
+        return LakeItem(found[0][0], layer, table) if found else known
 
     def run(
         self,
@@ -140,9 +140,9 @@ class Workshop:
             for id_, path, size, at in found
         ]
 
-    def _reach(self, name: str, mode: str) -> Reach:
+    def _reach(self, name: str, mode: str) -> DeclaredTable:
         item = self.item(name)
-        return Reach(item.id, mode, self.company.id("layer", item.layer), item.name)
+        return DeclaredTable(item.id, mode, self.company.id("layer", item.layer), item.name)
 
     def rows(self, sql: str, running: Running | None = None) -> list[dict[str, Any]]:
         """What a statement gives; for a run, as it sees its tables, else for Tess."""

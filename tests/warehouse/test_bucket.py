@@ -10,14 +10,16 @@ import pytest
 from headgate.settings.settings import Settings
 from headgate.warehouse.address import address_of
 from headgate.warehouse.bucket import BucketStore
-from headgate.warehouse.sigv4 import UNSIGNED, Key, signed
-from headgate.warehouse.store import OutOfReach
+from headgate.warehouse.sigv4 import UNSIGNED, AccessKey, signed
+from headgate.warehouse.store import StoreUnavailable
 from tests.support.s3 import BUCKET, KEY_ID, REGION, SECRET, S3Server
 
-GOOD = Key(KEY_ID, SECRET)
+GOOD = AccessKey(KEY_ID, SECRET)
 
 
-def _put(server: S3Server, key: Key = GOOD, body: bytes = b"x", payload: str = UNSIGNED, **more: str) -> httpx.Response:
+def _put(
+    server: S3Server, key: AccessKey = GOOD, body: bytes = b"x", payload: str = UNSIGNED, **more: str
+) -> httpx.Response:
     url = f"{server.endpoint}/{BUCKET}/signatures/one"
     headers = signed("PUT", url, {}, key, REGION, payload)
     return httpx.put(url, content=body, headers={**headers, **more})
@@ -31,8 +33,8 @@ def test_a_right_signature_is_taken(s3_server: S3Server) -> None:
 
 def test_a_wrong_signature_fails_at_the_server(s3_server: S3Server) -> None:
     _put(s3_server, body=b"kept")
-    assert "SignatureDoesNotMatch" in _put(s3_server, Key(KEY_ID, "a wrong secret"), b"bad").text
-    assert "InvalidAccessKeyId" in _put(s3_server, Key("AKIANOBODY", SECRET), b"bad").text
+    assert "SignatureDoesNotMatch" in _put(s3_server, AccessKey(KEY_ID, "a wrong secret"), b"bad").text
+    assert "InvalidAccessKeyId" in _put(s3_server, AccessKey("AKIANOBODY", SECRET), b"bad").text
     assert "XAmzContentSHA256Mismatch" in _put(s3_server, body=b"bad", payload=hashlib.sha256(b"x").hexdigest()).text
     assert "HeadersNotSigned" in _put(s3_server, body=b"bad", **{"x-amz-meta-a": "b"}).text
     assert httpx.put(f"{s3_server.endpoint}/{BUCKET}/signatures/one", content=b"bad").status_code == 403
@@ -52,7 +54,7 @@ def test_a_signature_is_for_one_method_and_one_file(s3_server: S3Server) -> None
 def test_a_wrong_key_is_said_to_be_one(s3_server: S3Server, tmp_path: Path) -> None:
     store = BucketStore(s3_server.installation(tmp_path, s3_secret_access_key="wrong"))
     for act in (store.read, store.open, store.size, lambda path: store.write(path, [b"x"])):
-        with pytest.raises(OutOfReach) as told:
+        with pytest.raises(StoreUnavailable) as told:
             act("a/b")
         assert "wrong" not in told.value.detail
         assert BUCKET not in told.value.detail
@@ -74,7 +76,7 @@ def test_a_host_that_does_not_answer(s3_server: S3Server, tmp_path: Path) -> Non
     store = BucketStore(s3_server.installation(tmp_path, s3_endpoint=endpoint))
     (complaint,) = store.check()
     assert complaint == f"Nothing answers at {endpoint}; check warehouse.s3_endpoint, and that the store runs"
-    with pytest.raises(OutOfReach):
+    with pytest.raises(StoreUnavailable):
         store.open("a/b")
 
 

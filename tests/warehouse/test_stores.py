@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from headgate.warehouse.store import Missing, Store, Taken
+from headgate.warehouse.store import Missing, PathTaken, Store
 
 
 def test_what_was_written_is_read(store: Store) -> None:
@@ -17,7 +17,7 @@ def test_what_was_written_is_read(store: Store) -> None:
 
 def test_nothing_is_written_over(store: Store) -> None:
     store.write("a/1", [b"first"])
-    with pytest.raises(Taken):
+    with pytest.raises(PathTaken):
         store.write("a/1", [b"second"])
     assert store.read("a/1") == b"first"
 
@@ -76,7 +76,7 @@ def test_a_large_file_arrives_whole(store: Store) -> None:
     with store.open("a/large") as file:
         file.seek(19 * len(piece))
         assert file.read() == piece
-    with pytest.raises(Taken):
+    with pytest.raises(PathTaken):
         store.write("a/large", (piece for _ in range(20)))
 
 
@@ -101,7 +101,7 @@ def test_of_two_writers_of_one_name_one_wins(store: Store) -> None:
     def write(number: int) -> bool:
         try:
             store.write("a/same", [str(number).encode() * 1000])
-        except Taken:
+        except PathTaken:
             return False
         return True
 

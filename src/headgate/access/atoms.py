@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from headgate.access.actions import ADMINS, LEVEL_NAMES
-from headgate.access.conditions import At, Atom
+from headgate.access.conditions import Atom, SqlPosition
 from headgate.access.facts import Subject
 from headgate.kit.ids import ALL_GROUP
 
@@ -185,7 +185,7 @@ def unexpired(column: str) -> str:
     return f"({column} IS NULL OR {column} > :now)"
 
 
-def _reach(at: At) -> str:
+def _reach(at: SqlPosition) -> str:
     """SQL: the resources on which a grant counts for the row at hand."""
     columns = {"layer": "{t}.id", "ref": "{t}.item_id, {t}.layer_id"}
     return columns.get(at.kind, "{t}.id, {t}.layer_id").format(t=at.thing)

@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from headgate.access.atoms import MEMBER, RESOURCE
-from headgate.access.book import BOOK, Book
-from headgate.access.conditions import AllOf, AnyOf, At, Atom, Can, Condition, On, Term
+from headgate.access.book import BOOK, RuleBook
+from headgate.access.conditions import AllOf, AnyOf, Atom, Can, Condition, OnRelated, SqlPosition, Term
 from headgate.access.kinds import KINDS, RELATIONS
-from headgate.access.meetings import Holding, Meeting, Source, meeting_of
+from headgate.access.meetings import Meeting, MemberValues, Source, meeting_of
 from headgate.access.sql import ACTIVE
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class ListingPath:
     """One way to be listed: joins and filters on the resource, a meeting, and conditions on the member."""
 
     joins: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class Way:
         text = "|".join((*self.joins, *sorted(self.filters), self.meeting.name if self.meeting else ""))
         return hashlib.sha256(text.encode()).hexdigest()[:6]
 
-    def covers(self, other: "Way") -> bool:
+    def covers(self, other: "ListingPath") -> bool:
         """Whether everyone whom the other way lists is listed by this one."""
         return (
             other.joins[: len(self.joins)] == self.joins
@@ -54,7 +54,7 @@ class Unsupported(TypeError):
 # From rule tables to ways
 
 
-def implies(a: Condition, b: Condition, book: Book, kind: str) -> bool:
+def implies(a: Condition, b: Condition, book: RuleBook, kind: str) -> bool:
     """Whether a, by its shape alone, holds only where b does."""
     if a == b:
         return True
@@ -71,7 +71,7 @@ def implies(a: Condition, b: Condition, book: Book, kind: str) -> bool:
             return _narrower(a.name, b.name)
         case Term(), Term():
             return a.name == b.name and a.level >= b.level
-        case On(), On() if a.relation == b.relation:
+        case OnRelated(), OnRelated() if a.relation == b.relation:
             return implies(a.inner, b.inner, book, RELATIONS[kind, a.relation].kind)
         case Can(), Can():
             return all(
@@ -90,7 +90,7 @@ def _narrower(a: str, b: str) -> bool:
     return bool(options) and family == other and set(options.split(",")) <= set(wanted.split(","))
 
 
-def _needed(book: Book, kind: str) -> list[Condition]:
+def _needed(book: RuleBook, kind: str) -> list[Condition]:
     """The conditions that list resources of a kind, without those that another makes redundant."""
     found = [path.condition for path in book.granting(kind, book.tables[kind].listed_by)]
 
@@ -102,29 +102,29 @@ def _needed(book: Book, kind: str) -> list[Condition]:
     return kept
 
 
-def _split(condition: Condition, at: At) -> list[Way]:
+def _split(condition: Condition, at: SqlPosition) -> list[ListingPath]:
     """The ways in which a condition can hold."""
     match condition:
         case Atom() if condition.about == MEMBER:
-            return [Way(members=frozenset({condition.sql(at)}))]
+            return [ListingPath(members=frozenset({condition.sql(at)}))]
         case Atom() if condition.about == RESOURCE:
-            return [Way(filters=frozenset({condition.sql(at)}))]
+            return [ListingPath(filters=frozenset({condition.sql(at)}))]
         case Atom() | Term():
             meeting = meeting_of(condition, at)
             if meeting:
-                return [Way(meeting=meeting)]
+                return [ListingPath(meeting=meeting)]
         case AllOf():
             return [_merge(ways) for ways in product(*(_split(part, at) for part in condition.parts))]
         case AnyOf():
             return [way for part in condition.parts for way in _split(part, at)]
-        case On():
+        case OnRelated():
             return _split_relation(condition, at)
         case Can():
             return [way for path in at.book.granting(at.kind, condition.action) for way in _split(path.condition, at)]
     raise Unsupported(f"the audience index cannot hold {condition!r}")
 
 
-def _split_relation(condition: On, at: At) -> list[Way]:
+def _split_relation(condition: OnRelated, at: SqlPosition) -> list[ListingPath]:
     relation = RELATIONS[at.kind, condition.relation]
     below, kind = at.below(relation.kind), KINDS[relation.kind]
     link = relation.link.format(x=below.thing, t=at.thing)
@@ -132,11 +132,11 @@ def _split_relation(condition: On, at: At) -> list[Way]:
     return [replace(way, joins=(join, *way.joins)) for way in _split(condition.inner, below)]
 
 
-def _merge(ways: tuple[Way, ...]) -> Way:
+def _merge(ways: tuple[ListingPath, ...]) -> ListingPath:
     meetings = [way.meeting for way in ways if way.meeting]
     if len(meetings) > 1:
         raise Unsupported("the audience index cannot hold a path with two meetings: " + str(meetings))
-    return Way(
+    return ListingPath(
         tuple(join for way in ways for join in way.joins),
         frozenset().union(*(way.filters for way in ways)),
         meetings[0] if meetings else None,
@@ -158,14 +158,14 @@ class Audience:
     """How resources of one kind are listed."""
 
     kind: str
-    ways: tuple[Way, ...]
+    ways: tuple[ListingPath, ...]
     inherited: tuple[Inherited, ...] = ()
     sources: tuple["Audience", ...] = ()
 
 
-def audience(kind: str, book: Book = BOOK) -> Audience:
+def audience(kind: str, book: RuleBook = BOOK) -> Audience:
     """How resources of a kind are listed, as the rule tables say."""
-    ways: list[Way] = []
+    ways: list[ListingPath] = []
     inherited: list[Inherited] = []
     at = book.at(kind)
     for condition in _needed(book, kind):
@@ -182,9 +182,9 @@ def audience(kind: str, book: Book = BOOK) -> Audience:
     return Audience(kind, kept, tuple(inherited), tuple(audience(one.kind, book) for one in inherited))
 
 
-def _inherits(condition: Condition, book: Book, kind: str) -> Inherited | None:
+def _inherits(condition: Condition, book: RuleBook, kind: str) -> Inherited | None:
     match condition:
-        case On(relation=name, inner=Can(action=action)):
+        case OnRelated(relation=name, inner=Can(action=action)):
             relation = RELATIONS[kind, name]
             listed_by = book.tables[relation.kind].listed_by
             if set(book.granting(relation.kind, action)) == set(book.granting(relation.kind, listed_by)):
@@ -195,7 +195,7 @@ def _inherits(condition: Condition, book: Book, kind: str) -> Inherited | None:
 # From ways to statements
 
 
-def _keyed(kind: str, origin: str, way: Way, value: str) -> str:
+def _keyed(kind: str, origin: str, way: ListingPath, value: str) -> str:
     return f"'{kind}|{origin}.{way.code}:' || {value}"
 
 
@@ -229,7 +229,7 @@ def sort_name(kind: str) -> str:
     return "(SELECT sl.name_key FROM resources sl WHERE sl.id = rs.scope_id) || '.' || rs.name_key"
 
 
-def fill(kind: str, only: str = "TRUE", book: Book = BOOK) -> str:
+def fill(kind: str, only: str = "TRUE", book: RuleBook = BOOK) -> str:
     """The statement that files resources of a kind; `only` narrows it, with `{id}` for the resource's id."""
     return (
         "INSERT INTO audience (resource_id, key, name_key, created_at, updated_at, creator_key, expires_at) "
@@ -244,7 +244,7 @@ def fill(kind: str, only: str = "TRUE", book: Book = BOOK) -> str:
 
 def _held(found: Audience, prefix: str) -> Iterator[str]:
     for way in found.ways:
-        for holding in way.meeting.holdings if way.meeting else (Holding("''"),):
+        for holding in way.meeting.holdings if way.meeting else (MemberValues("''"),):
             conditions = [ACTIVE, holding.where, *sorted(way.members)]
             yield (
                 f"SELECT {_keyed(prefix, found.kind, way, holding.value)} AS key FROM members m {holding.join} "
@@ -254,12 +254,12 @@ def _held(found: Audience, prefix: str) -> Iterator[str]:
         yield from _held(source, prefix)
 
 
-def keys(kind: str, book: Book = BOOK) -> str:
+def keys(kind: str, book: RuleBook = BOOK) -> str:
     """The statement that gives the keys that `:member` holds for a kind."""
     return " UNION ALL ".join(_held(audience(kind, book), kind))
 
 
-def whole_key(kind: str, book: Book = BOOK) -> str | None:
+def whole_key(kind: str, book: RuleBook = BOOK) -> str | None:
     """The key under which every listed resource of a kind is filed, if there is one: who holds it needs no other."""
     found = audience(kind, book)
     for way in found.ways:
@@ -269,7 +269,7 @@ def whole_key(kind: str, book: Book = BOOK) -> str | None:
     return None
 
 
-def order(book: Book = BOOK) -> tuple[str, ...]:
+def order(book: RuleBook = BOOK) -> tuple[str, ...]:
     """The kinds that have lists, those that others inherit from first."""
     done: list[str] = []
     pending = [kind for kind, rules in book.tables.items() if rules.listed_by]

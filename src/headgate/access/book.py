@@ -5,13 +5,13 @@ from typing import Any
 
 from headgate.access.actions import DRAFT_ACTIONS
 from headgate.access.atoms import HELPERS
-from headgate.access.conditions import At, Check, Condition, Term
+from headgate.access.conditions import Check, Condition, SqlPosition, Term
 from headgate.access.decision import DENIED, Decision
 from headgate.access.facts import Subject, Thing
 from headgate.access.rules import ALL_TABLES, TERMS, Path, Rules
 
 
-class Book:
+class RuleBook:
     """The rule tables as one book. Everything that decides reads the same book."""
 
     def __init__(self, tables: Iterable[Rules] = ALL_TABLES) -> None:
@@ -49,7 +49,7 @@ class Book:
         """A function that tells whether a member has an action on a resource of this kind."""
         found = self._checks.get((kind, action))
         if found is None:
-            at = At(self, kind)
+            at = SqlPosition(self, kind)
             parts = [path.condition.python(at) for path in self.granting(kind, action)]
             found = self._checks[kind, action] = self.compiled(f"lambda m, r: {' or '.join(parts) or 'False'}")
         return found
@@ -66,7 +66,7 @@ class Book:
 
     def _open_paths(self, kind: str, action: str) -> Callable[[Subject | None, Thing], int]:
         """A function that gives the open paths that grant an action, as bits."""
-        at = At(self, kind)
+        at = SqlPosition(self, kind)
         terms = [
             f"({1 << bit} if {path.condition.python(at)} else 0)"
             for bit, path in enumerate(self._askable(kind, action))
@@ -113,12 +113,12 @@ class Book:
             self._paths_of_mask[kind, mask] = found
         return found
 
-    def at(self, kind: str) -> At:
+    def at(self, kind: str) -> SqlPosition:
         """Where SQL about a kind begins: `m` is the member's row, `r` the resource's."""
-        return At(self, kind)
+        return SqlPosition(self, kind)
 
 
-BOOK = Book()
+BOOK = RuleBook()
 """The product's rule tables."""
 
 

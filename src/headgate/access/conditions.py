@@ -13,26 +13,26 @@ from headgate.access.facts import Subject
 from headgate.access.kinds import COLLECTIONS, KINDS, PERSONS, RELATIONS
 
 if TYPE_CHECKING:
-    from headgate.access.book import Book
+    from headgate.access.book import RuleBook
 
 Check = Callable[[Subject, Any], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class At:
+class SqlPosition:
     """Where SQL is being written: the names of the member's row and of the resource's, and what kind that is."""
 
-    book: "Book"
+    book: "RuleBook"
     kind: str
     thing: str = "r"
     member: str = "m"
     depth: int = 0
 
-    def below(self, kind: str) -> "At":
+    def below(self, kind: str) -> "SqlPosition":
         """The same member, with a related row of another kind."""
         return replace(self, kind=kind, thing=f"t{self.depth + 1}", depth=self.depth + 1)
 
-    def as_person(self) -> "At":
+    def as_person(self) -> "SqlPosition":
         """The same resource, with another member."""
         return replace(self, member=f"m{self.depth + 1}", depth=self.depth + 1)
 
@@ -44,11 +44,11 @@ class Condition:
     an `At`, whose member and thing are the names of variables in the one, and of rows in the other.
     """
 
-    def python(self, at: At) -> str:
+    def python(self, at: SqlPosition) -> str:
         """As a Python expression."""
         raise TypeError(f"{type(self).__name__} has no Python")
 
-    def sql(self, at: At) -> str:
+    def sql(self, at: SqlPosition) -> str:
         """As SQL."""
         raise TypeError(f"{type(self).__name__} has no SQL")
 
@@ -56,9 +56,9 @@ class Condition:
         """As words, for a reader."""
         raise TypeError(f"{type(self).__name__} has no words")
 
-    def check(self, book: "Book", kind: str) -> Check:
+    def check(self, book: "RuleBook", kind: str) -> Check:
         """A function that tells whether it holds, for resources of this kind."""
-        found: Check = book.compiled(f"lambda m, r: {self.python(At(book, kind))}")
+        found: Check = book.compiled(f"lambda m, r: {self.python(SqlPosition(book, kind))}")
         return found
 
 
@@ -69,13 +69,13 @@ class Atom(Condition):
     name: str
     text: str
     about: str
-    holds: Callable[[At], str]
-    write: Callable[[At], str]
+    holds: Callable[[SqlPosition], str]
+    write: Callable[[SqlPosition], str]
 
-    def python(self, at: At) -> str:
+    def python(self, at: SqlPosition) -> str:
         return self.holds(at)
 
-    def sql(self, at: At) -> str:
+    def sql(self, at: SqlPosition) -> str:
         return self.write(at)
 
     def words(self, kind: str) -> str:
@@ -94,10 +94,10 @@ class AllOf(Condition):
 
     parts: tuple[Condition, ...]
 
-    def python(self, at: At) -> str:
+    def python(self, at: SqlPosition) -> str:
         return "(" + " and ".join(part.python(at) for part in self.parts) + ")"
 
-    def sql(self, at: At) -> str:
+    def sql(self, at: SqlPosition) -> str:
         return "(" + " AND ".join(part.sql(at) for part in self.parts) + ")"
 
     def words(self, kind: str) -> str:
@@ -114,10 +114,10 @@ class AnyOf(Condition):
 
     parts: tuple[Condition, ...]
 
-    def python(self, at: At) -> str:
+    def python(self, at: SqlPosition) -> str:
         return "(" + " or ".join(part.python(at) for part in self.parts) + ")"
 
-    def sql(self, at: At) -> str:
+    def sql(self, at: SqlPosition) -> str:
         return "(" + " OR ".join(part.sql(at) for part in self.parts) + ")"
 
     def words(self, kind: str) -> str:
@@ -138,36 +138,36 @@ class Can(Condition):
 
     action: str
 
-    def python(self, at: At) -> str:
+    def python(self, at: SqlPosition) -> str:
         return f"book.allows({at.thing}.kind, {self.action!r})({at.member}, {at.thing})"
 
-    def sql(self, at: At) -> str:
+    def sql(self, at: SqlPosition) -> str:
         return book_sql(at, self.action)
 
     def words(self, kind: str) -> str:
         return self.action
 
 
-def book_sql(at: At, action: str) -> str:
+def book_sql(at: SqlPosition, action: str) -> str:
     """That some path of the table at hand grants this action."""
     parts = [path.condition.sql(at) for path in at.book.granting(at.kind, action)]
     return "(" + " OR ".join(parts) + ")" if parts else "FALSE"
 
 
 @dataclass(frozen=True, slots=True)
-class On(Condition):
+class OnRelated(Condition):
     """A condition about the one resource that this one hangs on; false if there is none."""
 
     relation: str
     inner: Condition
 
-    def python(self, at: At) -> str:
+    def python(self, at: SqlPosition) -> str:
         relation = RELATIONS[at.kind, self.relation]
         below = at.below(relation.kind)
         other = relation.python.format(t=at.thing)
         return f"(({below.thing} := {other}) is not None and {self.inner.python(below)})"
 
-    def sql(self, at: At) -> str:
+    def sql(self, at: SqlPosition) -> str:
         relation = RELATIONS[at.kind, self.relation]
         below, kind = at.below(relation.kind), KINDS[relation.kind]
         link = relation.link.format(x=below.thing, t=at.thing)
@@ -178,25 +178,25 @@ class On(Condition):
         relation = RELATIONS[kind, self.relation]
         if isinstance(self.inner, Atom) and self.inner.text.startswith("is "):
             return f"{relation.words} {self.inner.text}"
-        if isinstance(self.inner, On):
+        if isinstance(self.inner, OnRelated):
             return self.inner.words(relation.kind).replace("its ", f"{relation.words}'s ", 1)
         return f"{_inline(self.inner, relation.kind)} on {relation.words}"
 
 
 @dataclass(frozen=True, slots=True)
-class Every(Condition):
+class AllRelated(Condition):
     """A condition about each of the resources that this one names; true if it names none."""
 
     collection: str
     inner: Condition
 
-    def python(self, at: At) -> str:
+    def python(self, at: SqlPosition) -> str:
         collection = COLLECTIONS[at.kind, self.collection]
         below = at.below(collection.kind)
         holds = f"{below.thing} is not None and {self.inner.python(below)}"
         return f"all({holds} for {below.thing} in {at.thing}.{collection.attribute})"
 
-    def sql(self, at: At) -> str:
+    def sql(self, at: SqlPosition) -> str:
         collection = COLLECTIONS[at.kind, self.collection]
         below = at.below(collection.kind)
         rows = collection.rows.format(x=below.thing, t=at.thing)
@@ -208,19 +208,19 @@ class Every(Condition):
 
 
 @dataclass(frozen=True, slots=True)
-class Some(Condition):
+class AnyRelated(Condition):
     """A condition about at least one of the resources that this one names."""
 
     collection: str
     inner: Condition
 
-    def python(self, at: At) -> str:
+    def python(self, at: SqlPosition) -> str:
         collection = COLLECTIONS[at.kind, self.collection]
         below = at.below(collection.kind)
         holds = f"{below.thing} is not None and {self.inner.python(below)}"
         return f"any({holds} for {below.thing} in {at.thing}.{collection.attribute})"
 
-    def sql(self, at: At) -> str:
+    def sql(self, at: SqlPosition) -> str:
         collection = COLLECTIONS[at.kind, self.collection]
         below = at.below(collection.kind)
         rows = collection.rows.format(x=below.thing, t=at.thing)
@@ -237,10 +237,10 @@ class NotEmpty(Condition):
 
     collection: str
 
-    def python(self, at: At) -> str:
+    def python(self, at: SqlPosition) -> str:
         return f"bool({at.thing}.{COLLECTIONS[at.kind, self.collection].attribute})"
 
-    def sql(self, at: At) -> str:
+    def sql(self, at: SqlPosition) -> str:
         below = at.below(COLLECTIONS[at.kind, self.collection].kind)
         rows = COLLECTIONS[at.kind, self.collection].rows.format(x=below.thing, t=at.thing)
         return f"EXISTS (SELECT 1 FROM {rows})"
@@ -255,10 +255,10 @@ class NoneOf(Condition):
 
     collection: str
 
-    def python(self, at: At) -> str:
+    def python(self, at: SqlPosition) -> str:
         return f"not {at.thing}.{COLLECTIONS[at.kind, self.collection].attribute}"
 
-    def sql(self, at: At) -> str:
+    def sql(self, at: SqlPosition) -> str:
         below = at.below(COLLECTIONS[at.kind, self.collection].kind)
         rows = COLLECTIONS[at.kind, self.collection].rows.format(x=below.thing, t=at.thing)
         return f"NOT EXISTS (SELECT 1 FROM {rows})"
@@ -268,18 +268,18 @@ class NoneOf(Condition):
 
 
 @dataclass(frozen=True, slots=True)
-class As(Condition):
+class OfMember(Condition):
     """A condition about another member, whom the resource names, in place of the caller; false if there is none."""
 
     person: str
     inner: Condition
 
-    def python(self, at: At) -> str:
+    def python(self, at: SqlPosition) -> str:
         there = at.as_person()
         person = PERSONS[at.kind, self.person].attribute
         return f"(({there.member} := {at.thing}.{person}) is not None and {self.inner.python(there)})"
 
-    def sql(self, at: At) -> str:
+    def sql(self, at: SqlPosition) -> str:
         there = at.as_person()
         person = PERSONS[at.kind, self.person].id_sql.format(t=at.thing)
         return (
@@ -298,10 +298,10 @@ class Term(Condition):
     name: str
     level: int = 0
 
-    def python(self, at: At) -> str:
+    def python(self, at: SqlPosition) -> str:
         return at.book.meaning(self).python(at)
 
-    def sql(self, at: At) -> str:
+    def sql(self, at: SqlPosition) -> str:
         return at.book.meaning(self).sql(at)
 
     def words(self, kind: str) -> str:

@@ -5,8 +5,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from headgate.access.actions import LEVEL_NAMES
-from headgate.access.book import BOOK, Book
-from headgate.access.conditions import AllOf, AnyOf, As, Can, Condition, Every, NoneOf, On, Some, Term
+from headgate.access.book import BOOK, RuleBook
+from headgate.access.conditions import (
+    AllOf,
+    AllRelated,
+    AnyOf,
+    AnyRelated,
+    Can,
+    Condition,
+    NoneOf,
+    OfMember,
+    OnRelated,
+    Term,
+)
 from headgate.access.facts import Subject, Thing
 from headgate.access.kinds import COLLECTIONS, PERSONS, RELATIONS
 from headgate.access.rules import Remedy
@@ -32,7 +43,7 @@ class PathReason:
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class UnmetCondition:
     """A part of a condition that does not hold."""
 
     text: str
@@ -41,7 +52,9 @@ class Gap:
     """Whether it already names the member who lacks it, or nobody lacks it."""
 
 
-def reasons(subject: Subject | None, action: str, thing: Thing, known: Known, book: Book = BOOK) -> list[PathReason]:
+def reasons(
+    subject: Subject | None, action: str, thing: Thing, known: Known, book: RuleBook = BOOK
+) -> list[PathReason]:
     """Each path that grants the action: those that are open first, then those that lack least."""
     found = []
     for path in book.granting(thing.kind, action):
@@ -61,10 +74,10 @@ def level_held(subject: Subject, item: Thing) -> str:
 
 
 class _Gaps:
-    def __init__(self, book: Book, known: Known) -> None:
+    def __init__(self, book: RuleBook, known: Known) -> None:
         self.book, self.known = book, known
 
-    def of(self, condition: Condition, s: Subject | None, r: Any) -> list[Gap]:
+    def of(self, condition: Condition, s: Subject | None, r: Any) -> list[UnmetCondition]:
         """What does not hold; nothing if the condition does."""
         if condition.check(self.book, r.kind)(s, r):  # type: ignore[arg-type]
             return []
@@ -78,51 +91,54 @@ class _Gaps:
                 return self.of(self.book.meaning(condition), s, r)
             case Can():
                 return self._can(condition, s, r)
-            case On():
+            case OnRelated():
                 return self._on(condition, s, r)
-            case Every():
+            case AllRelated():
                 return self._every(condition, s, r)
-            case Some():
+            case AnyRelated():
                 words = COLLECTIONS[r.kind, condition.collection].words
-                return [Gap(f"there is no {words} with {condition.inner.words('ref')}")]
-            case As():
+                return [UnmetCondition(f"there is no {words} with {condition.inner.words('ref')}")]
+            case OfMember():
                 return self._as(condition, r)
-        return [Gap(condition.words(r.kind))]
+        return [UnmetCondition(condition.words(r.kind))]
 
-    def _can(self, condition: Can, s: Subject | None, r: Any) -> list[Gap]:
+    def _can(self, condition: Can, s: Subject | None, r: Any) -> list[UnmetCondition]:
         paths = self.book.granting(r.kind, condition.action)
         alternatives = [self.of(path.condition, s, r) for path in paths]
         if len(paths) == 1:
             return alternatives[0]
-        return [Gap(f"{condition.action} on {self._name(r)}", r)]
+        return [UnmetCondition(f"{condition.action} on {self._name(r)}", r)]
 
-    def _on(self, condition: On, s: Subject | None, r: Any) -> list[Gap]:
+    def _on(self, condition: OnRelated, s: Subject | None, r: Any) -> list[UnmetCondition]:
         relation = RELATIONS[r.kind, condition.relation]
         other = self.book.compiled(f"lambda r: {relation.python.format(t='r')}")(r)
         if other is None:
-            return [Gap(f"it has no {relation.words.removeprefix('its ')}", of_person=True)]
-        if isinstance(condition.inner, Can | On):
+            return [UnmetCondition(f"it has no {relation.words.removeprefix('its ')}", of_person=True)]
+        if isinstance(condition.inner, Can | OnRelated):
             return self.of(condition.inner, s, other)
         return [
-            Gap(f"{gap.text}, of {self._name(other)}", gap.about or other, gap.of_person)
+            UnmetCondition(f"{gap.text}, of {self._name(other)}", gap.about or other, gap.of_person)
             for gap in self.of(condition.inner, s, other)
         ]
 
-    def _every(self, condition: Every, s: Subject | None, r: Any) -> list[Gap]:
+    def _every(self, condition: AllRelated, s: Subject | None, r: Any) -> list[UnmetCondition]:
         collection = COLLECTIONS[r.kind, condition.collection]
         check = condition.inner.check(self.book, collection.kind)
         failing = [x for x in getattr(r, collection.attribute) if x is None or not check(s, x)]  # type: ignore[arg-type]
         words = condition.inner.words(collection.kind)
-        return [Gap(f"{words} on {self._name(x)}", x) for x in failing]
+        return [UnmetCondition(f"{words} on {self._name(x)}", x) for x in failing]
 
-    def _as(self, condition: As, r: Any) -> list[Gap]:
+    def _as(self, condition: OfMember, r: Any) -> list[UnmetCondition]:
         person = PERSONS[r.kind, condition.person]
         who = getattr(r, person.attribute)
         if who is None:
-            return [Gap(f"{person.words} is no longer a member", of_person=True)]
+            return [UnmetCondition(f"{person.words} is no longer a member", of_person=True)]
         named = f"{person.words} ({who.name})" if who.name else person.words
         gaps = self.of(condition.inner, who, r)
-        return [gap if gap.of_person else Gap(f"{named} lacks {gap.text}", gap.about, of_person=True) for gap in gaps]
+        return [
+            gap if gap.of_person else UnmetCondition(f"{named} lacks {gap.text}", gap.about, of_person=True)
+            for gap in gaps
+        ]
 
     def _name(self, thing: Any) -> str:
         if thing is None:

@@ -3,13 +3,13 @@
 from datetime import UTC, datetime
 
 from headgate.access.atoms import BELOW_MANAGER, NOT_TO_SELF, ends_with_own
-from headgate.access.book import BOOK, Book
+from headgate.access.book import BOOK, RuleBook
 from headgate.access.facts import GrantDraft, Item, Layer, Subject
 
 MANAGER = 3
 
 
-def why_not(maker: Subject, draft: GrantDraft, book: Book = BOOK) -> tuple[str, ...]:
+def why_not(maker: Subject, draft: GrantDraft, book: RuleBook = BOOK) -> tuple[str, ...]:
     """What is wrong with a grant that its maker would make by their own Manager grant; nothing if they have none."""
     if not book.decide(maker, "grant", draft.resource):
         return ()

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from headgate.access.actions import ADMINS
-from headgate.access.book import BOOK, Book
+from headgate.access.book import BOOK, RuleBook
 from headgate.access.facts import Organization, Subject
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class MemberScope:
     """The scope of a member, and the contexts in which they work if it is selected."""
 
     entire: bool
@@ -20,31 +20,33 @@ class Reach:
         """The scope by its word."""
         return "entire" if self.entire else "selected"
 
-    def is_within(self, other: "Reach") -> bool:
+    def is_within(self, other: "MemberScope") -> bool:
         """Whether this reaches nothing that the other does not."""
         return other.entire or (not self.entire and self.contexts <= other.contexts)
 
 
-def reach_of(inviter: Subject) -> Reach:
+def reach_of(inviter: Subject) -> MemberScope:
     """The widest that someone can give to an invitee."""
     if inviter.operator or inviter.role in ADMINS:
-        return Reach(entire=True)
-    return Reach(entire=inviter.entire, contexts=frozenset() if inviter.entire else inviter.contexts)
+        return MemberScope(entire=True)
+    return MemberScope(entire=inviter.entire, contexts=frozenset() if inviter.entire else inviter.contexts)
 
 
-def reach_for(inviter: Subject, role: str, scope: str | None, contexts: Iterable[str]) -> Reach | None:
+def reach_for(inviter: Subject, role: str, scope: str | None, contexts: Iterable[str]) -> MemberScope | None:
     """What an invitee of this role gets: what was asked for, or the inviter's own; None if it is more than that."""
     chosen = frozenset(contexts)
     if role in ADMINS:
-        wanted = Reach(entire=True)
+        wanted = MemberScope(entire=True)
     elif scope is None and not chosen:
         wanted = reach_of(inviter)
     else:
-        wanted = Reach(entire=scope == "entire", contexts=chosen)
+        wanted = MemberScope(entire=scope == "entire", contexts=chosen)
     return wanted if wanted.is_within(reach_of(inviter)) else None
 
 
-def may_invite(inviter: Subject | None, role: str, reach: Reach, organization: Organization, book: Book = BOOK) -> bool:
+def may_invite(
+    inviter: Subject | None, role: str, reach: MemberScope, organization: Organization, book: RuleBook = BOOK
+) -> bool:
     """Whether an invitation stands: its inviter is still a member, and could give the same today."""
     if inviter is None:
         return False

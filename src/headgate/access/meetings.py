@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from headgate.access.atoms import is_principal, unexpired
-from headgate.access.conditions import At, Atom, Term
+from headgate.access.conditions import Atom, SqlPosition, Term
 from headgate.access.rules.terms import on_all_counted, on_all_listed
 from headgate.kit.ids import ALL_GROUP
 
@@ -24,7 +24,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class MemberValues:
     """SQL that gives values of a member `m`: a join, the value, and a condition."""
 
     value: str
@@ -38,14 +38,14 @@ class Meeting:
 
     name: str
     sources: tuple[Source, ...]
-    holdings: tuple[Holding, ...]
+    holdings: tuple[MemberValues, ...]
 
 
-_SELF = (Holding("m.id"),)
+_SELF = (MemberValues("m.id"),)
 _OWN_KEYS = (
     *_SELF,
-    Holding(f"'{ALL_GROUP}'"),
-    Holding("gm.group_id", "JOIN group_members gm ON gm.member_id = m.id"),
+    MemberValues(f"'{ALL_GROUP}'"),
+    MemberValues("gm.group_id", "JOIN group_members gm ON gm.member_id = m.id"),
 )
 
 
@@ -53,25 +53,25 @@ def _quoted(options: str) -> str:
     return ", ".join(f"'{option}'" for option in options.split(","))
 
 
-def _owns(options: str, at: At) -> Meeting:
+def _owns(options: str, at: SqlPosition) -> Meeting:
     join = f"JOIN owners ow ON ow.resource_id = {at.thing}.id AND ow.ownership IN ({_quoted(options)})"
     return Meeting(f"owns:{options}", (Source("ow.member_id", join),), _SELF)
 
 
-def _in_scope(_: str, at: At) -> Meeting:
+def _in_scope(_: str, at: SqlPosition) -> Meeting:
     join = f"JOIN resource_contexts rc ON rc.resource_id = {at.thing}.id"
     holdings = (
-        Holding("'*'", where="m.scope = 'entire'"),
-        Holding("mc.context_id", "JOIN member_contexts mc ON mc.member_id = m.id", "m.scope = 'selected'"),
+        MemberValues("'*'", where="m.scope = 'entire'"),
+        MemberValues("mc.context_id", "JOIN member_contexts mc ON mc.member_id = m.id", "m.scope = 'selected'"),
     )
     return Meeting("in scope", (Source("'*'"), Source("rc.context_id", join)), holdings)
 
 
-def _author(_: str, at: At) -> Meeting:
+def _author(_: str, at: SqlPosition) -> Meeting:
     return Meeting("author", (Source(f"{at.thing}.author_id"),), _SELF)
 
 
-def _granted(options: str, at: At) -> Meeting:
+def _granted(options: str, at: SqlPosition) -> Meeting:
     join = f"JOIN grants g ON g.resource_id = {at.thing}.id AND g.level >= {options}"
     own = Source("g.grantee_id", join, "g.expires_at")
     if at.kind == "layer":
@@ -80,25 +80,25 @@ def _granted(options: str, at: At) -> Meeting:
         f"EXISTS (SELECT 1 FROM grants g WHERE g.resource_id = ly.id AND g.level >= {options} "
         f"AND {unexpired('g.expires_at')} AND {is_principal('g.grantee_id', 'm')})"
     )
-    holdings = (*_OWN_KEYS, Holding("ly.id", f"JOIN layers ly ON {on_layer}"))
+    holdings = (*_OWN_KEYS, MemberValues("ly.id", f"JOIN layers ly ON {on_layer}"))
     return Meeting(f"granted:{options}", (own, Source(f"{at.thing}.layer_id")), holdings)
 
 
-def _granted_inside(_: str, at: At) -> Meeting:
+def _granted_inside(_: str, at: SqlPosition) -> Meeting:
     join = f"JOIN lake_items li ON li.layer_id = {at.thing}.id JOIN grants g ON g.resource_id = li.id"
     return Meeting("granted inside", (Source("g.grantee_id", join, "g.expires_at"),), _OWN_KEYS)
 
 
-def _space(options: str, at: At) -> Meeting:
+def _space(options: str, at: SqlPosition) -> Meeting:
     by_role = (
         f"JOIN space_members sm ON sm.space_role IN ({_quoted(options)}) AND {is_principal('sm.principal_id', 'm')} "
         "JOIN spaces sn ON sn.id = sm.space_id AND NOT sn.personal"
     )
-    holdings = (Holding("so.id", "JOIN spaces so ON so.owner_id = m.id"), Holding("sm.space_id", by_role))
+    holdings = (MemberValues("so.id", "JOIN spaces so ON so.owner_id = m.id"), MemberValues("sm.space_id", by_role))
     return Meeting(f"space:{options}", (Source(f"{at.thing}.id"),), holdings)
 
 
-_ATOMS: dict[str, Callable[[str, At], Meeting]] = {
+_ATOMS: dict[str, Callable[[str, SqlPosition], Meeting]] = {
     "owns": _owns,
     "in scope": _in_scope,
     "author": _author,
@@ -144,16 +144,16 @@ _ON_ALL = """
 )"""
 
 
-def _on_all(term: Term, at: At) -> Meeting:
+def _on_all(term: Term, at: SqlPosition) -> Meeting:
     counted = _COUNTED if term.name == on_all_counted(1).name else _LISTED
     rows = _ON_ALL.format(counted=counted, level=term.level, forever=_FOREVER, everyone=ALL_GROUP, only="{only}")
     join = f"JOIN {rows} oa ON oa.resource_id = {at.thing}.id"
-    on_starter = Holding("'*'", "JOIN organization og ON og.plan = 'starter'")
+    on_starter = MemberValues("'*'", "JOIN organization og ON og.plan = 'starter'")
     source = Source("oa.holder", join, "oa.ends")
     return Meeting(f"{term.name}:{term.level}", (source,), (*_OWN_KEYS, on_starter))
 
 
-def meeting_of(condition: Atom | Term, at: At) -> Meeting | None:
+def meeting_of(condition: Atom | Term, at: SqlPosition) -> Meeting | None:
     """Where the two sides of a condition meet, or None if nobody has said."""
     if isinstance(condition, Term):
         known = (on_all_counted(1).name, on_all_listed(1).name)

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from headgate.access.book import BOOK, Book
+from headgate.access.book import BOOK, RuleBook
 from headgate.access.decision import DENIED, Decision
 from headgate.access.facts import Subject, Thing
 
@@ -72,7 +72,7 @@ def decide_save(
     after: Thing,
     changed: Collection[str],
     given: Collection[str],
-    book: Book = BOOK,
+    book: RuleBook = BOOK,
 ) -> Decision:
     """Decide about a save. `given` are the fields it names, `changed` those that differ from what is stored."""
     save = SAVES.get(stored.kind)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from headgate.access.actions import DRAFT_ACTIONS
-from headgate.access.book import BOOK, Book
+from headgate.access.book import BOOK, RuleBook
 from headgate.access.conditions import book_sql
 from headgate.access.kinds import KINDS
 
@@ -14,14 +14,14 @@ NOBODYS = frozenset({"fire"})
 ACTIVE = "m.removed_at IS NULL"
 
 
-def condition(action: str, kind: str, book: Book = BOOK) -> str:
+def condition(action: str, kind: str, book: RuleBook = BOOK) -> str:
     """SQL that holds where member `m` has the action on resource `r` of this kind; FALSE for an unknown action."""
     if action not in book.actions(kind) or action in NOBODYS:
         return "FALSE"
     return book_sql(book.at(kind), action)
 
 
-def mask(kind: str, book: Book = BOOK, actions: frozenset[str] | None = None) -> str:
+def mask(kind: str, book: RuleBook = BOOK, actions: frozenset[str] | None = None) -> str:
     """SQL for the paths that are open to `m` on `r`, as bits in the order of the table.
 
     Only the paths that grant one of `actions` are looked at, if given.

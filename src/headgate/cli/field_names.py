@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Sends:
+class SentAs:
     """Beside an option or argument: the field that it is sent as, where that has another name."""
 
     field: str
@@ -25,7 +25,7 @@ def own_words(command: Callable[..., Any]) -> dict[str, str]:
         flags = [one for one in info.param_decls or () if one.startswith("--")]
         is_option = type(info).__name__ == "OptionInfo"
         shown = (flags or [f"--{name.replace('_', '-')}"])[0] if is_option else info.metavar or name.upper()
-        for field in (name.rstrip("_"), *(one.field for one in marks if isinstance(one, Sends))):
+        for field in (name.rstrip("_"), *(one.field for one in marks if isinstance(one, SentAs))):
             found[field] = shown
     return found
 

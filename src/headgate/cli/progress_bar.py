@@ -6,7 +6,7 @@ from typing import Any, Self
 from headgate.cli.output import printable
 
 
-class Bar:
+class ProgressBar:
     """A bar with a text before and after it, whoever wrote them: no markup, no control characters."""
 
     def __init__(self) -> None:

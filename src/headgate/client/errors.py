@@ -30,7 +30,7 @@ class Conflict(HeadgateError, errors.Conflict):
     """The state of the resource does not allow the request."""
 
 
-class Stale(HeadgateError, errors.Stale):
+class VersionConflict(HeadgateError, errors.VersionConflict):
     """The resource has changed since it was read."""
 
 
@@ -42,7 +42,7 @@ class Invalid(HeadgateError, errors.Invalid):
     """A value in the request is not valid."""
 
 
-class TooMany(HeadgateError, errors.TooMany):
+class TooManyAttempts(HeadgateError, errors.TooManyAttempts):
     """A rate limit or a concurrency limit is exceeded."""
 
 
@@ -67,7 +67,8 @@ class StatementFailed(errors.Problem):
 
 
 _BY_STATUS: dict[int, type[HeadgateError]] = {
-    error.status: error for error in (NotSignedIn, Denied, NotFound, Conflict, Stale, TooLarge, Invalid, TooMany)
+    error.status: error
+    for error in (NotSignedIn, Denied, NotFound, Conflict, VersionConflict, TooLarge, Invalid, TooManyAttempts)
 }
 
 

@@ -40,7 +40,7 @@ class Resource:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class PathToAction:
     """A way to get an action: what is missing, how to change that, and who can."""
 
     path: str
@@ -59,7 +59,7 @@ class Explanation:
     allowed: bool
     via: tuple[str, ...]
     because: tuple[str, ...]
-    ways: tuple[Way, ...]
+    ways: tuple[PathToAction, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,7 +124,7 @@ class RunFinishIn(LooseInput):
     error: Annotated[str, Field(max_length=20_000)] | None = None
 
 
-class Noted(BaseModel):
+class Acknowledged(BaseModel):
     """That it was written down."""
 
     id: str

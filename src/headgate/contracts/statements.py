@@ -82,7 +82,7 @@ class Claims(BaseModel):
     page_bytes: int = Field(description="The largest page that the server takes")
 
 
-class BeatIn(LooseInput):
+class StatementProgressIn(LooseInput):
     """How far a statement has come."""
 
     id: StatementId
@@ -93,10 +93,10 @@ class BeatIn(LooseInput):
 class HeartbeatIn(WorkerIn):
     """A worker that lives, and what it runs."""
 
-    running: list[BeatIn] = Field(max_length=256)
+    running: list[StatementProgressIn] = Field(max_length=256)
 
 
-class OrdersOut(BaseModel):
+class InstructionsOut(BaseModel):
     """What a worker must do."""
 
     cancel: list[str] = Field(description="Interrupt these")
@@ -143,7 +143,7 @@ class Finished(BaseModel):
     state: str = Field(examples=["succeeded"])
 
 
-class Noted(BaseModel):
+class ColumnsRecorded(BaseModel):
     """A probe whose columns are known."""
 
     id: str

@@ -16,7 +16,7 @@ class StepFailed(Exception):
         super().__init__(f"`{command}` failed: {self.said}")
 
 
-class Commands:
+class MemberCommands:
     """Runs commands of Headgate against one server, each as a member."""
 
     def __init__(self, address: str, tokens: Mapping[str, str], folder: Path) -> None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from headgate.demo.commands import Commands
+from headgate.demo.commands import MemberCommands
 from headgate.demo.lake import HIDDEN
 
 FIRST = """id,name,region,email,since
@@ -109,10 +109,10 @@ def api() -> Iterator[str]:
         server.server_close()
 
 
-class Shown:
+class PrintedCommands:
     """Commands, printed and run as a member; what they print comes as it is printed."""
 
-    def __init__(self, commands: Commands) -> None:
+    def __init__(self, commands: MemberCommands) -> None:
         self._commands, self.folder = commands, commands.folder
 
     def run(self, member: str, command: str, *, quiet: bool = False, refused: str | None = None) -> str:
@@ -129,9 +129,9 @@ class Shown:
         return name
 
 
-def show(commands: Commands) -> None:
+def show(commands: MemberCommands) -> None:
     """Make the pipelines and run them, with what they print; then ask two members the same."""
-    shown = Shown(commands)
+    shown = PrintedCommands(commands)
     print(f"\nNow data that moves, in pipelines of Tess's own (their files are in {shown.folder}).")
     with api() as place:
         _land(shown, place)
@@ -142,7 +142,7 @@ def show(commands: Commands) -> None:
     shown.run("Bea", f'sql "{QUERY}"', refused=HIDDEN)
 
 
-def _land(shown: Shown, place: str) -> None:
+def _land(shown: PrintedCommands, place: str) -> None:
     print("\n9. A file of customers lands in raw; one expectation warns of an address that is none:")
     shown.run("Tess", "volume create raw.landing", quiet=True)
     shown.file("first.csv", FIRST)
@@ -158,7 +158,7 @@ def _land(shown: Shown, place: str) -> None:
     shown.run("Tess", 'run start "Land products" --follow')
 
 
-def _refine(shown: Shown) -> None:
+def _refine(shown: PrintedCommands) -> None:
     print("\n11. A query joins customers and orders into trusted.by_region:")
     shown.run("Tess", f'pipeline add "By region" -f {shown.file("by_region.yaml", BY_REGION)}')
     shown.run("Tess", 'run start "By region" --follow')
@@ -169,7 +169,7 @@ def _refine(shown: Shown) -> None:
     shown.run("Tess", 'run start "Order sizes" --follow')
 
 
-def _second_file(shown: Shown) -> None:
+def _second_file(shown: PrintedCommands) -> None:
     print("\n13. A history follows the customers: a second file moves one of them to another region, and has a row")
     print("    that does not fit, which is kept aside with the reason:")
     shown.run("Tess", f'pipeline add "History of customers" -f {shown.file("history.yaml", HISTORY)}')

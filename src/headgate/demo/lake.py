@@ -6,7 +6,7 @@ import sys
 import textwrap
 from datetime import UTC, datetime, timedelta
 
-from headgate.demo.commands import Commands, StepFailed, follow
+from headgate.demo.commands import MemberCommands, StepFailed, follow
 
 ORDERS = 2000
 REGIONS = ("north", "east", "south", "west")
@@ -44,7 +44,7 @@ def land(address: str, token: str) -> None:
     lake.create_table("raw.orders", schema=rows.schema).append(rows)
 
 
-def show(commands: Commands) -> None:
+def show(commands: MemberCommands) -> None:
     """Land the data and ask the same of two members, by Headgate's own SQL and by plain PyIceberg."""
     print("\nNow with data. The same rights hold for SQL on Spark, and for every engine that speaks Iceberg.")
     print(
@@ -72,12 +72,12 @@ def show(commands: Commands) -> None:
     )
 
 
-def _ask(commands: Commands, name: str, sql: str, *, refused: str | None = None) -> None:
+def _ask(commands: MemberCommands, name: str, sql: str, *, refused: str | None = None) -> None:
     print(f'   $ HEADGATE_TOKEN={commands.tokens[name]} \\\n     headgate sql "{sql}"', flush=True)
     commands.run(name, f'sql "{sql}"', lambda line: print(f"   {line}", flush=True), refused=refused)
 
 
-def _plain(commands: Commands, name: str, refused: str | None) -> list[str]:
+def _plain(commands: MemberCommands, name: str, refused: str | None) -> list[str]:
     """What the printed lines answer, run as they are, in a process of their own."""
     preamble = f"URI, TOKEN = {f'{commands.address}/iceberg'!r}, {commands.tokens[name]!r}\n"
     environment = {"PATH": os.environ.get("PATH", "")}

@@ -13,7 +13,7 @@ import httpx2 as httpx
 
 from headgate.access.worlds import read_world
 from headgate.demo import flow, lake
-from headgate.demo.commands import Commands, StepFailed
+from headgate.demo.commands import MemberCommands, StepFailed
 from headgate.kit.clock import now
 from headgate.kit.errors import Conflict
 from headgate.organization.tokens.service import create
@@ -150,7 +150,7 @@ def _wait(address: str) -> None:
 
 
 def _show(address: str, tokens: dict[str, str], folder: Path, *, stay: bool) -> None:
-    commands = Commands(address, tokens, folder.absolute() / "pipelines")
+    commands = MemberCommands(address, tokens, folder.absolute() / "pipelines")
     commands.folder.mkdir(parents=True, exist_ok=True)
     print(f"\nHeadgate serves Millrace Foods at {address}  (data in {folder})\n")
     print("A token for each role:")

@@ -11,7 +11,7 @@ import re
 from collections.abc import Container
 
 from headgate.kit.clock import now
-from headgate.kit.key_file import KEY_ID_LENGTH, BadKeyFile, Generation, KeyFile, Ring
+from headgate.kit.key_file import KEY_ID_LENGTH, BadKeyFile, Generation, KeyFile, KeyRing
 
 PURPOSE = "secrets"
 PLACES: set[tuple[str, str]] = set()
@@ -116,7 +116,7 @@ class Sealer:
             )
         return key
 
-    def _read(self) -> tuple[object, Ring]:
+    def _read(self) -> tuple[object, KeyRing]:
         """The stamp of the file, then its ring: a file that is written in between is noticed the next time."""
         stamp, ring = self._keys.stamp(), self._keys.ring(PURPOSE)
         if not ring.generations:
@@ -127,7 +127,7 @@ class Sealer:
 _REMEDY = "restore the row from a backup, or enter the secret again"
 
 
-def _started(ring: Ring) -> Ring:
+def _started(ring: KeyRing) -> KeyRing:
     return ring if ring.generations else ring.turned(now(), rotating=False)
 
 

@@ -88,7 +88,7 @@ class Expired(Problem):
     status, code, title = 410, "expired", "This was deleted when its time was over"
 
 
-class Stale(Problem):
+class VersionConflict(Problem):
     """It is no longer what the caller took it for."""
 
     status, code, title = 412, "stale", "It has changed since you looked; look again"
@@ -116,7 +116,7 @@ class Invalid(Problem):
     status, code, title = 422, "invalid", "Some values cannot be used"
 
 
-class TooMany(Problem):
+class TooManyAttempts(Problem):
     """Too many attempts of late."""
 
     status, code, title = 429, "too_many", "Too many attempts; wait a while"

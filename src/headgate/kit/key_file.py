@@ -41,7 +41,7 @@ class Generation:
 
 
 @dataclass(frozen=True, slots=True)
-class Ring:
+class KeyRing:
     """The generations of one purpose, oldest first; `rotating` while values are being moved to the newest."""
 
     generations: tuple[Generation, ...] = ()
@@ -56,9 +56,9 @@ class Ring:
         """The generation of this id, if the ring has it."""
         return next((generation for generation in self.generations if generation.id == key_id), None)
 
-    def turned(self, at: datetime, *, rotating: bool) -> "Ring":
+    def turned(self, at: datetime, *, rotating: bool) -> "KeyRing":
         """The ring with a fresh generation as its newest."""
-        return Ring((*self.generations, self._fresh(at)), rotating)
+        return KeyRing((*self.generations, self._fresh(at)), rotating)
 
     def _fresh(self, at: datetime) -> Generation:
         while True:
@@ -72,7 +72,7 @@ class _Content:
     """What the file holds: keys as base64 by purpose, and rings by purpose."""
 
     keys: dict[str, str] = field(default_factory=dict)
-    rings: dict[str, Ring] = field(default_factory=dict)
+    rings: dict[str, KeyRing] = field(default_factory=dict)
 
 
 class KeyFile:
@@ -99,15 +99,15 @@ class KeyFile:
         """Whether there is a key for a purpose."""
         return purpose in self._load().keys
 
-    def ring(self, purpose: str) -> Ring:
+    def ring(self, purpose: str) -> KeyRing:
         """The ring of a purpose as the file has it now; empty if it has none."""
-        return self._load().rings.get(purpose, Ring())
+        return self._load().rings.get(purpose, KeyRing())
 
-    def change(self, purpose: str, work: Callable[[Ring], Ring]) -> Ring:
+    def change(self, purpose: str, work: Callable[[KeyRing], KeyRing]) -> KeyRing:
         """Replace a ring by what the work makes of it, and give the new one; nobody else changes the file meanwhile."""
         with self._locked():
             content = self._load()
-            before = content.rings.get(purpose, Ring())
+            before = content.rings.get(purpose, KeyRing())
             after = work(before)
             if after != before:
                 content.rings[purpose] = after
@@ -175,11 +175,11 @@ def _content(document: Any) -> _Content:
     )
 
 
-def _ring(document: Any) -> Ring:
+def _ring(document: Any) -> KeyRing:
     generations = tuple(_generation(item) for item in document["generations"])
     if not generations or len({generation.id for generation in generations}) < len(generations):
         raise ValueError("a ring without keys, or with two of one id")
-    return Ring(generations, document["rotating"] is True)
+    return KeyRing(generations, document["rotating"] is True)
 
 
 def _generation(document: Any) -> Generation:
@@ -190,7 +190,7 @@ def _generation(document: Any) -> Generation:
     return generation
 
 
-def _ring_as_json(ring: Ring) -> dict[str, Any]:
+def _ring_as_json(ring: KeyRing) -> dict[str, Any]:
     return {
         "rotating": ring.rotating,
         "generations": [

@@ -33,7 +33,7 @@ def is_over(until: ColumnElement[datetime], now: datetime, length: timedelta) ->
     return or_(until < now, until > now + length + CLOCKS_APART)
 
 
-class Patience:
+class LeaseGrace:
     """When leases that are over by the clock may be taken from their holders. After the clock was set, those that live
     have the time of a lease, by ticks that nobody sets, to renew theirs.
     """
@@ -74,7 +74,7 @@ class Sweeper:
         sweep: Callable[[Connection, datetime], Iterable[str]],
         ticks: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._what, self._database, self._patience = what, database, Patience(length, ticks)
+        self._what, self._database, self._patience = what, database, LeaseGrace(length, ticks)
         self._has_expired, self._sweep = has_expired, sweep
 
     def sweep(self, now: datetime) -> None:

@@ -8,7 +8,7 @@ from pydantic_core import CoreSchema, core_schema
 
 
 @dataclass(frozen=True)
-class Form:
+class TextPattern:
     """A text that matches a pattern. Whoever sends another one is told `must`, which goes on from the field's name."""
 
     pattern: str

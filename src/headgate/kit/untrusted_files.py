@@ -9,7 +9,7 @@ from typing import BinaryIO
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-class Strange(Exception):
+class NotRegularFile(Exception):
     """Something that is neither a folder nor a regular file, or cannot be read as one."""
 
 
@@ -18,10 +18,10 @@ def opened(file: Path) -> BinaryIO:
     try:
         handle = os.open(file, _FLAGS)
     except OSError:
-        raise Strange(file.name) from None
+        raise NotRegularFile(file.name) from None
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise Strange(file.name)
+        raise NotRegularFile(file.name)
     return os.fdopen(handle, "rb")
 
 
@@ -30,7 +30,7 @@ def content(file: Path, most: int) -> bytes:
     with opened(file) as source:
         data = source.read(most + 1)
     if len(data) > most:
-        raise Strange(file.name)
+        raise NotRegularFile(file.name)
     return data
 
 
@@ -43,5 +43,5 @@ def entries(folder: Path, most: int) -> Iterator[os.DirEntry[str]]:
         for entry in listed:
             members.append(entry)
             if len(members) > most:
-                raise Strange(folder.name)
+                raise NotRegularFile(folder.name)
     yield from sorted(members, key=lambda entry: entry.name)

@@ -13,7 +13,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_net
 
 import httpx2 as httpx
 
-from headgate.outgoing.errors import Refused
+from headgate.outgoing.errors import CallRefused
 from headgate.settings.settings import PREFIX, BadSettings
 
 Address = IPv4Address | IPv6Address
@@ -80,9 +80,9 @@ def read_host(text: str) -> Host:
         try:
             name = httpx.URL(scheme="https", host=name).raw_host.decode("ascii")
         except (httpx.InvalidURL, UnicodeError):
-            raise Refused("the host is not a name that can be looked up") from None
+            raise CallRefused("the host is not a name that can be looked up") from None
     if not _NAME.fullmatch(name):
-        raise Refused("the host is neither a name that can be looked up nor an address")
+        raise CallRefused("the host is neither a name that can be looked up nor an address")
     return _numeric(name) if _NUMBER.fullmatch(name.rpartition(".")[2]) else name
 
 
@@ -90,9 +90,9 @@ def _bracketed(text: str) -> Address:
     try:
         address = IPv6Address(text[1:-1] if text.endswith("]") else "")
     except ValueError:
-        raise Refused("the host is in brackets, but is not an IPv6 address") from None
+        raise CallRefused("the host is in brackets, but is not an IPv6 address") from None
     if address.scope_id is not None:
-        raise Refused("the host names an interface of this machine; give an address without a zone")
+        raise CallRefused("the host names an interface of this machine; give an address without a zone")
     return address.ipv4_mapped or address
 
 
@@ -103,7 +103,7 @@ def _numeric(name: str) -> IPv4Address:
         if len(heads) > 3 or any(part > 255 for part in heads) or tail >= 256 ** (4 - len(heads)):
             raise ValueError
     except ValueError:
-        raise Refused("the host ends in a number, but is not an IPv4 address") from None
+        raise CallRefused("the host ends in a number, but is not an IPv4 address") from None
     return IPv4Address(sum(part << (24 - 8 * place) for place, part in enumerate(heads)) + tail)
 
 
@@ -129,7 +129,7 @@ class Allowed:
         for entry in entries:
             try:
                 found = _entry(entry.strip())
-            except (ValueError, Refused):
+            except (ValueError, CallRefused):
                 kinds = "a host name, an address or a network such as 10.1.0.0/16"
                 raise BadSettings(f"outgoing.allow: {entry!r} must be {kinds}") from None
             if isinstance(found, str):
@@ -152,7 +152,7 @@ def _entry(text: str) -> str | Network:
     return host if isinstance(host, str) else ip_network(host)
 
 
-def refusal(host: Host, spelt: str | None = None) -> Refused:
+def refusal(host: Host, spelt: str | None = None) -> CallRefused:
     """Says why a host is not called and which setting would allow it, but never what a name leads to."""
     if isinstance(host, str):
         entry, reason = host, f"{host} leads to an address that is not public"
@@ -162,4 +162,4 @@ def refusal(host: Host, spelt: str | None = None) -> Refused:
         reason = f"{entry} is {fault(host)}" if same else f"{spelt} is {entry}, {fault(host)}"
     listed = json.dumps([entry])
     setting = f"outgoing.allow = {listed} ({PREFIX}OUTGOING__ALLOW='{listed}')"
-    return Refused(f"{reason}. If calls may go there, an operator sets {setting}")
+    return CallRefused(f"{reason}. If calls may go there, an operator sets {setting}")

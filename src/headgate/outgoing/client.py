@@ -15,9 +15,9 @@ import httpx2 as httpx
 
 from headgate import __version__
 from headgate.outgoing.addresses import Allowed
-from headgate.outgoing.errors import Refused, TooLarge, Unreachable
+from headgate.outgoing.errors import CallRefused, TooLarge, Unreachable
 from headgate.outgoing.network import Guard, GuardedBackend, Resolver, system_resolver
-from headgate.outgoing.urls import Target, read_url
+from headgate.outgoing.urls import RequestTarget, read_url
 from headgate.settings.outgoing import OutgoingSettings
 
 MAX_REDIRECTS = 5
@@ -49,7 +49,7 @@ class Response:
 
 
 @dataclass(frozen=True)
-class Streamed:
+class StreamedResponse:
     """An answer whose body comes in pieces while it arrives, unpacked, and as many as there are."""
 
     status: int
@@ -65,14 +65,14 @@ class _Ask:
     """One request of a call; a redirect makes the next one."""
 
     method: str
-    target: Target
+    target: RequestTarget
     headers: Mapping[str, str]
     body: bytes | None
 
     def redirected(self, status: int, location: str) -> "_Ask":
         target = self.target.join(location)
         if (self.target.url.scheme, target.url.scheme) == ("https", "http"):
-            raise Refused(f"{target.host} would be called by http, although the call began by https")
+            raise CallRefused(f"{target.host} would be called by http, although the call began by https")
         method, body, headers = self.method, self.body, self.headers
         if target.origin != self.target.origin:
             headers = {name: value for name, value in headers.items() if name in _FOR_ANYONE}
@@ -131,7 +131,7 @@ class Outgoing:
         """
         deadline = time.monotonic() + self._settings.timeout_seconds
         if method.upper() not in _METHODS:
-            raise Refused(f"the method must be one of {', '.join(sorted(_METHODS))}")
+            raise CallRefused(f"the method must be one of {', '.join(sorted(_METHODS))}")
         if content is not None and json is not None:
             raise ValueError("give content or json, not both")
         ask = _Ask(method.upper(), read_url(url), _headers(headers or {}, idempotency_key), content)
@@ -143,7 +143,7 @@ class Outgoing:
     @contextmanager
     def stream(
         self, url: str, *, headers: Mapping[str, str] | None = None, seconds: float | None = None
-    ) -> Iterator[Streamed]:
+    ) -> Iterator[StreamedResponse]:
         """GET a URL whose answer may be large, after redirects, within these seconds; or raise an OutgoingError.
 
         The other side may be silent for `outgoing.timeout_seconds` at most. How much is taken is for the caller to say.
@@ -154,7 +154,7 @@ class Outgoing:
         with _plainly(opened.ask.target, self._settings):
             try:
                 pieces = _unpacked(opened.response.iter_stream(), opened.headers)
-                yield Streamed(opened.status, opened.headers, str(opened.ask.target.url), pieces)
+                yield StreamedResponse(opened.status, opened.headers, str(opened.ask.target.url), pieces)
             finally:
                 opened.response.close()
 
@@ -172,11 +172,11 @@ class Outgoing:
             try:
                 ask = ask.redirected(answer.status, location)
                 answer = send(ask, deadline)
-            except Refused as error:
-                raise Refused(f"redirected by {first}: {error}") from None
+            except CallRefused as error:
+                raise CallRefused(f"redirected by {first}: {error}") from None
         if _location(answer) is None:
             return answer
-        raise Refused(f"{first} redirects more than {MAX_REDIRECTS} times")
+        raise CallRefused(f"{first} redirects more than {MAX_REDIRECTS} times")
 
     def _open(self, ask: _Ask, deadline: float) -> "_Opened":
         """Send a request, and read the answer's head; its body too if it is a redirect, which nobody reads."""
@@ -244,15 +244,15 @@ def _headers(given: Mapping[str, str], idempotency_key: str | None) -> dict[str,
     headers = {"user-agent": f"Headgate/{__version__}", "accept": "*/*"}
     for name, value in given.items():
         if not _HEADER_NAME.fullmatch(name):
-            raise Refused("a header's name has characters that it cannot have")
+            raise CallRefused("a header's name has characters that it cannot have")
         if _OURS.fullmatch(name.lower()):
-            raise Refused(f"the header {name} is not for members to set")
+            raise CallRefused(f"the header {name} is not for members to set")
         headers[name.lower()] = value
     if idempotency_key is not None:
         headers["idempotency-key"] = idempotency_key
     for name, value in headers.items():
         if not _HEADER_VALUE.fullmatch(value):
-            raise Refused(f"the header {name} has a value with characters other than printable ASCII")
+            raise CallRefused(f"the header {name} has a value with characters other than printable ASCII")
     return {name: value.strip() for name, value in headers.items()} | {"accept-encoding": "gzip"}
 
 
@@ -292,7 +292,7 @@ def _inflated(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 @contextmanager
-def _plainly(target: Target, settings: OutgoingSettings) -> Iterator[None]:
+def _plainly(target: RequestTarget, settings: OutgoingSettings) -> Iterator[None]:
     """Say what went wrong below in words, without what a name led to."""
     host, port = target.origin[1:]
     try:

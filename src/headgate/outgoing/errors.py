@@ -5,7 +5,7 @@ class OutgoingError(Exception):
     """A call that was not made, or whose answer cannot be used; the message is fit for a member."""
 
 
-class Refused(OutgoingError):
+class CallRefused(OutgoingError):
     """We do not call this address, however often it is tried; the message says why and what would allow it."""
 
 

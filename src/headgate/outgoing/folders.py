@@ -15,7 +15,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-class OutOfBounds(ValueError):
+class FolderNotAllowed(ValueError):
     """A folder that the settings do not allow, or that leads out of what they allow; says what to do."""
 
 
@@ -29,7 +29,7 @@ def _check_written(path: str, allowed: Sequence[Path], setting: str) -> None:
     if not any(PurePosixPath(path).is_relative_to(folder) for folder in allowed):
         known = ", ".join(str(folder) for folder in allowed)
         there = f"this installation allows {known}" if known else "this installation allows none"
-        raise OutOfBounds(f"{path} is not below a folder that `{setting}` lists; {there}. An operator can add one")
+        raise FolderNotAllowed(f"{path} is not below a folder that `{setting}` lists; {there}. An operator can add one")
 
 
 def _resolved(path: str, allowed: Sequence[Path], setting: str) -> tuple[Path, tuple[str, ...]]:
@@ -41,12 +41,14 @@ def _resolved(path: str, allowed: Sequence[Path], setting: str) -> tuple[Path, t
             if found.is_relative_to(root):
                 return root, found.relative_to(root).parts
     except (OSError, RuntimeError) as error:
-        raise OutOfBounds(f"{path} cannot be resolved: {error}; choose another folder") from None
-    raise OutOfBounds(f"{path} leads out of the folders that `{setting}` lists, by a symbolic link; choose another")
+        raise FolderNotAllowed(f"{path} cannot be resolved: {error}; choose another folder") from None
+    raise FolderNotAllowed(
+        f"{path} leads out of the folders that `{setting}` lists, by a symbolic link; choose another"
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FolderFile:
     """A regular file below a folder: its path from there, and its facts."""
 
     name: str
@@ -60,7 +62,7 @@ class Root:
     path: Path
     handle: int
 
-    def files(self) -> Iterator[Found]:
+    def files(self) -> Iterator[FolderFile]:
         """The regular files below, in order. Links to files below count as files, other links are left out."""
         for folder, inner, names, handle in os.fwalk(".", dir_fd=self.handle, onerror=None):
             inner.sort()
@@ -68,7 +70,7 @@ class Root:
                 path = str(PurePosixPath(folder, name))
                 facts = self._facts(path, name, handle)
                 if facts is not None and stat.S_ISREG(facts.st_mode):
-                    yield Found(path, facts)
+                    yield FolderFile(path, facts)
 
     def _facts(self, path: str, name: str, handle: int) -> os.stat_result | None:
         try:
@@ -76,7 +78,7 @@ class Root:
             if not stat.S_ISLNK(facts.st_mode):
                 return facts
             opened_file = self.open(path)
-        except (OSError, OutOfBounds):
+        except (OSError, FolderNotAllowed):
             return None
         try:
             return os.fstat(opened_file)
@@ -87,7 +89,7 @@ class Root:
         """A regular file below, as a handle to read; OutOfBounds for what leads out, or is no regular file."""
         target = (self.path / name).resolve()
         if not target.is_relative_to(self.path) or target == self.path:
-            raise OutOfBounds(f"{name} leads out of its folder by a symbolic link")
+            raise FolderNotAllowed(f"{name} leads out of its folder by a symbolic link")
         *folders, last = target.relative_to(self.path).parts
         try:
             folder = walked(self.handle, folders)
@@ -96,10 +98,10 @@ class Root:
             finally:
                 os.close(folder)
         except OSError as error:
-            raise OutOfBounds(f"{name} cannot be opened: {error.strerror}") from None
+            raise FolderNotAllowed(f"{name} cannot be opened: {error.strerror}") from None
         if not stat.S_ISREG(os.fstat(found).st_mode):
             os.close(found)
-            raise OutOfBounds(f"{name} is not a regular file")
+            raise FolderNotAllowed(f"{name} is not a regular file")
         return found
 
 
@@ -115,7 +117,7 @@ def opened(path: str, allowed: Sequence[Path], setting: str) -> Iterator[Root]:
         finally:
             os.close(base)
     except OSError as error:
-        raise OutOfBounds(
+        raise FolderNotAllowed(
             f"{path} is not a folder on the worker's machine, or became a link while it was opened: {error.strerror}"
         ) from None
     try:

@@ -17,7 +17,7 @@ import httpcore2
 
 from headgate.outgoing.addresses import Address, Allowed, Host, refusal
 from headgate.outgoing.errors import Unreachable
-from headgate.outgoing.urls import Target
+from headgate.outgoing.urls import RequestTarget
 
 Resolver = Callable[[str], Sequence[str]]
 """Gives all addresses of a host name; OSError if there are none."""
@@ -45,7 +45,7 @@ class Guard:
     def __init__(self, allowed: Allowed, resolver: Resolver) -> None:
         self._allowed, self._resolver = allowed, resolver
 
-    def check(self, target: Target) -> None:
+    def check(self, target: RequestTarget) -> None:
         """Judge what the URL says by itself: an address, or a name that always means this machine."""
         self.check_host(target.host, target.spelt)
 

@@ -22,7 +22,7 @@ import httpcore2
 
 from headgate.kit.log import get_logger
 from headgate.outgoing.addresses import Allowed, Host, read_host
-from headgate.outgoing.errors import OutgoingError, Refused, Unreachable
+from headgate.outgoing.errors import CallRefused, OutgoingError, Unreachable
 from headgate.outgoing.network import Guard, Resolver, left, system_resolver
 from headgate.outgoing.proxy_protocols import (
     ConnectRequest,
@@ -45,7 +45,7 @@ Address = tuple[str, int]
 
 
 @dataclass(eq=False)
-class Ticket:
+class ProxyTicket:
     """What one piece of work may reach, and why it did not reach it."""
 
     hosts: frozenset[tuple[Host, int]]
@@ -70,7 +70,7 @@ class Egress:
         self._guard = Guard(Allowed.of(allow), resolver)
         self._always = dict(always or {})
         self._lock = threading.Lock()
-        self._tickets: dict[str, Ticket] = {}
+        self._tickets: dict[str, ProxyTicket] = {}
         self._listeners: list[socket.socket] = []
         self._open: set[socket.socket] = set()
 
@@ -86,9 +86,9 @@ class Egress:
         threading.Thread(target=self._accept, args=arguments, daemon=True, name="egress").start()
 
     @contextmanager
-    def admit(self, hosts: Iterable[Address]) -> Iterator[Ticket]:
+    def admit(self, hosts: Iterable[Address]) -> Iterator[ProxyTicket]:
         """Let work reach these hosts, for as long as this block lasts; Refused or Unreachable says why it may not."""
-        ticket = Ticket(frozenset((read_host(_bare(host)), port) for host, port in hosts))
+        ticket = ProxyTicket(frozenset((read_host(_bare(host)), port) for host, port in hosts))
         for host, _ in ticket.hosts:
             self._guard.addresses(host, time.monotonic() + DIAL_SECONDS)
         with self._lock:
@@ -176,7 +176,7 @@ class Egress:
             with self._lock:
                 self._open.discard(one)
 
-    def _of(self, wanted: ConnectRequest) -> list[Ticket] | None:
+    def _of(self, wanted: ConnectRequest) -> list[ProxyTicket] | None:
         """The tickets that count for a connection; None for one that is not known."""
         with self._lock:
             if wanted.user is None:
@@ -186,7 +186,7 @@ class Egress:
             return None
         return [found]
 
-    def _dialled(self, wanted: ConnectRequest, tickets: list[Ticket]) -> tuple[socket.socket | None, str, str]:
+    def _dialled(self, wanted: ConnectRequest, tickets: list[ProxyTicket]) -> tuple[socket.socket | None, str, str]:
         """A connection; or none, which kind of trouble there was, and why."""
         ours = self._always.get((wanted.host, wanted.port))
         if ours is not None:
@@ -197,7 +197,7 @@ class Egress:
             host = read_host(_bare(wanted.host))
             concerned, addresses = self._judged(host, wanted.port, tickets, deadline)
             return _connected(addresses, wanted.port, deadline), "", ""
-        except Refused as error:
+        except CallRefused as error:
             why = f"No connection to {wanted.host}:{wanted.port}: {error}"
             _note(concerned, "refused", why)
             return None, "refused", why
@@ -209,7 +209,9 @@ class Egress:
         _note(concerned, "failed", why)
         return None, "unreachable", why
 
-    def _judged(self, host: Host, port: int, tickets: list[Ticket], deadline: float) -> tuple[list[Ticket], list[str]]:
+    def _judged(
+        self, host: Host, port: int, tickets: list[ProxyTicket], deadline: float
+    ) -> tuple[list[ProxyTicket], list[str]]:
         """The tickets that declare a host, and its addresses. A program may ask for an address that it looked up."""
         concerned = [one for one in tickets if (host, port) in one.hosts]
         if concerned:
@@ -219,7 +221,7 @@ class Egress:
                 for name, declared in one.hosts:
                     if declared == port and host in self._guard.addresses(name, deadline):
                         return [one], [str(host)]
-        raise Refused("this run did not declare that it goes there")
+        raise CallRefused("this run did not declare that it goes there")
 
 
 def _our_own(address: Address) -> tuple[socket.socket | None, str, str]:
@@ -237,7 +239,7 @@ def _bare(host: str) -> str:
     return host
 
 
-def _note(tickets: list[Ticket], what: str, text: str) -> None:
+def _note(tickets: list[ProxyTicket], what: str, text: str) -> None:
     _log.warning(f"a connection was {what}", why=text)
     for ticket in tickets:
         found: list[str] = getattr(ticket, what)
@@ -278,6 +280,6 @@ def _copy(source: socket.socket, target: socket.socket) -> None:
         source.shutdown(socket.SHUT_RD)
 
 
-def authorization(ticket: Ticket) -> str:
+def authorization(ticket: ProxyTicket) -> str:
     """The header by which work shows its ticket to the proxy."""
     return "Basic " + base64.b64encode(f"{ticket.user}:{ticket.password}".encode()).decode()

@@ -13,7 +13,7 @@ from headgate.settings.outgoing import OutgoingSettings
 
 
 @dataclass(frozen=True, slots=True)
-class Dialled:
+class ResolvedHost:
     """A host whose addresses were judged: connect to these, and to nothing that its name may lead to later."""
 
     name: str
@@ -43,7 +43,7 @@ def check_host(text: str, settings: OutgoingSettings) -> None:
 
 def dial(
     text: str, port: int, settings: OutgoingSettings, deadline: float, resolver: Resolver | None = None
-) -> Dialled:
+) -> ResolvedHost:
     """Find the addresses of a host and judge them all; Refused or Unreachable says what is wrong."""
     host, guard = _host(text), Guard(Allowed.of(settings.allow), resolver or system_resolver)
     guard.check_host(host, text)
@@ -51,7 +51,7 @@ def dial(
         found = guard.addresses(host, deadline)
     except httpcore2.TimeoutException:
         raise Unreachable(f"{text} could not be looked up in time") from None
-    return Dialled(text, port, tuple(found))
+    return ResolvedHost(text, port, tuple(found))
 
 
 def _host(text: str) -> str | Address:

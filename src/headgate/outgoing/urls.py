@@ -7,7 +7,7 @@ from urllib.parse import urljoin
 import httpx2 as httpx
 
 from headgate.outgoing.addresses import Host, read_host
-from headgate.outgoing.errors import Refused
+from headgate.outgoing.errors import CallRefused
 
 MAX_LENGTH = 4096
 _PORTS = {"http": 80, "https": 443}
@@ -16,7 +16,7 @@ _AUTHORITY = re.compile(r"(?P<host>\[[^\[\]]*\]|[^\[\]:]+)(?::(?P<port>[0-9]{0,5
 
 
 @dataclass(frozen=True)
-class Target:
+class RequestTarget:
     """Where a call goes."""
 
     url: httpx.URL
@@ -29,30 +29,30 @@ class Target:
         """Scheme, host and port: what secrets belong to."""
         return self.url.scheme, str(self.host), self.url.port or _PORTS[self.url.scheme]
 
-    def join(self, location: str) -> "Target":
+    def join(self, location: str) -> "RequestTarget":
         """Where a redirect leads."""
         try:
             return read_url(urljoin(str(self.url), location))
         except ValueError:
-            raise Refused("the location is not a URL") from None
+            raise CallRefused("the location is not a URL") from None
 
 
-def read_url(url: str) -> Target:
+def read_url(url: str) -> RequestTarget:
     """Take a URL apart, or say what is wrong with it."""
     if len(url) > MAX_LENGTH:
-        raise Refused(f"the URL is longer than {MAX_LENGTH} characters")
+        raise CallRefused(f"the URL is longer than {MAX_LENGTH} characters")
     if not url.isprintable() or " " in url or "\\" in url:
-        raise Refused("the URL has spaces, backslashes or control characters; write them as %20, %5C and so on")
+        raise CallRefused("the URL has spaces, backslashes or control characters; write them as %20, %5C and so on")
     found = _URL.fullmatch(url)
     if not found:
-        raise Refused("the URL must start with http:// or https://")
+        raise CallRefused("the URL must start with http:// or https://")
     if "@" in found["authority"]:
-        raise Refused("the URL has a user name or password before the host; send them in a header instead")
+        raise CallRefused("the URL has a user name or password before the host; send them in a header instead")
     place = _AUTHORITY.fullmatch(found["authority"])
     if not place or (place["port"] and not 1 <= int(place["port"]) <= 65535):
-        raise Refused("the URL must have a host and, if any, a port from 1 to 65535")
+        raise CallRefused("the URL must have a host and, if any, a port from 1 to 65535")
     host = read_host(place["host"])
-    return Target(_rebuilt(found["scheme"].lower(), host, place["port"], found["rest"]), host, place["host"])
+    return RequestTarget(_rebuilt(found["scheme"].lower(), host, place["port"], found["rest"]), host, place["host"])
 
 
 def _rebuilt(scheme: str, host: Host, port: str | None, rest: str) -> httpx.URL:
@@ -61,4 +61,4 @@ def _rebuilt(scheme: str, host: Host, port: str | None, rest: str) -> httpx.URL:
     try:
         return httpx.URL(f"{scheme}://{name}{f':{port}' if port else ''}{after}")
     except httpx.InvalidURL:
-        raise Refused("the URL cannot be read") from None
+        raise CallRefused("the URL cannot be read") from None

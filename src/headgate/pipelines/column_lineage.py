@@ -13,7 +13,7 @@ MOST = 20_000
 """How many are kept of a pipeline; more tell nobody anything."""
 
 
-class Origin(NamedTuple):
+class ColumnOrigin(NamedTuple):
     """A column of an output, and one that its values are made of.
 
     Without columns, every column of the output that the source has too comes from the one of the same name. Without a
@@ -30,12 +30,12 @@ Told = Sequence[tuple[str, Sequence[tuple[str, str]]]]
 """Each column of a query by name, and what it is made of: tables, by the names that it calls them, and columns."""
 
 
-def of_query(output: str | None, told: Told, loaded: Mapping[str, str | None]) -> list[Origin]:
+def of_query(output: str | None, told: Told, loaded: Mapping[str, str | None]) -> list[ColumnOrigin]:
     """What Spark told of a query's columns; `loaded` are the ids of the tables by their names."""
     if output is None:
         return []
     found = [
-        Origin(output, column, source, name)
+        ColumnOrigin(output, column, source, name)
         for column, parts in told
         for ref, name in parts
         # A branch or tag stands behind the table's name.
@@ -44,7 +44,7 @@ def of_query(output: str | None, told: Told, loaded: Mapping[str, str | None]) -
     return found if len(found) <= MOST else []
 
 
-def by_definition(definition: AnyDefinition, items: Mapping[str, str]) -> list[Origin]:
+def by_definition(definition: AnyDefinition, items: Mapping[str, str]) -> list[ColumnOrigin]:
     """What a definition itself says; `items` are the ids of its tables and volumes by their names."""
     match definition:
         case definitions.History():
@@ -55,12 +55,12 @@ def by_definition(definition: AnyDefinition, items: Mapping[str, str]) -> list[O
         case _:
             return []
     return [
-        Origin(items[output], None, items.get(source), None)
+        ColumnOrigin(items[output], None, items.get(source), None)
         for output, source in pairs
         if output in items and (not source or source in items)
     ]
 
 
-def parse(stored: Any) -> list[Origin]:
+def parse(stored: Any) -> list[ColumnOrigin]:
     """Those of a stored pipeline."""
-    return [Origin(*one) for one in stored or ()]
+    return [ColumnOrigin(*one) for one in stored or ()]

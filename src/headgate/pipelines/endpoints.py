@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Path, Query
 
-from headgate.kit.errors import Conflict, TooMany
+from headgate.kit.errors import Conflict, TooManyAttempts
 from headgate.kit.paging import DEFAULT_LIMIT
 from headgate.pipelines import (
     confirmation as confirming,
@@ -62,7 +62,7 @@ def list_pipelines(
     return PipelinePage(items=service.items(call, found), next_cursor=following)
 
 
-def _save(stages: Stages, draft: saving.Draft, *, active: bool | None = None) -> PipelineSaving:
+def _save(stages: Stages, draft: saving.PipelineDraft, *, active: bool | None = None) -> PipelineSaving:
     """Save a draft, or have it analysed first; and turn the stored pipeline on or off in the same transaction."""
 
     def turn(call: Call) -> None:
@@ -93,14 +93,14 @@ def _save(stages: Stages, draft: saving.Draft, *, active: bool | None = None) ->
     "",
     SignedIn("makes pipelines of tables on which they are Editor"),
     Audit.changes,
-    errors=[Conflict, TooMany],
+    errors=[Conflict, TooManyAttempts],
     staged=True,
 )
 def create_pipeline(stages: Stages, body: PipelineIn) -> PipelineSaving:
     """Make a pipeline. It acts for its author, whose rights count at every run. Outputs that do not exist yet get their
     names and ids now. SQL is analysed first, to learn what it reads: follow the statement in the answer.
     """
-    draft = saving.Draft(
+    draft = saving.PipelineDraft(
         body.definition, body.name, body.description, body.project, deactivate_after=body.deactivate_after
     )
     return _save(stages, draft)
@@ -115,7 +115,7 @@ def create_pipeline(stages: Stages, body: PipelineIn) -> PipelineSaving:
 )
 def plan_definition(call: Call, body: PlanIn) -> PlanOut:
     """A dry run of a definition that is not saved: its steps, what it reads and writes, and the levels needed."""
-    return service.plan_draft(call, saving.Draft(body.definition, project=body.project))
+    return service.plan_draft(call, saving.PipelineDraft(body.definition, project=body.project))
 
 
 @router.governed("GET", "/{pipeline_id}", OnPipeline("see", "pipeline_id", on_task="open"), Audit.reads)
@@ -129,7 +129,7 @@ def get_pipeline(call: Call, pipeline_id: PipelineId) -> PipelineOut:
     "/{pipeline_id}",
     OnPipeline("see", "pipeline_id", on_task="list"),
     Audit.changes,
-    errors=[Conflict, TooMany],
+    errors=[Conflict, TooManyAttempts],
     staged=True,
 )
 def change_pipeline(stages: Stages, pipeline_id: PipelineId, body: PipelineChange) -> PipelineSaving:
@@ -139,7 +139,7 @@ def change_pipeline(stages: Stages, pipeline_id: PipelineId, body: PipelineChang
     if body.definition is None:
         stages.write(lambda call: service.change(call, pipeline_id, body))
         return PipelineSaving(id=pipeline_id, statement=None, state="saved")
-    draft = saving.Draft(
+    draft = saving.PipelineDraft(
         body.definition, body.name, body.description, deactivate_after=body.deactivate_after, own=pipeline_id
     )
     return _save(stages, draft, active=body.active)

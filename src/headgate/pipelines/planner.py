@@ -9,8 +9,8 @@ from headgate.contracts.pipelines.steps import (
     AnyStep,
     Check,
     Deliver,
-    Item,
     KeepHistory,
+    LakeItem,
     Land,
     Refine,
     RunNotebook,
@@ -23,18 +23,18 @@ AnyDefinition = kinds.Source | kinds.Query | kinds.Notebook | kinds.History | ki
 _refs, _resources = table_ref_table.c, resource_table.c
 
 
-class NoPlan(Exception):
+class InvalidPlan(Exception):
     """A definition that cannot run as it is; the message says why and what to do."""
 
 
-class Items:
+class DeclaredItems:
     """The tables and volumes that a pipeline declared, by the names that its definition uses."""
 
-    def __init__(self, found: dict[str, Item]) -> None:
+    def __init__(self, found: dict[str, LakeItem]) -> None:
         self._found = found
 
     @classmethod
-    def of(cls, connection: Connection, pipeline_id: str) -> "Items":
+    def of(cls, connection: Connection, pipeline_id: str) -> "DeclaredItems":
         """Those of a stored pipeline, called as they are called now."""
         layers = resource_table.alias()
         joined = table_ref_table.join(resource_table, _resources.id == _refs.item_id).join(
@@ -42,21 +42,21 @@ class Items:
         )
         columns = (_refs.ref, _resources.id, layers.c.name, _resources.name)
         rows = connection.execute(select(*columns).select_from(joined).where(_refs.resource_id == pipeline_id))
-        return cls({ref.lower(): Item(item, layer, name) for ref, item, layer, name in rows})
+        return cls({ref.lower(): LakeItem(item, layer, name) for ref, item, layer, name in rows})
 
-    def get(self, ref: str) -> Item:
+    def get(self, ref: str) -> LakeItem:
         """The one that the definition calls so; NoPlan if it is gone."""
         found = self._found.get(ref.lower())
         if found is None:
-            raise NoPlan(f"{ref} does not exist any more; restore it, or save the pipeline without it")
+            raise InvalidPlan(f"{ref} does not exist any more; restore it, or save the pipeline without it")
         return found
 
-    def all(self, refs: Iterable[str]) -> tuple[Item, ...]:
+    def all(self, refs: Iterable[str]) -> tuple[LakeItem, ...]:
         """Those that the definition calls so."""
         return tuple(map(self.get, refs))
 
 
-def plan(definition: AnyDefinition, items: Items) -> list[AnyStep]:
+def plan(definition: AnyDefinition, items: DeclaredItems) -> list[AnyStep]:
     """The steps of a definition, in order. Checks come last, before all is published together."""
     steps: list[AnyStep] = []
     match definition:
@@ -80,7 +80,7 @@ def plan(definition: AnyDefinition, items: Items) -> list[AnyStep]:
     return [*checks, *steps] if isinstance(definition, kinds.Delivery) else [*steps, *checks]
 
 
-def _landings(definition: kinds.Source, items: Items) -> list[AnyStep]:
+def _landings(definition: kinds.Source, items: DeclaredItems) -> list[AnyStep]:
     volume = items.get(definition.volume) if definition.volume else None
     found: list[AnyStep] = []
     for stream in definition.streams:
@@ -91,7 +91,7 @@ def _landings(definition: kinds.Source, items: Items) -> list[AnyStep]:
     return found
 
 
-def _notebook(definition: kinds.Notebook, items: Items) -> list[AnyStep]:
+def _notebook(definition: kinds.Notebook, items: DeclaredItems) -> list[AnyStep]:
     run = RunNotebook(
         cells=definition.cells,
         inputs=items.all(definition.inputs),

@@ -22,7 +22,7 @@ from headgate.organization.tokens import service as tokens
 from headgate.organization.tokens.models import token_table
 from headgate.pipelines import deferred_checks as unjudged
 from headgate.pipelines import expected_columns as foreseen
-from headgate.pipelines.save import Analysed, Draft, save
+from headgate.pipelines.save import Analysed, PipelineDraft, save
 from headgate.platform.http.call import Call, Caller
 from headgate.platform.http.services import Services
 
@@ -30,7 +30,7 @@ PIPELINE = "pipeline"
 _loads, _works = work_load_table.c, work_token_table.c
 
 
-def submit(call: Call, draft: Draft, sql: list[str], fields: foreseen.Fields | None = None) -> str:
+def submit(call: Call, draft: PipelineDraft, sql: list[str], fields: foreseen.Fields | None = None) -> str:
     """Have the SQL of a draft analysed, and the draft saved then; the id of the statement that does it.
 
     `fields` are the columns of its output, if they are known without Spark.
@@ -52,7 +52,7 @@ def save_probed(
     analysed = row["save"].get(ANALYSED) or {}
     if analysed.get("problem"):
         raise NotSaved(analysed["problem"])
-    draft = Draft(**{**wanted, "definition": definitions.parse(wanted["definition"])})
+    draft = PipelineDraft(**{**wanted, "definition": definitions.parse(wanted["definition"])})
     call = Call(connection, now, _author(connection, row), services)
     own = definitions.outputs(draft.definition)
     loaded = _loaded(connection, row["id"])

@@ -28,7 +28,7 @@ from headgate.pipelines.planner import AnyDefinition
 from headgate.pipelines.triggers.cycles import refuse_saved
 from headgate.platform.authorization import writer as writing
 from headgate.platform.authorization.creation import require_new
-from headgate.platform.authorization.drafts import Asker
+from headgate.platform.authorization.drafts import QuestionContext
 from headgate.platform.authorization.list_index import refresh
 from headgate.platform.authorization.questions import Question, decide
 from headgate.platform.external_systems.repository import kinds, place_of
@@ -47,7 +47,7 @@ _refs, _uses = table_ref_table.c, pipeline_connection_table.c
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class PipelineDraft:
     """A pipeline as its author wants it."""
 
     definition: AnyDefinition
@@ -100,7 +100,7 @@ def output_layer(definition: AnyDefinition) -> str | None:
     return None
 
 
-def state(draft: Draft, found: list[Ref]) -> dict[str, Any]:
+def state(draft: PipelineDraft, found: list[Ref]) -> dict[str, Any]:
     """The draft, as the rule tables judge it."""
     definition = draft.definition
     place = {"project": draft.project} if draft.project and draft.own is None else {}
@@ -116,7 +116,7 @@ def state(draft: Draft, found: list[Ref]) -> dict[str, Any]:
     }
 
 
-def judge(call: Call, draft: Draft, found: list[Ref]) -> Decision:
+def judge(call: Call, draft: PipelineDraft, found: list[Ref]) -> Decision:
     """The decision about a save, if it allows; else a refusal with the reasons."""
     wanted = state(draft, found)
     if draft.own is None:
@@ -128,7 +128,7 @@ def judge(call: Call, draft: Draft, found: list[Ref]) -> Decision:
             raise Denied(NO_OUTPUT, **error.more) from None
     limits = call.caller.narrowing
     action = "update" if _project(call, draft.own) else "edit"
-    asker = Asker(call.caller.member, limits)
+    asker = QuestionContext(call.caller.member, limits)
     question = Question(call.caller.member, action, KIND, draft.own, wanted, limits, asker)
     decision = decide(call.connection, question, call.now)
     if decision:
@@ -158,7 +158,7 @@ class Analysed:
 
 def save(
     call: Call,
-    draft: Draft,
+    draft: PipelineDraft,
     probed: list[str],
     unresolved: str | None = None,
     analysed: Analysed = Analysed(),  # noqa: B008 - it is frozen
@@ -252,7 +252,7 @@ def _made(call: Call, ref: Ref) -> Ref:
     return Ref(ref.name, ref.mode, ref.enabled, item, ref.layer_id)
 
 
-def _write(call: Call, draft: Draft, values: dict[str, Any]) -> str:
+def _write(call: Call, draft: PipelineDraft, values: dict[str, Any]) -> str:
     member = call.caller.member
     if draft.own is not None:
         writing.touch(call.connection, draft.own, call.now, _name(draft.name) if draft.name else None)
@@ -273,7 +273,7 @@ def _name(name: str) -> str:
         raise Invalid(f"name: {error}") from None
 
 
-def _write_definition(call: Call, draft: Draft, identifier: str, unresolved: str | None) -> None:
+def _write_definition(call: Call, draft: PipelineDraft, identifier: str, unresolved: str | None) -> None:
     values: dict[str, Any] = {
         "definition": draft.definition.model_dump(mode="json"),
         "unresolved": unresolved,

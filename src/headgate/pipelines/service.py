@@ -7,7 +7,7 @@ from sqlalchemy import func, select, update
 from sqlalchemy.engine import RowMapping
 
 from headgate.contracts.pipelines import definitions
-from headgate.contracts.pipelines.steps import Item, title
+from headgate.contracts.pipelines.steps import LakeItem, title
 from headgate.kit.errors import Conflict, NotFound
 from headgate.kit.ids import kind_of
 from headgate.lakehouse.models import table_ref_table
@@ -228,9 +228,9 @@ def plan_of(call: Call, pipeline_id: str) -> PlanOut:
     definition = definitions.parse(row["definition"])
     steps: list[StepOut] = []
     try:
-        plan = planning.plan(definition, planning.Items.of(call.connection, pipeline_id))
+        plan = planning.plan(definition, planning.DeclaredItems.of(call.connection, pipeline_id))
         steps = [_step(number, step, whole) for number, step in enumerate(plan)]
-    except planning.NoPlan as error:
+    except planning.InvalidPlan as error:
         problems.append(str(error) if whole else "A table that it needs does not exist any more")
     needs = [
         _needed(
@@ -265,13 +265,13 @@ def _acts_for(row: RowMapping) -> str | None:
     return found
 
 
-def plan_draft(call: Call, draft: saving.Draft) -> PlanOut:
+def plan_draft(call: Call, draft: saving.PipelineDraft) -> PlanOut:
     """What a definition would do if the caller saved it, without saving it."""
     found = saving.refs(call, draft.definition, [])
     saving.judge(call, draft, found)
     saving.check_kinds(call, draft.definition, found)
     saving.check_places(call, draft.definition)
-    known = {one.name: Item(one.item_id or "", *one.name.split(".", 1)) for one in found}
+    known = {one.name: LakeItem(one.item_id or "", *one.name.split(".", 1)) for one in found}
     problems = [
         f"{one.name} does not exist: until it does, the pipeline cannot start"
         for one in found
@@ -280,7 +280,7 @@ def plan_draft(call: Call, draft: saving.Draft) -> PlanOut:
     problems += readings.missing_wheels(call, draft.definition, {one.name: one.item_id for one in found})
     if unjudged.probed_sql(call.connection, draft.definition):
         problems.append("What its SQL reads is found out when it is saved")
-    steps = planning.plan(draft.definition, planning.Items(known))
+    steps = planning.plan(draft.definition, planning.DeclaredItems(known))
     author: set[str | None] = {call.caller.member}
     needs = [_needed(call, author, one.mode, one.name, one.item_id, one.layer_id) for one in found if one.enabled]
     return PlanOut(

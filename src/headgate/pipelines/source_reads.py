@@ -14,7 +14,7 @@ from headgate.execution.sources.rest.failures import ApiFailed
 from headgate.execution.sources.rest.http_calls import below
 from headgate.kit.errors import Denied, Invalid
 from headgate.lakehouse.models import volume_file_table
-from headgate.outgoing.errors import Refused
+from headgate.outgoing.errors import CallRefused
 from headgate.outgoing.sockets import check_host
 from headgate.platform.external_systems.repository import kinds, row
 from headgate.platform.http.call import Call
@@ -63,7 +63,7 @@ def _check_hosts(call: Call, notebook: Notebook) -> None:
             raise Invalid(f"definition.hosts.{number}: a port is a number from 1 to 65535")
         try:
             check_host(host, call.settings.outgoing)
-        except Refused as error:
+        except CallRefused as error:
             raise Invalid(f"definition.hosts.{number}: {error}") from None
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from headgate.kit.patterns import Form
+from headgate.kit.patterns import TextPattern
 from headgate.settings.group import MEMORY, Group
 
 
@@ -59,7 +59,7 @@ class SparkSettings(Group):
         "downloaded once.",
     )
     java_options: list[
-        Annotated[str, Form(r"^-[\x20-\x7e]{1,999}$", "must be a JVM option, which begins with a hyphen")]
+        Annotated[str, TextPattern(r"^-[\x20-\x7e]{1,999}$", "must be a JVM option, which begins with a hyphen")]
     ] = Field(
         [], description='JVM options of each Spark process that a worker starts, such as `["-XX:+UseParallelGC"]`.'
     )

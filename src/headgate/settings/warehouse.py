@@ -6,12 +6,13 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from headgate.kit.patterns import Form
+from headgate.kit.patterns import TextPattern
 from headgate.settings.group import ADDRESS, Group
 
 _BUCKET = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](?:/[A-Za-z0-9_=-][A-Za-z0-9._=-]*)*/?")
 _Region = Annotated[
-    str, Form("^[a-z0-9-]{1,40}$", "must be a region: lowercase letters, digits and hyphens, such as eu-central-1")
+    str,
+    TextPattern("^[a-z0-9-]{1,40}$", "must be a region: lowercase letters, digits and hyphens, such as eu-central-1"),
 ]
 
 

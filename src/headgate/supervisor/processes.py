@@ -62,7 +62,7 @@ def fork(work: Callable[[], int | None]) -> int:
 
 
 @dataclass(slots=True)
-class Child:
+class SupervisedProcess:
     """A process to keep alive."""
 
     name: str
@@ -126,7 +126,7 @@ class Child:
         return True
 
 
-def stop(children: list[Child], seconds: float) -> None:
+def stop(children: list[SupervisedProcess], seconds: float) -> None:
     """Ask all to end, wait, and end those that do not."""
     for child in children:
         child.signal(signal.SIGTERM)

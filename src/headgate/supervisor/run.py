@@ -15,7 +15,7 @@ from headgate.kit.log import get_logger
 from headgate.platform.http.logs import configure
 from headgate.settings.settings import Settings
 from headgate.supervisor.preflight import NotReady, check, opened
-from headgate.supervisor.processes import Child, fork, stop
+from headgate.supervisor.processes import SupervisedProcess, fork, stop
 
 WORKER_SECONDS = 20.0
 _log = get_logger("headgate.supervisor")
@@ -55,7 +55,7 @@ def up(settings: Settings, started: Callable[[str], int] | None = None) -> int:
         _log.info("stopped")
 
 
-def _watch(children: list[Child], stopping: list[int], helper: int | None) -> int:
+def _watch(children: list[SupervisedProcess], stopping: list[int], helper: int | None) -> int:
     while not stopping:
         time.sleep(0.1)
         for child in children if not stopping else ():
@@ -69,11 +69,11 @@ def _watch(children: list[Child], stopping: list[int], helper: int | None) -> in
     return 0
 
 
-def _children(settings: Settings, listener: socket.socket) -> list[Child]:
+def _children(settings: Settings, listener: socket.socket) -> list[SupervisedProcess]:
     """The processes; what they need is loaded here, once, and not before the folder is known to be ours."""
     from headgate.supervisor.work import schedule, serve, work  # noqa: PLC0415
 
-    child = partial(Child, longest=settings.server.restart_seconds)
+    child = partial(SupervisedProcess, longest=settings.server.restart_seconds)
     servers = [child(f"server {n + 1}", partial(serve, settings, listener)) for n in range(settings.server.processes)]
     worker = child("worker", partial(_apart, listener, partial(work, settings, _address(listener))))
     return [worker, *servers, child("scheduler", partial(_apart, listener, partial(schedule, settings)))]

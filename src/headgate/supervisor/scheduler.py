@@ -30,7 +30,7 @@ from headgate.platform.audit.events import record
 from headgate.platform.connection_checks import cleanup as errands
 from headgate.platform.http.services import Services, note_uses
 from headgate.platform.mail.sender import Mailer
-from headgate.platform.notifications.dispatcher import COMPOSERS, Teller
+from headgate.platform.notifications.dispatcher import COMPOSERS, NotificationDispatcher
 from headgate.platform.webhooks.delivery import WebhookSender
 from headgate.settings.settings import Settings
 from headgate.supervisor.preflight import key_file, opened
@@ -55,7 +55,7 @@ class Scheduler:
         self._key = key_file(settings).key("audit")
         self._head = HeadFile(settings.data_dir / HEAD_FILE, self._key)
         self._sealer = Sealer(self._database, key_file(settings), self._head)
-        self._teller = Teller(settings, self._database)
+        self._teller = NotificationDispatcher(settings, self._database)
         self._mailer = Mailer(settings, self._database, key_file(settings), COMPOSERS)
         self._webhooks = WebhookSender(settings, self._database, key_file(settings))
         self._purger = Purger(self._database, lambda: open_store(settings))

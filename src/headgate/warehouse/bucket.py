@@ -14,8 +14,8 @@ from typing import Any, BinaryIO, cast
 from headgate.kit.log import get_logger
 from headgate.settings.settings import Settings
 from headgate.warehouse.address import Address, address_of
-from headgate.warehouse.sigv4 import Key
-from headgate.warehouse.store import Entry, Missing, OutOfReach, Taken, checked
+from headgate.warehouse.sigv4 import AccessKey
+from headgate.warehouse.store import Missing, PathTaken, StoredFile, StoreUnavailable, checked
 
 PART_BYTES = 8 << 20
 """What is written in one request; a longer file is uploaded in parts of this size."""
@@ -34,7 +34,7 @@ class BucketStore:
         self.address: Address = address_of(settings)
         self.url = settings.warehouse_url
         secret = settings.warehouse.s3_secret_access_key
-        self.key = Key(settings.warehouse.s3_access_key_id or "", secret.get_secret_value() if secret else "")
+        self.key = AccessKey(settings.warehouse.s3_access_key_id or "", secret.get_secret_value() if secret else "")
 
     @cached_property
     def client(self) -> Any:
@@ -149,7 +149,7 @@ class BucketStore:
             found = self.client.head_object(Bucket=self.address.bucket, Key=f"{self.address.prefix}{path}")
             return int(found["ContentLength"])
 
-    def files(self, folder: str) -> Iterator[Entry]:
+    def files(self, folder: str) -> Iterator[StoredFile]:
         """Every file below a folder, in no order; none if there is no such folder."""
         prefix = f"{self._key_of(folder)}/"
         with self._asking(folder):
@@ -157,7 +157,8 @@ class BucketStore:
             for page in pages:
                 for one in page.get("Contents", []):
                     if not one["Key"].endswith("/"):
-                        yield Entry(one["Key"].removeprefix(self.address.prefix), one["Size"], one["LastModified"])
+                        name = one["Key"].removeprefix(self.address.prefix)
+                        yield StoredFile(name, one["Size"], one["LastModified"])
 
     def delete(self, path: str) -> None:
         """Delete a file, if it is there."""
@@ -184,7 +185,7 @@ class BucketStore:
             asked = {"Objects": keys, "Quiet": True}
             errors = self.client.delete_objects(Bucket=self.address.bucket, Delete=asked).get("Errors")
         if errors:
-            raise OutOfReach(f"{len(errors)} files were not deleted; the first answer: {errors[0]}")
+            raise StoreUnavailable(f"{len(errors)} files were not deleted; the first answer: {errors[0]}")
 
     def check(self) -> list[str]:
         """What keeps this place from being used, each with what to do; nothing if all is well."""
@@ -192,7 +193,7 @@ class BucketStore:
 
         try:
             return probe(self, f"checks/{secrets.token_hex(8)}")
-        except OutOfReach as trouble:
+        except StoreUnavailable as trouble:
             return [f"{trouble.reason[:1].upper()}{trouble.reason[1:]}"]
 
     @contextmanager
@@ -207,15 +208,15 @@ class BucketStore:
             if code in _MISSING:
                 raise Missing(path) from None
             if code in _TAKEN:
-                raise Taken(path) from None
+                raise PathTaken(path) from None
             raise self._trouble(error, code) from None
         except BotoCoreError as error:
             raise self._trouble(error) from None
 
-    def _trouble(self, error: Exception, code: str = "") -> OutOfReach:
+    def _trouble(self, error: Exception, code: str = "") -> StoreUnavailable:
         reason = self._reason(code or str(error), error)
         _log.warning("the warehouse cannot be used", reason=reason)
-        return OutOfReach(reason)
+        return StoreUnavailable(reason)
 
     def _reason(self, told: str, error: Exception) -> str:
         where = f"the bucket {self.address.bucket} at {self.address.endpoint}"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from headgate.kit.file_ownership import inherit, make_folder
-from headgate.warehouse.store import Entry, Missing, Taken, checked
+from headgate.warehouse.store import Missing, PathTaken, StoredFile, checked
 
 
 class FolderStore:
@@ -54,7 +54,7 @@ class FolderStore:
             try:
                 os.link(name, target)
             except FileExistsError:
-                raise Taken(path) from None
+                raise PathTaken(path) from None
         finally:
             with suppress(FileNotFoundError):
                 os.unlink(name)  # noqa: PTH108 - a name that mkstemp gave
@@ -68,7 +68,7 @@ class FolderStore:
         except (FileNotFoundError, NotADirectoryError):
             raise Missing(path) from None
 
-    def files(self, folder: str) -> Iterator[Entry]:
+    def files(self, folder: str) -> Iterator[StoredFile]:
         """Every file below a folder, in no order; none if there is no such folder. Links are not followed."""
         for place, _, names in os.walk(self._at(folder)):
             for name in names:
@@ -76,7 +76,7 @@ class FolderStore:
                 with suppress(FileNotFoundError):
                     found = file.lstat()
                     modified = datetime.fromtimestamp(found.st_mtime, UTC)
-                    yield Entry(str(file.relative_to(self.root)), found.st_size, modified)
+                    yield StoredFile(str(file.relative_to(self.root)), found.st_size, modified)
 
     def delete(self, path: str) -> None:
         """Delete a file, if it is there."""

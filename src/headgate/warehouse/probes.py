@@ -6,7 +6,7 @@ import httpx2 as httpx
 
 from headgate.warehouse.bucket import ANSWER_SECONDS, CONNECT_SECONDS, BucketStore
 from headgate.warehouse.sigv4 import UNSIGNED, signed
-from headgate.warehouse.store import Taken
+from headgate.warehouse.store import PathTaken
 
 _TIMEOUT = httpx.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS)
 
@@ -29,7 +29,7 @@ def _url(store: BucketStore, path: str) -> str:
 
 
 def _is_written_over(store: BucketStore, folder: str) -> list[str]:
-    with suppress(Taken):
+    with suppress(PathTaken):
         store.write(f"{folder}/file", [b"again"])
         return ["The store writes over files although told not to (If-None-Match); use a newer version if there is one"]
     return []

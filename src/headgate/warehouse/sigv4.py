@@ -11,14 +11,16 @@ TRAILER = "STREAMING-UNSIGNED-PAYLOAD-TRAILER"
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class AccessKey:
     """A key of an object store."""
 
     id: str
     secret: str = field(repr=False)
 
 
-def signed(method: str, url: str, headers: Mapping[str, str], key: Key, region: str, payload: str) -> dict[str, str]:
+def signed(
+    method: str, url: str, headers: Mapping[str, str], key: AccessKey, region: str, payload: str
+) -> dict[str, str]:
     """The headers that make a request valid, to be sent beside `headers`, all of which are signed.
 
     `payload` is the SHA-256 of its body, or one of the words above.

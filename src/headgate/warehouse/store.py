@@ -15,11 +15,11 @@ class Missing(Exception):
     """There is nothing at this path."""
 
 
-class Taken(Exception):
+class PathTaken(Exception):
     """There is something at this path already."""
 
 
-class OutOfReach(Unavailable):
+class StoreUnavailable(Unavailable):
     """The place itself cannot be used now. Members are told to wait; `reason` tells the operator what to do."""
 
     def __init__(self, reason: str) -> None:
@@ -28,7 +28,7 @@ class OutOfReach(Unavailable):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class StoredFile:
     """A file of a store."""
 
     path: str
@@ -55,7 +55,7 @@ class Store(Protocol):
     def size(self, path: str) -> int:
         """The size of a file, or Missing."""
 
-    def files(self, folder: str) -> Iterator[Entry]:
+    def files(self, folder: str) -> Iterator[StoredFile]:
         """Every file below a folder, in no order; none if there is no such folder."""
 
     def delete(self, path: str) -> None:

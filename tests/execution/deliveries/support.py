@@ -18,8 +18,8 @@ import pyarrow as pa
 import pymysql
 
 from headgate.contracts.external_systems.endpoints import Endpoint
-from headgate.contracts.pipelines.definitions import Sending
-from headgate.contracts.pipelines.steps import Deliver, Item
+from headgate.contracts.pipelines.definitions import DeliveryIn
+from headgate.contracts.pipelines.steps import Deliver, LakeItem
 from headgate.execution.steps import deliver
 from headgate.execution.steps.context import Context, Result, RunJob, StepFailed
 from headgate.kit.crash_points import VARIABLE
@@ -30,7 +30,7 @@ from tests.support.mariadb import MariaDb
 from tests.support.s3 import S3Server
 
 PIPELINE = "pip_01k6x3v9c2m4n8p0q7rs"
-TABLE = Item("tbl_x", "raw", "orders")
+TABLE = LakeItem("tbl_x", "raw", "orders")
 Row = dict[str, Any]
 ROWS: list[Row] = [{"id": number, "name": f"n{number}"} for number in range(1, 6)]
 
@@ -194,7 +194,7 @@ class Plan:
         return replace(self, **{"fence": self.fence + 1, "point": "", "lines": [], **more})
 
     def context(self) -> tuple[Deliver, Context]:
-        step = Deliver(Sending(table="raw.orders", **{"target": "out.sent", **self.sending}), TABLE)
+        step = Deliver(DeliveryIn(table="raw.orders", **{"target": "out.sent", **self.sending}), TABLE)
         memory = self.folder / f"{self.run}.json"
         known = {0: json.loads(memory.read_text())} if memory.exists() else {}
         job = RunJob(

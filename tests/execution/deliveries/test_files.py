@@ -20,7 +20,7 @@ from headgate.execution.deliveries.spark import files as exporting
 from headgate.execution.sources.fetch import bucket as reading
 from headgate.execution.spark.failures import Cause
 from headgate.execution.steps import deliver
-from headgate.execution.steps.context import StepFailed, Stopped
+from headgate.execution.steps.context import RunStopped, StepFailed
 from tests.execution.deliveries.support import PIPELINE, ROWS, Plan, bucket, failure, killed
 from tests.support.api import Api, Reply, Seen, serving
 from tests.support.s3 import BUCKET, S3Server
@@ -198,13 +198,13 @@ def test_a_worker_that_slept_and_wakes_up_changes_nothing(
 
         def remembers(number: int, told: dict[str, Any]) -> None:
             if wakes.is_set():
-                raise Stopped
+                raise RunStopped
             asks(number, told)
 
         context.remembers = remembers
         try:
             deliver.run(step, context)
-        except (Stopped, StepFailed) as error:
+        except (RunStopped, StepFailed) as error:
             ended.append(type(error).__name__)
 
     monkeypatch.setattr(files, "crash_point", point)
@@ -228,7 +228,7 @@ def test_a_run_that_is_stopped_leaves_nothing(out: Out, tmp_path: Path, monkeypa
 
     for module in (folder, buckets):
         monkeypatch.setattr(module, "crash_point", point)
-    with pytest.raises(Stopped):
+    with pytest.raises(RunStopped):
         deliver.run(step, context)
     assert out.names() == []
     if out.endpoint.kind == "folder":
@@ -345,13 +345,13 @@ def small_files(most: int) -> Iterator[None]:
 
 def test_a_full_disk_leaves_nothing_and_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = in_folder(tmp_path)
-    put = folder.FolderShelf.put
+    put = folder.LocalRunFolder.put
 
     def full(*given: Any) -> Any:
         with small_files(30):
             return put(*given)
 
-    monkeypatch.setattr(folder.FolderShelf, "put", full)
+    monkeypatch.setattr(folder.LocalRunFolder, "put", full)
     error = failure(out.plan(tmp_path))
     assert (error.code, error.passing) == ("FULL_THERE", True)
     assert "no room left" in error.message
@@ -360,13 +360,13 @@ def test_a_full_disk_leaves_nothing_and_is_told(tmp_path: Path, monkeypatch: pyt
 
 def test_a_disk_that_is_full_when_all_is_to_appear(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = in_folder(tmp_path)
-    appear = folder.FolderShelf.appear
+    appear = folder.LocalRunFolder.appear
 
     def full(*given: Any) -> Any:
         with small_files(30):
             return appear(*given)
 
-    monkeypatch.setattr(folder.FolderShelf, "appear", full)
+    monkeypatch.setattr(folder.LocalRunFolder, "appear", full)
     assert failure(out.plan(tmp_path)).code == "FULL_THERE"
     assert list(out.place.iterdir()) == []
 

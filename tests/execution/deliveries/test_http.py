@@ -11,7 +11,7 @@ import pytest
 
 from headgate.execution.deliveries import http as sending
 from headgate.execution.steps import deliver
-from headgate.execution.steps.context import Stopped
+from headgate.execution.steps.context import RunStopped
 from tests.execution.deliveries.support import ROWS, Plan, failure, http, killed
 from tests.support.api import SECRET, USER, Api, Reply, Seen, basic, serving
 from tests.support.installation import eventually
@@ -233,7 +233,7 @@ def test_a_run_that_is_to_end_sends_no_more(api: Api, tmp_path: Path) -> None:
     step, context = plan(api, tmp_path).context()
     threading.Thread(target=lambda: (eventually(lambda: api.seen), context.stop()), daemon=True).start()
     began = time.monotonic()
-    with pytest.raises(Stopped):
+    with pytest.raises(RunStopped):
         deliver.run(step, context)
     assert time.monotonic() - began < 50
     assert len(api.seen) == 1

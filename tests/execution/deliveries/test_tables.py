@@ -8,10 +8,10 @@ import pytest
 
 from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.execution.deliveries import tables
-from headgate.execution.deliveries.database import Place
-from headgate.execution.deliveries.rows import Rows
+from headgate.execution.deliveries.database import TargetTable
+from headgate.execution.deliveries.rows import SnapshotRows
 from headgate.execution.steps import deliver
-from headgate.execution.steps.context import Stopped
+from headgate.execution.steps.context import RunStopped
 from tests.execution.deliveries.support import ROWS, Plan, asked, failure, killed, left_over, mysql, postgresql
 from tests.support import mariadb
 from tests.support.mariadb import MariaDb
@@ -109,9 +109,9 @@ def test_what_a_dead_run_left_goes_with_the_next_and_what_a_live_one_has_stays(
     (left,) = left_over(database)
     live = Plan(database, tmp_path)
     step, context = live.context()
-    rows = Rows(step, context, "1", ())
+    rows = SnapshotRows(step, context, "1", ())
     with tables.opened(rows, database) as other:
-        own = Place("out", "headgate_staging_of_another")
+        own = TargetTable("out", "headgate_staging_of_another")
         assert other.hold(own)
         other.create(own, ["c0 int"], staged=True)
         following = Plan(database, tmp_path)
@@ -164,10 +164,10 @@ def test_a_run_that_is_cancelled_moves_nothing(database: Endpoint, tmp_path: Pat
     def refuses(_: int, told: dict[str, Any]) -> None:
         if left_over(database):
             context.stop()
-            raise Stopped
+            raise RunStopped
 
     context.remembers = refuses
-    with pytest.raises(Stopped):
+    with pytest.raises(RunStopped):
         deliver.run(step, context)
     assert left_over(database) == []
     with pytest.raises(Exception, match="sent"):
@@ -187,10 +187,10 @@ def test_one_that_is_no_longer_to_deliver_once_it_has_its_turn_moves_nothing(
     def refuses(number: int, _: dict[str, Any]) -> None:
         asked.append(number)
         if len(asked) == 3:
-            raise Stopped
+            raise RunStopped
 
     context.remembers = refuses
-    with pytest.raises(Stopped):
+    with pytest.raises(RunStopped):
         deliver.run(step, context)
     assert len(asked) == 3
     assert sent(database) == before

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate.contracts.external_systems.endpoints import Endpoint
-from headgate.contracts.pipelines.definitions import Sending
+from headgate.contracts.pipelines.definitions import DeliveryIn
 from headgate.contracts.pipelines.steps import Deliver
 from headgate.execution.steps import deliver
 from headgate.execution.steps.context import Result, StepFailed
@@ -70,7 +70,7 @@ def shop(shared_shop: Workshop) -> Workshop:
 
 def delivered(shop: Workshop, endpoint: Endpoint, table: str, **sending: Any) -> tuple[Result, Running]:
     running = shop.run(reads=(table,), endpoints={endpoint.id: endpoint})
-    step = Deliver(Sending(table=table, **{"target": "out.sent", **sending}), shop.item(table))
+    step = Deliver(DeliveryIn(table=table, **{"target": "out.sent", **sending}), shop.item(table))
     # The token is of the one run that there is; each delivery has the id of another.
     running.context.job = replace(running.context.job, id=new_id("run"), steps=[step], pipeline="pip_x")
     return deliver.run(step, running.context), running
@@ -115,7 +115,7 @@ def test_a_table_that_may_not_be_read_is_not_there(shop: Workshop, postgres_url:
     """The run's token decides: it has no table that its pipeline did not declare."""
     endpoint = postgresql(postgres_url)
     running = shop.run(reads=("raw.many",), endpoints={endpoint.id: endpoint})
-    step = Deliver(Sending(table="raw.everything", target="out.sent"), shop.item("raw.everything"))
+    step = Deliver(DeliveryIn(table="raw.everything", target="out.sent"), shop.item("raw.everything"))
     running.context.job = replace(running.context.job, steps=[step])
     with pytest.raises(StepFailed, match="does not exist yet"):
         deliver.run(step, running.context)

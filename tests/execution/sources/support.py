@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from headgate.contracts.external_systems.endpoints import Endpoint
-from headgate.contracts.pipelines.steps import Item, Land
+from headgate.contracts.pipelines.steps import LakeItem, Land
 from headgate.contracts.pipelines.streams import Stream
 from headgate.execution.steps import land
 from headgate.execution.steps.context import Result
@@ -21,7 +21,7 @@ class Source:
         self.shop, self.endpoint = shop, Endpoint("con_1", kind, config, secrets)
         self.states: dict[str, Any] = {}
         self.table = f"t{next(_numbers)}"
-        self.volume: Item | None = None
+        self.volume: LakeItem | None = None
         self.running: Running | None = None
 
     def step(self, name: str, *, policy: str = "evolve", **stream: Any) -> Land:

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from headgate.execution.steps import land
-from headgate.execution.steps.context import Result, StepFailed, Stopped
+from headgate.execution.steps.context import Result, RunStopped, StepFailed
 from tests.execution.sources.support import Source
 from tests.support.mariadb import PASSWORD, USER, MariaDb
 from tests.support.spark import within
@@ -400,7 +400,7 @@ def test_a_run_that_is_stopped_stops_in_the_database_too(postgres: Postgres) -> 
     running, found = begin(postgres, "shop.slowly")
     within(60, lambda: active(postgres))
     running.context.stop()
-    with pytest.raises(Stopped):
+    with pytest.raises(RunStopped):
         found.result(60)
     within(60, lambda: not active(postgres))
 

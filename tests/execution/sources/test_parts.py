@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from headgate.execution.sources import cursor as state
 from headgate.execution.sources import mysql, names, postgresql
 from headgate.execution.sources import partitions as parts
-from headgate.execution.sources.readers import Since
+from headgate.execution.sources.readers import CursorPosition
 from headgate.execution.sources.variants import columns_of
 from headgate.execution.steps.context import StepFailed
 from headgate.execution.steps.files import matches
@@ -89,7 +89,7 @@ def test_states() -> None:
     assert found
     assert state.begin(found) == datetime(2026, 1, 1, tzinfo=UTC)
     with pytest.raises(StepFailed, match="look_back is a length of time"):
-        state.begin(Since("5", "bigint", timedelta(days=1), including=True))
+        state.begin(CursorPosition("5", "bigint", timedelta(days=1), including=True))
     assert state.after(old, "2026-01-01T00:00:00.000000Z", "timestamp") == old
     assert state.after(old, None, "timestamp") == old
     assert state.after({"cursor": "9", "type": "bigint"}, "10", "bigint") == {"cursor": "10", "type": "bigint"}

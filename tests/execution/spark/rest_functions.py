@@ -3,7 +3,7 @@
 from typing import Any
 
 from headgate.execution.sources.api_requests import explained, proxied
-from headgate.execution.sources.rest.requests import Asked, Auth, Limits, Pages
+from headgate.execution.sources.rest.requests import Auth, Limits, Pages, RequestOptions
 from headgate.execution.sources.rest.source import NAME, register
 from headgate.execution.spark.step_session import Step
 
@@ -17,7 +17,7 @@ def read(arguments: dict[str, Any], step: Step) -> dict[str, Any]:
     if own := given.pop("pages", None):
         given["pages"] = Pages(**own)
     limits = Limits(**{"attempts": 2, **given.pop("limits", {})})
-    name = register(step.spark, Asked(**given, limits=limits, proxy=proxied(step.proxy)))
+    name = register(step.spark, RequestOptions(**given, limits=limits, proxy=proxied(step.proxy)))
     rows = step.spark.read.format(name).load()
     return {"rows": [row[0] for row in rows.collect()], "plan": rows._explain_string(extended=True)}
 

@@ -15,7 +15,7 @@ from headgate.execution.spark import archive_training as training
 from headgate.execution.spark import class_archive as archive
 from headgate.execution.spark import conf, jars, java, jvm
 from headgate.execution.spark.jars import Jars
-from headgate.execution.spark.platform_environment import Outfit
+from headgate.execution.spark.platform_environment import ServerEnvironment
 from headgate.execution.spark.server import LocalServer
 from headgate.settings.settings import Settings
 from tests.support.spark import SharedSpark
@@ -102,7 +102,7 @@ def test_one_in_a_folder_that_a_sandbox_can_write_is_not_used(iceberg: Path, tmp
 @pytest.mark.parametrize("kind", ["member", "platform"])
 def test_no_sandbox_can_write_it(kind: str, iceberg: Path, tmp_path: Path) -> None:
     (runs := tmp_path / "runs").mkdir()
-    outfit = Outfit(read=(iceberg.parent,), write=(runs,)) if kind == "platform" else None
+    outfit = ServerEnvironment(read=(iceberg.parent,), write=(runs,)) if kind == "platform" else None
     settings = Settings(data_dir=tmp_path / "data")
     server = LocalServer(kind, settings, Jars(iceberg), conf.for_members(URL), sandboxed=True, beside=outfit)
     try:

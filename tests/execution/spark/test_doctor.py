@@ -18,7 +18,7 @@ from tests.support.cluster import free_port
 from tests.support.installation import Installation
 
 
-def _found(settings: Settings, name: str) -> list[doctor.Finding]:
+def _found(settings: Settings, name: str) -> list[doctor.DoctorFinding]:
     return [one for one in doctor.findings(settings) if one.name == name]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from headgate.execution.notebooks.catalog_proxy import REFUSAL, Door
+from headgate.execution.notebooks.catalog_proxy import REFUSAL, CatalogProxy
 from headgate.execution.sandbox import bubblewrap as sandbox
 from headgate.execution.sandbox import relay, seccomp
 
@@ -47,7 +47,7 @@ def door(tmp_path: Path) -> Iterator[Path]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Catalog) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         path = tmp_path / "door"
-        Door(f"http://127.0.0.1:{server.server_port}/iceberg", TOKEN).serve(relay.listen_unix(str(path)))
+        CatalogProxy(f"http://127.0.0.1:{server.server_port}/iceberg", TOKEN).serve(relay.listen_unix(str(path)))
         yield path
         server.shutdown()
 
@@ -146,7 +146,7 @@ def test_nothing_is_smuggled_in_a_body(door: Path, request_: bytes) -> None:
 
 def test_a_catalog_that_is_away_is_told_as_such(tmp_path: Path) -> None:
     path = tmp_path / "door"
-    Door("http://127.0.0.1:1/iceberg", TOKEN).serve(relay.listen_unix(str(path)))
+    CatalogProxy("http://127.0.0.1:1/iceberg", TOKEN).serve(relay.listen_unix(str(path)))
     answer = ask(path, "GET /v1/config HTTP/1.1")
     assert answer.startswith(b"HTTP/1.1 503")
     assert TOKEN.encode() not in answer

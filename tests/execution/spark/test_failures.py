@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from headgate.execution.spark.errors import EngineDown, Refused, SqlFailed, too_long
+from headgate.execution.spark.errors import SparkUnavailable, SqlFailed, StatementRefused, too_long
 from headgate.execution.spark.failures import MOST_CHARACTERS, Cause, _full_disk, _told
 from headgate.kit.errors import DiskFull
 from tests.execution.spark.conftest import Lakehouse
@@ -295,7 +295,7 @@ def test_a_full_disk_of_the_server_is_told_as_the_catalog_says_it() -> None:
 def test_a_refusal_is_the_guards_only_if_the_guard_said_it() -> None:
     by_guard = Cause(("headgate.guard.Refused",), "HEADGATE_REFUSED: SET; settings are fixed here\n\tat x", None)
     found = _told(by_guard)
-    assert isinstance(found, Refused)
+    assert isinstance(found, StatementRefused)
     assert found.message == "SET; settings are fixed here"
     raised = Cause(("org.apache.spark.SparkRuntimeException",), "[U] HEADGATE_REFUSED: no", "U")
     assert isinstance(_told(raised), SqlFailed)
@@ -306,9 +306,9 @@ def _failure(session: object, sql: str) -> tuple[str, str] | None:
         list(session.run(sql).batches)  # type: ignore[attr-defined]
     except SqlFailed as error:
         return error.code, error.message
-    except Refused as error:
+    except StatementRefused as error:
         return "REFUSED", error.message
-    except EngineDown as error:
+    except SparkUnavailable as error:
         return "DOWN", error.detail
     return None
 

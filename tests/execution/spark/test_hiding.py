@@ -9,7 +9,7 @@ from headgate.contracts.pipelines.streams import Stream
 from headgate.execution.deliveries.spark import tables
 from headgate.execution.sources import jdbc
 from headgate.execution.sources.postgresql import DIALECT
-from headgate.execution.sources.readers import Asked
+from headgate.execution.sources.readers import ReadOptions
 from headgate.execution.sources.rest.failures import hidden
 from headgate.execution.spark.failures import Cause
 
@@ -35,7 +35,7 @@ def test_long_ones_go_wherever_they_are_and_short_ones_as_words(secrets: list[st
 
 def tellers(password: str) -> list[Callable[[Cause], Any]]:
     """Who tells what a database says, of what is read and of what is delivered."""
-    asked = Asked("postgresql", Stream(name="s", table="t"), secrets={"password": password})
+    asked = ReadOptions("postgresql", Stream(name="s", table="t"), secrets={"password": password})
     return [jdbc._teller(DIALECT, asked), tables._teller(password)]
 
 

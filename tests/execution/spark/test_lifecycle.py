@@ -17,7 +17,7 @@ from headgate.execution.sandbox import leftovers as left
 from headgate.execution.sandbox import seccomp
 from headgate.execution.sandbox.processes import descendants, java_below, started
 from headgate.execution.spark import conf, jvm
-from headgate.execution.spark.errors import TIME_LIMIT, EngineDown
+from headgate.execution.spark.errors import TIME_LIMIT, SparkUnavailable
 from headgate.execution.spark.member import MemberSpark, Refused, SqlFailed
 from headgate.settings.settings import Settings
 from tests.execution.spark.conftest import Lakehouse
@@ -96,9 +96,9 @@ def test_after_it_was_killed_statements_fail_at_once_and_it_starts_anew(lakehous
     os.kill(before, signal.SIGKILL)
     thread.join(60)
     [(error, when)] = failed
-    assert isinstance(error, EngineDown)
+    assert isinstance(error, SparkUnavailable)
     assert when - killed < 60
-    with pytest.raises(EngineDown):
+    with pytest.raises(SparkUnavailable):
         session.run("SELECT 1")
     session.close()
     member.ensure()
@@ -154,7 +154,7 @@ def test_a_start_can_be_given_up(tmp_path: Path) -> None:
     def start() -> None:
         try:
             member.ensure()
-        except EngineDown:
+        except SparkUnavailable:
             failed.set()
 
     threading.Thread(target=start, daemon=True).start()
@@ -206,7 +206,7 @@ def test_without_a_sandbox_it_asks_for_a_key_and_leaves_nothing(tmp_path: Path) 
         assert server.address.token
         assert server.address.token not in Path(f"/proc/{pid}/cmdline").read_text()
         assert set(_listening(pid)) == {"127.0.0.1"}
-        with pytest.raises(EngineDown):
+        with pytest.raises(SparkUnavailable):
             _canary_with_key(tmp_path, server.address.port, "wrong")
         sockets = server._sockets
         assert server._process
@@ -221,7 +221,7 @@ def test_without_a_sandbox_it_asks_for_a_key_and_leaves_nothing(tmp_path: Path) 
     # Of its own: whatever else this process has started is not what is tried here.
     assert not family & _zombies()
     assert not member.state()["up"]
-    with pytest.raises(EngineDown):
+    with pytest.raises(SparkUnavailable):
         member.open("any")
     member.close()
 
@@ -231,7 +231,7 @@ def test_an_unguarded_server_gets_no_statement(tmp_path: Path, monkeypatch: pyte
     settings = Settings(data_dir=tmp_path, spark={"sandbox": "off", "memory": "512m"})
     member = MemberSpark(settings, "http://127.0.0.1:64999/iceberg")
     try:
-        with pytest.raises(EngineDown, match="not guarded"):
+        with pytest.raises(SparkUnavailable, match="not guarded"):
             member.ensure()
         assert not member.state()["up"]
         assert "not guarded" in member.state()["error"]
@@ -245,7 +245,7 @@ def test_a_server_that_cannot_start_says_why(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(conf, "guarded", lambda: swapped)
     member = MemberSpark(Settings(data_dir=tmp_path, spark={"memory": "512m"}), "http://127.0.0.1:64999/iceberg")
     try:
-        with pytest.raises(EngineDown, match="HEADGATE_GUARD"):
+        with pytest.raises(SparkUnavailable, match="HEADGATE_GUARD"):
             member.ensure()
     finally:
         member.close()

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from headgate.execution.sandbox.processes import started
-from headgate.execution.spark.errors import EngineDown, SqlFailed
+from headgate.execution.spark.errors import SparkUnavailable, SqlFailed
 from headgate.execution.spark.platform import PlatformSpark
-from headgate.execution.steps.context import StepFailed, Stopped
+from headgate.execution.steps.context import RunStopped, StepFailed
 from headgate.settings.settings import Settings
 from tests.execution.spark.conftest import Lakehouse
 from tests.support.spark import cpu_seconds, rows_of, within
@@ -136,11 +136,11 @@ def test_a_run_that_is_to_end_ends_its_process_and_spark(shop: Workshop) -> None
     call = in_thread(running)
     pid = started_in(running)
     running.context.stop()
-    with pytest.raises(Stopped):
+    with pytest.raises(RunStopped):
         call.result(60)
     assert started(pid) == 0
     within(60, lambda: is_calm(shop))
-    with pytest.raises(Stopped):
+    with pytest.raises(RunStopped):
         shop.platform.call(f"{FUNCTIONS}:look", {}, running.context)
     assert shop.platform.state()["sessions"] == 0
 
@@ -173,7 +173,7 @@ def test_spark_that_dies_ends_the_call(shop: Workshop) -> None:
     call = in_thread(running)
     pid = started_in(running)
     os.kill(shop.platform.state()["pid"], signal.SIGKILL)
-    with pytest.raises(EngineDown):
+    with pytest.raises(SparkUnavailable):
         call.result(60)
     assert started(pid) == 0
     assert shop.platform.call(f"{FUNCTIONS}:look", {}, shop.run().context)["rows"] == 499_500
@@ -186,13 +186,13 @@ def test_a_run_that_takes_all_memory_of_a_server_of_its_own_ends_no_other(shop: 
     with shop.platform.alone() as own:
         # One call after the other is on the same server.
         own.call(f"{FUNCTIONS}:look", {}, culprit.context)
-        with pytest.raises(EngineDown) as lost:
+        with pytest.raises(SparkUnavailable) as lost:
             own.call(f"{FUNCTIONS}:bomb", {}, culprit.context)
         assert lost.value.out_of_memory
         # There is memory for one such server.
         with shop.platform.alone() as next_one:
             waiting.context.stop()
-            with pytest.raises(Stopped):
+            with pytest.raises(RunStopped):
                 next_one.call(f"{FUNCTIONS}:look", {}, waiting.context)
     assert started(process)
     assert not call.done()
@@ -200,5 +200,5 @@ def test_a_run_that_takes_all_memory_of_a_server_of_its_own_ends_no_other(shop: 
     with shop.platform.alone() as own:
         assert own.call(f"{FUNCTIONS}:look", {}, shop.run().context)["rows"] == 499_500
     running.context.stop()
-    with pytest.raises(Stopped):
+    with pytest.raises(RunStopped):
         call.result(60)

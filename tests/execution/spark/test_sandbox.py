@@ -16,7 +16,7 @@ import pytest
 from headgate.execution.sandbox import bubblewrap as sandbox
 from headgate.execution.sandbox import relay
 from headgate.execution.spark import conf, jars, jvm
-from headgate.execution.spark.errors import EngineDown
+from headgate.execution.spark.errors import SparkUnavailable
 from headgate.execution.spark.local import local_server
 from headgate.execution.spark.server import LocalServer
 from headgate.settings.settings import Settings
@@ -208,5 +208,5 @@ def test_where_a_sandbox_is_required_and_there_can_be_none_nothing_starts(
 ) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     settings = Settings(data_dir=tmp_path, spark={"sandbox": "required"})
-    with pytest.raises(EngineDown, match="bubblewrap is not installed"):
+    with pytest.raises(SparkUnavailable, match="bubblewrap is not installed"):
         local_server("member", settings, conf.for_members("http://127.0.0.1:64999/iceberg"))

@@ -123,7 +123,7 @@ def test_the_kernels_keys_of_whoever_starts_a_sandbox_stay_outside(scratch: Path
 def test_what_cannot_become_a_user_without_rights_does_not_run(scratch: Path) -> None:
     give(USER, scratch)
     plan = {"listen": [], "serve": None, "command": ["/usr/bin/env", "touch", "/scratch/ran"]}
-    command = sandbox.command(Path("/usr"), sandbox.Binds(write={sandbox.SCRATCH: str(scratch)}), plan, USER)
+    command = sandbox.command(Path("/usr"), sandbox.Mounts(write={sandbox.SCRATCH: str(scratch)}), plan, USER)
     held_back = [part for part in command if part not in {"--cap-add", "CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP"}]
     for tried, ran in ((command, True), (held_back, False)):
         done = subprocess.run(tried, capture_output=True, text=True, timeout=60, check=False)

@@ -14,7 +14,7 @@ import pytest
 
 from headgate.execution.sandbox import cgroup
 from headgate.execution.sandbox.processes import below, started
-from headgate.execution.sandbox.watchdog import Limits, Offence, Watch
+from headgate.execution.sandbox.watchdog import LimitExceeded, Limits, ProcessTreeWatchdog
 from tests.support.installation import eventually
 
 MIB = 1 << 20
@@ -201,9 +201,9 @@ def _kill(*pids: int) -> None:
             os.kill(pid, 9)
 
 
-def _watched(pid: int, most: Limits, seconds: float) -> Offence | None:
-    watch = Watch(pid, most)
-    told: list[Offence | None] = []
+def _watched(pid: int, most: Limits, seconds: float) -> LimitExceeded | None:
+    watch = ProcessTreeWatchdog(pid, most)
+    told: list[LimitExceeded | None] = []
     threads = [
         threading.Thread(target=lambda look=look: told.append(look()))
         for look in (watch.processes_and_time, watch.memory_and_disk)

@@ -4,18 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.contracts.tables.types import Array, Column, Decimal, Plain
+from headgate.contracts.tables.types import Array, Column, Decimal, PrimitiveType
 from headgate.execution.statements import layout
-from headgate.execution.statements.layout import NoLayout, Part
+from headgate.execution.statements.layout import InvalidLayout, PartitionField
 
 COLUMNS = (
-    Column("id", Plain("BIGINT")),
-    Column("at", Plain("TIMESTAMP")),
-    Column("d", Plain("DATE")),
-    Column("a.b", Plain("STRING")),
-    Column("f", Plain("DOUBLE")),
+    Column("id", PrimitiveType("BIGINT")),
+    Column("at", PrimitiveType("TIMESTAMP")),
+    Column("d", PrimitiveType("DATE")),
+    Column("a.b", PrimitiveType("STRING")),
+    Column("f", PrimitiveType("DOUBLE")),
     Column("n", Decimal(5, 2)),
-    Column("list", Array(Plain("INT"))),
+    Column("list", Array(PrimitiveType("INT"))),
 )
 TABLE = "`l`.`t`"
 
@@ -36,8 +36,8 @@ def test_what_spark_shows_is_what_a_definition_asks_for() -> None:
     assert layout.repartition(TABLE, told, asked) == []
     assert layout.described(shown()) == ()
     assert layout.described(shown("`days(at)`", "`we``ird`")) == (
-        Part("identity", None, "days(at)"),
-        Part("identity", None, "we`ird"),
+        PartitionField("identity", None, "days(at)"),
+        PartitionField("identity", None, "we`ird"),
     )
 
 
@@ -55,7 +55,7 @@ def test_partitions_are_dropped_and_added() -> None:
 
 @given(st.sampled_from(["identity", "day", "bucket"]), st.text("a`.( )b,", min_size=1, max_size=6))
 def test_any_column_is_found_again(name: str, column: str) -> None:
-    part = Part(name, 4 if name == "bucket" else None, column)
+    part = PartitionField(name, 4 if name == "bucket" else None, column)
     assert layout.described(shown(part.sql)) == (part,)
 
 
@@ -72,14 +72,14 @@ def test_any_column_is_found_again(name: str, column: str) -> None:
     ],
 )
 def test_what_cannot_be_is_said(asked: str, told: str) -> None:
-    with pytest.raises(NoLayout, match=told):
+    with pytest.raises(InvalidLayout, match=told):
         layout.parts([asked], COLUMNS)
 
 
 def test_rows_are_sorted_by_plain_columns() -> None:
     layout.check_sort(["AT", "n"], COLUMNS)
     for wrong in ("list", "none"):
-        with pytest.raises(NoLayout):
+        with pytest.raises(InvalidLayout):
             layout.check_sort([wrong], COLUMNS)
     assert layout.order(TABLE, ["at", "we`ird"]) == "ALTER TABLE `l`.`t` WRITE ORDERED BY `at`, `we``ird`"
     assert layout.order(TABLE, []) == "ALTER TABLE `l`.`t` WRITE UNORDERED"

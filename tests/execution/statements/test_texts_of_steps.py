@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.contracts.pipelines.expectations import Expectation
-from headgate.contracts.tables.types import Column, Plain
+from headgate.contracts.tables.types import Column, PrimitiveType
 from headgate.execution.statements import checks, history_by_snapshot, history_by_time
 from headgate.execution.statements import query_output as refine
 from headgate.execution.statements.checks import BadCheck, Table, question
 from headgate.execution.statements.history_by_snapshot import Shape
 
 HOSTILE = "x` = 1) OR TRUE; DROP TABLE `y"
-INT, TEXT, TIME = Plain("INT"), Plain("STRING"), Plain("TIMESTAMP")
+INT, TEXT, TIME = PrimitiveType("INT"), PrimitiveType("STRING"), PrimitiveType("TIMESTAMP")
 COLUMNS = (Column(HOSTILE, INT), Column("name", TEXT), Column("at", TIME))
 AT = datetime(2026, 5, 1, tzinfo=UTC)
 TABLE = Table("raw.t", "`raw`.`t`", COLUMNS)
@@ -124,7 +124,7 @@ def test_freshness_is_counted_back_from_the_moment_in_the_zone() -> None:
         ("TIMESTAMP_NTZ", "TIMESTAMP_NTZ '2026-04-30 02:00:00'"),
         ("TIMESTAMP", "TIMESTAMP '2026-04-30 00:00:00+00:00'"),
     ):
-        table = Table("raw.t", "`raw`.`t`", (Column("at", Plain(kind)),))
+        table = Table("raw.t", "`raw`.`t`", (Column("at", PrimitiveType(kind)),))
         one = Expectation(table="raw.t", check="freshness", columns=("at",), within="1 day")
         assert bound in question(one, table, None, AT, ZoneInfo("Europe/Berlin")).counts
     assert checks.SAMPLE == 20

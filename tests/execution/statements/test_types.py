@@ -6,13 +6,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.contracts.tables import types
-from headgate.contracts.tables.types import Array, Column, Decimal, Map, Misfit, NoTable, Plain, Struct
+from headgate.contracts.tables.types import (
+    Array,
+    Column,
+    Decimal,
+    IncompatibleType,
+    InvalidColumns,
+    Map,
+    PrimitiveType,
+    Struct,
+)
 from headgate.execution.statements import schema_evolution as evolving
 
-INT, BIGINT, STRING, DOUBLE = Plain("INT"), Plain("BIGINT"), Plain("STRING"), Plain("DOUBLE")
+INT, BIGINT, STRING, DOUBLE = (
+    PrimitiveType("INT"),
+    PrimitiveType("BIGINT"),
+    PrimitiveType("STRING"),
+    PrimitiveType("DOUBLE"),
+)
 NESTED = Struct((Column("a", INT), Column("B c", Array(Struct((Column("x", INT),))))))
 
-_plain = st.sampled_from(["BOOLEAN", "INT", "BIGINT", "FLOAT", "DOUBLE", "STRING", "DATE", "TIMESTAMP"]).map(Plain)
+_plain = st.sampled_from(["BOOLEAN", "INT", "BIGINT", "FLOAT", "DOUBLE", "STRING", "DATE", "TIMESTAMP"]).map(
+    PrimitiveType
+)
 _decimal = st.integers(1, 38).flatmap(lambda p: st.integers(0, p).map(lambda s: Decimal(p, s)))
 _name = st.sampled_from(["a", "A", "b", "c d", "e`f"])
 
@@ -59,7 +75,7 @@ def test_columns_come_from_arrow_as_tables_hold_them() -> None:
     ],
 )
 def test_what_no_table_holds_is_said(schema: pa.Schema, told: str) -> None:
-    with pytest.raises(NoTable, match=told):
+    with pytest.raises(InvalidColumns, match=told):
         types.of_arrow(schema)
 
 
@@ -71,7 +87,7 @@ def test_what_no_table_holds_is_said(schema: pa.Schema, told: str) -> None:
         (DOUBLE, INT, True),
         (DOUBLE, BIGINT, False),
         (STRING, INT, False),
-        (Plain("TIMESTAMP"), Plain("DATE"), False),
+        (PrimitiveType("TIMESTAMP"), PrimitiveType("DATE"), False),
         (Decimal(12, 2), Decimal(10, 2), True),
         (Decimal(12, 4), Decimal(10, 2), True),
         (Decimal(11, 4), Decimal(10, 2), False),
@@ -92,7 +108,7 @@ def test_what_holds_what(wide: types.Type, narrow: types.Type, holds: bool) -> N
 def test_a_widened_type_holds_both_and_needs_no_more_widening(there: types.Type, given_: types.Type) -> None:
     try:
         after = types.widened(there, given_)
-    except Misfit:
+    except IncompatibleType:
         assert not types.holds(there, given_)
         return
     assert types.holds(after, there)
@@ -102,7 +118,11 @@ def test_a_widened_type_holds_both_and_needs_no_more_widening(there: types.Type,
 
 
 def test_the_statements_add_and_widen_at_any_depth() -> None:
-    there = (Column("id", INT), Column("s", NESTED), Column("m", Map(STRING, Struct((Column("v", Plain("FLOAT")),)))))
+    there = (
+        Column("id", INT),
+        Column("s", NESTED),
+        Column("m", Map(STRING, Struct((Column("v", PrimitiveType("FLOAT")),)))),
+    )
     given_ = (
         Column("ID", BIGINT),
         Column("s", Struct((Column("new", STRING), Column("b C", Array(Struct((Column("x", BIGINT),))))))),
@@ -122,7 +142,7 @@ def test_the_statements_add_and_widen_at_any_depth() -> None:
 
 def test_a_misfit_names_its_field() -> None:
     there, given_ = (Column("s", NESTED),), (Column("S", Struct((Column("a", STRING),))),)
-    with pytest.raises(Misfit, match=r"^s\.a is STRING, and the table has INT$"):
+    with pytest.raises(IncompatibleType, match=r"^s\.a is STRING, and the table has INT$"):
         types.merged(there, given_)
 
 

@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.contracts.tables.types import Array, Column, Decimal, Plain, Type
+from headgate.contracts.tables.types import Array, Column, Decimal, PrimitiveType, Type
 from headgate.execution.statements.literals import BadValue, written
 
-NUMBER, TEXT = Decimal(10, 2), Plain("STRING")
+NUMBER, TEXT = Decimal(10, 2), PrimitiveType("STRING")
 LIST = Array(TEXT)
 
 
 def plain(name: str) -> Type:
-    return Plain(name)
+    return PrimitiveType(name)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_what_is_no_value_of_the_column_is_refused(value: str | float | bool, ki
 )
 def test_no_value_reaches_beyond_its_place(value: str | float | bool, kind: str) -> None:
     try:
-        found = written(value, Column("c", Plain(kind)))
+        found = written(value, Column("c", PrimitiveType(kind)))
     except BadValue:
         return
     if kind == "STRING":

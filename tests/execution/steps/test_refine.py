@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from headgate.execution.spark.errors import Refused, SqlFailed
+from headgate.execution.spark.errors import SqlFailed, StatementRefused
 from headgate.execution.steps.context import StepFailed
 from tests.execution.steps.support import Bench
 from tests.support.steps import Workshop
@@ -161,9 +161,9 @@ def test_partitions_and_order_follow_the_definition(bench: Bench) -> None:
         ("DELETE FROM raw.safe", StepFailed, "not one query"),
         ("SHOW TABLES IN raw", StepFailed, "not one query"),
         ("SELECT 1 AS a; -- the end", StepFailed, "not one query"),
-        ("SET x = )", Refused, "settings"),
+        ("SET x = )", StatementRefused, "settings"),
         ("SELECT * FROM raw.hidden", StepFailed, "raw.hidden that you may see.* run the pipeline that writes it first"),
-        ("SELECT 1 AS _file", Refused, "_file"),
+        ("SELECT 1 AS _file", StatementRefused, "_file"),
         ("SELECT NULL AS a", StepFailed, "CAST\\(NULL AS STRING\\)"),
         ("SELECT interval 2 months AS a", StepFailed, "column a has a type that tables do not hold"),
         ("SELECT 1 a, 2 A", StepFailed, "Two columns are called a"),

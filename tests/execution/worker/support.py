@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 from starlette.testclient import TestClient
 
-from headgate.execution.spark.errors import CANCELED, TIME_LIMIT, EngineDown, Refused, SqlFailed
+from headgate.execution.spark.errors import CANCELED, TIME_LIMIT, SparkUnavailable, SqlFailed, StatementRefused
 from headgate.execution.spark.member import Progress, Stage
 from headgate.execution.worker.runs import Runs
 from headgate.execution.worker.server_link import Link
@@ -64,7 +64,7 @@ class StandIn:
 
     def ensure(self) -> None:
         if self.is_down:
-            raise EngineDown("no Java here, said the operator's log")
+            raise SparkUnavailable("no Java here, said the operator's log")
 
     def state(self) -> dict[str, Any]:
         return {"up": not self.is_down}
@@ -94,9 +94,9 @@ class Session:
         self.spark.ran.append(sql)
         word, _, value = sql.partition(" ")
         if word == "die":
-            raise EngineDown("it died")
+            raise SparkUnavailable("it died")
         if word == "refuse":
-            raise Refused("not here")
+            raise StatementRefused("not here")
         if word == "fail":
             raise SqlFailed(value, "because")
         if word == "hang":

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from headgate.execution.spark.errors import EngineDown
+from headgate.execution.spark.errors import SparkUnavailable
 from headgate.execution.steps.context import Result, RunJob
 from headgate.execution.worker import run_execution as execution
 from headgate.settings.settings import Settings
@@ -24,7 +24,7 @@ class Platform:
 
     def call(self, *_: Any) -> dict[str, Any]:
         self.called += 1
-        error = EngineDown("its memory was full")
+        error = SparkUnavailable("its memory was full")
         error.out_of_memory = True
         raise error
 

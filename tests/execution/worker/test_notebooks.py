@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 
 from headgate.contracts.pipelines.definitions import Cell, SecretRef
-from headgate.contracts.pipelines.steps import Item, RunNotebook
+from headgate.contracts.pipelines.steps import LakeItem, RunNotebook
 from headgate.execution.notebooks import messages, volumes, wheels
 from headgate.execution.notebooks.outputs import Outputs
 from headgate.execution.notebooks.wheels import BadWheel, check, check_name
-from headgate.execution.sandbox.watchdog import Offence
+from headgate.execution.sandbox.watchdog import LimitExceeded
 from headgate.execution.spark import sizes
 from headgate.execution.steps import notebook
 from headgate.execution.steps.context import Context, RunJob, StepFailed, VolumeFile
 from headgate.settings.settings import BadSettings, Settings, load
 
-VOLUME = Item("vol_1", "raw", "landing")
+VOLUME = LakeItem("vol_1", "raw", "landing")
 GOOD = {"package/__init__.py": "x = 1", "package-1.0.dist-info/WHEEL": "Wheel-Version: 1.0"}
 BUCKET = {"url": "s3://bucket/x", "s3_access_key_id": "a", "s3_secret_access_key": "b"}
 
@@ -116,7 +116,7 @@ def test_memory_is_shared_by_spark_and_python() -> None:
 
 @pytest.mark.parametrize("kind", sorted(messages._WORDS))
 def test_each_limit_is_told_in_words_and_with_what_to_do(kind: str) -> None:
-    found = messages.ended(Offence(kind, 5 << 30, 4 << 30))
+    found = messages.ended(LimitExceeded(kind, 5 << 30, 4 << 30))
     assert found.code == f"NOTEBOOK_{kind.upper()}"
     assert found.message.startswith("The notebook ")
     assert "{" not in found.message

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from headgate.contracts.pipelines.staged import Manifest
-from headgate.contracts.pipelines.steps import Item, RunNotebook
+from headgate.contracts.pipelines.steps import LakeItem, RunNotebook
 from headgate.execution.notebooks.schemas import BadSchema, checked
 from headgate.execution.notebooks.staging import Staging
 from headgate.execution.steps.context import Context, RunJob, StepFailed
 from headgate.kit.ids import new_id
 from headgate.settings.settings import Settings
 
-FACTS, VOLUME = Item("tbl_1", "trusted", "facts"), Item("vol_1", "raw", "results")
+FACTS, VOLUME = LakeItem("tbl_1", "trusted", "facts"), LakeItem("vol_1", "raw", "results")
 STEP = RunNotebook((), (), (FACTS,), (), (VOLUME,), (), (), (), {})
 SCHEMA = {"type": "struct", "fields": [{"name": "id", "type": "long", "nullable": False, "metadata": {"a": 1}}]}
 

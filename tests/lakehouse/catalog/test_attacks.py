@@ -19,7 +19,7 @@ from pyiceberg.manifest import (
 )
 
 from headgate.lakehouse.catalog.avro import BadFile, look_over
-from headgate.lakehouse.catalog.files import Outside, Root
+from headgate.lakehouse.catalog.files import OutsideRoot, Root
 from headgate.warehouse.folder import FolderStore
 from tests.lakehouse.catalog.support import MORE, ROWS, SCHEMA, Lake, appending, error_of, table_path, update_of
 
@@ -488,5 +488,5 @@ def test_a_location_below_the_root_is_known_in_each_spelling(location: str) -> N
     ],
 )
 def test_a_location_that_is_not_certainly_below_the_root_is_outside(location: Any) -> None:
-    with pytest.raises(Outside):
+    with pytest.raises(OutsideRoot):
         Root(FolderStore(Path("/w")), "tbl_1").path(location)

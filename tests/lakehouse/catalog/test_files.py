@@ -4,7 +4,7 @@ import pytest
 from pyiceberg.table import StaticTable, Table
 from pyiceberg.table.metadata import TableMetadata
 
-from headgate.lakehouse.catalog.files import Outside, table_io
+from headgate.lakehouse.catalog.files import OutsideRoot, table_io
 from headgate.lakehouse.catalog.metadata_files import parse, read_metadata
 from headgate.warehouse.store import Store
 from tests.lakehouse.catalog.support import MORE, ROWS, Lake
@@ -42,7 +42,7 @@ def test_a_manifest_that_was_changed_after_its_commit_still_leads_nowhere(served
     mine, other = (served_on_sqlite.company.id("table", name) for name in ("raw.t", "service.revenue"))
     foreign = metadata_of(served_on_sqlite, other)
     taken = foreign.model_copy(update={"location": metadata_of(served_on_sqlite, mine).location})
-    with pytest.raises(Outside):
+    with pytest.raises(OutsideRoot):
         opened(served_on_sqlite, mine, taken).scan().to_arrow()
 
 
@@ -52,7 +52,7 @@ def test_nothing_is_written_or_deleted_and_nothing_else_opened(served_on_sqlite:
     table = served_on_sqlite.company.id("table", "raw.t")
     io = table_io(store_of(served_on_sqlite), table)
     for place in ("file:///etc/passwd", f"{location}/../x", f"file://{served_on_sqlite.warehouse}/metadata/x"):
-        with pytest.raises(Outside):
+        with pytest.raises(OutsideRoot):
             io.new_input(place)
     assert not io.new_input(f"{location}/data/absent.parquet").exists()
     with pytest.raises(PermissionError):

@@ -11,7 +11,7 @@ from headgate.kit.errors import Problem
 from headgate.kit.ids import new_id
 from headgate.lakehouse.catalog import commit as committing
 from headgate.lakehouse.catalog.publish import NotRunning, TableMoved, publish
-from headgate.lakehouse.catalog.work_tokens import Reach, open_reading
+from headgate.lakehouse.catalog.work_tokens import DeclaredTable, open_reading
 from tests.lakehouse.catalog.support import MORE, ROWS, SCHEMA, Lake, appending, error_of, table_path
 from tests.lakehouse.catalog.test_work import Worker
 from tests.support.company import Api
@@ -27,8 +27,8 @@ class Run:
         [(self.id,)] = found.rows("SELECT id FROM runs LIMIT 1")
         self.set("running", fence)
         self.new, layer = new_id("table"), found.company.id("layer", "raw")
-        reach = [Reach(found.company.id("table", name), "write") for name in outputs]
-        reach += [Reach(self.new, "write", layer, "fresh")] if new else []
+        reach = [DeclaredTable(found.company.id("table", name), "write") for name in outputs]
+        reach += [DeclaredTable(self.new, "write", layer, "fresh")] if new else []
         self.worker = Worker(found, "Tess", "run", run_id=self.id, fence=fence, reach=reach)
         self.api = self.worker.api
 

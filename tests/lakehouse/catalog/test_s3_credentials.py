@@ -13,11 +13,11 @@ import pytest
 from botocore.exceptions import ClientError
 
 from headgate.kit.ids import new_id
-from headgate.lakehouse.catalog.credentials import Granted, assume, policy
+from headgate.lakehouse.catalog.credentials import KeyScope, assume, policy
 from headgate.settings.settings import Settings
 from headgate.warehouse.address import Address
-from headgate.warehouse.sigv4 import Key
-from headgate.warehouse.store import OutOfReach
+from headgate.warehouse.sigv4 import AccessKey
+from headgate.warehouse.store import StoreUnavailable
 from tests.support import sts
 from tests.support.s3 import S3Server
 
@@ -60,7 +60,7 @@ def _may(client: Any, method: str, key: str, **more: Any) -> bool:
 def test_the_policy_lets_through_one_table_alone(service: sts.Sts, tmp_path: Path, writes: bool) -> None:
     role = service.role(f"role-{writes}", policy(ADDRESS, TABLE, writes=writes))
     keys = assume(
-        _settings(service, tmp_path, role), Key(service.key_id, service.secret), Granted(TABLE, "mbr", writes)
+        _settings(service, tmp_path, role), AccessKey(service.key_id, service.secret), KeyScope(TABLE, "mbr", writes)
     )
     client = service.client("s3", keys.id, keys.secret, keys.session)
     assert _may(client, "get_object", MINE)
@@ -89,16 +89,18 @@ def test_listing_needs_a_prefix_below_the_table() -> None:
 def test_keys_end(service: sts.Sts, tmp_path: Path) -> None:
     role = service.role("role-ends", policy(ADDRESS, TABLE, writes=False))
     keys = assume(
-        _settings(service, tmp_path, role), Key(service.key_id, service.secret), Granted(TABLE, "mbr", writes=False)
+        _settings(service, tmp_path, role),
+        AccessKey(service.key_id, service.secret),
+        KeyScope(TABLE, "mbr", writes=False),
     )
     assert keys.expires.tzinfo is not None
 
 
 def test_no_keys_without_a_right_signature_or_role(service: sts.Sts, tmp_path: Path) -> None:
     role = service.role("role-wrong", policy(ADDRESS, TABLE, writes=False))
-    settings, grant = _settings(service, tmp_path, role), Granted(TABLE, "mbr", writes=False)
-    with pytest.raises(OutOfReach) as told:
-        assume(settings, Key(service.key_id, "wrong"), grant)
+    settings, grant = _settings(service, tmp_path, role), KeyScope(TABLE, "mbr", writes=False)
+    with pytest.raises(StoreUnavailable) as told:
+        assume(settings, AccessKey(service.key_id, "wrong"), grant)
     assert "s3_role_arn" in told.value.reason
     assert "s3_role_arn" not in told.value.detail
 
@@ -112,12 +114,12 @@ def test_loading_a_table_gives_keys_by_what_the_member_may(
     from headgate.schema import METADATA  # noqa: PLC0415
     from tests.lakehouse.catalog.support import SCHEMA, lake  # noqa: PLC0415
 
-    asked: list[Granted] = []
+    asked: list[KeyScope] = []
     role = service.role("role-load", policy(ADDRESS, TABLE, writes=True))
 
-    def watched(settings: Settings, key: Key, grant: Granted) -> Any:
+    def watched(settings: Settings, key: AccessKey, grant: KeyScope) -> Any:
         asked.append(grant)
-        return assume(_settings(service, tmp_path, role), Key(service.key_id, service.secret), grant)
+        return assume(_settings(service, tmp_path, role), AccessKey(service.key_id, service.secret), grant)
 
     monkeypatch.setattr(credentials, "assume", watched)
     database = Database(f"sqlite:///{tmp_path}/headgate.db")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headgate.execution.spark.errors import Refused, SqlFailed
+from headgate.execution.spark.errors import SqlFailed, StatementRefused
 from headgate.execution.spark.member import MemberSpark
 from headgate.kit.clock import now
 from headgate.lakehouse.catalog.work_tokens import end_work, open_work
@@ -65,7 +65,7 @@ def test_each_statement_reaches_what_its_own_token_may(members: Members, tmp_pat
         ("Tom", "SELECT * FROM lake.trusted.facts"),
         ("Ana", "INSERT INTO lake.trusted.facts VALUES (9, 'no')"),
     ):
-        with pytest.raises((SqlFailed, Refused)):
+        with pytest.raises((SqlFailed, StatementRefused)):
             members.run(member, sql)
     assert tess.load_table("raw.events").scan().to_arrow().num_rows == 4
     assert tess.load_table("trusted.facts").scan().to_arrow().num_rows == 3

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from headgate.lakehouse.catalog.errors import Forbidden, Malformed
-from headgate.lakehouse.catalog.s3_requests import Described, understood
+from headgate.lakehouse.catalog.s3_requests import S3Request, understood
 from headgate.warehouse.address import Address
 from headgate.warehouse.sigv4 import TRAILER, UNSIGNED
 
@@ -20,7 +20,7 @@ BUCKET = "http://store:9000/lake"
 
 def ask(method: str, uri: str, address: Address = BY_PATH, body: str | None = None, **headers: str) -> Any:
     named = {name.replace("_", "-"): [value] for name, value in headers.items()}
-    return understood(Described(method, uri, "eu-west-1", named, body), address, TABLE)
+    return understood(S3Request(method, uri, "eu-west-1", named, body), address, TABLE)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_what_leads_elsewhere_is_refused(method: str, uri: str) -> None:
 )
 def test_a_header_that_makes_the_store_act_is_refused(name: str) -> None:
     with pytest.raises((Forbidden, Malformed)):
-        understood(Described("PUT", f"{ROOT}/a", "eu-west-1", {name: ["x"]}), BY_PATH, TABLE)
+        understood(S3Request("PUT", f"{ROOT}/a", "eu-west-1", {name: ["x"]}), BY_PATH, TABLE)
 
 
 def test_what_a_signature_says_of_the_body() -> None:
@@ -177,11 +177,11 @@ def test_what_a_signature_says_of_the_body() -> None:
         ask("PUT", f"{ROOT}/a", x_amz_content_sha256="STREAMING-AWS4-HMAC-SHA256-PAYLOAD")
     with pytest.raises(Malformed, match="once"):
         understood(
-            Described("PUT", f"{ROOT}/a", "eu-west-1", {"x-amz-content-sha256": [UNSIGNED, digest]}), BY_PATH, TABLE
+            S3Request("PUT", f"{ROOT}/a", "eu-west-1", {"x-amz-content-sha256": [UNSIGNED, digest]}), BY_PATH, TABLE
         )
     both = {"x-amz-content-sha256": [UNSIGNED], "X-Amz-Content-Sha256": [digest]}
     with pytest.raises(Malformed, match="once"):
-        understood(Described("PUT", f"{ROOT}/a", "eu-west-1", both), BY_PATH, TABLE)
+        understood(S3Request("PUT", f"{ROOT}/a", "eu-west-1", both), BY_PATH, TABLE)
 
 
 def test_all_headers_of_the_store_are_signed_and_no_others() -> None:
@@ -191,7 +191,7 @@ def test_all_headers_of_the_store_are_signed_and_no_others() -> None:
 
 def test_another_region_is_refused() -> None:
     with pytest.raises(Malformed, match="eu-west-1"):
-        understood(Described("GET", f"{ROOT}/a", "us-east-1", {}), BY_PATH, TABLE)
+        understood(S3Request("GET", f"{ROOT}/a", "us-east-1", {}), BY_PATH, TABLE)
 
 
 def test_a_bucket_in_the_host() -> None:

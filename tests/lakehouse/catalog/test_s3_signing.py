@@ -14,7 +14,7 @@ from sqlalchemy import text
 from headgate.kit.clock import now
 from headgate.kit.database import Database
 from headgate.kit.ids import new_id
-from headgate.lakehouse.catalog.files import Outside, Root, opened, size
+from headgate.lakehouse.catalog.files import OutsideRoot, Root, opened, size
 from headgate.lakehouse.catalog.signing import RECENT
 from headgate.lakehouse.catalog.work_tokens import end_work, open_work
 from tests.lakehouse.catalog.support import ROWS, SCHEMA, Lake, lake
@@ -327,7 +327,7 @@ def test_a_file_has_one_name(on_bucket: Lake, scheme: str) -> None:
     store, table = on_bucket.company.client.app.state.services.store, new_id("table")  # type: ignore[attr-defined]
     root = Root(store, table)
     assert root.path(f"{root.url}/data/a") == f"tables/{table}/data/a"
-    with pytest.raises(Outside):
+    with pytest.raises(OutsideRoot):
         root.path(f"{root.url}/data/a".replace("s3", scheme, 1))
 
 

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from headgate.kit.clock import now
 from headgate.lakehouse.catalog.sweeper import STAGED_FOR, WORK_KEPT, CatalogSweeper, sweep
-from headgate.warehouse.store import OutOfReach
+from headgate.warehouse.store import StoreUnavailable
 from tests.lakehouse.catalog.support import ROWS, Lake
 from tests.lakehouse.catalog.test_work import Worker
 
@@ -62,7 +62,7 @@ def test_a_warehouse_that_is_away_ends_no_thread_and_keeps_nothing_for_ever(
     sweeper = CatalogSweeper(lake.company.database, lambda: store)
 
     def away(*_: Any) -> None:
-        raise OutOfReach("the bucket does not answer")
+        raise StoreUnavailable("the bucket does not answer")
 
     def swept() -> None:
         sweeper.nudge(now() + STAGED_FOR + timedelta(minutes=1))

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text
 
 from headgate.kit.clock import now
-from headgate.lakehouse.catalog.work_tokens import Reach, end_work, loaded, open_work
+from headgate.lakehouse.catalog.work_tokens import DeclaredTable, end_work, loaded, open_work
 from headgate.warehouse.locations import metadata_root, table_root
 from tests.lakehouse.catalog.support import ROWS, SCHEMA, Lake, appending, error_of, lake, table_path
 from tests.support.company import Api
@@ -154,7 +154,7 @@ def test_a_probe_reads_and_changes_nothing(events: Lake) -> None:
 def test_work_that_declared_its_tables_reaches_nothing_else(events: Lake) -> None:
     table = events.company.id("table", "raw.events")
     events.engine("Tess").create_table("raw.other", ROWS.schema)
-    work = Worker(events, "Tess", reach=[Reach(table)])
+    work = Worker(events, "Tess", reach=[DeclaredTable(table)])
     assert work.api.get(EVENTS).status_code == 200
     assert work.api.get(table_path("other")).status_code == 404
     assert work.api.get("/iceberg/v1/namespaces/trusted").status_code == 404
@@ -163,7 +163,7 @@ def test_work_that_declared_its_tables_reaches_nothing_else(events: Lake) -> Non
     assert work.api.get("/iceberg/v1/namespaces").json()["namespaces"] == [["raw"]]
     body = appending(events.engine("Tess").load_table("raw.events"))
     assert work.api.post(EVENTS, body).status_code == 403
-    writer = Worker(events, "Tess", reach=[Reach(table), Reach(table, "write")])
+    writer = Worker(events, "Tess", reach=[DeclaredTable(table), DeclaredTable(table, "write")])
     assert writer.api.post(EVENTS, body).status_code == 200
     nothing = Worker(events, "Adam", reach=[])
     assert nothing.api.get(EVENTS).status_code == 404

@@ -6,7 +6,7 @@ from typing import Any
 from headgate.kit.clock import now
 from headgate.lakehouse.maintenance import repository
 from headgate.lakehouse.maintenance import scheduler as passing
-from headgate.lakehouse.maintenance.table_maintenance import Outcome, TableWork
+from headgate.lakehouse.maintenance.table_maintenance import MaintenanceResult, TableWork
 from headgate.settings.maintenance import MaintenanceSettings
 from tests.lakehouse.catalog.support import ROWS, Lake
 
@@ -26,7 +26,7 @@ def later(days: float) -> datetime:
 
 def maintain(
     lake: Lake, name: str = "raw.events", *, days: float = 4, dry_run: bool = False, **settings: Any
-) -> Outcome:
+) -> MaintenanceResult:
     """One table, in so many days from now."""
     table = lake.company.id("table", name)
     return TableWork(services(lake, **settings), table, later(days), dry_run=dry_run).do()

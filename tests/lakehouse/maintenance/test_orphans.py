@@ -13,10 +13,10 @@ from pyiceberg.transforms import IdentityTransform
 from sqlalchemy import text
 
 from headgate.contracts.pipelines.definitions import History
-from headgate.contracts.pipelines.steps import Item, KeepHistory, to_json
+from headgate.contracts.pipelines.steps import KeepHistory, LakeItem, to_json
 from headgate.kit.clock import now
 from headgate.kit.ids import new_id
-from headgate.lakehouse.catalog.reachable_files import Reachable
+from headgate.lakehouse.catalog.reachable_files import ReachableFiles
 from headgate.lakehouse.maintenance.orphan_files import Orphans
 from headgate.lakehouse.maintenance.retained_metadata import forget_steps_before
 from headgate.lakehouse.sql.models import statement_table
@@ -126,7 +126,7 @@ def test_what_a_finished_step_left_is_kept_while_its_run_goes_on_or_can_be_resum
     assert events.company.database.write(lambda c: forget_steps_before(c, later(1))) == 1
     assert maintain(events).files == len(written)
     assert not written & files(events)
-    item = Item(events.company.id("table", "raw.events"), "raw", "events")
+    item = LakeItem(events.company.id("table", "raw.events"), "raw", "events")
     history = History(kind="history", table="raw.orders", output="raw.events", keys=["id"])
     steps: list[Any] = [KeepHistory(history, item, item)]
     row: Any = {"id": run.id, "fence": run.fence, "plan": to_json(steps)}
@@ -317,7 +317,7 @@ def test_names_of_folders_that_engines_chose_are_compared_as_they_are_read(event
 def test_two_spellings_of_a_name_count_as_one(events: Lake) -> None:
     """Whatever an engine takes the encoded name for, the file that it reads stays."""
     table, store = events.company.id("table", "raw.events"), services(events).store
-    found = Reachable(store, table)
+    found = ReachableFiles(store, table)
     found._keep(f"tables/{table}/data/name=a%20b/1.parquet")
     for spelling in ("a%20b", "a b", "a%2520b"):
         assert f"tables/{table}/data/name={spelling}/1.parquet" in found, spelling

@@ -23,7 +23,7 @@ def lose(hand: Hand, *jobs: dict[str, Any]) -> list[str]:
 def waits(millrace: Company, hand: Hand) -> bool:
     """Whether the worker would be woken to claim."""
     with millrace.database.read() as connection:
-        return turns.is_waiting(connection, turns.Room(hand.id, 1, 4))
+        return turns.is_waiting(connection, turns.WorkerSlots(hand.id, 1, 4))
 
 
 def test_all_that_ran_at_a_death_runs_again_alone(millrace: Company) -> None:

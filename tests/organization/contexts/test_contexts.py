@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, update
 
-from headgate.access.inviting import Reach
+from headgate.access.inviting import MemberScope
 from headgate.kit.clock import now
 from headgate.organization.invitations import service as invitations
 from headgate.organization.members.models import invitation_table
@@ -34,7 +34,7 @@ def invite(millrace: Company, context: str, email: str = "new@example.com", **ch
     """An invitation into a context, with some of its columns changed after."""
 
     def work(connection: Connection) -> str:
-        reach = Reach(entire=False, contexts=frozenset({context}))
+        reach = MemberScope(entire=False, contexts=frozenset({context}))
         adam = millrace.id("member", "Adam")
         found, _ = invitations.make(connection, email, "business", reach, adam, now(), 7)
         if changed:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from headgate.access.inviting import Reach
+from headgate.access.inviting import MemberScope
 from headgate.kit.clock import now
 from headgate.organization.invitations.service import make
 from headgate.organization.members.first_owner import UNKNOWN
@@ -217,7 +217,7 @@ def test_the_first_owners_placeholder_is_nobodys_address(millrace: Company) -> N
 def test_a_first_owners_link_is_of_no_use_once_there_is_an_owner(millrace: Company) -> None:
     moment = now()
     made = millrace.database.write(
-        lambda connection: make(connection, UNKNOWN, "owner", Reach(entire=True), None, moment, 1)[1]
+        lambda connection: make(connection, UNKNOWN, "owner", MemberScope(entire=True), None, moment, 1)[1]
     )
     assert accept(millrace, f"x#{made}", email="eve@example.com").status_code == 410
 

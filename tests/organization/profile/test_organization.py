@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection
 
-from headgate.access.inviting import Reach
+from headgate.access.inviting import MemberScope
 from headgate.kit.clock import now
 from headgate.organization.invitations import service as invitations
 from tests.organization.profile.support import ADMINS, EVERYONE, OTHERS, changes, counted, told
@@ -121,7 +121,7 @@ def test_usage_follows_what_happens(millrace: Company) -> None:
 
     def invite(connection: Connection) -> None:
         for number, days in enumerate((7, 7, -1)):
-            reach, by = Reach(entire=True, contexts=frozenset()), millrace.id("member", "Adam")
+            reach, by = MemberScope(entire=True, contexts=frozenset()), millrace.id("member", "Adam")
             made, _ = invitations.make(connection, f"{number}@example.com", "business", reach, by, now(), days)
             if number == 1:
                 invitations.revoke(connection, made, now())

@@ -15,7 +15,7 @@ from headgate.organization.members.models import member_table
 from headgate.organization.sessions.models import session_table
 from headgate.organization.sessions.service import Browser as Agent
 from headgate.organization.sessions.service import open_session
-from headgate.platform.authorization.provenance import Origin
+from headgate.platform.authorization.provenance import CredentialOrigin
 from headgate.platform.mail.sender import Mailer
 from tests.lakehouse.sql.support import STATEMENTS, Hand
 from tests.platform.mail import HERE, Server, relay
@@ -176,7 +176,7 @@ def test_a_link_that_waits_ends_even_if_its_maker_is_an_owner_by_then(millrace: 
 
 def test_however_many_sessions_are_tainted_all_end(millrace: Company) -> None:
     member, moment, settings = millrace.id("member", "Tess"), now(), millrace.settings.sign_in
-    origin, agent = Origin("lnk_test", tainted=True), Agent("test", HERE)
+    origin, agent = CredentialOrigin("lnk_test", tainted=True), Agent("test", HERE)
     for _ in range(3):
         millrace.database.write(
             lambda c: [open_session(c, member, "link", agent, moment, settings, origin) for _ in range(100)]

@@ -98,7 +98,7 @@ def yard(shared_spark: SharedSpark, tmp_path_factory: pytest.TempPathFactory) ->
     )
     (folder / "platform").mkdir()
     with opened(shared_spark, Database(f"sqlite:///{folder}/headgate.db"), folder, **places) as found:
-        server = local_server("platform", settings, conf.for_platform(catalog), outfit.Outfit())
+        server = local_server("platform", settings, conf.for_platform(catalog), outfit.ServerEnvironment())
         address = server.start(lambda: None)
         url = f"sc://localhost:{address.port}/;token={address.token}"
         try:

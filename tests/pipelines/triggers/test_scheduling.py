@@ -15,7 +15,7 @@ from headgate.kit.database import Database
 from headgate.kit.leases import acquire
 from headgate.pipelines.triggers.fire import fire
 from headgate.pipelines.triggers.models import trigger_fire_table, trigger_table
-from headgate.pipelines.triggers.scheduler import NotOurs, forget
+from headgate.pipelines.triggers.scheduler import LeaseLost, forget
 from headgate.supervisor import scheduler as schedulers
 from headgate.supervisor.scheduler import Scheduler
 from tests.pipelines.triggers.support import Clock, Yard, define
@@ -120,7 +120,7 @@ def test_only_who_holds_the_lease_fires(yard: Yard) -> None:
     yard.clock.set(now() + timedelta(minutes=1))
     late = yard.another()
     late._is_ours = lambda _: False
-    with pytest.raises(NotOurs):
+    with pytest.raises(LeaseLost):
         late.round()
     assert yard.runs() == []
     yard.round()

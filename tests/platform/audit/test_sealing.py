@@ -19,10 +19,10 @@ from headgate.kit.database import Database
 from headgate.kit.leases import release
 from headgate.migrations import upgrade
 from headgate.platform.audit.chain import acknowledge, last_seal, seal_pending
-from headgate.platform.audit.chain_heads import HEAD_FILE, SEALED, Head, HeadFile, Kept
+from headgate.platform.audit.chain_heads import HEAD_FILE, SEALED, Head, HeadFile, RecordedHead
 from headgate.platform.audit.events import Event, record
 from headgate.platform.audit.signatures import sign_events
-from headgate.platform.audit.verification import Outside, Verdict, anchor, verify
+from headgate.platform.audit.verification import ExternalRecord, VerificationResult, anchor, verify
 from headgate.settings.settings import Settings
 from headgate.supervisor.preflight import key_file
 from headgate.supervisor.scheduler import LEASE, Scheduler
@@ -65,9 +65,9 @@ def seal(database: Database) -> Head:
     return database.write(lambda connection: seal_pending(connection, KEY))[0]
 
 
-def verified(database: Database, head: Head | None, key: bytes = KEY, **outside: Any) -> Verdict:
+def verified(database: Database, head: Head | None, key: bytes = KEY, **outside: Any) -> VerificationResult:
     with database.read() as connection:
-        return verify(connection, key, Outside(Kept(head) if head else None, **outside))
+        return verify(connection, key, ExternalRecord(RecordedHead(head) if head else None, **outside))
 
 
 def faults(database: Database, head: Head | None, key: bytes = KEY, **outside: Any) -> tuple[str, ...]:
@@ -151,8 +151,8 @@ def test_the_head_file_is_signed_and_missing_is_said(log: Database, tmp_path: Pa
     file = HeadFile(tmp_path / "audit.head", KEY)
     assert file.read() is None
     assert "missing" in faults(log, None)[0]
-    file.change(lambda _: Kept(head))
-    assert file.read() == Kept(head)
+    file.change(lambda _: RecordedHead(head))
+    assert file.read() == RecordedHead(head)
     assert (tmp_path / "audit.head").stat().st_mode & 0o777 == 0o600
     (tmp_path / "audit.head").write_text((tmp_path / "audit.head").read_text().replace('"number": 2', '"number": 1'))
     with pytest.raises(ValueError, match="key"):
@@ -247,9 +247,9 @@ class Site:
     def file(self) -> HeadFile:
         return HeadFile(self.settings.data_dir / HEAD_FILE, self.keys.key("audit"))
 
-    def verdict(self, *anchors: Head) -> Verdict:
+    def verdict(self, *anchors: Head) -> VerificationResult:
         with self.log.read() as connection:
-            outside = Outside(self.file.read(), None, self.keys.has(SEALED), anchors)
+            outside = ExternalRecord(self.file.read(), None, self.keys.has(SEALED), anchors)
             return verify(connection, self.keys.key("audit"), outside)
 
 

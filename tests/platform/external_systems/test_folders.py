@@ -10,7 +10,7 @@ import pytest
 from headgate.execution.steps.context import StepFailed
 from headgate.execution.steps.files import from_folder
 from headgate.outgoing import folders
-from headgate.outgoing.folders import OutOfBounds, check_saved, opened
+from headgate.outgoing.folders import FolderNotAllowed, check_saved, opened
 from tests.execution.sources.fetch import contents, context, land
 
 SETTING = "sources.folders"
@@ -35,15 +35,15 @@ def test_a_link_that_leads_out_is_refused_at_a_save_and_at_a_use(allowed: Path, 
     (allowed / "link").symlink_to(allowed.parent / "secret")
     (allowed / "in" / "up").symlink_to("../../secret")
     path = written.format(root=allowed)
-    with pytest.raises(OutOfBounds, match="symbolic link"):
+    with pytest.raises(FolderNotAllowed, match="symbolic link"):
         check_saved(path, [allowed], SETTING)
-    with pytest.raises(OutOfBounds, match="symbolic link"), opened(path, [allowed], SETTING):
+    with pytest.raises(FolderNotAllowed, match="symbolic link"), opened(path, [allowed], SETTING):
         pass
 
 
 def test_no_folder_is_allowed_unless_it_is_listed(allowed: Path) -> None:
     for listed in ([], [allowed / "other"]):
-        with pytest.raises(OutOfBounds, match=SETTING):
+        with pytest.raises(FolderNotAllowed, match=SETTING):
             check_saved(str(allowed / "in"), listed, SETTING)
 
 
@@ -65,7 +65,7 @@ def test_what_leads_out_or_is_no_file_is_left_out(allowed: Path) -> None:
     with opened(str(allowed / "in"), [allowed], SETTING) as root:
         assert [one.name for one in root.files()] == ["a.csv"]
         for name in ("out.csv", "gone.csv", "folder.csv", "pipe.csv", "../../secret/a.csv", "."):
-            with pytest.raises(OutOfBounds):
+            with pytest.raises(FolderNotAllowed):
                 os.close(root.open(name))
 
 
@@ -81,7 +81,7 @@ def test_a_folder_that_becomes_a_link_after_the_check_leads_nowhere(
         return found
 
     monkeypatch.setattr(folders, "_resolved", swapped)
-    with pytest.raises(OutOfBounds, match="became a link"), opened(str(allowed / "in"), [allowed], SETTING):
+    with pytest.raises(FolderNotAllowed, match="became a link"), opened(str(allowed / "in"), [allowed], SETTING):
         pass
 
 
@@ -89,7 +89,7 @@ def test_a_folder_that_becomes_a_link_while_it_is_open_stays_the_one_that_was_op
     with opened(str(allowed / "in"), [allowed], SETTING) as root:
         (allowed / "in").rename(allowed / "before")
         (allowed / "in").symlink_to(allowed.parent / "secret")
-        with pytest.raises(OutOfBounds):
+        with pytest.raises(FolderNotAllowed):
             root.open("a.csv")
         assert [one.name for one in root.files()] == ["a.csv"]
 
@@ -99,7 +99,7 @@ def test_a_file_that_becomes_a_link_after_it_was_listed_is_not_read(
 ) -> None:
     real = folders.Root.files
 
-    def swapped(root: folders.Root) -> Iterator[folders.Found]:
+    def swapped(root: folders.Root) -> Iterator[folders.FolderFile]:
         found = list(real(root))
         (allowed / "in" / "a.csv").unlink()
         (allowed / "in" / "a.csv").symlink_to(allowed.parent / "secret" / "a.csv")

@@ -18,7 +18,7 @@ from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult, LoginPassword
 from sqlalchemy import select
 
-from headgate.access.inviting import Reach
+from headgate.access.inviting import MemberScope
 from headgate.kit.clock import now
 from headgate.kit.database import Database
 from headgate.kit.encryption import Sealer
@@ -129,7 +129,9 @@ def hangs_up() -> Iterator[int]:
 
 def join(database: Database, name: str, address: str | None, role: str = "technical") -> str:
     """A member with an address."""
-    return database.write(lambda c: new_member(c, name, address, role, Reach(entire=True), password=None, now=now()))
+    return database.write(
+        lambda c: new_member(c, name, address, role, MemberScope(entire=True), password=None, now=now())
+    )
 
 
 class Outbox:

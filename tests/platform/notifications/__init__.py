@@ -13,7 +13,7 @@ from headgate.kit.key_file import KeyFile
 from headgate.organization.members.models import member_table
 from headgate.platform.mail.models import mail_table
 from headgate.platform.mail.sender import Mailer
-from headgate.platform.notifications.dispatcher import COMPOSERS, Teller
+from headgate.platform.notifications.dispatcher import COMPOSERS, NotificationDispatcher
 from headgate.platform.notifications.models import notice_table
 from headgate.platform.notifications.service import Notice, set_receiver, subscribe, tell
 from tests.support.company import Company, company
@@ -26,7 +26,7 @@ class House:
 
     def __init__(self, one: Company) -> None:
         self.company, self.database = one, one.database
-        self.teller = Teller(one.settings, one.database)
+        self.teller = NotificationDispatcher(one.settings, one.database)
         self.mailer = Mailer(one.settings, one.database, KeyFile(one.settings.data_dir / "keys.json"), COMPOSERS)
         self.names = {one.id("member", name): name for name in EVERYONE}
         self.ids = {name: identifier for identifier, name in self.names.items()}

@@ -4,8 +4,8 @@ import pytest
 
 from headgate.access.atoms import IN_SCOPE, owns
 from headgate.access.audience import Unsupported, audience, implies, order
-from headgate.access.book import BOOK, Book
-from headgate.access.conditions import Can, On, all_of
+from headgate.access.book import BOOK, RuleBook
+from headgate.access.conditions import Can, OnRelated, all_of
 from headgate.access.rules import ALL_TABLES, Path, Rules
 from headgate.access.rules.terms import held
 
@@ -31,7 +31,7 @@ def test_paths_that_add_nobody_are_left_out() -> None:
 def test_a_rule_with_two_meetings_is_refused_not_guessed() -> None:
     both = Rules("storage", "Storage", "see", (Path("both", all_of(owns("owner"), IN_SCOPE), ("see",)),))
     with pytest.raises(Unsupported):
-        audience("storage", Book([both]))
+        audience("storage", RuleBook([both]))
 
 
 def test_implication_by_shape() -> None:
@@ -42,6 +42,6 @@ def test_implication_by_shape() -> None:
     assert not yes(owns("technical", "business"), owns("technical"))
     assert yes(held(3), held(1))
     assert not yes(held(1), held(2))
-    assert yes(On("data_mart", Can("edit")), On("data_mart", Can("see")), "report")
-    assert not yes(On("data_mart", Can("see")), On("data_mart", Can("edit")), "report")
+    assert yes(OnRelated("data_mart", Can("edit")), OnRelated("data_mart", Can("see")), "report")
+    assert not yes(OnRelated("data_mart", Can("see")), OnRelated("data_mart", Can("edit")), "report")
     assert yes(all_of(owns("owner"), IN_SCOPE), IN_SCOPE)

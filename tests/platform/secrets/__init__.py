@@ -11,7 +11,7 @@ from sqlalchemy import Column, Integer, MetaData, String, Table, Text, insert, s
 
 from headgate.kit.database import Database
 from headgate.kit.encryption import PLACES, PURPOSE, Sealer, row_name
-from headgate.kit.key_file import KeyFile, Ring
+from headgate.kit.key_file import KeyFile, KeyRing
 from headgate.platform.secrets import rotation
 
 METADATA = MetaData()
@@ -68,7 +68,7 @@ class Vault:
         self.numbers = count()
 
     @property
-    def ring(self) -> Ring:
+    def ring(self) -> KeyRing:
         """The keys as the file has them."""
         return self.keys.ring(PURPOSE)
 

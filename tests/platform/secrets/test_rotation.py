@@ -12,7 +12,7 @@ from sqlalchemy import Column, MetaData, String, Table, Text, insert, update
 import headgate
 from headgate.kit.database import Busy, Database
 from headgate.kit.encryption import PLACES, PURPOSE, Sealer, key_id_of, row_name
-from headgate.kit.key_file import KeyFile, Ring
+from headgate.kit.key_file import KeyFile, KeyRing
 from headgate.platform.secrets import rotation
 from headgate.platform.secrets.rotation import GRACE, prune, register, rotate, status
 from headgate.schema import MODULES
@@ -93,7 +93,7 @@ def test_a_rotation_that_is_finished_much_later_keeps_the_key_before_too(vault: 
     vault.fill(3)
     old = vault.ring.current.id
     rotate(vault.database, vault.keys, clock=clock)
-    vault.keys.change(PURPOSE, lambda ring: Ring(ring.generations, rotating=True))
+    vault.keys.change(PURPOSE, lambda ring: KeyRing(ring.generations, rotating=True))
     clock.pass_(2 * GRACE)
     assert rotate(vault.database, vault.keys, clock=clock).dropped == ()
     assert ids(vault)[0] == old
@@ -284,7 +284,7 @@ def test_the_mark_of_a_later_rotation_is_not_taken_away(vault: Vault, monkeypatc
     settle = rotation._settle
 
     def overtaken(*args: object, **more: object) -> object:
-        vault.keys.change(PURPOSE, lambda ring: Ring(ring.generations).turned(Clock()(), rotating=True))
+        vault.keys.change(PURPOSE, lambda ring: KeyRing(ring.generations).turned(Clock()(), rotating=True))
         return settle(*args, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(rotation, "_settle", overtaken)
@@ -348,7 +348,7 @@ def test_the_status_counts_rows_and_names_keys_that_are_missing(vault: Vault, tm
     rotate(vault.database, vault.keys)
     vault.store("i1", "not sealed")
     lost = vault.ring.current.id
-    vault.keys.change(PURPOSE, lambda ring: Ring((first,)).turned(ring.current.made, rotating=True))
+    vault.keys.change(PURPOSE, lambda ring: KeyRing((first,)).turned(ring.current.made, rotating=True))
     vault.set("i0", "new", Sealer(vault.keys))
     with vault.database.read() as connection:
         found = status(connection, vault.keys)

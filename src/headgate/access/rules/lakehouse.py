@@ -13,7 +13,7 @@ from headgate.access.atoms import (
     ends_with_own,
     granted,
 )
-from headgate.access.conditions import As, Can, Every, NoneOf, NotEmpty, On, all_of, any_of
+from headgate.access.conditions import AllRelated, Can, NoneOf, NotEmpty, OfMember, OnRelated, all_of, any_of
 from headgate.access.rules.paths import Path, Remedy, Rules
 from headgate.access.rules.terms import PLACES, READS_SECRETS, held, on_all_counted, on_all_listed
 
@@ -40,7 +40,7 @@ def _data(kind: str, title: str, viewer: tuple[str, ...], *more: Path) -> Rules:
     )
 
 
-_CREATE_IN_LAYER = Path("Editor of the layer", On("layer", Can("edit")), ("create",))
+_CREATE_IN_LAYER = Path("Editor of the layer", OnRelated("layer", Can("edit")), ("create",))
 
 LAYER = _data(
     "layer",
@@ -57,10 +57,10 @@ GRANT_RULES = Rules(
     "Grant",
     "",
     (
-        Path("admin", On("resource", Can("grant_manager")), ("create",)),
+        Path("admin", OnRelated("resource", Can("grant_manager")), ("create",)),
         Path(
             "Manager",
-            all_of(On("resource", Can("grant")), BELOW_MANAGER, NOT_TO_SELF, ends_with_own(3)),
+            all_of(OnRelated("resource", Can("grant")), BELOW_MANAGER, NOT_TO_SELF, ends_with_own(3)),
             ("create",),
         ),
     ),
@@ -81,8 +81,8 @@ PIPELINE = Rules(
         Path(
             "saver",
             all_of(
-                Every("added", held(2)),
-                any_of(NoneOf("new_outputs"), ADMIN, On("output_layer", held(2))),
+                AllRelated("added", held(2)),
+                any_of(NoneOf("new_outputs"), ADMIN, OnRelated("output_layer", held(2))),
                 PLACES,
             ),
             ("save",),
@@ -90,9 +90,9 @@ PIPELINE = Rules(
         Path(
             "creator",
             all_of(
-                Every("added", held(2)),
+                AllRelated("added", held(2)),
                 any_of(
-                    On("output_layer", held(2)),
+                    OnRelated("output_layer", held(2)),
                     all_of(IS_DELIVERY, NO_OUTPUT_LAYER, NotEmpty("counted"), NoneOf("new_outputs")),
                 ),
                 PLACES,
@@ -106,12 +106,14 @@ PIPELINE = Rules(
         ),
         Path(
             "ready",
-            As("acts_for", all_of(Every("enabled_reads", held(1)), Every("enabled_writes", held(2)), PLACES)),
+            OfMember(
+                "acts_for", all_of(AllRelated("enabled_reads", held(1)), AllRelated("enabled_writes", held(2)), PLACES)
+            ),
             ("ready",),
         ),
         Path("start", all_of(Can("trigger"), Can("ready")), ("start",)),
         Path("confirm", all_of(Can("edit"), Can("save")), ("confirm",)),
-        Path("code", As("acts_for", READS_SECRETS), ("secrets",)),
+        Path("code", OfMember("acts_for", READS_SECRETS), ("secrets",)),
         Path("start with secrets", all_of(Can("trigger"), Can("ready"), Can("secrets")), ("start_with_secrets",)),
     ),
     internal=frozenset({"save", "ready", "secrets"}),
@@ -133,8 +135,8 @@ SAVED_QUERY = Rules(
     "see",
     (
         Path("author", AUTHOR, ("see",)),
-        Path("author with Editor on all", all_of(AUTHOR, Every("reads", held(2))), ("delete",), GRANT),
-        Path("Viewer on all", Every("reads", held(1)), ("create",)),
+        Path("author with Editor on all", all_of(AUTHOR, AllRelated("reads", held(2))), ("delete",), GRANT),
+        Path("Viewer on all", AllRelated("reads", held(1)), ("create",)),
     ),
 )
 

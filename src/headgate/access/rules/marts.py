@@ -13,7 +13,7 @@ from headgate.access.atoms import (
     owns,
     role_is,
 )
-from headgate.access.conditions import As, Can, Condition, Every, NoneOf, On, all_of, any_of
+from headgate.access.conditions import AllRelated, Can, Condition, NoneOf, OfMember, OnRelated, all_of, any_of
 from headgate.access.rules.paths import Path, Remedy, Rules
 from headgate.access.rules.terms import held
 
@@ -60,7 +60,7 @@ STORAGE = Rules(
     ),
 )
 
-_MAY_BUILD_ON_STORAGE = On("storage", Can("use"))
+_MAY_BUILD_ON_STORAGE = OnRelated("storage", Can("use"))
 
 DATA_MART = Rules(
     "data_mart",
@@ -79,12 +79,12 @@ DATA_MART = Rules(
         ),
         Path(
             "creator",
-            all_of(role_is("owner", "admin", "technical"), _MAY_BUILD_ON_STORAGE, Every("reads", held(1))),
+            all_of(role_is("owner", "admin", "technical"), _MAY_BUILD_ON_STORAGE, AllRelated("reads", held(1))),
             ("create",),
         ),
-        Path("new storage", Every("new_storage", Can("use")), ("retarget",)),
-        Path("own tables", Every("reads", held(1)), ("save",)),
-        Path("ready", any_of(NoneOf("reads"), As("acts_for", Every("reads", held(1)))), ("ready",)),
+        Path("new storage", AllRelated("new_storage", Can("use")), ("retarget",)),
+        Path("own tables", AllRelated("reads", held(1)), ("save",)),
+        Path("ready", any_of(NoneOf("reads"), OfMember("acts_for", AllRelated("reads", held(1)))), ("ready",)),
     ),
     internal=frozenset({"retarget", "save", "ready"}),
 )
@@ -108,12 +108,12 @@ DESTINATION = Rules(
 
 def _mart_data(*readers: Condition) -> Condition:
     """What the mart lends to everyone, or what these may read themselves."""
-    lends = As("mart_acts_for", Every("mart_reads", held(3)))
-    is_read = As("mart_acts_for", Every("mart_reads", held(1)))
+    lends = OfMember("mart_acts_for", AllRelated("mart_reads", held(3)))
+    is_read = OfMember("mart_acts_for", AllRelated("mart_reads", held(1)))
     return any_of(NoneOf("mart_reads"), all_of(is_read, any_of(lends, all_of(*readers))))
 
 
-_OWN_VIEWER = Every("mart_reads", held(1))
+_OWN_VIEWER = AllRelated("mart_reads", held(1))
 
 REPORT = Rules(
     "report",
@@ -123,40 +123,46 @@ REPORT = Rules(
         Path("admin", ADMIN, _REPORT),
         Path(
             "by the mart",
-            On("data_mart", Can("see")),
+            OnRelated("data_mart", Can("see")),
             ("see",),
             Remedy("share the data mart", "configure_sharing", "data_mart"),
         ),
         Path(
             "maintenance",
-            On("data_mart", Can("edit")),
+            OnRelated("data_mart", Can("edit")),
             _REPORT,
             Remedy("share the data mart for maintenance", "configure_sharing", "data_mart"),
         ),
         Path(
             "owner",
-            all_of(owns("owner"), On("data_mart", Can("see")), On("destination", LIVE)),
+            all_of(owns("owner"), OnRelated("data_mart", Can("see")), OnRelated("destination", LIVE)),
             _REPORT,
             MAKE_OWNER,
         ),
         Path(
             "creator",
-            all_of(On("data_mart", Can("use")), On("data_mart", PUBLISHED), On("destination", Can("use"))),
+            all_of(
+                OnRelated("data_mart", Can("use")),
+                OnRelated("data_mart", PUBLISHED),
+                OnRelated("destination", Can("use")),
+            ),
             ("create",),
         ),
         Path(
             "new places",
-            all_of(Every("new_data_mart", Can("use")), Every("new_destination", Can("use"))),
+            all_of(AllRelated("new_data_mart", Can("use")), AllRelated("new_destination", Can("use"))),
             ("retarget",),
         ),
         Path(
             "start",
-            all_of(Can("run"), On("destination", LIVE), _mart_data(_OWN_VIEWER, As("acts_for", _OWN_VIEWER))),
+            all_of(
+                Can("run"), OnRelated("destination", LIVE), _mart_data(_OWN_VIEWER, OfMember("acts_for", _OWN_VIEWER))
+            ),
             ("start",),
         ),
         Path(
             "confirm",
-            all_of(Can("run"), On("destination", Can("use")), _mart_data(_OWN_VIEWER)),
+            all_of(Can("run"), OnRelated("destination", Can("use")), _mart_data(_OWN_VIEWER)),
             ("confirm",),
         ),
     ),
@@ -171,10 +177,10 @@ def _trigger(parent: str, title: str, fire: Path) -> Rules:
         "see",
         (
             Path("admin", ADMIN, ("see", "manage", "see_access")),
-            Path("seen with its parent", On(parent, Can("see")), ("see",)),
-            Path("managed with its parent", On(parent, Can("manage_triggers")), ("manage",)),
-            Path("asked with its parent", On(parent, Can("see_access")), ("see_access",)),
-            Path("creator", On(parent, Can("manage_triggers")), ("create",)),
+            Path("seen with its parent", OnRelated(parent, Can("see")), ("see",)),
+            Path("managed with its parent", OnRelated(parent, Can("manage_triggers")), ("manage",)),
+            Path("asked with its parent", OnRelated(parent, Can("see_access")), ("see_access",)),
+            Path("creator", OnRelated(parent, Can("manage_triggers")), ("create",)),
             fire,
         ),
     )
@@ -185,12 +191,14 @@ DATA_MART_TRIGGER = _trigger(
     "Data mart trigger",
     Path(
         "author",
-        all_of(As("author", On("data_mart", Can("manage_triggers"))), On("data_mart", Can("ready"))),
+        all_of(
+            OfMember("author", OnRelated("data_mart", Can("manage_triggers"))), OnRelated("data_mart", Can("ready"))
+        ),
         ("fire",),
     ),
 )
 REPORT_TRIGGER = _trigger(
-    "report", "Report trigger", Path("author", As("author", On("report", Can("start"))), ("fire",))
+    "report", "Report trigger", Path("author", OfMember("author", OnRelated("report", Can("start"))), ("fire",))
 )
 
 TABLES = (STORAGE, DATA_MART, DESTINATION, REPORT, DATA_MART_TRIGGER, REPORT_TRIGGER)

@@ -9,14 +9,14 @@ from headgate.access.atoms import (
     security_role,
     space_role,
 )
-from headgate.access.conditions import As, Can, Condition, Every, On, Some, all_of, any_of
+from headgate.access.conditions import AllRelated, AnyRelated, Can, Condition, OfMember, OnRelated, all_of, any_of
 from headgate.access.rules.paths import Path, Remedy, Rules
 from headgate.access.rules.terms import MAY_USE_SPACE, PLACES, READS_SECRETS, held
 
 ANY_ROLE = ("can_view", "can_view_data", "can_consume_data", "can_manage", "can_operate", "can_edit")
 OPENS = ("can_view", "can_operate", "can_edit")
 TENANT_OR_DATA_ADMIN = security_role("tenant_admin", "data_admin")
-NOT_SHUT = On("space", NOT_PERSONAL)
+NOT_SHUT = OnRelated("space", NOT_PERSONAL)
 """Nothing in a personal space can be shared."""
 
 ADD_TO_SPACE = Remedy("give you the role in the space", "manage_members")
@@ -24,7 +24,7 @@ ADD_TO_ITS_SPACE = Remedy("give you the role in the space", "manage_members", "s
 
 
 def _in_space(*roles: str) -> Condition:
-    return On("space", space_role(*roles))
+    return OnRelated("space", space_role(*roles))
 
 
 SPACE = Rules(
@@ -57,7 +57,7 @@ SPACE = Rules(
     ),
 )
 
-_ASK = Path("asked with its space", On("space", Can("manage_members")), ("see_access",))
+_ASK = Path("asked with its space", OnRelated("space", Can("manage_members")), ("see_access",))
 
 PROJECT = Rules(
     "project",
@@ -71,41 +71,43 @@ PROJECT = Rules(
         Path("Can operate", _in_space("can_operate"), ("operate",), ADD_TO_ITS_SPACE),
         Path("tenant or data admin", TENANT_OR_DATA_ADMIN, ("list", "open", "delete")),
         Path("new owner", all_of(any_of(ADMIN, TENANT_OR_DATA_ADMIN), NOT_SHUT), ("change_owner",)),
-        Path("creator", On("space", any_of(ADMIN, space_role("can_edit"))), ("create",)),
+        Path("creator", OnRelated("space", any_of(ADMIN, space_role("can_edit"))), ("create",)),
         _ASK,
     ),
 )
 
 
 def _task_cell(*roles: str) -> Condition:
-    return On("project", On("space", space_role(*roles)))
+    return OnRelated("project", OnRelated("space", space_role(*roles)))
 
 
-_EDITS_TASKS = On("project", On("space", any_of(ADMIN, space_role("can_edit"))))
+_EDITS_TASKS = OnRelated("project", OnRelated("space", any_of(ADMIN, space_role("can_edit"))))
 
-_OWN_LEVELS = all_of(Every("judged_reads", held(1)), Every("judged_writes", held(2)), PLACES)
+_OWN_LEVELS = all_of(AllRelated("judged_reads", held(1)), AllRelated("judged_writes", held(2)), PLACES)
 """A space never lends what its editor could not touch."""
 
 _RUNS_AS_OWNER = all_of(
-    As(
+    OfMember(
         "project_owner",
         all_of(
             _EDITS_TASKS,
-            Every("enabled_reads", held(1)),
-            Every("enabled_writes", held(2)),
+            AllRelated("enabled_reads", held(1)),
+            AllRelated("enabled_writes", held(2)),
             PLACES,
         ),
     ),
-    As("acts_for", all_of(Every("enabled_reads", held(1)), Every("enabled_writes", held(2)))),
+    OfMember("acts_for", all_of(AllRelated("enabled_reads", held(1)), AllRelated("enabled_writes", held(2)))),
 )
 
-_SHOWN = Some(
+_SHOWN = AnyRelated(
     "outputs",
-    any_of(held(1), all_of(As("project_owner", held(3)), As("acts_for", held(3)))),
+    any_of(held(1), all_of(OfMember("project_owner", held(3)), OfMember("acts_for", held(3)))),
 )
 """An output may be shown if both who stand behind the task could grant it, or to who may read it anyway."""
 
-_TASK_ASK = Path("asked with its space", On("project", On("space", Can("manage_members"))), ("see_access",))
+_TASK_ASK = Path(
+    "asked with its space", OnRelated("project", OnRelated("space", Can("manage_members"))), ("see_access",)
+)
 _TASK_ROLE = Remedy("give you the role in the space", "manage_members", "project.space")
 
 TASK = Rules(
@@ -125,7 +127,7 @@ TASK = Rules(
                 "see_access",
             ),
         ),
-        Path("admin reads data", Some("outputs", ADMIN), ("view_data", "consume_data")),
+        Path("admin reads data", AnyRelated("outputs", ADMIN), ("view_data", "consume_data")),
         Path("any role", _task_cell(*ANY_ROLE), ("list",), _TASK_ROLE),
         Path("Can view, operate or edit", _task_cell(*OPENS), ("open",), _TASK_ROLE),
         Path("Can edit", _task_cell("can_edit"), ("edit_attributes", "delete"), _TASK_ROLE),
@@ -136,7 +138,7 @@ TASK = Rules(
         Path("tenant or data admin", TENANT_OR_DATA_ADMIN, ("list", "open", "delete")),
         Path(
             "new owner",
-            all_of(any_of(ADMIN, TENANT_OR_DATA_ADMIN), On("project", NOT_SHUT)),
+            all_of(any_of(ADMIN, TENANT_OR_DATA_ADMIN), OnRelated("project", NOT_SHUT)),
             ("change_owner",),
         ),
         Path(
@@ -146,15 +148,17 @@ TASK = Rules(
         ),
         Path("ready", _RUNS_AS_OWNER, ("ready",)),
         Path("start", all_of(Can("control"), Can("ready")), ("start",)),
-        Path("code", all_of(As("project_owner", READS_SECRETS), As("acts_for", READS_SECRETS)), ("secrets",)),
+        Path(
+            "code", all_of(OfMember("project_owner", READS_SECRETS), OfMember("acts_for", READS_SECRETS)), ("secrets",)
+        ),
         Path("start with secrets", all_of(Can("control"), Can("ready"), Can("secrets")), ("start_with_secrets",)),
         _TASK_ASK,
     ),
     internal=frozenset({"ready", "secrets"}),
 )
 
-_THROUGH_GATEWAY = Every("gateways", On("space", MAY_USE_SPACE))
-_ADD = On("space", any_of(ADMIN, space_role("can_manage")))
+_THROUGH_GATEWAY = AllRelated("gateways", OnRelated("space", MAY_USE_SPACE))
+_ADD = OnRelated("space", any_of(ADMIN, space_role("can_manage")))
 _MOVES = any_of(ADMIN, TENANT_OR_DATA_ADMIN)
 
 CONNECTION = Rules(
@@ -169,7 +173,7 @@ CONNECTION = Rules(
             "its own owner",
             all_of(
                 CONNECTION_OWNER,
-                On("space", any_of(ADMIN, space_role(*ANY_ROLE))),
+                OnRelated("space", any_of(ADMIN, space_role(*ANY_ROLE))),
                 _THROUGH_GATEWAY,
             ),
             ("edit",),
@@ -177,15 +181,15 @@ CONNECTION = Rules(
         ),
         Path("tenant or data admin", TENANT_OR_DATA_ADMIN, ("list", "delete")),
         Path("new owner", all_of(_MOVES, NOT_SHUT), ("change_owner",)),
-        Path("new space", all_of(_MOVES, NOT_SHUT, Every("new_space", NOT_PERSONAL)), ("change_space",)),
+        Path("new space", all_of(_MOVES, NOT_SHUT, AllRelated("new_space", NOT_PERSONAL)), ("change_space",)),
         Path("creator", all_of(_ADD, _THROUGH_GATEWAY), ("add",)),
         Path(
             "consume, edit or manage",
-            all_of(On("space", MAY_USE_SPACE), _THROUGH_GATEWAY),
+            all_of(OnRelated("space", MAY_USE_SPACE), _THROUGH_GATEWAY),
             ("connect", "test"),
             ADD_TO_ITS_SPACE,
         ),
-        Path("code", all_of(ALLOWS_CODE, On("space", MAY_USE_SPACE), _THROUGH_GATEWAY), ("read_secrets",)),
+        Path("code", all_of(ALLOWS_CODE, OnRelated("space", MAY_USE_SPACE), _THROUGH_GATEWAY), ("read_secrets",)),
         _ASK,
     ),
 )

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from headgate.access.atoms import ADMIN, ALLOWS_CODE, DATA_IS_KNOWN, STARTER, granted, space_role
-from headgate.access.conditions import Can, Condition, Every, NoneOf, NotEmpty, On, Term, all_of, any_of
+from headgate.access.conditions import AllRelated, Can, Condition, NoneOf, NotEmpty, OnRelated, Term, all_of, any_of
 
 PLACES = Term("its destination, connections and gateways may be used")
 """What a definition needs of whoever it runs for, outside the lakehouse."""
@@ -36,26 +36,26 @@ def _held(level: int) -> Condition:
 
 
 def _on_all_listed(level: int) -> Condition:
-    return all_of(NotEmpty("counted"), Every("counted", held(level)))
+    return all_of(NotEmpty("counted"), AllRelated("counted", held(level)))
 
 
 def _on_all_counted(level: int) -> Condition:
-    return any_of(on_all_listed(level), all_of(NoneOf("counted"), On("output_layer", held(level))))
+    return any_of(on_all_listed(level), all_of(NoneOf("counted"), OnRelated("output_layer", held(level))))
 
 
 def _places(_: int) -> Condition:
     return all_of(
-        Every("destinations", Can("use")),
-        Every("used_connections", On("space", MAY_USE_SPACE)),
-        Every("used_gateways", On("space", MAY_USE_SPACE)),
+        AllRelated("destinations", Can("use")),
+        AllRelated("used_connections", OnRelated("space", MAY_USE_SPACE)),
+        AllRelated("used_gateways", OnRelated("space", MAY_USE_SPACE)),
     )
 
 
 def _reads_secrets(_: int) -> Condition:
     # The gateways stand beside the connections, not inside: SQLite parses no deeper.
     return all_of(
-        Every("connections", all_of(ALLOWS_CODE, On("space", MAY_USE_SPACE))),
-        Every("gateways", On("space", MAY_USE_SPACE)),
+        AllRelated("connections", all_of(ALLOWS_CODE, OnRelated("space", MAY_USE_SPACE))),
+        AllRelated("gateways", OnRelated("space", MAY_USE_SPACE)),
     )
 
 

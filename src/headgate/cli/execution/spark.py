@@ -21,13 +21,13 @@ def doctor(
     It looks at this machine's own installation, whatever server HEADGATE_SERVER_URL names.
     """
     from headgate.cli.local import elsewhere, place_of
-    from headgate.execution.spark.doctor import Finding, findings, local_url, platform, spark
+    from headgate.execution.spark.doctor import DoctorFinding, findings, local_url, platform, spark
     from headgate.settings.settings import load
 
     settings = load()
-    found = [Finding("installation", "note", place_of(settings))]
+    found = [DoctorFinding("installation", "note", place_of(settings))]
     if other := elsewhere(settings):
-        found.append(Finding("installation", "note", other))
+        found.append(DoctorFinding("installation", "note", other))
     found += findings(settings)
     if start or settings.spark.member_url is not None:
         found.append(spark(settings, f"{local_url(settings)}/iceberg"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headgate.cli.field_names import Sends
+from headgate.cli.field_names import SentAs
 from headgate.cli.output import Json, print_json, told
 from headgate.cli.paging import Cursor, Limit, print_page
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 
 Place = Annotated[
-    str, typer.Argument(help="volume:LAYER.NAME/PATH, such as volume:raw.invoices/2026/march.csv."), Sends("path")
+    str, typer.Argument(help="volume:LAYER.NAME/PATH, such as volume:raw.invoices/2026/march.csv."), SentAs("path")
 ]
 
 
@@ -59,7 +59,7 @@ def _progress(words: str) -> Iterator["Progress"]:
 def put(
     file: Annotated[Path, typer.Argument(help="The file to send.", exists=True, dir_okay=False, readable=True)],
     place: Annotated[
-        str, typer.Argument(help="volume:LAYER.NAME, and /PATH if it is to be called otherwise there."), Sends("path")
+        str, typer.Argument(help="volume:LAYER.NAME, and /PATH if it is to be called otherwise there."), SentAs("path")
     ],
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file of this path.")] = False,
     as_json: Json = False,
@@ -111,7 +111,7 @@ def get(
 @told
 def files(
     place: Annotated[
-        str, typer.Argument(help="volume:LAYER.NAME, and /PREFIX for the paths that begin like this."), Sends("prefix")
+        str, typer.Argument(help="volume:LAYER.NAME, and /PREFIX for the paths that begin like this."), SentAs("prefix")
     ],
     folders: Annotated[
         bool, typer.Option("--folders", help="Show what lies behind the next slash as a folder.")

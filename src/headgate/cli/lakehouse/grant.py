@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from headgate.cli.field_names import Sends
+from headgate.cli.field_names import SentAs
 from headgate.cli.output import Json, print_json, told
 
 Level = Annotated[str, typer.Argument(help="viewer, editor or manager.")]
@@ -31,7 +31,7 @@ def grant(
     until: Annotated[
         str | None,
         typer.Option(help="When it ends: a date, which means 00:00 UTC of that day, or a time."),
-        Sends("expires"),
+        SentAs("expires"),
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -6,7 +6,7 @@ import typer
 
 from headgate.cli.output import Json, print_json, print_table, printable, told
 from headgate.cli.paging import Cursor, print_page
-from headgate.cli.progress_bar import Bar
+from headgate.cli.progress_bar import ProgressBar
 
 if TYPE_CHECKING:
     from headgate.client import Headgate
@@ -43,7 +43,7 @@ def _watch(client: "Headgate", pass_id: str) -> dict[str, Any]:
     import time
 
     patience = time.monotonic() + PATIENCE
-    with Bar() as bar:
+    with ProgressBar() as bar:
         try:
             while True:
                 found: dict[str, Any] = client.get(f"/api/maintenance/passes/{pass_id}")

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headgate.cli.field_names import Sends
+from headgate.cli.field_names import SentAs
 from headgate.cli.lakehouse.sql import (
     SHOWN,
     As,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Queries that you keep; nobody else sees them.", no_args_is_help=True, rich_markup_mode=None)
 
 PATH = "/api/sql/saved"
-Query = Annotated[str, typer.Argument(help="The saved query, by name or id."), Sends("saved_query")]
+Query = Annotated[str, typer.Argument(help="The saved query, by name or id."), SentAs("saved_query")]
 
 
 def _one(client: "Headgate", query: str) -> dict[str, Any]:

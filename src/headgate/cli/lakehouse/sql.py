@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headgate.cli.field_names import Sends
+from headgate.cli.field_names import SentAs
 from headgate.cli.output import Json, print_json, print_table, told
 from headgate.cli.paging import Cursor, Limit, print_page
-from headgate.cli.progress_bar import Bar
+from headgate.cli.progress_bar import ProgressBar
 
 if TYPE_CHECKING:
     from headgate.client import Headgate
@@ -41,10 +41,10 @@ BINARY = frozenset({Format.arrow, Format.parquet})
 """What no terminal can show."""
 
 Sql = Annotated[
-    str | None, typer.Argument(metavar="SQL", help="The SQL; - reads it from standard input."), Sends("sql")
+    str | None, typer.Argument(metavar="SQL", help="The SQL; - reads it from standard input."), SentAs("sql")
 ]
 SqlFile = Annotated[Path | None, typer.Option("--file", "-f", help="A file with the SQL.")]
-Most = Annotated[int | None, typer.Option("--limit", min=1, help="Keep at most so many rows."), Sends("max_rows")]
+Most = Annotated[int | None, typer.Option("--limit", min=1, help="Keep at most so many rows."), SentAs("max_rows")]
 As = Annotated[Format, typer.Option("--format", help="What to write the rows as.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="A file for the rows; else they are printed.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there.")]
@@ -135,7 +135,7 @@ def follow(client: "Headgate", statement: str, limit: int | None) -> dict[str, A
         raise typer.Exit(TERMINATED if isinstance(error, _Terminated) else INTERRUPTED) from None
 
 
-class _StatementBar(Bar):
+class _StatementBar(ProgressBar):
     """How far a statement is, on the terminal; nothing if there is none."""
 
     def show(self, found: dict[str, Any]) -> None:

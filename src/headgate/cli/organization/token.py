@@ -33,7 +33,7 @@ def create(
     from headgate.kit.clock import now
     from headgate.kit.errors import Invalid, NotFound
     from headgate.kit.names import BadName, check_name
-    from headgate.organization.tokens.service import Made
+    from headgate.organization.tokens.service import CreatedToken
     from headgate.organization.tokens.service import create as make
     from headgate.platform.authorization.lookup import Lookup
 
@@ -46,7 +46,7 @@ def create(
     except BadName as error:
         raise Invalid(f"--name: {error}") from None
 
-    def work(connection: Connection) -> Made:
+    def work(connection: Connection) -> CreatedToken:
         lookup = Lookup(connection)
         found = lookup.of("member", member)
         if found is None:

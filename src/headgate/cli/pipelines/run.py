@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headgate.cli.output import Json, print_json, print_table, printable, told
-from headgate.cli.progress_bar import Bar
+from headgate.cli.progress_bar import ProgressBar
 
 if TYPE_CHECKING:
     from headgate.client import Headgate
@@ -69,7 +69,7 @@ def watch(client: "Headgate", run: str) -> dict[str, Any]:
             raise typer.Exit(INTERRUPTED) from None
 
 
-class _RunBar(Bar):
+class _RunBar(ProgressBar):
     """How far a run is, on the terminal; without one, only the lines of its log."""
 
     def told(self, line: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ from headgate.cli.paging import Cursor, print_page
 if TYPE_CHECKING:
     from headgate.kit.database import Database
     from headgate.platform.audit.chain_heads import Head, HeadFile
-    from headgate.platform.audit.verification import Verdict
+    from headgate.platform.audit.verification import VerificationResult
     from headgate.settings.settings import Settings
 
 _LONGEST = 500
@@ -113,9 +113,9 @@ def _head_file(settings: "Settings") -> "HeadFile":
     return HeadFile(settings.data_dir / HEAD_FILE, key_file(settings).known("audit"))
 
 
-def _verdict(settings: "Settings", database: "Database", anchors: "tuple[Head, ...]" = ()) -> "Verdict":
+def _verdict(settings: "Settings", database: "Database", anchors: "tuple[Head, ...]" = ()) -> "VerificationResult":
     from headgate.platform.audit.chain_heads import SEALED
-    from headgate.platform.audit.verification import Outside
+    from headgate.platform.audit.verification import ExternalRecord
     from headgate.platform.audit.verification import verify as walk
     from headgate.supervisor.preflight import key_file
 
@@ -126,4 +126,4 @@ def _verdict(settings: "Settings", database: "Database", anchors: "tuple[Head, .
     except ValueError as error:
         fault = str(error)
     with database.read() as connection:
-        return walk(connection, keys.known("audit"), Outside(kept, fault, keys.has(SEALED), anchors))
+        return walk(connection, keys.known("audit"), ExternalRecord(kept, fault, keys.has(SEALED), anchors))

@@ -14,7 +14,7 @@ from headgate.cli.output import FAILED, Json, print_json, print_table, told
 if TYPE_CHECKING:
     from headgate.kit.database import Database
     from headgate.kit.key_file import KeyFile
-    from headgate.platform.secrets.rotation import KeyStatus, Outcome, Status
+    from headgate.platform.secrets.rotation import KeyStatus, RotationResult, Status
 
 app = typer.Typer(help="The keys that secrets are sealed with.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -87,7 +87,7 @@ def _progress(done: int, total: int) -> None:
         print(f"\r{done} of {max(done, total)} sealed anew", end="", file=sys.stderr, flush=True)
 
 
-def _tell(outcome: "Outcome", begun: str, *, as_json: bool) -> None:
+def _tell(outcome: "RotationResult", begun: str, *, as_json: bool) -> None:
     if sys.stderr.isatty() and outcome.resealed:
         print(file=sys.stderr)
     if as_json:

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 
 from headgate.kit.names import is_text
 from headgate.outgoing.addresses import read_host
-from headgate.outgoing.errors import Refused
+from headgate.outgoing.errors import CallRefused
 from headgate.outgoing.urls import read_url
 
 HEADERS = frozenset(
@@ -49,7 +49,7 @@ def _host(text: str) -> str:
         raise ValueError(f"{text[:80]!r} is more than a host; write it without a scheme, port or path")
     try:
         read_host(f"[{text}]" if ":" in text and not text.startswith("[") else text)
-    except Refused as error:
+    except CallRefused as error:
         raise ValueError(f"{error}; write one as db.example.com") from None
     return text.strip("[]")
 
@@ -57,7 +57,7 @@ def _host(text: str) -> str:
 def _url(text: str) -> str:
     try:
         found = read_url(text)
-    except Refused as error:
+    except CallRefused as error:
         raise ValueError(str(error)) from None
     if found.url.query or "?" in text or "#" in text:
         raise ValueError("the URL has a query or fragment; give it without what follows ? or #")

@@ -26,7 +26,7 @@ from headgate.kit.request_models import Input
 Unmoving = dict[str, Any]
 
 
-class Place(Input):
+class EndpointFields(Input):
     """What all kinds have."""
 
     UNMOVING: ClassVar[Unmoving] = {}
@@ -45,7 +45,7 @@ class Place(Input):
         return []
 
 
-class Database(Place):
+class Database(EndpointFields):
     """A database behind a host and port."""
 
     UNMOVING: ClassVar[Unmoving] = {"user": True, "properties": True}
@@ -145,7 +145,7 @@ _SECRETS = {
 _CREDENTIALS = dict.fromkeys(("user", "name", "place", "client_id", "scope", "audience", "sent_in"), True)
 
 
-class Http(Place):
+class Http(EndpointFields):
     """A REST API."""
 
     UNMOVING: ClassVar[Unmoving] = {"headers": True, "per_second": True, "retries": True, "auth": _CREDENTIALS}
@@ -164,7 +164,7 @@ class Http(Place):
         return [self.base_url, *([self.auth.token_url] if isinstance(self.auth, OAuthAuth) else [])]
 
 
-class ObjectStore(Place):
+class ObjectStore(EndpointFields):
     """A prefix of a bucket in Amazon S3, or in a store that speaks the same language."""
 
     UNMOVING: ClassVar[Unmoving] = {"access_key_id": True}
@@ -189,7 +189,7 @@ class ObjectStore(Place):
         return [self.url]
 
 
-class Folder(Place):
+class Folder(EndpointFields):
     """A folder on the machine of the worker, below one that the settings allow."""
 
     kind: Literal["folder"] = "folder"
@@ -205,7 +205,7 @@ class CatalogOAuth(Input):
     scope: Annotated[str, Field(max_length=1000)] = "catalog"
 
 
-class Iceberg(Place):
+class Iceberg(EndpointFields):
     """Another Iceberg REST catalog."""
 
     UNMOVING: ClassVar[Unmoving] = {"auth": {"client_id": True, "scope": True}}
@@ -240,6 +240,6 @@ def parse(kind: str, config: dict[str, Any]) -> AnyPlace:
     return _ADAPTER.validate_python({**config, "kind": kind})
 
 
-def stored(place: Place) -> dict[str, Any]:
+def stored(place: EndpointFields) -> dict[str, Any]:
     """A configuration as it is stored: all but its kind, which has a column of its own."""
     return place.model_dump(mode="json", exclude={"kind"})

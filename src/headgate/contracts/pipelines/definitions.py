@@ -24,7 +24,7 @@ from headgate.contracts.pipelines.fields import (
     Transform,
 )
 from headgate.contracts.pipelines.streams import Stream
-from headgate.kit.patterns import Form
+from headgate.kit.patterns import TextPattern
 from headgate.kit.request_models import Input
 
 MAX_STREAMS = 500
@@ -155,15 +155,15 @@ class Wheel(Input):
     path: Annotated[str, Field(max_length=1000, examples=["wheels/phonenumbers-9.0.1-py2.py3-none-any.whl"])]
 
 
-_SECRET_NAME = Form(
+_SECRET_NAME = TextPattern(
     r"^[a-z_][a-z0-9_]{0,63}$",
     "must be at most 64 lowercase letters, digits and underscores, and not begin with a digit, such as api_key",
 )
-_SECRET_FIELD = Form(
+_SECRET_FIELD = TextPattern(
     r"^[a-z_]{1,40}$",
     "must be the name of a secret field of the connection, in lowercase letters and underscores, such as token",
 )
-_HOST = Form(
+_HOST = TextPattern(
     r"^[a-z0-9.-]{1,253}:[0-9]{1,5}$", "must be a host in lowercase letters with a port, such as api.example.com:443"
 )
 
@@ -232,7 +232,7 @@ class History(Common):
         return self
 
 
-class Sending(Input):
+class DeliveryIn(Input):
     """A table to deliver, and where to."""
 
     table: TableRef
@@ -258,7 +258,7 @@ class Sending(Input):
     batch: Annotated[int, Field(ge=1, le=10_000, description="For HTTP: rows a request")] = 500
 
     @model_validator(mode="after")
-    def _whole(self) -> "Sending":
+    def _whole(self) -> "DeliveryIn":
         if self.write == "upsert" and not self.keys:
             raise ValueError("upsert needs keys: the columns that tell a row from the others")
         return self
@@ -269,7 +269,7 @@ class Delivery(Common):
 
     kind: Literal["delivery"] = "delivery"
     destination: Annotated[DestinationId, Field(description="Its id")]
-    tables: Annotated[tuple[Sending, ...], Field(min_length=1, max_length=100)]
+    tables: Annotated[tuple[DeliveryIn, ...], Field(min_length=1, max_length=100)]
 
     @model_validator(mode="after")
     def _apart(self) -> "Delivery":

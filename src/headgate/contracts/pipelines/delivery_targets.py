@@ -2,7 +2,7 @@
 
 import re
 
-from headgate.contracts.pipelines.definitions import Sending
+from headgate.contracts.pipelines.definitions import DeliveryIn
 from headgate.kit.names import is_text
 
 DATABASES = frozenset({"postgresql", "mysql"})
@@ -15,7 +15,7 @@ _SYSTEM = re.compile(r"pg_.*|information_schema|mysql|performance_schema|sys", r
 _MOST_BYTES = 63
 
 
-def check(sending: Sending, kind: str) -> None:
+def check(sending: DeliveryIn, kind: str) -> None:
     """See that a kind of destination takes this; ValueError says why not, and what to write."""
     if kind in DATABASES:
         table_of(sending.target)

@@ -9,14 +9,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, TypeAdapter
 
-from headgate.contracts.pipelines.definitions import Cell, History, NotebookOutput, Query, SecretRef, Sending
+from headgate.contracts.pipelines.definitions import Cell, DeliveryIn, History, NotebookOutput, Query, SecretRef
 from headgate.contracts.pipelines.expectations import Expectation
 from headgate.contracts.pipelines.fields import quoted
 from headgate.contracts.pipelines.streams import Stream
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class LakeItem:
     """A table or volume: its id, and its names when the plan was made."""
 
     id: str
@@ -37,10 +37,10 @@ class Land:
     """Read a stream, and write its rows into a table; those that do not fit go to the side table, with the reason."""
 
     stream: Stream
-    table: Item
-    rejected: Item
+    table: LakeItem
+    rejected: LakeItem
     schema_changes: Literal["keep", "evolve"]
-    volume: Item | None = None
+    volume: LakeItem | None = None
     kind: Literal["land"] = "land"
 
 
@@ -49,7 +49,7 @@ class Refine:
     """Run SQL, and write its rows into a table."""
 
     query: Query
-    table: Item
+    table: LakeItem
     kind: Literal["refine"] = "refine"
 
 
@@ -58,11 +58,11 @@ class RunNotebook:
     """Run a notebook in a sandbox of its own; what it saves is staged."""
 
     cells: tuple[Cell, ...]
-    inputs: tuple[Item, ...]
-    outputs: tuple[Item, ...]
-    volumes: tuple[Item, ...]
-    output_volumes: tuple[Item, ...]
-    wheels: tuple[tuple[Item, str], ...]
+    inputs: tuple[LakeItem, ...]
+    outputs: tuple[LakeItem, ...]
+    volumes: tuple[LakeItem, ...]
+    output_volumes: tuple[LakeItem, ...]
+    wheels: tuple[tuple[LakeItem, str], ...]
     hosts: tuple[str, ...]
     secrets: tuple[SecretRef, ...]
     parameters: dict[str, str | int | float | bool | None]
@@ -74,7 +74,7 @@ class SaveStaged:
     """Commit what a notebook staged for a table."""
 
     output: NotebookOutput
-    table: Item
+    table: LakeItem
     kind: Literal["save_staged"] = "save_staged"
 
 
@@ -83,8 +83,8 @@ class KeepHistory:
     """Bring the versions of a table's rows up to date."""
 
     history: History
-    source: Item
-    table: Item
+    source: LakeItem
+    table: LakeItem
     kind: Literal["history"] = "history"
 
 
@@ -93,8 +93,8 @@ class Check:
     """Check an expectation of an output; one that stops the run is checked before anything is published."""
 
     expectation: Expectation
-    table: Item
-    other: Item | None = None
+    table: LakeItem
+    other: LakeItem | None = None
     kind: Literal["check"] = "check"
 
 
@@ -102,8 +102,8 @@ class Check:
 class Deliver:
     """Send a table's rows to the destination."""
 
-    sending: Sending
-    table: Item
+    sending: DeliveryIn
+    table: LakeItem
     kind: Literal["deliver"] = "deliver"
 
 

@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from headgate.contracts.pipelines.fields import ColumnName, Columns, Duration, SqlName
-from headgate.kit.patterns import Form
+from headgate.kit.patterns import TextPattern
 from headgate.kit.request_models import Input
 
-_ENCODING = Form(r"^[A-Za-z0-9_-]{1,40}$", "must be the name of an encoding, such as UTF-8 or windows-1252")
+_ENCODING = TextPattern(r"^[A-Za-z0-9_-]{1,40}$", "must be the name of an encoding, such as UTF-8 or windows-1252")
 
 
 def _encoding(name: str) -> str:

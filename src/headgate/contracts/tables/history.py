@@ -1,6 +1,6 @@
 """The columns of a history table: those of its source, and from when to when each version of a row held."""
 
-from headgate.contracts.tables.types import BOOLEAN, TIMESTAMP, Array, Column, Columns, Plain, find, key
+from headgate.contracts.tables.types import BOOLEAN, TIMESTAMP, Array, Column, Columns, PrimitiveType, find, key
 
 FROM, TO, CURRENT, SEEN = "_valid_from", "_valid_to", "_is_current", "_seen_at"
 RESERVED = (FROM, TO, CURRENT, SEEN)
@@ -8,7 +8,11 @@ RESERVED = (FROM, TO, CURRENT, SEEN)
 
 def columns(source: Columns, time: Column | None) -> Columns:
     """The columns of a history of this source."""
-    own = [Column(FROM, Plain(TIMESTAMP)), Column(TO, Plain(TIMESTAMP)), Column(CURRENT, Plain(BOOLEAN))]
+    own = [
+        Column(FROM, PrimitiveType(TIMESTAMP)),
+        Column(TO, PrimitiveType(TIMESTAMP)),
+        Column(CURRENT, PrimitiveType(BOOLEAN)),
+    ]
     return (*source, *own, *([Column(SEEN, Array(time.type))] if time else []))
 
 

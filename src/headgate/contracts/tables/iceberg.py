@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
-from headgate.contracts.tables.types import Array, Column, Columns, Decimal, Map, Plain, Struct, Type
+from headgate.contracts.tables.types import Array, Column, Columns, Decimal, Map, PrimitiveType, Struct, Type
 
 Field = dict[str, Any]
 
@@ -40,7 +40,7 @@ def _fields(columns: Columns, ids: Iterator[int]) -> list[Field]:
 
 def _type(one: Type, ids: Iterator[int]) -> Any:
     match one:
-        case Plain(name):
+        case PrimitiveType(name):
             return _WORDS[name]
         case Decimal(precision, scale):
             return f"decimal({precision}, {scale})"
@@ -84,7 +84,7 @@ def _named(kind: Any) -> Type:
 
 def _plain(word: str) -> Type:
     if word in _NAMES:
-        return Plain(_NAMES[word])
+        return PrimitiveType(_NAMES[word])
     decimal = _DECIMAL.fullmatch(word)
     if decimal is None:
         raise Unknown(word)

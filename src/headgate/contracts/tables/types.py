@@ -16,7 +16,7 @@ _GROWS_TO = {(INT, BIGINT), (FLOAT, DOUBLE)}
 
 
 @dataclass(frozen=True, slots=True)
-class Plain:
+class PrimitiveType:
     """A type without parts."""
 
     name: str
@@ -52,7 +52,7 @@ class Map:
     value: "Type"
 
 
-Type = Plain | Decimal | Struct | Array | Map
+Type = PrimitiveType | Decimal | Struct | Array | Map
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +66,11 @@ class Column:
 Columns = tuple[Column, ...]
 
 
-class NoTable(ValueError):
+class InvalidColumns(ValueError):
     """Columns that no table can hold; says why."""
 
 
-class Misfit(ValueError):
+class IncompatibleType(ValueError):
     """A column whose given type does not go with the table's, nor the table's with it."""
 
     def __init__(self, there: Type, given: Type, path: str = "") -> None:
@@ -94,7 +94,7 @@ def of_arrow(schema: Any) -> Columns:
     names = [key(one.name) for one in found]
     twice = next((one.name for one in found if names.count(key(one.name)) > 1), None)
     if twice is not None:
-        raise NoTable(f"Two columns are called {twice}; give each a name of its own, whatever its case")
+        raise InvalidColumns(f"Two columns are called {twice}; give each a name of its own, whatever its case")
     return found
 
 
@@ -103,9 +103,9 @@ def _of_arrow(field: Any) -> Type:
 
     found, plain = field.type, _PLAIN.get(str(field.type))
     if plain is not None:
-        return Plain(plain)
+        return PrimitiveType(plain)
     if kinds.is_timestamp(found):
-        return Plain(TIMESTAMP if found.tz else TIMESTAMP_NTZ)
+        return PrimitiveType(TIMESTAMP if found.tz else TIMESTAMP_NTZ)
     if kinds.is_decimal(found):
         return Decimal(found.precision, found.scale)
     if kinds.is_list(found):
@@ -115,10 +115,10 @@ def _of_arrow(field: Any) -> Type:
     if kinds.is_struct(found) and not any((found.field(n).metadata or {}).get(b"variant") for n in range(len(found))):
         return Struct(of_arrow(found))
     if kinds.is_null(found):
-        raise NoTable(
+        raise InvalidColumns(
             f"The column {field.name} is always NULL and has no type; write CAST(NULL AS STRING), or another type"
         )
-    raise NoTable(
+    raise InvalidColumns(
         f"The column {field.name} has a type that tables do not hold; CAST it to one that they do, such as STRING"
     )
 
@@ -143,7 +143,7 @@ _PLAIN = {
 def sql(one: Type) -> str:
     """The type as SQL writes it."""
     match one:
-        case Plain(name):
+        case PrimitiveType(name):
             return name
         case Decimal(precision, scale):
             return f"DECIMAL({precision}, {scale})"
@@ -163,12 +163,12 @@ def shown(one: Type) -> str:
 def holds(wide: Type, narrow: Type) -> bool:
     """Whether every value of the one can be written as the other, and loses nothing."""
     match wide, narrow:
-        case Plain(large), Plain(small):
+        case PrimitiveType(large), PrimitiveType(small):
             return large == small or (small, large) in _EXACT_IN
         case Decimal(), Decimal():
             digits, needed = wide.precision - wide.scale, narrow.precision - narrow.scale
             return wide.scale >= narrow.scale and digits >= needed
-        case Decimal(), Plain(name):
+        case Decimal(), PrimitiveType(name):
             return wide.precision - wide.scale >= _DIGITS.get(name, 99)
         case Array(), Array():
             return holds(wide.element, narrow.element)
@@ -191,11 +191,11 @@ def widened(there: Type, given: Type) -> Type:
             return Map(there.key, widened(there.value, given.value))
         case Decimal(), Decimal() if there.scale == given.scale:
             return Decimal(max(there.precision, given.precision), there.scale)
-        case Plain(small), Plain(large) if (small, large) in _GROWS_TO:
+        case PrimitiveType(small), PrimitiveType(large) if (small, large) in _GROWS_TO:
             return given
     if holds(there, given):
         return there
-    raise Misfit(there, given)
+    raise IncompatibleType(there, given)
 
 
 def merged(there: Columns, given: Columns) -> Columns:
@@ -205,8 +205,8 @@ def merged(there: Columns, given: Columns) -> Columns:
         other = find(given, one.name)
         try:
             found.append(Column(one.name, widened(one.type, other.type)) if other else one)
-        except Misfit as error:
-            raise Misfit(error.there, error.given, f"{one.name}.{error.path}".rstrip(".")) from None
+        except IncompatibleType as error:
+            raise IncompatibleType(error.there, error.given, f"{one.name}.{error.path}".rstrip(".")) from None
     return (*found, *(one for one in given if find(there, one.name) is None))
 
 

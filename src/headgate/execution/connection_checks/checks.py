@@ -10,12 +10,12 @@ from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.execution.sources.rest.failures import ApiFailed, hidden
 from headgate.execution.steps.context import StepFailed
 from headgate.execution.steps.files import matches
-from headgate.outgoing.errors import OutgoingError, Refused, TooLarge
+from headgate.outgoing.errors import CallRefused, OutgoingError, TooLarge
 from headgate.settings.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CheckRequest:
     """A question about a place."""
 
     endpoint: Endpoint
@@ -84,7 +84,7 @@ def outgoing() -> Iterator[None]:
     """Tell what went wrong with a call as a failure of the errand."""
     try:
         yield
-    except Refused as error:
+    except CallRefused as error:
         raise StepFailed("ADDRESS_REFUSED", f"We do not go there: {error}") from None
     except TooLarge as error:
         raise StepFailed("TOO_LARGE", f"{_sentence(error)}; ask for less, by a pattern") from None

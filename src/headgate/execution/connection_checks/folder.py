@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
-from headgate.execution.connection_checks.checks import Asked, Streams
+from headgate.execution.connection_checks.checks import CheckRequest, Streams
 from headgate.execution.steps.context import StepFailed
-from headgate.outgoing.folders import OutOfBounds, Root, opened
+from headgate.outgoing.folders import FolderNotAllowed, Root, opened
 
 MOST_LOOKED_AT = 200_000
 
 
-def test(asked: Asked) -> str:
+def test(asked: CheckRequest) -> str:
     """Whether the folder is there, and can be read, or written if it is a destination's."""
     with _root(asked) as root:
         if asked.writes:
@@ -24,7 +24,7 @@ def test(asked: Asked) -> str:
         return "The folder is there, and can be read"
 
 
-def discover(asked: Asked) -> Streams:
+def discover(asked: CheckRequest) -> Streams:
     """The files below the folder that match."""
     streams = Streams(asked.limit)
     with _root(asked) as root:
@@ -42,12 +42,12 @@ def discover(asked: Asked) -> Streams:
 
 
 @contextmanager
-def _root(asked: Asked) -> Iterator[Root]:
+def _root(asked: CheckRequest) -> Iterator[Root]:
     setting = "deliveries.folders" if asked.writes else "sources.folders"
     settings = asked.settings
     allowed = settings.deliveries.folders if asked.writes else settings.sources.folders
     try:
         with opened(asked.config["path"], allowed, setting) as root:
             yield root
-    except OutOfBounds as error:
+    except FolderNotAllowed as error:
         raise StepFailed("FOLDER_REFUSED", str(error)) from None

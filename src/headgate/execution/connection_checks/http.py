@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from headgate.execution.connection_checks.checks import Asked, Streams, outgoing
+from headgate.execution.connection_checks.checks import CheckRequest, Streams, outgoing
 from headgate.execution.sources.rest.auth import Credentials
 from headgate.execution.sources.rest.requests import Auth
-from headgate.execution.sources.rest.wire import Answer
+from headgate.execution.sources.rest.wire import HttpResponse
 from headgate.execution.steps.context import StepFailed
 from headgate.outgoing.client import Outgoing, Response
 
@@ -15,7 +15,7 @@ _SECRETS = {"bearer": "token", "basic": "password", "api_key": "token", "oauth2"
 _UNAUTHORIZED = frozenset({401, 403})
 
 
-def test(asked: Asked) -> str:
+def test(asked: CheckRequest) -> str:
     """Ask for the base URL, or a path below it."""
     client = Outgoing(asked.settings.outgoing)
     try:
@@ -35,12 +35,12 @@ def test(asked: Asked) -> str:
     return f"The API answers {answer.status}" + ("" if asked.path else "; give a path to test one that it has")
 
 
-def discover(asked: Asked) -> Streams:
+def discover(asked: CheckRequest) -> Streams:
     """An API does not tell what it has."""
     return Streams(asked.limit)
 
 
-def _get(asked: Asked, client: Outgoing) -> Response:
+def _get(asked: CheckRequest, client: Outgoing) -> Response:
     config = asked.config
     shown = Credentials(auth_of(asked), lambda *sent: post(client, *sent))
     url = config["base_url"] + quote(asked.path, safe="/%:@!$&'()*+,;=~-._")
@@ -49,7 +49,7 @@ def _get(asked: Asked, client: Outgoing) -> Response:
     return client.request("GET", url, headers={**config["headers"], **shown.headers()})
 
 
-def auth_of(asked: Asked) -> Auth:
+def auth_of(asked: CheckRequest) -> Auth:
     """Who asks, by the place's configuration and secrets."""
     auth: dict[str, Any] = asked.config["auth"]
     style = auth["style"]
@@ -66,7 +66,7 @@ def auth_of(asked: Asked) -> Auth:
     return Auth("bearer", secret=secret)
 
 
-def post(client: Outgoing, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
+def post(client: Outgoing, url: str, headers: Mapping[str, str], body: bytes) -> HttpResponse:
     """Send a form to a service that gives tokens."""
     found = client.request("POST", url, headers=headers, content=body)
-    return Answer(found.status, dict(found.headers), found.body)
+    return HttpResponse(found.status, dict(found.headers), found.body)

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from headgate.execution.connection_checks.checks import Asked, Streams, outgoing
+from headgate.execution.connection_checks.checks import CheckRequest, Streams, outgoing
 from headgate.execution.connection_checks.http import post
 from headgate.execution.sources.rest.auth import Credentials
 from headgate.execution.sources.rest.requests import Auth
@@ -20,14 +20,14 @@ _SEPARATOR = "\x1f"
 Path = tuple[str, ...]
 
 
-def test(asked: Asked) -> str:
+def test(asked: CheckRequest) -> str:
     """Ask for the catalog's configuration and its namespaces."""
     with _opened(asked) as catalog:
         found = list(catalog.namespaces(()))
     return f"The catalog answers; it shows {len(found)} namespaces"
 
 
-def discover(asked: Asked) -> Streams:
+def discover(asked: CheckRequest) -> Streams:
     """The tables that the catalog shows, with their columns and keys."""
     streams = Streams(asked.limit)
     with _opened(asked) as catalog:
@@ -40,7 +40,7 @@ def discover(asked: Asked) -> Streams:
 
 
 @contextmanager
-def _opened(asked: Asked) -> Iterator["_Catalog"]:
+def _opened(asked: CheckRequest) -> Iterator["_Catalog"]:
     catalog = _Catalog(asked)
     try:
         yield catalog
@@ -63,7 +63,7 @@ def _every_namespace(catalog: "_Catalog") -> Iterator[Path]:
 class _Catalog:
     """The catalog, as one member's connection sees it."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: CheckRequest) -> None:
         self._asked, self._client = asked, Outgoing(asked.settings.outgoing)
         self._credentials = Credentials(self._auth(), lambda *sent: post(self._client, *sent))
 

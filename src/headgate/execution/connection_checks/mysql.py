@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from headgate.execution.connection_checks.checks import Asked, Streams, outgoing
+from headgate.execution.connection_checks.checks import CheckRequest, Streams, outgoing
 from headgate.execution.steps.context import StepFailed
 from headgate.outgoing.sockets import dial
 
@@ -27,7 +27,7 @@ WHERE table_schema = %s AND constraint_name = 'PRIMARY' ORDER BY table_name, ord
 """
 
 
-def test(asked: Asked) -> str:
+def test(asked: CheckRequest) -> str:
     """Sign in, and tell as whom, to what, and how safely."""
     with signed_in(asked) as connection:
         version, user = _rows(connection, "SELECT VERSION(), CURRENT_USER()")[0]
@@ -37,7 +37,7 @@ def test(asked: Asked) -> str:
         return f"{name} {version.split('-')[0]}, as {user}, {how}"
 
 
-def discover(asked: Asked) -> Streams:
+def discover(asked: CheckRequest) -> Streams:
     """The tables and views of the database, with their columns and keys."""
     streams, schema = Streams(asked.limit), asked.config["database"]
     with signed_in(asked) as connection:
@@ -63,7 +63,7 @@ def _rows(connection: Any, sql: str, *values: str) -> list[tuple[Any, ...]]:
 
 
 @contextmanager
-def signed_in(asked: Asked, *, writing: bool = False) -> Iterator[Any]:
+def signed_in(asked: CheckRequest, *, writing: bool = False) -> Iterator[Any]:
     """A connection; if it is to write, each statement of it is a transaction of its own."""
     import pymysql  # noqa: PLC0415 - only a worker that is asked needs it
 
@@ -113,7 +113,7 @@ def _tls(config: dict[str, Any]) -> ssl.SSLContext | None:
     return context
 
 
-def _failure(asked: Asked, error: Any) -> StepFailed:
+def _failure(asked: CheckRequest, error: Any) -> StepFailed:
     """What the server, or the way to it, says is wrong."""
     config = asked.config
     number = error.args[0] if error.args and isinstance(error.args[0], int) else 0

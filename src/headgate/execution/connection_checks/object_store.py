@@ -7,10 +7,10 @@ from urllib.parse import quote, urlsplit
 from xml.etree import ElementTree as ET
 
 from headgate.contracts.external_systems.kinds import ObjectStore
-from headgate.execution.connection_checks.checks import Asked, Streams, outgoing
+from headgate.execution.connection_checks.checks import CheckRequest, Streams, outgoing
 from headgate.execution.steps.context import StepFailed
 from headgate.outgoing.client import Outgoing, Response
-from headgate.warehouse.sigv4 import Key, signed
+from headgate.warehouse.sigv4 import AccessKey, signed
 
 MOST_LOOKED_AT = 200_000
 _EMPTY = hashlib.sha256(b"").hexdigest()
@@ -25,7 +25,7 @@ _MESSAGES = {
 }
 
 
-def test(asked: Asked) -> str:
+def test(asked: CheckRequest) -> str:
     """List one file."""
     listed = _Listing(asked)
     try:
@@ -37,7 +37,7 @@ def test(asked: Asked) -> str:
     return f"The bucket can be listed; {files}{below}"
 
 
-def discover(asked: Asked) -> Streams:
+def discover(asked: CheckRequest) -> Streams:
     """The files below the prefix that match."""
     streams, listed = Streams(asked.limit), _Listing(asked)
     try:
@@ -71,11 +71,11 @@ class _Page:
 class _Listing:
     """Lists a bucket, page by page."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: CheckRequest) -> None:
         self._asked, self._place = asked, ObjectStore.model_validate(asked.config)
         self._key = None
         if self._place.access_key_id:
-            self._key = Key(self._place.access_key_id, asked.secret("secret_key"))
+            self._key = AccessKey(self._place.access_key_id, asked.secret("secret_key"))
         self._client = Outgoing(asked.settings.outgoing)
 
     def close(self) -> None:

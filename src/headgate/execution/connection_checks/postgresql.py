@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from headgate.execution.connection_checks.checks import Asked, Streams, outgoing
+from headgate.execution.connection_checks.checks import CheckRequest, Streams, outgoing
 from headgate.execution.steps.context import StepFailed
 from headgate.outgoing.sockets import dial
 
@@ -34,7 +34,7 @@ WHERE a.attrelid = ANY(%s) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.at
 """
 
 
-def test(asked: Asked) -> str:
+def test(asked: CheckRequest) -> str:
     """Sign in, and tell as whom, to what, and how safely."""
     with signed_in(asked) as connection:
         version, user = connection.execute(_ABOUT).fetchone()
@@ -42,7 +42,7 @@ def test(asked: Asked) -> str:
         return f"PostgreSQL {version.split()[0]}, as {user}, {how}"
 
 
-def discover(asked: Asked) -> Streams:
+def discover(asked: CheckRequest) -> Streams:
     """The tables and views that the user may read, with their columns and keys."""
     streams = Streams(asked.limit)
     with signed_in(asked) as connection:
@@ -64,7 +64,7 @@ def discover(asked: Asked) -> Streams:
 
 
 @contextmanager
-def signed_in(asked: Asked, *, writing: bool = False) -> Iterator[Any]:
+def signed_in(asked: CheckRequest, *, writing: bool = False) -> Iterator[Any]:
     """A connection, each statement of which is a transaction of its own; it can write only if asked to."""
     import psycopg  # noqa: PLC0415 - only a worker that is asked needs it
 
@@ -122,7 +122,7 @@ def machine_authorities() -> str:
     return next((one for one in known if one and Path(one).is_file()), "system")
 
 
-def _failure(asked: Asked, error: Any) -> StepFailed:
+def _failure(asked: CheckRequest, error: Any) -> StepFailed:
     """What PostgreSQL, or the way to it, says is wrong."""
     text, config = str(error), asked.config
     code = _CLASSES.get((error.sqlstate or "")[:2])

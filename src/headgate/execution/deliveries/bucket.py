@@ -24,7 +24,7 @@ from headgate.execution.sources.rest.requests import Limits
 from headgate.execution.steps.context import Context, StepFailed
 from headgate.kit.crash_points import crash_point
 from headgate.outgoing.client import Outgoing, Response
-from headgate.outgoing.errors import OutgoingError, Refused
+from headgate.outgoing.errors import CallRefused, OutgoingError
 from headgate.warehouse.sigv4 import signed
 
 MANIFEST, LATEST = "_SUCCESS", "_LATEST.json"
@@ -56,7 +56,13 @@ _BY_STATUS = {301: "PermanentRedirect", 307: "PermanentRedirect", 401: "InvalidA
 
 
 @contextmanager
-def opened(context: Context, endpoint: Endpoint, parts: Sequence[str], own: str, fence: int) -> Iterator["BucketShelf"]:
+def opened(
+    context: Context,
+    endpoint: Endpoint,
+    parts: Sequence[str],
+    own: str,
+    fence: int,
+) -> Iterator["BucketRunFolder"]:
     """The pipeline's prefix of the bucket."""
     place = ObjectStore.model_validate(endpoint.config)
     key = keyed(place.access_key_id, endpoint.secrets)
@@ -64,7 +70,7 @@ def opened(context: Context, endpoint: Endpoint, parts: Sequence[str], own: str,
     prefix = "/".join([*([place.prefix] if place.prefix else []), *parts])
     outgoing = Outgoing(context.settings.outgoing)
     try:
-        yield BucketShelf(context, Objects(context, bucket, outgoing), f"{prefix}/", own, fence)
+        yield BucketRunFolder(context, Objects(context, bucket, outgoing), f"{prefix}/", own, fence)
     finally:
         outgoing.close()
 
@@ -158,7 +164,7 @@ class Objects:
                 if answer.status in (fine or {200}):
                     return answer
                 failure, wait = self._trouble(answer), retry_after(answer.headers)
-            except Refused as error:
+            except CallRefused as error:
                 raise StepFailed(
                     "ADDRESS_REFUSED", f"The bucket {self._bucket.name} was not reached: {error}"
                 ) from None
@@ -207,7 +213,7 @@ def _found(answer: Response, name: str) -> str:
     return found
 
 
-class BucketShelf:
+class BucketRunFolder:
     """The pipeline's prefix, and below it that of this run."""
 
     def __init__(self, context: Context, objects: Objects, prefix: str, own: str, fence: int) -> None:

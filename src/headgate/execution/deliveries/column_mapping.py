@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass
 
-from headgate.contracts.pipelines.steps import Item
+from headgate.contracts.pipelines.steps import LakeItem
 from headgate.contracts.tables import types
 from headgate.contracts.tables.types import Column, Columns
-from headgate.execution.deliveries.database import Database, Fit, Misfit, Place, There
+from headgate.execution.deliveries.database import ColumnCast, Database, IncompatibleColumn, TargetColumn, TargetTable
 from headgate.execution.steps.context import StepFailed
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class MappedColumn:
     """A column that is delivered."""
 
     given: Column
@@ -22,7 +22,7 @@ class Pair:
     """The target's column, quoted."""
     there: str
     """The target's type, in words."""
-    fit: Fit
+    fit: ColumnCast
     is_key: bool
 
     @property
@@ -32,15 +32,20 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class ColumnMapping:
     """All columns that are delivered."""
 
-    columns: tuple[Pair, ...]
+    columns: tuple[MappedColumn, ...]
 
 
 def fitted(
-    database: Database, target: Place, table: Item, given: Columns, there: list[There] | None, keys: tuple[str, ...]
-) -> Fitted:
+    database: Database,
+    target: TargetTable,
+    table: LakeItem,
+    given: Columns,
+    there: list[TargetColumn] | None,
+    keys: tuple[str, ...],
+) -> ColumnMapping:
     """Each column with where it goes; StepFailed says what does not go."""
     for name in keys:
         _check_key(table, given, name)
@@ -57,28 +62,28 @@ def fitted(
             name, said = found.name, found.said
             try:
                 fit = database.fit(column.type, found, source)
-            except Misfit:
+            except IncompatibleColumn:
                 told = f"{column.name} is {types.shown(column.type)}, and {target} has {said}, which does not take it"
                 raise StepFailed("TYPE", f"{told}. CAST it in a query before, or change the column there") from None
         is_key = types.key(column.name) in wanted
-        pairs.append(Pair(column, staged, source, database.quoted(name), said, fit, is_key))
-    return Fitted(tuple(pairs))
+        pairs.append(MappedColumn(column, staged, source, database.quoted(name), said, fit, is_key))
+    return ColumnMapping(tuple(pairs))
 
 
-def new_columns(database: Database, plan: Fitted) -> list[str]:
+def new_columns(database: Database, plan: ColumnMapping) -> list[str]:
     """The columns of a target that is made, as SQL writes them; keys make its primary key."""
     columns = [f"{one.target} {database.type_of(one.given.type, is_key=one.is_key)}" for one in plan.columns]
     keys = [one.target for one in plan.columns if one.is_key]
     return [*columns, *([f"PRIMARY KEY ({', '.join(keys)})"] if keys else [])]
 
 
-def _plain(database: Database, column: Column, source: str) -> Fit:
+def _plain(database: Database, column: Column, source: str) -> ColumnCast:
     """Into a column of the type that we would give it."""
     own, staged = database.type_of(column.type), database.type_of(column.type, staged=True)
-    return Fit(source if own == staged else database.cast(source, own))
+    return ColumnCast(source if own == staged else database.cast(source, own))
 
 
-def _check_key(table: Item, given: Columns, name: str) -> None:
+def _check_key(table: LakeItem, given: Columns, name: str) -> None:
     found = types.find(given, name)
     if found is None:
         listed = ", ".join(one.name for one in given)
@@ -87,14 +92,14 @@ def _check_key(table: Item, given: Columns, name: str) -> None:
         raise StepFailed("KEYS", f"{name} is {types.shown(found.type)}, by which rows cannot be told apart")
 
 
-def _check_needed(target: Place, table: Item, given: Columns, there: list[There]) -> None:
+def _check_needed(target: TargetTable, table: LakeItem, given: Columns, there: list[TargetColumn]) -> None:
     missing = [one.name for one in there if one.needs_value and types.find(given, one.name) is None]
     if missing:
         told = f"{target} needs a value for {', '.join(missing)}, which {table} does not have"
         raise StepFailed("COLUMN", f"{told}; give it a default there, or add it in a query before")
 
 
-def _found(target: Place, column: Column, there: list[There]) -> There:
+def _found(target: TargetTable, column: Column, there: list[TargetColumn]) -> TargetColumn:
     exact = [one for one in there if one.name == column.name]
     alike = exact or [one for one in there if types.key(one.name) == types.key(column.name)]
     if len(alike) != 1:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headgate.contracts.tables.types import Type
-from headgate.execution.connection_checks.checks import Asked
+from headgate.execution.connection_checks.checks import CheckRequest
 from headgate.execution.steps.context import StepFailed
 
 LEDGER = "headgate_deliveries"
@@ -27,12 +27,12 @@ CUT_OFF = "CUT_OFF"
 """The code of a failure after which nobody here knows what was committed."""
 
 
-class Misfit(Exception):
+class IncompatibleColumn(Exception):
     """A type that a column of the target never takes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class ColumnCast:
     """How a staged value gets into a column: `value`, as an expression of it, if `holds` is true of it, or empty."""
 
     value: str
@@ -47,7 +47,7 @@ class Fit:
 
 
 @dataclass(frozen=True, slots=True)
-class There:
+class TargetColumn:
     """A column of the target. `facts` are those of its type, by the kind of database."""
 
     name: str
@@ -58,7 +58,7 @@ class There:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TargetTable:
     """A table in the database."""
 
     schema: str
@@ -74,14 +74,14 @@ class Database(ABC):
     called: str
     quote: str
 
-    def __init__(self, asked: Asked, connection: Any) -> None:
+    def __init__(self, asked: CheckRequest, connection: Any) -> None:
         self.asked, self.connection = asked, connection
 
     def quoted(self, *names: str) -> str:
         """A name as SQL writes it, each part quoted."""
         return ".".join(self.quote + one.replace(self.quote, self.quote * 2) + self.quote for one in names)
 
-    def name(self, place: Place) -> str:
+    def name(self, place: TargetTable) -> str:
         """A table as SQL names it."""
         return self.quoted(place.schema, place.table)
 
@@ -103,16 +103,16 @@ class Database(ABC):
 
     @abstractmethod
     @contextmanager
-    def transaction(self, target: Place) -> Iterator[None]:
+    def transaction(self, target: TargetTable) -> Iterator[None]:
         """One transaction; of ours, only one at a time has this target."""
         yield
 
     @abstractmethod
-    def hold(self, place: Place) -> bool:
+    def hold(self, place: TargetTable) -> bool:
         """Hold a name until this connection ends, or `release`; False if another connection does."""
 
     @abstractmethod
-    def release(self, place: Place) -> None:
+    def release(self, place: TargetTable) -> None:
         """Let go of a name."""
 
     @abstractmethod
@@ -120,7 +120,7 @@ class Database(ABC):
         """The names of all staging tables of a schema."""
 
     @abstractmethod
-    def look(self, target: Place) -> "list[There] | None":
+    def look(self, target: TargetTable) -> "list[TargetColumn] | None":
         """The columns of the target; None if there is no such table. StepFailed if there is no such schema, or if it is
         nothing that rows can be moved to in a transaction."""
 
@@ -129,15 +129,15 @@ class Database(ABC):
         """The type of a new column for values of the lakehouse's type."""
 
     @abstractmethod
-    def fit(self, given: Type, there: There, value: str) -> Fit:
+    def fit(self, given: Type, there: TargetColumn, value: str) -> ColumnCast:
         """How staged values get into a column of the target; Misfit if they never do."""
 
     @abstractmethod
-    def ready(self, staging: Place, keys: Sequence[tuple[str, Type]]) -> None:
+    def ready(self, staging: TargetTable, keys: Sequence[tuple[str, Type]]) -> None:
         """Make a full staging table ready to be joined by these columns."""
 
     @abstractmethod
-    def create(self, place: Place, columns: Sequence[str], *, staged: bool = False) -> None:
+    def create(self, place: TargetTable, columns: Sequence[str], *, staged: bool = False) -> None:
         """Make a table of these columns, as SQL writes them."""
 
     @abstractmethod
@@ -151,7 +151,7 @@ class Database(ABC):
     creates_inside = True
     """Whether tables are made inside transactions; otherwise each is made before."""
 
-    def drop(self, place: Place) -> None:
+    def drop(self, place: TargetTable) -> None:
         """Drop a table of ours, if it is there."""
         self.execute(f"DROP TABLE IF EXISTS {self.name(place)}")
 
@@ -165,7 +165,7 @@ def name_of(run: str, step: int, fence: int) -> str:
     return f"{STAGING}{run.removeprefix('run_')}_{step}_{fence}"
 
 
-def number_of(place: Place) -> int:
+def number_of(place: TargetTable) -> int:
     """A number by which a name is locked."""
     digest = hashlib.sha256(f"headgate:{place}".encode()).digest()
     return int.from_bytes(digest[:8], "big", signed=True)

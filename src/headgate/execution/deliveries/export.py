@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from headgate.execution.deliveries.rows import Rows
+from headgate.execution.deliveries.rows import SnapshotRows
 from headgate.execution.steps.context import StepFailed
 
 FUNCTION = "headgate.execution.deliveries.spark.files:export"
@@ -18,7 +18,7 @@ class Exported:
     files: list[Path]
 
 
-def exported(rows: Rows, kind: str) -> Exported:
+def exported(rows: SnapshotRows, kind: str) -> Exported:
     """Have Spark write the rows: csv, json, parquet, or `lines`, which are JSON in an order that is always the same."""
     context, sending = rows.context, rows.step.sending
     folder = context.folder / f"deliver-{rows.number}"

@@ -19,15 +19,15 @@ from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.contracts.pipelines.delivery_targets import folder_of
 from headgate.execution.deliveries import bucket, folder
 from headgate.execution.deliveries.export import Exported, exported
-from headgate.execution.deliveries.rows import Rows
-from headgate.execution.steps.context import Result, StepFailed, Stopped
+from headgate.execution.deliveries.rows import SnapshotRows
+from headgate.execution.steps.context import Result, RunStopped, StepFailed
 from headgate.kit.crash_points import crash_point
 
 Found = dict[str, list[str]]
 """By the folder of each run: what of it there is to remove, in this order."""
 
 
-class Shelf(Protocol):
+class RunFolder(Protocol):
     """Where the files of one run go: a folder of its own, beside those of the pipeline's other runs."""
 
     def left(self) -> Found:
@@ -55,7 +55,7 @@ class Shelf(Protocol):
         """Remove what this try has put aside."""
 
 
-def deliver(rows: Rows, endpoint: Endpoint) -> Result:
+def deliver(rows: SnapshotRows, endpoint: Endpoint) -> Result:
     """Deliver files; once, however often it is begun."""
     with _opened(rows, endpoint) as shelf:
         left = shelf.left()
@@ -79,14 +79,16 @@ def _runs(found: Found) -> str:
     return "an earlier run or try" if len(found) == 1 else f"{len(found)} earlier runs or tries"
 
 
-def _opened(rows: Rows, endpoint: Endpoint) -> AbstractContextManager[Shelf]:
+def _opened(rows: SnapshotRows, endpoint: Endpoint) -> AbstractContextManager[RunFolder]:
     parts = (*folder_of(rows.step.sending.target), rows.context.job.pipeline)
     own, fence = f"{rows.context.job.id}-{rows.number}", rows.context.job.fence
-    kind: Callable[..., AbstractContextManager[Shelf]] = folder.opened if endpoint.kind == "folder" else bucket.opened
+    kind: Callable[..., AbstractContextManager[RunFolder]] = (
+        folder.opened if endpoint.kind == "folder" else bucket.opened
+    )
     return kind(rows.context, endpoint, parts, own, fence)
 
 
-def _delivered(rows: Rows, shelf: Shelf) -> bytes:
+def _delivered(rows: SnapshotRows, shelf: RunFolder) -> bytes:
     """Put the files in place; what tells of them."""
     crash_point("delivery: before the export")
     written = exported(rows, rows.step.sending.format)
@@ -95,7 +97,7 @@ def _delivered(rows: Rows, shelf: Shelf) -> bytes:
         manifest = _manifest(rows, written, shelf.put(written, rows.step.sending.format))
         # The last question: from here on, what is done is done.
         rows.remember()
-    except (StepFailed, Stopped, OSError):
+    except (StepFailed, RunStopped, OSError):
         with suppress(StepFailed, OSError):
             shelf.give_up()
         raise
@@ -112,12 +114,12 @@ def _delivered(rows: Rows, shelf: Shelf) -> bytes:
     return manifest
 
 
-def _place(rows: Rows) -> str:
+def _place(rows: SnapshotRows) -> str:
     job = rows.context.job
     return "/".join((*folder_of(rows.step.sending.target), job.pipeline, f"{job.id}-{rows.number}"))
 
 
-def _manifest(rows: Rows, written: Exported, files: list[dict[str, Any]]) -> bytes:
+def _manifest(rows: SnapshotRows, written: Exported, files: list[dict[str, Any]]) -> bytes:
     told = {
         "run": rows.context.job.id,
         "table": str(rows.step.table),
@@ -131,7 +133,7 @@ def _manifest(rows: Rows, written: Exported, files: list[dict[str, Any]]) -> byt
     return json.dumps(told, indent=1).encode()
 
 
-def _settle(rows: Rows, shelf: Shelf, manifest: bytes) -> None:
+def _settle(rows: SnapshotRows, shelf: RunFolder, manifest: bytes) -> None:
     """Have the new files be those that count, and the others go, if they are to be replaced."""
     replaces = rows.step.sending.write == "overwrite"
     others = shelf.others() if replaces else {}

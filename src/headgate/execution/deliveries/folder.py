@@ -15,7 +15,7 @@ from headgate.execution.deliveries.export import Exported
 from headgate.execution.steps.context import Context, StepFailed
 from headgate.kit.crash_points import crash_point
 from headgate.outgoing import folders
-from headgate.outgoing.folders import OutOfBounds
+from headgate.outgoing.folders import FolderNotAllowed
 
 MANIFEST, LATEST = "_SUCCESS", "_LATEST.json"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
@@ -26,17 +26,23 @@ _THERE = {errno.ENOTEMPTY, errno.EEXIST}
 
 
 @contextmanager
-def opened(context: Context, endpoint: Endpoint, parts: Sequence[str], own: str, fence: int) -> Iterator["FolderShelf"]:
+def opened(
+    context: Context,
+    endpoint: Endpoint,
+    parts: Sequence[str],
+    own: str,
+    fence: int,
+) -> Iterator["LocalRunFolder"]:
     """The folder, made if it is not there; what the machine refuses is a StepFailed."""
     path = str(endpoint.config["path"])
     with _told(path):
         try:
             with folders.opened(path, context.settings.deliveries.folders, "deliveries.folders") as root:
                 handle = _below(root.handle, parts)
-        except OutOfBounds as error:
+        except FolderNotAllowed as error:
             raise StepFailed("FOLDER_REFUSED", str(error)) from None
         try:
-            yield FolderShelf(context, handle, own, fence)
+            yield LocalRunFolder(context, handle, own, fence)
         finally:
             os.close(handle)
 
@@ -76,7 +82,7 @@ def _failure(path: str, error: OSError) -> StepFailed:
     return StepFailed("FAILED_THERE", f"{path} cannot be written to: {error.strerror}", passing=True)
 
 
-class FolderShelf:
+class LocalRunFolder:
     """The pipeline's folder, and in it that of this run, which comes there by one renaming."""
 
     def __init__(self, context: Context, handle: int, own: str, fence: int) -> None:

@@ -17,16 +17,16 @@ from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.contracts.external_systems.kinds import Http
 from headgate.contracts.pipelines.delivery_targets import path_of
 from headgate.execution.deliveries.export import exported
-from headgate.execution.deliveries.rows import Rows
+from headgate.execution.deliveries.rows import SnapshotRows
 from headgate.execution.sources.fetch.credentials import authorized, posted
 from headgate.execution.sources.rest.auth import Credentials
 from headgate.execution.sources.rest.failures import ApiFailed, hidden
 from headgate.execution.sources.rest.http_calls import below, pause, retry_after
 from headgate.execution.sources.rest.requests import Limits
-from headgate.execution.steps.context import Result, StepFailed, Stopped
+from headgate.execution.steps.context import Result, RunStopped, StepFailed
 from headgate.kit.crash_points import crash_point
 from headgate.outgoing.client import Outgoing, Response
-from headgate.outgoing.errors import OutgoingError, Refused
+from headgate.outgoing.errors import CallRefused, OutgoingError
 
 LINES = "lines"
 BATCHES, SECONDS = "batches", 2.0
@@ -36,7 +36,7 @@ _AGAIN = frozenset({408, 409, 425, 429})
 _EXCERPT, _LOOKED_AT = 300, 64 << 10
 
 
-def deliver(rows: Rows, endpoint: Endpoint) -> Result:
+def deliver(rows: SnapshotRows, endpoint: Endpoint) -> Result:
     """Send all rows, from the first batch that was not confirmed."""
     rows.context.log(
         "Over HTTP rows are delivered at least once: each batch has an Idempotency-Key, by which its receiver can tell "
@@ -54,7 +54,7 @@ def deliver(rows: Rows, endpoint: Endpoint) -> Result:
 class _Sender:
     """Sends the batches of one step."""
 
-    def __init__(self, rows: Rows, endpoint: Endpoint, outgoing: Outgoing) -> None:
+    def __init__(self, rows: SnapshotRows, endpoint: Endpoint, outgoing: Outgoing) -> None:
         self._rows, self._outgoing = rows, outgoing
         self._place = Http.model_validate(endpoint.config)
         auth = authorized(self._place, endpoint.secrets)
@@ -79,7 +79,7 @@ class _Sender:
             try:
                 self._send(number, body)
             except StepFailed:
-                with suppress(Stopped):
+                with suppress(RunStopped):
                     self._note(number, is_last=True)
                 raise
             crash_point(f"delivery: batch {number} sent")
@@ -130,7 +130,7 @@ class _Sender:
         """Send a batch once; what went wrong, and how long to wait before another try, if the receiver says so."""
         try:
             answer = self._posted(number, body)
-        except Refused as error:
+        except CallRefused as error:
             return StepFailed("ADDRESS_REFUSED", f"Nothing was sent to {self._place.base_url}: {error}"), None
         except OutgoingError as error:
             return StepFailed("UNREACHABLE", f"Batch {number} was not confirmed: {error}", passing=True), None

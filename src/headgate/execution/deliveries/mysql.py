@@ -8,7 +8,7 @@ from time import monotonic
 from typing import Any
 
 from headgate.contracts.tables import types
-from headgate.contracts.tables.types import Decimal, Plain, Type
+from headgate.contracts.tables.types import Decimal, PrimitiveType, Type
 from headgate.execution.connection_checks import mysql
 from headgate.execution.deliveries import numbers
 from headgate.execution.deliveries.database import (
@@ -16,11 +16,11 @@ from headgate.execution.deliveries.database import (
     GONE,
     STAGING,
     TAKEN,
+    ColumnCast,
     Database,
-    Fit,
-    Misfit,
-    Place,
-    There,
+    IncompatibleColumn,
+    TargetColumn,
+    TargetTable,
     both,
     length_holds,
     number_of,
@@ -55,7 +55,7 @@ _TAKES = {
 }
 _FULL = re.compile(r"errno: (28|135)\b|No space left|No more room", re.IGNORECASE)
 _LOCK_SECONDS = 300
-_LONG = (Plain(types.STRING), Plain(types.BINARY))
+_LONG = (PrimitiveType(types.STRING), PrimitiveType(types.BINARY))
 _PREFIX, _MOST_KEYS = 191, 3
 _LONGEST_WAIT = 31_536_000
 
@@ -105,7 +105,7 @@ class MySql(Database):
             cursor.execute(f"KILL QUERY {int(self.connection.thread_id())}")
 
     @contextmanager
-    def transaction(self, target: Place) -> Iterator[None]:
+    def transaction(self, target: TargetTable) -> Iterator[None]:
         """One transaction; another of ours on the same target waits."""
         lock = _lock(target)
         if self.rows("SELECT GET_LOCK(%s, %s)", lock, _LOCK_SECONDS)[0][0] != 1:
@@ -128,11 +128,11 @@ class MySql(Database):
         with suppress(Exception):
             self.connection.rollback()
 
-    def hold(self, place: Place) -> bool:
+    def hold(self, place: TargetTable) -> bool:
         """Hold a name."""
         return bool(self.rows("SELECT GET_LOCK(%s, 0)", _lock(place))[0][0] == 1)
 
-    def release(self, place: Place) -> None:
+    def release(self, place: TargetTable) -> None:
         """Let go of a name."""
         self.rows("SELECT RELEASE_LOCK(%s)", _lock(place))
 
@@ -140,7 +140,7 @@ class MySql(Database):
         """The names of all staging tables."""
         return [str(name) for (name,) in self.rows(_STAGED, schema, STAGING, STAGING)]
 
-    def look(self, target: Place) -> list[There] | None:
+    def look(self, target: TargetTable) -> list[TargetColumn] | None:
         """The columns of the target."""
         if not self.rows("SELECT 1 FROM information_schema.schemata WHERE schema_name = %s", target.schema):
             raise StepFailed(GONE, f"There is no database {target.schema} there for this user; create it, or grant it")
@@ -155,16 +155,16 @@ class MySql(Database):
             raise StepFailed("NOT_A_TABLE", f"{told}change it there: ALTER TABLE … ENGINE = InnoDB")
         names = ("type", "digits", "behind", "length", "bytes", "fraction", "characters", "collation")
         return [
-            There(name, said, bool(needs), dict(zip(names, facts, strict=True)))
+            TargetColumn(name, said, bool(needs), dict(zip(names, facts, strict=True)))
             for name, said, *facts, needs in self.rows(_COLUMNS, target.schema, target.table)
         ]
 
     def type_of(self, given: Type, *, is_key: bool = False, staged: bool = False) -> str:
         """The type of a new column."""
         match given:
-            case Plain() if is_key and given.name in KEYS and not staged:
+            case PrimitiveType() if is_key and given.name in KEYS and not staged:
                 return KEYS[given.name]
-            case Plain():
+            case PrimitiveType():
                 return TYPES[given.name]
             case Decimal():
                 return f"decimal({given.precision}, {given.scale})"
@@ -174,12 +174,12 @@ class MySql(Database):
         """A text is taken for JSON as it is."""
         return value
 
-    def create(self, place: Place, columns: Sequence[str], *, staged: bool = False) -> None:
+    def create(self, place: TargetTable, columns: Sequence[str], *, staged: bool = False) -> None:
         """Make a table; this ends a transaction, if one is under way."""
         lines = f"CREATE TABLE {self.name(place)} ({', '.join(columns)}) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4"
         self.execute(f"{lines} COLLATE utf8mb4_bin" if staged else lines)
 
-    def ready(self, staging: Place, keys: Sequence[tuple[str, Type]]) -> None:
+    def ready(self, staging: TargetTable, keys: Sequence[tuple[str, Type]]) -> None:
         """Index the keys, for a target that has no index on them."""
         if keys:
             columns = [f"{name}({_PREFIX})" if kind in _LONG else name for name, kind in keys[:_MOST_KEYS]]
@@ -192,27 +192,27 @@ class MySql(Database):
 
     # What a column takes
 
-    def fit(self, given: Type, there: There, value: str) -> Fit:
+    def fit(self, given: Type, there: TargetColumn, value: str) -> ColumnCast:
         """How staged values get into a column."""
         name, facts = str(there.facts["type"]), there.facts
-        if name in _TEXTS and given != Plain(types.BINARY):
+        if name in _TEXTS and given != PrimitiveType(types.BINARY):
             # Two texts are the same if the target takes them for the same, as its unique indexes do.
             compared = f"CONVERT({value} USING {facts['characters']}) COLLATE {facts['collation']}"
-            return Fit(value, _text(name, facts, value), compared)
+            return ColumnCast(value, _text(name, facts, value), compared)
         if numbers.is_number(given):
-            return Fit(value, _number(given, name, there, value))
-        if given == Plain(types.BOOLEAN) and name in {*_BITS, "bit"}:
-            return Fit(value)
-        if name in _BYTES and given == Plain(types.BINARY):
+            return ColumnCast(value, _number(given, name, there, value))
+        if given == PrimitiveType(types.BOOLEAN) and name in {*_BITS, "bit"}:
+            return ColumnCast(value)
+        if name in _BYTES and given == PrimitiveType(types.BINARY):
             length, most = f"LENGTH({value})", int(facts["bytes"])
-            return Fit(value, f"{length} = {most}" if name == "binary" else length_holds(length, most))
-        if name == "json" and (not isinstance(given, Plain) or given == Plain(types.STRING)):
-            return Fit(value, f"JSON_VALID({value})" if isinstance(given, Plain) else "")
-        if name in _PARSED and given == Plain(types.STRING):
-            return Fit(value)
-        if isinstance(given, Plain) and name in _TAKES.get(given.name, set()):
-            return Fit(value, _time(given, name, facts, value))
-        raise Misfit
+            return ColumnCast(value, f"{length} = {most}" if name == "binary" else length_holds(length, most))
+        if name == "json" and (not isinstance(given, PrimitiveType) or given == PrimitiveType(types.STRING)):
+            return ColumnCast(value, f"JSON_VALID({value})" if isinstance(given, PrimitiveType) else "")
+        if name in _PARSED and given == PrimitiveType(types.STRING):
+            return ColumnCast(value)
+        if isinstance(given, PrimitiveType) and name in _TAKES.get(given.name, set()):
+            return ColumnCast(value, _time(given, name, facts, value))
+        raise IncompatibleColumn
 
     # What the server says
 
@@ -280,7 +280,7 @@ _SAYINGS = (
 )
 
 
-def _lock(place: Place) -> str:
+def _lock(place: TargetTable) -> str:
     """What a name is locked by; such words are the whole server's, and short."""
     return f"headgate:{number_of(place) & (2**64 - 1):016x}"
 
@@ -293,7 +293,7 @@ def _text(name: str, facts: dict[str, Any], value: str) -> str:
     return length_holds(f"LENGTH({value})", int(facts["bytes"])) if name != "longtext" else ""
 
 
-def _number(given: Type, name: str, there: There, value: str) -> str:
+def _number(given: Type, name: str, there: TargetColumn, value: str) -> str:
     facts = there.facts
     if name in _BITS:
         is_unsigned = "unsigned" in there.said.lower()
@@ -309,14 +309,14 @@ def _number(given: Type, name: str, there: There, value: str) -> str:
         found = numbers.in_floating(given, value, "single" if name == "float" else "double")
         if found is not None:
             return found
-        if given == Plain(types.FLOAT) or (given == Plain(types.DOUBLE) and name == "double"):
+        if given == PrimitiveType(types.FLOAT) or (given == PrimitiveType(types.DOUBLE) and name == "double"):
             return ""
         if isinstance(given, Decimal) and name == "double":
             return f"CAST(CAST({value} AS DOUBLE) AS DECIMAL({given.precision}, {given.scale})) = {value}"
-    raise Misfit
+    raise IncompatibleColumn
 
 
-def _time(given: Plain, name: str, facts: dict[str, Any], value: str) -> str:
+def _time(given: PrimitiveType, name: str, facts: dict[str, Any], value: str) -> str:
     within = f"{value} > '1970-01-01 00:00:00' AND {value} < '2038-01-19 03:14:07'" if name == "timestamp" else ""
     fraction = int(facts["fraction"] or 0)
     if given.name == types.DATE or fraction >= 6:

@@ -5,18 +5,18 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from headgate.contracts.tables import types
-from headgate.contracts.tables.types import Decimal, Plain, Type
+from headgate.contracts.tables.types import Decimal, PrimitiveType, Type
 from headgate.execution.deliveries import numbers
 from headgate.execution.deliveries.database import (
     CUT_OFF,
     GONE,
     STAGING,
     TAKEN,
+    ColumnCast,
     Database,
-    Fit,
-    Misfit,
-    Place,
-    There,
+    IncompatibleColumn,
+    TargetColumn,
+    TargetTable,
     both,
     length_holds,
     number_of,
@@ -102,17 +102,17 @@ class PostgreSql(Database):
             self.connection.cancel_safe(timeout=10)
 
     @contextmanager
-    def transaction(self, target: Place) -> Iterator[None]:
+    def transaction(self, target: TargetTable) -> Iterator[None]:
         """One transaction; another of ours on the same target waits."""
         with self._told(), self.connection.transaction():
             self.rows("SELECT pg_advisory_xact_lock(%s)", number_of(target))
             yield
 
-    def hold(self, place: Place) -> bool:
+    def hold(self, place: TargetTable) -> bool:
         """Hold a name."""
         return bool(self.rows("SELECT pg_try_advisory_lock(%s)", number_of(place))[0][0])
 
-    def release(self, place: Place) -> None:
+    def release(self, place: TargetTable) -> None:
         """Let go of a name."""
         self.rows("SELECT pg_advisory_unlock(%s)", number_of(place))
 
@@ -120,7 +120,7 @@ class PostgreSql(Database):
         """The names of all staging tables."""
         return [str(name) for (name,) in self.rows(_STAGED, schema, STAGING)]
 
-    def look(self, target: Place) -> list[There] | None:
+    def look(self, target: TargetTable) -> list[TargetColumn] | None:
         """The columns of the target."""
         if not self.rows("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = %s", target.schema):
             raise StepFailed(
@@ -132,25 +132,25 @@ class PostgreSql(Database):
         if _word(kinds[0]) not in {"r", "p"}:
             raise StepFailed("NOT_A_TABLE", f"{target} is no plain table there, such as a view; deliver to a table")
         return [
-            There(name, said, bool(needs), {"type": base, "sort": _word(sort), "mod": mod, "cast": cast})
+            TargetColumn(name, said, bool(needs), {"type": base, "sort": _word(sort), "mod": mod, "cast": cast})
             for name, said, base, sort, mod, needs, cast in self.rows(_COLUMNS, target.schema, target.table)
         ]
 
     def type_of(self, given: Type, *, is_key: bool = False, staged: bool = False) -> str:
         """The type of a new column."""
         match given:
-            case Plain():
+            case PrimitiveType():
                 return TYPES[given.name]
             case Decimal():
                 return f"numeric({given.precision}, {given.scale})"
         return "text" if staged else NESTED
 
-    def create(self, place: Place, columns: Sequence[str], *, staged: bool = False) -> None:
+    def create(self, place: TargetTable, columns: Sequence[str], *, staged: bool = False) -> None:
         """Make a table; a staging table need not survive a crash of the server, which ends this connection too."""
         sort = "UNLOGGED TABLE" if staged else "TABLE"
         self.execute(f"CREATE {sort} {self.name(place)} ({', '.join(columns)})")
 
-    def ready(self, staging: Place, keys: Sequence[tuple[str, Type]]) -> None:
+    def ready(self, staging: TargetTable, keys: Sequence[tuple[str, Type]]) -> None:
         """Count what is in it, for the planner."""
         self.execute(f"ANALYZE {self.name(staging)}")
 
@@ -161,24 +161,24 @@ class PostgreSql(Database):
 
     # What a column takes
 
-    def fit(self, given: Type, there: There, value: str) -> Fit:
+    def fit(self, given: Type, there: TargetColumn, value: str) -> ColumnCast:
         """How staged values get into a column."""
         name, mod = str(there.facts["type"]), int(there.facts["mod"])
         cast = f"{value}::{there.facts['cast']}"
-        if there.facts["sort"] == "e" and given == Plain(types.STRING):
-            return Fit(cast, f"{value} = ANY(enum_range(NULL::{there.facts['cast']})::text[])")
-        if name in _TEXTS and given != Plain(types.BINARY):
+        if there.facts["sort"] == "e" and given == PrimitiveType(types.STRING):
+            return ColumnCast(cast, f"{value} = ANY(enum_range(NULL::{there.facts['cast']})::text[])")
+        if name in _TEXTS and given != PrimitiveType(types.BINARY):
             return _text(given, name, mod, value, cast)
         if numbers.is_number(given):
-            return Fit(value, _number(given, name, mod, value))
-        if given == Plain(types.STRING) and name in _PARSED:
-            return Fit(cast, f"{value} ~ '{_UUID}'" if name == "uuid" else "")
-        if not isinstance(given, Plain) and name in {"json", "jsonb"}:
-            return Fit(cast)
-        if isinstance(given, Plain) and name in _TAKES.get(given.name, set()):
+            return ColumnCast(value, _number(given, name, mod, value))
+        if given == PrimitiveType(types.STRING) and name in _PARSED:
+            return ColumnCast(cast, f"{value} ~ '{_UUID}'" if name == "uuid" else "")
+        if not isinstance(given, PrimitiveType) and name in {"json", "jsonb"}:
+            return ColumnCast(cast)
+        if isinstance(given, PrimitiveType) and name in _TAKES.get(given.name, set()):
             is_short = name in {"timestamp", "timestamptz"} and 0 <= mod < 6
-            return Fit(value, f"{value} = {value}::{name}({mod})" if is_short else "")
-        raise Misfit
+            return ColumnCast(value, f"{value} = {value}::{name}({mod})" if is_short else "")
+        raise IncompatibleColumn
 
     # What the server says
 
@@ -231,15 +231,15 @@ def _word(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
-def _text(given: Type, name: str, mod: int, value: str, cast: str) -> Fit:
+def _text(given: Type, name: str, mod: int, value: str, cast: str) -> ColumnCast:
     length = f"char_length({value}::text)"
     most = mod - 4 if name in {"varchar", "bpchar"} and mod >= 4 else None
     if name == "name":
         length, most = f"octet_length({value}::text)", 63
     # A padded text would lose the spaces at its end.
     whole = f"rtrim({value}::text, ' ') = {value}::text" if name == "bpchar" else ""
-    plain = value if given == Plain(types.STRING) or name != "citext" else f"{value}::text"
-    return Fit(cast if name == "citext" else plain, both(length_holds(length, most), whole))
+    plain = value if given == PrimitiveType(types.STRING) or name != "citext" else f"{value}::text"
+    return ColumnCast(cast if name == "citext" else plain, both(length_holds(length, most), whole))
 
 
 def _number(given: Type, name: str, mod: int, value: str) -> str:
@@ -251,17 +251,20 @@ def _number(given: Type, name: str, mod: int, value: str) -> str:
         found = numbers.in_floating(given, value, "single" if name == "float4" else "double")
         if found is not None:
             return found
-        if given == Plain(types.FLOAT) or (given == Plain(types.DOUBLE) and name == "float8"):
+        if given == PrimitiveType(types.FLOAT) or (given == PrimitiveType(types.DOUBLE) and name == "float8"):
             return ""
         if isinstance(given, Decimal) and name == "float8":
             return f"{value}::float8::numeric = {value}"
-    raise Misfit
+    raise IncompatibleColumn
 
 
 def _numeric(given: Type, mod: int, value: str) -> str:
-    is_floating = not isinstance(given, Decimal) and given not in (Plain(types.INT), Plain(types.BIGINT))
+    is_floating = not isinstance(given, Decimal) and given not in (
+        PrimitiveType(types.INT),
+        PrimitiveType(types.BIGINT),
+    )
     if is_floating:
-        own = "float4" if given == Plain(types.FLOAT) else "float8"
+        own = "float4" if given == PrimitiveType(types.FLOAT) else "float8"
         finite = f"{value} > '-Infinity' AND {value} < 'Infinity'"
         exact = f"{value}::numeric::{own} = {value}"
         if mod >= 4:

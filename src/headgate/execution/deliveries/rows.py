@@ -14,7 +14,7 @@ SNAPSHOT = "snapshot"
 
 
 @dataclass(slots=True)
-class Rows:
+class SnapshotRows:
     """A table in one snapshot; None for a table that never had rows."""
 
     step: Deliver
@@ -48,7 +48,7 @@ class Rows:
         }
 
 
-def found(step: Deliver, context: Context) -> Rows:
+def found(step: Deliver, context: Context) -> SnapshotRows:
     """The rows to send: of the snapshot that this step began with, or, if it begins now, of the newest.
 
     The newest is that of when the run was claimed, which its checks have seen: the catalog shows a delivery its tables
@@ -60,13 +60,13 @@ def found(step: Deliver, context: Context) -> Rows:
             kept = before.pop(SNAPSHOT)
             columns = _columns(lake, step, kept)
             if columns is not None:
-                return Rows(step, context, kept, columns, before)
+                return SnapshotRows(step, context, kept, columns, before)
             context.log(f"The snapshot of {step.table} that this began with has expired; the newest is sent", "warning")
         newest = _newest(lake, step)
         columns = _columns(lake, step, newest)
         if columns is None:
             raise StepFailed("SOURCE", f"{step.table} was changed while it was looked at; try again", passing=True)
-    rows = Rows(step, context, newest, columns)
+    rows = SnapshotRows(step, context, newest, columns)
     rows.remember()
     return rows
 

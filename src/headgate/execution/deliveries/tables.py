@@ -15,12 +15,12 @@ from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.contracts.pipelines.delivery_targets import table_of
 from headgate.execution.connection_checks import mysql as mysql_answers
 from headgate.execution.connection_checks import postgresql as postgresql_answers
-from headgate.execution.connection_checks.checks import Asked
-from headgate.execution.deliveries.column_mapping import Fitted, fitted, new_columns
-from headgate.execution.deliveries.database import CUT_OFF, LEDGER, TAKEN, Database, Place, name_of
+from headgate.execution.connection_checks.checks import CheckRequest
+from headgate.execution.deliveries.column_mapping import ColumnMapping, fitted, new_columns
+from headgate.execution.deliveries.database import CUT_OFF, LEDGER, TAKEN, Database, TargetTable, name_of
 from headgate.execution.deliveries.mysql import MySql
 from headgate.execution.deliveries.postgresql import PostgreSql
-from headgate.execution.deliveries.rows import Rows
+from headgate.execution.deliveries.rows import SnapshotRows
 from headgate.execution.steps.context import Result, StepFailed
 from headgate.execution.steps.lake import plain
 from headgate.kit.crash_points import crash_point
@@ -42,7 +42,7 @@ _LEDGER_COLUMNS = (
 )
 
 
-def deliver(rows: Rows, endpoint: Endpoint) -> Result:
+def deliver(rows: SnapshotRows, endpoint: Endpoint) -> Result:
     """Deliver to a table; once, however often it is begun."""
     try:
         with opened(rows, endpoint) as database:
@@ -55,7 +55,7 @@ def deliver(rows: Rows, endpoint: Endpoint) -> Result:
     return Result(rows_in=count, rows_out=count, detail=rows.detail)
 
 
-def _after_all(rows: Rows, endpoint: Endpoint, failure: StepFailed) -> int:
+def _after_all(rows: SnapshotRows, endpoint: Endpoint, failure: StepFailed) -> int:
     """A connection that broke off may have committed: look."""
     try:
         with opened(rows, endpoint) as database:
@@ -68,10 +68,10 @@ def _after_all(rows: Rows, endpoint: Endpoint, failure: StepFailed) -> int:
 
 
 @contextmanager
-def opened(rows: Rows, endpoint: Endpoint) -> Iterator[Database]:
+def opened(rows: SnapshotRows, endpoint: Endpoint) -> Iterator[Database]:
     """A connection to the destination, which is interrupted when the run is to end."""
     context = rows.context
-    asked = Asked(endpoint, context.settings, time.monotonic() + context.job.seconds, writes=True)
+    asked = CheckRequest(endpoint, context.settings, time.monotonic() + context.job.seconds, writes=True)
     connect, kind = _KINDS[endpoint.kind]
     with connect(asked, writing=True) as connection:
         database = kind(asked, connection)
@@ -84,22 +84,22 @@ def opened(rows: Rows, endpoint: Endpoint) -> Iterator[Database]:
 class _Delivery:
     """One delivery, by one connection."""
 
-    rows: Rows
+    rows: SnapshotRows
     endpoint: Endpoint
     database: Database
 
     @property
-    def _target(self) -> Place:
-        return Place(*table_of(self.rows.step.sending.target))
+    def _target(self) -> TargetTable:
+        return TargetTable(*table_of(self.rows.step.sending.target))
 
     @property
-    def _staging(self) -> Place:
+    def _staging(self) -> TargetTable:
         job = self.rows.context.job
-        return Place(self._target.schema, name_of(job.id, self.rows.number, job.fence))
+        return TargetTable(self._target.schema, name_of(job.id, self.rows.number, job.fence))
 
     @property
-    def _ledger(self) -> Place:
-        return Place(self._target.schema, LEDGER)
+    def _ledger(self) -> TargetTable:
+        return TargetTable(self._target.schema, LEDGER)
 
     @property
     def _keys(self) -> tuple[str, ...]:
@@ -145,7 +145,7 @@ class _Delivery:
     def _sweep(self) -> None:
         """Drop what dead runs left. One that is dropped right now by another, or still locked, is left alone."""
         for name in self.database.staged(self._target.schema):
-            left = Place(self._target.schema, name)
+            left = TargetTable(self._target.schema, name)
             if self.database.hold(left):
                 with suppress(StepFailed):
                     self.database.drop(left)
@@ -154,7 +154,7 @@ class _Delivery:
 
     # Staging
 
-    def _staged(self, plan: Fitted) -> int:
+    def _staged(self, plan: ColumnMapping) -> int:
         """Have Spark write the rows beside the target; how many."""
         crash_point("delivery: before staging")
         columns = [
@@ -185,7 +185,7 @@ class _Delivery:
         self._check(plan)
         return count
 
-    def _check(self, plan: Fitted) -> None:
+    def _check(self, plan: ColumnMapping) -> None:
         """See that every value fits its column, and that each key is there once."""
         staging = f"{self.database.name(self._staging)} AS s"
         checked = [one for one in plan.columns if one.fit.holds]
@@ -219,7 +219,7 @@ class _Delivery:
 
     # Moving
 
-    def _moved(self, plan: Fitted, count: int, *, is_new: bool) -> int:
+    def _moved(self, plan: ColumnMapping, count: int, *, is_new: bool) -> int:
         """Move the rows and write it down, in one transaction."""
         # The last question: from here on, what is done is done.
         self.rows.remember()
@@ -253,7 +253,7 @@ class _Delivery:
             *values,
         )
 
-    def _move(self, plan: Fitted, count: int) -> None:
+    def _move(self, plan: ColumnMapping, count: int) -> None:
         target, staging = self.database.name(self._target), self.database.name(self._staging)
         if self.rows.step.sending.write == "overwrite":
             self.database.execute(f"DELETE FROM {target}")
@@ -270,7 +270,7 @@ class _Delivery:
             told = f"{moved} of {count} rows would have got into {self._target}, so nothing was delivered"
             raise StepFailed("REFUSED_THERE", f"{told}; look for rules or triggers there that leave rows out")
 
-    def _check_same(self, plan: Fitted, same: str, count: int) -> None:
+    def _check_same(self, plan: ColumnMapping, same: str, count: int) -> None:
         """See that each staged row is one row of the target, as the target compares keys."""
         target, staging = self.database.name(self._target), self.database.name(self._staging)
         keys = ", ".join(f"t.{one.target}" for one in plan.columns if one.is_key)

@@ -21,7 +21,7 @@ _PASSED_ON = ("Accept", "Accept-Encoding", "If-None-Match", "X-Client-Version", 
 _PASSED_BACK = ("Content-Type", "Content-Encoding", "ETag", "Retry-After", "Cache-Control")
 
 
-class Door:
+class CatalogProxy:
     """Answers on a listening socket with what the catalog at an address answers to a token."""
 
     def __init__(self, catalog_url: str, token: str) -> None:
@@ -70,7 +70,7 @@ class Door:
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
-    def __init__(self, near: socket.socket, door: Door) -> None:
+    def __init__(self, near: socket.socket, door: CatalogProxy) -> None:
         self._door = door
         super().__init__(near, ("", 0), door)  # type: ignore[arg-type]
 

@@ -1,6 +1,6 @@
 """Why a notebook's processes were ended, in words for whoever wrote it."""
 
-from headgate.execution.sandbox.watchdog import Offence
+from headgate.execution.sandbox.watchdog import LimitExceeded
 from headgate.execution.steps.context import StepFailed
 
 _OPERATOR = "or have the operator raise `{}`"
@@ -20,7 +20,7 @@ _WORDS = {
 _PASSING = {"machine_memory", "machine_disk", "unwatched"}
 
 
-def ended(offence: Offence) -> StepFailed:
+def ended(offence: LimitExceeded) -> StepFailed:
     """The failure that a limit is told as."""
     words = _WORDS[offence.kind].format(most=_size(offence.most), number=f"{offence.most:g}")
     told = words if words.startswith(("was ", "could ")) else f"{words}. It was ended"

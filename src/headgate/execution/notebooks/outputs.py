@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from headgate.execution.sources.rest.failures import hidden
-from headgate.kit.untrusted_files import Strange, content, entries
+from headgate.kit.untrusted_files import NotRegularFile, content, entries
 
 MAX_CELLS = 1000
 MAX_OUTPUTS = 50
@@ -70,7 +70,7 @@ class Outputs:
         try:
             told = json.loads(content(self._folder / f"cell-{number:04}.json", MAX_FILE))
             told = told if isinstance(told, dict) else {}
-        except (Strange, ValueError, RecursionError):
+        except (NotRegularFile, ValueError, RecursionError):
             told = {}
         shown = told.get("outputs")
         seconds = told.get("seconds")
@@ -113,7 +113,7 @@ class Outputs:
             return _LEFT_OUT
         try:
             found = content(self._folder / name, min(MAX_FILE, max(self._left, 0)))
-        except Strange:
+        except NotRegularFile:
             return _LEFT_OUT
         if not found.startswith(_PNG):
             return _LEFT_OUT

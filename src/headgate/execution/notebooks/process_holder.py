@@ -24,10 +24,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from headgate.execution.notebooks.catalog_proxy import Door
+from headgate.execution.notebooks.catalog_proxy import CatalogProxy
 from headgate.execution.sandbox import cgroup, relay
 from headgate.execution.sandbox.processes import below
-from headgate.execution.sandbox.watchdog import Limits, Offence, Watch
+from headgate.execution.sandbox.watchdog import LimitExceeded, Limits, ProcessTreeWatchdog
 
 DIAL_SECONDS = 10
 END_SECONDS = 20
@@ -36,7 +36,7 @@ _NICE, _FIRST_TO_GO = 10, "800"
 _PR_SET_CHILD_SUBREAPER = 36
 
 
-class Tether:
+class ProcessHolder:
     """Holds what a plan asks for; nothing, for a plan that asks for none of it."""
 
     def __init__(self, plan: dict[str, Any]) -> None:
@@ -46,14 +46,16 @@ class Tether:
         self._token: str = told.get("token", "")
         self._handles = {int(number): _in_memory(content) for number, content in told.get("files", {}).items()}
         self._group: cgroup.Group | None = None
-        self._watch: Watch | None = None
+        self._watch: ProcessTreeWatchdog | None = None
         if self._limits is not None:
             name = f"headgate-notebook-{os.getpid()}"
             self._group = cgroup.make(name, self._limits.memory, self._limits.processes)
-            self._watch = Watch(os.getpid(), self._limits, self._group.held if self._group else lambda: None)
+            self._watch = ProcessTreeWatchdog(
+                os.getpid(), self._limits, self._group.held if self._group else lambda: None
+            )
             # So that what a child leaves behind stays below this process.
             ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
-        self._offence: Offence | None = None
+        self._offence: LimitExceeded | None = None
 
     def tie(self) -> None:
         """In the child: take what is handed in, and the limits that the kernel holds."""
@@ -81,7 +83,7 @@ class Tether:
             os.close(handle)
         if self._plan.get("catalog"):
             path, url = self._plan["catalog"]
-            Door(url, self._token).serve(relay.listen_unix(path))
+            CatalogProxy(url, self._token).serve(relay.listen_unix(path))
         for path, host, port in self._plan.get("hosts", ()):
             relay.relay(relay.listen_unix(path), _judged(host, port, self._plan["allow"]))
         if self._watch is not None:
@@ -99,15 +101,15 @@ class Tether:
             ran_out = self._group.ran_out_of_memory()
             self._group.remove()
         if ran_out and status != 0 and self._offence is None:
-            self._offence = Offence("memory", self._limits.memory, self._limits.memory)
+            self._offence = LimitExceeded("memory", self._limits.memory, self._limits.memory)
         told = {"status": status, "offence": asdict(self._offence) if self._offence else None}
         Path(self._plan["end"]).write_text(json.dumps(told), encoding="utf-8")
 
-    def _look(self, looking: Callable[[], Offence | None], end: Callable[[], None]) -> None:
+    def _look(self, looking: Callable[[], LimitExceeded | None], end: Callable[[], None]) -> None:
         try:
             found = looking()
         except Exception as error:  # noqa: BLE001 - what cannot be watched does not run on
-            found = Offence("unwatched")
+            found = LimitExceeded("unwatched")
             sys.stderr.write(f"a notebook could not be watched: {error!r}\n")
         if found is not None:
             self._offence = self._offence or found

@@ -29,7 +29,7 @@ import headgate.execution.notebooks.program
 from headgate.execution.sandbox import bubblewrap as sandbox
 from headgate.execution.sandbox import leftovers as left
 from headgate.execution.sandbox import network
-from headgate.execution.sandbox.watchdog import Offence
+from headgate.execution.sandbox.watchdog import LimitExceeded
 from headgate.execution.spark import class_archive as archive
 from headgate.execution.spark import conf, java, jvm, sizes
 from headgate.execution.spark import network_access as reach
@@ -66,11 +66,11 @@ class Notebook:
 
 
 @dataclass(frozen=True)
-class End:
+class ProcessExit:
     """How its processes ended."""
 
     status: int
-    offence: Offence | None = None
+    offence: LimitExceeded | None = None
 
 
 class NotebookProcesses:
@@ -116,7 +116,7 @@ class NotebookProcesses:
             return False
         return True
 
-    def end(self) -> End:
+    def end(self) -> ProcessExit:
         """End them, if they have not ended, and remove all that was theirs alone; how they ended."""
         if self._process is not None and self._process.stdin is not None:
             with contextlib.suppress(BrokenPipeError):
@@ -126,9 +126,9 @@ class NotebookProcesses:
                 self._process.wait()
         try:
             told = json.loads((self._place.folder / "end.json").read_text(encoding="utf-8"))
-            found = End(told["status"], Offence(**told["offence"]) if told["offence"] else None)
+            found = ProcessExit(told["status"], LimitExceeded(**told["offence"]) if told["offence"] else None)
         except (OSError, ValueError, KeyError, TypeError):
-            found = End(-1)
+            found = ProcessExit(-1)
         for folder in (self._sockets, self.scratch, self._private):
             if folder is not None:
                 remove(folder)
@@ -146,7 +146,7 @@ class NotebookProcesses:
         """The end of what Spark and Python said beside the cells, for an operator."""
         lines: list[str] = []
         for name in ("output.log", "server.log"):
-            with contextlib.suppress(OSError, hostile.Strange):
+            with contextlib.suppress(OSError, hostile.NotRegularFile):
                 lines += _last_lines(self.scratch / name)
         return "\n".join(lines[-15:])
 
@@ -214,7 +214,7 @@ class NotebookProcesses:
         low = any(port < network.LOWEST_FREE or not host.startswith("127.") for host, port in places)
         command = sandbox.command(
             program.parents[1],
-            sandbox.Binds(read, write, handles),
+            sandbox.Mounts(read, write, handles),
             _relayed(places, handed=low),
             self._user,
             network=not low,

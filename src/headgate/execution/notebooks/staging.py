@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from headgate.contracts.pipelines.staged import MANIFEST, Manifest, StagedFile, StagedTable
-from headgate.contracts.pipelines.steps import Item, RunNotebook
+from headgate.contracts.pipelines.steps import LakeItem, RunNotebook
 from headgate.contracts.volume_paths import check_path, path_key
 from headgate.execution.notebooks import schemas
 from headgate.execution.notebooks.processes import remove
@@ -22,7 +22,7 @@ from headgate.execution.steps.context import Context, StepFailed
 from headgate.kit.file_ownership import make_folder
 from headgate.kit.ids import new_id
 from headgate.kit.names import BadName
-from headgate.kit.untrusted_files import Strange, content, entries, opened
+from headgate.kit.untrusted_files import NotRegularFile, content, entries, opened
 from headgate.warehouse.locations import open_store, staging_root
 
 MAX_SAVES = 10_000
@@ -67,7 +67,7 @@ class Staging:
                 if table is not None:
                     found.tables[item.id] = table
             found.files = self._files(step.output_volumes, context.settings.warehouse.max_file_bytes)
-        except Strange as error:
+        except NotRegularFile as error:
             raise StepFailed(
                 "SAVED_STRANGELY", f"The notebook left {str(error)[:100]!r} in its staging folder, which no save makes"
             ) from None
@@ -92,7 +92,7 @@ class Staging:
         """Forget all of it."""
         remove(self.folder)
 
-    def _table(self, number: int, item: Item) -> StagedTable | None:
+    def _table(self, number: int, item: LakeItem) -> StagedTable | None:
         folder = _below(_below(self.saved, "tables"), str(number))
         found: StagedTable | None = None
         for entry in entries(folder, 2 * MAX_SAVES) if folder else ():
@@ -107,28 +107,28 @@ class Staging:
                 self._take_parts(Path(entry.path), item, found)
         return found
 
-    def _schema(self, file: Path, item: Item) -> dict[str, Any]:
+    def _schema(self, file: Path, item: LakeItem) -> dict[str, Any]:
         try:
             return schemas.checked(json.loads(content(file, MAX_SCHEMA)))
         except schemas.BadSchema as error:
             raise StepFailed("COLUMNS_REFUSED", f"{item} cannot be saved: {error}") from None
         except (ValueError, RecursionError):
-            raise Strange(file.name) from None
+            raise NotRegularFile(file.name) from None
 
-    def _take_parts(self, folder: Path, item: Item, found: StagedTable) -> None:
+    def _take_parts(self, folder: Path, item: LakeItem, found: StagedTable) -> None:
         target = self.folder / "tables" / item.id
         make_folder(target, 0o700)
         for entry in entries(folder, 2 * MAX_PARTS):
             if entry.name.startswith(("_", ".")):
                 continue
             if not entry.name.endswith(".parquet") or not entry.is_file(follow_symlinks=False):
-                raise Strange(entry.name)
+                raise NotRegularFile(entry.name)
             name = f"tables/{item.id}/{len(found.files)}.parquet"
             found.bytes += entry.stat(follow_symlinks=False).st_size
             Path(entry.path).rename(self.folder / name)
             found.files.append(name)
 
-    def _files(self, volumes: tuple[Item, ...], most: int) -> list[StagedFile]:
+    def _files(self, volumes: tuple[LakeItem, ...], most: int) -> list[StagedFile]:
         folder = _below(self.saved, "files")
         if folder is None:
             return []
@@ -140,14 +140,14 @@ class Staging:
             except BadName as error:
                 raise StepFailed("FILE_REFUSED", f"{str(told['path'])[:100]!r} cannot be saved: {error}") from None
             except (ValueError, KeyError, IndexError, TypeError, AttributeError):
-                raise Strange("index.jsonl") from None
+                raise NotRegularFile("index.jsonl") from None
             if not name.isdecimal() or len(found) >= MAX_FILES:
-                raise Strange(name)
+                raise NotRegularFile(name)
             # What was saved last under a path counts.
             found[volume.id, path_key(path)] = self._take_file(folder / name, volume, path, most)
         return list(found.values())
 
-    def _take_file(self, file: Path, volume: Item, path: str, most: int) -> StagedFile:
+    def _take_file(self, file: Path, volume: LakeItem, path: str, most: int) -> StagedFile:
         identifier, total = new_id("file"), hashlib.sha256()
         with opened(file) as source:
             while piece := source.read(1 << 20):
@@ -181,7 +181,7 @@ def _lines(file: Path) -> Iterator[dict[str, Any]]:
         try:
             told = json.loads(line)
         except (ValueError, RecursionError):
-            raise Strange(file.name) from None
+            raise NotRegularFile(file.name) from None
         if not isinstance(told, dict):
-            raise Strange(file.name)
+            raise NotRegularFile(file.name)
         yield told

@@ -40,7 +40,7 @@ _ADVICE_TO_ROOT = f"Run Headgate as a user of its own; {_IN_A_CONTAINER}"
 
 
 @dataclass(frozen=True)
-class Binds:
+class Mounts:
     """What of the disk is seen inside, and where."""
 
     read: Mapping[str, str] = field(default_factory=dict)
@@ -67,7 +67,7 @@ def _probe(runs_as: int) -> str | None:
         except PermissionError as error:
             return f"root may not give a folder to the user {runs_as} ({error.strerror})"
         plan = {"listen": [], "serve": None, "command": ["/usr/bin/env", "true"]}
-        probe = command(Path("/usr"), Binds(write={SCRATCH: folder}), plan, runs_as)
+        probe = command(Path("/usr"), Mounts(write={SCRATCH: folder}), plan, runs_as)
         answer = subprocess.run(  # noqa: S603 - our own words
             probe, capture_output=True, text=True, check=False, timeout=30
         )
@@ -78,7 +78,7 @@ def _probe(runs_as: int) -> str | None:
 
 def command(
     java_home: Path,
-    binds: Binds,
+    binds: Mounts,
     plan: Mapping[str, Any],
     runs_as: int,
     *,

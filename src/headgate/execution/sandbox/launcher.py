@@ -24,14 +24,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from headgate.execution.notebooks.process_holder import Tether
+from headgate.execution.notebooks.process_holder import ProcessHolder
 from headgate.execution.sandbox import network, relay
 from headgate.execution.sandbox.processes import identity
 
 _PR_SET_PDEATHSIG = 1
 
 
-def _child(addresses: list[tuple[str, int]], user: int | None, tether: Tether) -> None:
+def _child(addresses: list[tuple[str, int]], user: int | None, tether: ProcessHolder) -> None:
     """In the child: end when this process does, at once, and go into a network of its own if there are addresses."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     tether.tie()
@@ -42,7 +42,7 @@ def _child(addresses: list[tuple[str, int]], user: int | None, tether: Tether) -
 def main(plan: dict[str, Any]) -> int:
     """Start the program and wait for its end; its exit status."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    tether = Tether(plan)
+    tether = ProcessHolder(plan)
     with Path(plan["output"]).open("ab") as output:
         child = subprocess.Popen(  # noqa: S603 - our own command
             plan["command"],

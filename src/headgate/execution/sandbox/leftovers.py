@@ -24,7 +24,7 @@ _log = get_logger("headgate.engine")
 
 
 @dataclass(frozen=True)
-class Place:
+class ServerFolder:
     """A folder for one server, ours while the lock is held."""
 
     folder: Path
@@ -35,7 +35,7 @@ class Place:
         os.close(self.lock)
 
 
-def take(root: Path, kind: str) -> Place:
+def take(root: Path, kind: str) -> ServerFolder:
     """The first free place for a server of this kind. What is left in free places is ended."""
     root.mkdir(parents=True, exist_ok=True, mode=0o700)
     end_left(root, kind)
@@ -45,7 +45,7 @@ def take(root: Path, kind: str) -> Place:
         lock = _held(folder)
         if lock is not None:
             _end(folder)
-            return Place(folder, lock)
+            return ServerFolder(folder, lock)
         number += 1
 
 

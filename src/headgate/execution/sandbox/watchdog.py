@@ -42,7 +42,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Offence:
+class LimitExceeded:
     """A limit that was exceeded: memory, processes, threads, disk, files, depth, time; or the machine's own end."""
 
     kind: str
@@ -50,7 +50,7 @@ class Offence:
     most: float = 0
 
 
-class Watch:
+class ProcessTreeWatchdog:
     """The tree below a process, looked at by two threads until it is over; each gives the limit that was exceeded."""
 
     def __init__(self, pid: int, limits: Limits, exact: Callable[[], int | None] = lambda: None) -> None:
@@ -58,12 +58,12 @@ class Watch:
         self._tree: dict[int, int] = {}
         self.over = threading.Event()
 
-    def processes_and_time(self) -> Offence | None:
+    def processes_and_time(self) -> LimitExceeded | None:
         """Look how many processes there are, and for how long. Nothing in the tree can make it wait."""
         until = time.monotonic() + self._limits.seconds
         while not self.over.wait(PAUSE):
             if time.monotonic() > until:
-                return Offence("time", self._limits.seconds, self._limits.seconds)
+                return LimitExceeded("time", self._limits.seconds, self._limits.seconds)
             # No more than that: when there are very many, there is little time to count them.
             self._tree = below(self._pid, self._limits.processes + 1)
             found = _many(self._tree, self._limits)
@@ -71,7 +71,7 @@ class Watch:
                 return found
         return None
 
-    def memory_and_disk(self) -> Offence | None:
+    def memory_and_disk(self) -> LimitExceeded | None:
         """Look at the memory and the disk that they hold."""
         look_at_disk = time.monotonic()
         while not self.over.wait(PAUSE):
@@ -86,12 +86,12 @@ class Watch:
         return None
 
 
-def _many(processes: Mapping[int, int], limits: Limits) -> Offence | None:
+def _many(processes: Mapping[int, int], limits: Limits) -> LimitExceeded | None:
     if len(processes) > limits.processes:
-        return Offence("processes", len(processes), limits.processes)
+        return LimitExceeded("processes", len(processes), limits.processes)
     threads = sum(processes.values())
     if threads > (most := most_threads(limits.processes)):
-        return Offence("threads", threads, most)
+        return LimitExceeded("threads", threads, most)
     return None
 
 
@@ -100,7 +100,7 @@ def most_threads(processes: int) -> int:
     return 500 + 5 * processes
 
 
-def _memory(processes: Mapping[int, int], limits: Limits, exact: Callable[[], int | None]) -> Offence | None:
+def _memory(processes: Mapping[int, int], limits: Limits, exact: Callable[[], int | None]) -> LimitExceeded | None:
     in_files = sum(held for held, is_memory in _open_files(processes, limits) if is_memory)
     held = in_files + sum(_resident(pid) for pid in processes)
     if held > limits.memory:
@@ -108,35 +108,35 @@ def _memory(processes: Mapping[int, int], limits: Limits, exact: Callable[[], in
         known = exact()
         held = known if known is not None else in_files + sum(_own_share(pid) for pid in processes)
     if held > limits.memory:
-        return Offence("memory", held, limits.memory)
+        return LimitExceeded("memory", held, limits.memory)
     free = _field("/proc/meminfo", ("MemAvailable:",))
-    return Offence("machine_memory", free, FREE_MEMORY) if 0 < free < FREE_MEMORY else None
+    return LimitExceeded("machine_memory", free, FREE_MEMORY) if 0 < free < FREE_MEMORY else None
 
 
-def _disk(processes: Iterable[int], limits: Limits) -> Offence | None:
+def _disk(processes: Iterable[int], limits: Limits) -> LimitExceeded | None:
     held = sum(held for held, is_memory in _open_files(processes, limits) if not is_memory)
     count = 0
     for size in _sizes(limits.folders):
-        if isinstance(size, Offence):
+        if isinstance(size, LimitExceeded):
             return size
         held, count = held + size, count + 1
         if held > limits.disk or count > MOST_FILES:
             break
     if held > limits.disk:
-        return Offence("disk", held, limits.disk)
+        return LimitExceeded("disk", held, limits.disk)
     if count > MOST_FILES:
-        return Offence("files", count, MOST_FILES)
+        return LimitExceeded("files", count, MOST_FILES)
     free = min(shutil.disk_usage(folder).free for folder in limits.folders)
-    return Offence("machine_disk", free, FREE_DISK) if free < FREE_DISK else None
+    return LimitExceeded("machine_disk", free, FREE_DISK) if free < FREE_DISK else None
 
 
-def _sizes(folders: Sequence[str]) -> Iterator[int | Offence]:
+def _sizes(folders: Sequence[str]) -> Iterator[int | LimitExceeded]:
     """The bytes on disk of each thing below these folders. What cannot be looked into is an offence."""
     pending = [(folder, 0) for folder in folders]
     while pending:
         folder, level = pending.pop()
         if level > MOST_LEVELS or len(folder) > LONGEST_PATH:
-            yield Offence("depth", level, MOST_LEVELS)
+            yield LimitExceeded("depth", level, MOST_LEVELS)
             return
         try:
             with os.scandir(folder) as entries:
@@ -148,7 +148,7 @@ def _sizes(folders: Sequence[str]) -> Iterator[int | Offence]:
         except FileNotFoundError:
             continue
         except OSError:
-            yield Offence("depth", level, MOST_LEVELS)
+            yield LimitExceeded("depth", level, MOST_LEVELS)
             return
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from headgate.contracts.pipelines.streams import FileOptions
 from headgate.execution.sources import files
 from headgate.execution.sources.api_requests import explained, wanted
-from headgate.execution.sources.readers import Asked, File, Read
+from headgate.execution.sources.readers import File, Read, ReadOptions
 from headgate.execution.sources.rest.source import register
 from headgate.execution.spark.step_session import Step
 
 
-def read(asked: Asked, step: Step) -> Read | None:
+def read(asked: ReadOptions, step: Step) -> Read | None:
     """The rows; none if the API gave none and it is not known which columns they would have."""
     if asked.stream.of == "files":
         return files.read(asked, step)

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from headgate.contracts.external_systems.kinds import Http
 from headgate.execution.sources import cursor as state
 from headgate.execution.sources.fetch.credentials import authorized
-from headgate.execution.sources.readers import Asked, Since
+from headgate.execution.sources.readers import CursorPosition, ReadOptions
 from headgate.execution.sources.rest import requests as rest
 from headgate.execution.sources.rest.failures import told
 from headgate.execution.spark.failures import Cause
@@ -19,7 +19,7 @@ TASKS = 8
 """How many partitions of a stream are read at once, if Spark has the cores."""
 
 
-def wanted(asked: Asked, proxy: str | None) -> rest.Asked:
+def wanted(asked: ReadOptions, proxy: str | None) -> rest.RequestOptions:
     """What is asked of the API."""
     place, stream, api = Http.model_validate(asked.config), asked.stream, asked.stream.api
     parameters = dict(api.parameters)
@@ -31,7 +31,7 @@ def wanted(asked: Asked, proxy: str | None) -> rest.Asked:
         attempts=place.retries + 1,
         calls_per_second=place.per_second or 0.0,
     )
-    return rest.Asked(
+    return rest.RequestOptions(
         place.base_url,
         stream.name,
         tuple(place.headers.items()),
@@ -50,7 +50,7 @@ def wanted(asked: Asked, proxy: str | None) -> rest.Asked:
     )
 
 
-def begin(since: Since) -> str:
+def begin(since: CursorPosition) -> str:
     """From where on to ask: the last value that was seen, or so much before it, as APIs write such values."""
     value = state.begin(since)
     if isinstance(value, datetime):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headgate.execution.sources.detection import unreadable
-from headgate.execution.sources.readers import FILE, Asked, File
+from headgate.execution.sources.readers import FILE, File, ReadOptions
 from headgate.execution.spark.step_session import Step
 
 if TYPE_CHECKING:
@@ -16,12 +16,12 @@ _AVRO = b"Obj\x01"
 _MOST_HEADER = 64 << 20
 
 
-def parquet(_: Asked, step: Step, files: list[File]) -> "list[DataFrame]":
+def parquet(_: ReadOptions, step: Step, files: list[File]) -> "list[DataFrame]":
     """The rows of Parquet files."""
     return _parts(step, files, "parquet", _parquet_shape)
 
 
-def avro(_: Asked, step: Step, files: list[File]) -> "list[DataFrame]":
+def avro(_: ReadOptions, step: Step, files: list[File]) -> "list[DataFrame]":
     """The rows of Avro files."""
     return _parts(step, files, "avro", _avro_shape)
 

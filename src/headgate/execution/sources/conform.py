@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.execution.sources import cursor as state
 from headgate.execution.sources import names, types
-from headgate.execution.sources.readers import FAULT, FILE, HIDDEN, RECORD, Asked, Read
+from headgate.execution.sources.readers import FAULT, FILE, HIDDEN, RECORD, Read, ReadOptions
 from headgate.execution.steps.context import StepFailed
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _NAMED = 20
 
 
 @dataclass(frozen=True)
-class Cell:
+class ColumnSource:
     """A column of the table: its type, and the place of the source's column that fills it, if there is one."""
 
     name: str
@@ -35,7 +35,7 @@ class Plan:
     """The source's columns by their places, c0, c1 …, and those of HIDDEN that it has."""
 
     source: tuple["DataType", ...]
-    cells: tuple[Cell, ...]
+    cells: tuple[ColumnSource, ...]
     keys: tuple[str, ...]
     cursor: str | None
     cursor_kind: str | None
@@ -55,7 +55,7 @@ class Plan:
         return [one.name for one in self.cells if one.place is not None]
 
 
-def planned(read: Read, asked: Asked, known: "StructType | None", *, evolves: bool) -> Plan:
+def planned(read: Read, asked: ReadOptions, known: "StructType | None", *, evolves: bool) -> Plan:
     """Find out which column is which. `known` are the table's columns, None if it has none yet."""
     fields = [one for one in read.rows.schema.fields if one.name not in HIDDEN]
     hidden = [name for name in HIDDEN if name in read.rows.columns]
@@ -68,7 +68,7 @@ def planned(read: Read, asked: Asked, known: "StructType | None", *, evolves: bo
     kinds = _kinds(rows, read, [one.dataType for one in fields], called, known)
     warnings: list[str] = []
     if known is None:
-        cells = [Cell(name, kinds[place], place) for place, name in enumerate(called)]
+        cells = [ColumnSource(name, kinds[place], place) for place, name in enumerate(called)]
     else:
         cells = _known_cells(known, called, kinds, evolves=evolves, warnings=warnings)
     find = _finder(asked, given, called)
@@ -113,20 +113,20 @@ def _kinds(
 
 def _known_cells(
     known: "StructType", called: Sequence[str], kinds: "Sequence[DataType]", *, evolves: bool, warnings: list[str]
-) -> list[Cell]:
+) -> list[ColumnSource]:
     place_of = {name: place for place, name in enumerate(called)}
     cells = []
     for one in known.fields:
         place = place_of.get(one.name)
         kind = types.grown(one.dataType, kinds[place]) if evolves and place is not None else one.dataType
-        cells.append(Cell(one.name, kind, place))
+        cells.append(ColumnSource(one.name, kind, place))
     new = [name for name in called if name not in known.names]
     missing = [one.name for one in known.fields if one.name not in place_of]
     if missing:
         warnings.append(f"The source has no {_listed(missing)}; written as missing values")
     if new and evolves:
         warnings.append(f"The source has new columns, which the table gets too: {_listed(new)}")
-        cells += [Cell(name, kinds[place_of[name]], place_of[name]) for name in new]
+        cells += [ColumnSource(name, kinds[place_of[name]], place_of[name]) for name in new]
     elif new:
         warnings.append(f"The source has new columns, which are left out (schema_changes: keep): {_listed(new)}")
     return cells
@@ -137,7 +137,7 @@ def _listed(found: Sequence[str]) -> str:
     return ", ".join(found[:_NAMED]) + more
 
 
-def _finder(asked: Asked, given: Sequence[str], called: Sequence[str]) -> Any:
+def _finder(asked: ReadOptions, given: Sequence[str], called: Sequence[str]) -> Any:
     def find(wanted: str, what: str) -> int:
         place = names.place_of(wanted, given, called)
         if place is None:
@@ -149,7 +149,7 @@ def _finder(asked: Asked, given: Sequence[str], called: Sequence[str]) -> Any:
     return find
 
 
-def conform(plan: Plan, asked: Asked) -> "DataFrame":
+def conform(plan: Plan, asked: ReadOptions) -> "DataFrame":
     """The table's columns, and those of HIDDEN: FAULT says why a row is rejected, and is missing for one that fits."""
     from pyspark.sql import functions as f
 
@@ -183,7 +183,7 @@ def can_fail(rows: "DataFrame") -> bool:
     return RECORD in rows.columns
 
 
-def _misfit(cell: Cell, given: "Column", old: "DataType", ok: "Column") -> "Column":
+def _misfit(cell: ColumnSource, given: "Column", old: "DataType", ok: "Column") -> "Column":
     from pyspark.sql import functions as f
 
     shown = f.substring(types.fit(given, old, _string()).value, 1, _SHOWN)
@@ -208,7 +208,7 @@ def _record(plan: Plan) -> "Column":
     return f.substring(told, 1, MAX_RECORD)
 
 
-def _newer(rows: "DataFrame", plan: Plan, asked: Asked) -> "DataFrame":
+def _newer(rows: "DataFrame", plan: Plan, asked: ReadOptions) -> "DataFrame":
     """Without the rows before the place where the read begins, for readers that leave that to us."""
     from pyspark.sql import functions as f
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from headgate.contracts.pipelines.streams import FileOptions
 from headgate.execution.sources import names
 from headgate.execution.sources.detection import first, header, in_utf_8
-from headgate.execution.sources.readers import FAULT, FILE, RECORD, SPOILT, Asked, File
+from headgate.execution.sources.readers import FAULT, FILE, RECORD, SPOILT, File, ReadOptions
 from headgate.execution.spark.step_session import Step
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ WRONG_COUNT = "the row has more or fewer values than the first line"
 WRONG_BYTES = f"the row holds {SPOILT}"
 
 
-def parts(asked: Asked, step: Step, files: list[File]) -> "list[DataFrame]":
+def parts(asked: ReadOptions, step: Step, files: list[File]) -> "list[DataFrame]":
     """The rows, by shape."""
     options = asked.stream.files
     shapes: dict[tuple[str, ...], list[File]] = {}

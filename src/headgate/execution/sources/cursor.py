@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from headgate.execution.sources.readers import Since
+from headgate.execution.sources.readers import CursorPosition
 from headgate.execution.steps.context import StepFailed
 
 if TYPE_CHECKING:
@@ -25,11 +25,11 @@ _KINDS = {
 TIMES = ("date", "timestamp", "timestamp_ntz")
 
 
-def since(state: dict[str, Any] | None, look_back: timedelta | None, *, merges: bool) -> Since | None:
+def since(state: dict[str, Any] | None, look_back: timedelta | None, *, merges: bool) -> CursorPosition | None:
     """Where to begin, by the state that the last run left; None for the beginning."""
     if state is None or state.get("type") not in {*_KINDS.values(), "decimal"}:
         return None
-    return Since(state["cursor"], state["type"], look_back if merges else None, including=True)
+    return CursorPosition(state["cursor"], state["type"], look_back if merges else None, including=True)
 
 
 def kind_of(column: str, kind: "DataType") -> str:
@@ -83,7 +83,7 @@ def comparable(value: str, kind: str) -> Any:
     return value
 
 
-def begin(found: Since) -> Any:
+def begin(found: CursorPosition) -> Any:
     """The value from which on rows are read: the last one, or so much before it; StepFailed if there is no before."""
     value = comparable(found.value, found.type)
     if found.look_back is None:

@@ -7,7 +7,7 @@ from headgate.contracts.pipelines.streams import FileOptions
 from headgate.execution.sources import workbooks
 from headgate.execution.sources.csv import unique, valued
 from headgate.execution.sources.detection import unreadable, unzipped_size
-from headgate.execution.sources.readers import FAULT, FILE, Asked, File
+from headgate.execution.sources.readers import FAULT, FILE, File, ReadOptions
 from headgate.execution.spark.step_session import Step
 from headgate.execution.steps.context import StepFailed
 
@@ -20,7 +20,7 @@ WRONG_COUNT = "the row has values beyond the last column that the first row name
 _ROWS = "file string, number bigint, cells array<string>"
 
 
-def parts(asked: Asked, step: Step, files: list[File]) -> "list[DataFrame]":
+def parts(asked: ReadOptions, step: Step, files: list[File]) -> "list[DataFrame]":
     """The rows of the sheets, by shape."""
     options = asked.stream.files
     shapes: dict[tuple[str, ...], list[str]] = {}

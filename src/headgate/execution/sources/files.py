@@ -10,7 +10,7 @@ from headgate.execution.sources import columnar as typed
 from headgate.execution.sources import csv, excel, types, xml
 from headgate.execution.sources import json_text as texts
 from headgate.execution.sources.detection import unreadable
-from headgate.execution.sources.readers import Asked, File, Read
+from headgate.execution.sources.readers import File, Read, ReadOptions
 from headgate.execution.spark.failures import Cause
 from headgate.execution.spark.step_session import Step
 from headgate.execution.steps.context import StepFailed
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MAX_SHAPES = 200
 _READ_FAILED = ("FAILED_READ_FILE", "CANNOT_READ_FILE", "MALFORMED_RECORD", "CONVERT_INVALID", "PARQUET_")
-Part = Callable[[Asked, Step, list[File]], "list[DataFrame]"]
+Part = Callable[[ReadOptions, Step, list[File]], "list[DataFrame]"]
 _PARTS: dict[str, Part] = {
     "csv": csv.parts,
     "json": texts.parts,
@@ -33,7 +33,7 @@ _PARTS: dict[str, Part] = {
 _TEXTS = ("csv", "xml", "excel")
 
 
-def read(asked: Asked, step: Step) -> Read | None:
+def read(asked: ReadOptions, step: Step) -> Read | None:
     """The rows of the files that the worker got; none if all are empty."""
     wanted = asked.stream.files.format
     empty = [file.name for file in asked.files if not file.size]

@@ -7,15 +7,15 @@ from headgate.contracts.external_systems.kinds import Iceberg
 from headgate.execution.sources.fetch import scans, tables
 from headgate.execution.sources.fetch.catalog import Catalog, Files
 from headgate.execution.sources.fetch.downloads import Downloads, Terms
-from headgate.execution.sources.readers import Asked, Read
+from headgate.execution.sources.readers import Read, ReadOptions
 from headgate.execution.spark.step_session import Step
 from headgate.outgoing.client import Outgoing
 from headgate.settings.outgoing import OutgoingSettings
 
 
-def read(asked: Asked, step: Step) -> Read | None:
+def read(asked: ReadOptions, step: Step) -> Read | None:
     """The rows of the table, or the newer ones; `more` tells which snapshots, as the worker found them."""
-    span = scans.Span(asked.more["upto"], asked.more["after"])
+    span = scans.SnapshotRange(asked.more["upto"], asked.more["after"])
     if span.after is not None and span.after == span.upto:
         return None
     tables.bound_memory()
@@ -24,7 +24,7 @@ def read(asked: Asked, step: Step) -> Read | None:
     return Read(rows, again=True, bytes=sum(one.size for one in written))
 
 
-def fetched(asked: Asked, step: Step, span: scans.Span) -> list[tables.Written]:
+def fetched(asked: ReadOptions, step: Step, span: scans.SnapshotRange) -> list[tables.WrittenParquet]:
     """The table as files on this machine."""
     more, name = asked.more, asked.stream.name
     outgoing = Outgoing(OutgoingSettings.model_validate(more["outgoing"]))

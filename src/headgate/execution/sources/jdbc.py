@@ -12,7 +12,7 @@ from headgate.execution.sources import cursor as state
 from headgate.execution.sources import mysql, postgresql, types
 from headgate.execution.sources import partitions as parts
 from headgate.execution.sources.columns import Column, Dialect
-from headgate.execution.sources.readers import FAULT, Asked, Read
+from headgate.execution.sources.readers import FAULT, Read, ReadOptions
 from headgate.execution.sources.rest.failures import hidden
 from headgate.execution.spark.error_codes import SOURCE_DOWN
 from headgate.execution.spark.failures import Cause
@@ -71,7 +71,7 @@ class Database:
         return self.step.spark.read.jdbc(self.options["url"], table, predicates=predicates, properties=properties)
 
 
-def read(asked: Asked, step: Step) -> Read:
+def read(asked: ReadOptions, step: Step) -> Read:
     """The rows of a table, or those since the last run."""
     dialect = _DIALECTS[asked.kind]
     step.explains(_teller(dialect, asked))
@@ -93,12 +93,12 @@ def read(asked: Asked, step: Step) -> Read:
     return Read(_converted(rows, columns), since=True)
 
 
-def _named(asked: Asked, dialect: Dialect) -> tuple[str, str]:
+def _named(asked: ReadOptions, dialect: Dialect) -> tuple[str, str]:
     schema, dot, table = asked.stream.name.partition(".")
     return (schema, table) if dot else (dialect.home or asked.config["database"], asked.stream.name)
 
 
-def _options(dialect: Dialect, asked: Asked) -> dict[str, str]:
+def _options(dialect: Dialect, asked: ReadOptions) -> dict[str, str]:
     found = dialect.options(asked.config, asked.folder)
     if password := asked.secrets.get("password"):
         found["password"] = password
@@ -106,7 +106,7 @@ def _options(dialect: Dialect, asked: Asked) -> dict[str, str]:
     return found | {"user": asked.config["user"]}
 
 
-def _column(columns: list[Column], wanted: str, asked: Asked) -> Column:
+def _column(columns: list[Column], wanted: str, asked: ReadOptions) -> Column:
     alike = [one for one in columns if one.name == wanted] or [
         one for one in columns if one.name.lower() == wanted.lower()
     ]
@@ -116,7 +116,7 @@ def _column(columns: list[Column], wanted: str, asked: Asked) -> Column:
     raise StepFailed("NO_SUCH_COLUMN", f"{asked.stream.name} has no column {wanted!r}; it has {there}")
 
 
-def _since(dialect: Dialect, columns: list[Column], asked: Asked) -> str:
+def _since(dialect: Dialect, columns: list[Column], asked: ReadOptions) -> str:
     """The condition for rows that are new."""
     if asked.stream.read != "incremental":
         return ""
@@ -133,7 +133,7 @@ def _since(dialect: Dialect, columns: list[Column], asked: Asked) -> str:
     return f" WHERE {dialect.quoted(own.name)} >= {value}"
 
 
-def _predicates(database: Database, place: str, where: str, columns: list[Column], asked: Asked) -> list[str]:
+def _predicates(database: Database, place: str, where: str, columns: list[Column], asked: ReadOptions) -> list[str]:
     wanted = asked.stream.in_parts
     if wanted is None or wanted.parts < 2:
         return []
@@ -163,7 +163,7 @@ def _converted(rows: "DataFrame", columns: list[Column]) -> "DataFrame":
             found = types.fit(given, t.StringType(), t.DecimalType(*one.decimal))
         elif one.json is not None:
             value = f.from_json(given, one.json)
-            found = types.Fit(value, value.isNotNull())
+            found = types.TypeCast(value, value.isNotNull())
         else:
             found = types.fit(given, kinds[f"c{number}"], types.stored(kinds[f"c{number}"]))
         values.append(found.value.alias(one.name))
@@ -175,7 +175,7 @@ def _converted(rows: "DataFrame", columns: list[Column]) -> "DataFrame":
     return rows.select(*values, *fault)
 
 
-def _teller(dialect: Dialect, asked: Asked) -> Callable[[Cause], StepFailed | None]:
+def _teller(dialect: Dialect, asked: ReadOptions) -> Callable[[Cause], StepFailed | None]:
     """Says what the database says, to whoever may fix it."""
     password = asked.secrets.get("password") or ""
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from headgate.execution.sources.detection import first, in_utf_8
-from headgate.execution.sources.readers import FAULT, FILE, RECORD, SPOILT, Asked, File
+from headgate.execution.sources.readers import FAULT, FILE, RECORD, SPOILT, File, ReadOptions
 from headgate.execution.sources.variants import columns_of
 from headgate.execution.spark.step_session import Step
 from headgate.execution.steps.context import StepFailed
@@ -21,7 +21,7 @@ _SHAPE = "__headgate_shape"
 _VALUES = "__headgate_values"
 
 
-def parts(asked: Asked, step: Step, files: list[File]) -> "list[DataFrame]":
+def parts(asked: ReadOptions, step: Step, files: list[File]) -> "list[DataFrame]":
     """The rows of files of JSON: a value a line, or each file one value or a list of them."""
     options = asked.stream.files
     for file in files:

@@ -8,8 +8,8 @@ from headgate.contracts.pipelines.fields import duration, quoted
 from headgate.contracts.pipelines.streams import Stream
 from headgate.execution.sources import cursor as state
 from headgate.execution.sources.conform import conform, planned
-from headgate.execution.sources.readers import Asked, File, Read, reader
-from headgate.execution.sources.writer import NOT_THERE, Counts, Target, Writer
+from headgate.execution.sources.readers import File, Read, ReadOptions, reader
+from headgate.execution.sources.writer import NOT_THERE, Counts, TableState, Writer
 from headgate.execution.spark.errors import SqlFailed
 from headgate.execution.spark.step_session import Step
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Wish:
+class LandOptions:
     """What the step says, beside what is read."""
 
     table: str
@@ -34,7 +34,7 @@ def land(arguments: dict[str, Any], step: Step) -> dict[str, Any]:
     """Land a stream: read, conform, write. See headgate.execution.steps.land for the arguments."""
     # Two columns of a source may differ in case alone; tables' names are unique without it.
     step.spark.conf.set("spark.sql.caseSensitive", "true")
-    wish = Wish(
+    wish = LandOptions(
         quoted(*arguments["table"]),
         quoted(*arguments["rejected"]),
         arguments["schema_changes"] == "evolve",
@@ -51,7 +51,7 @@ def land(arguments: dict[str, Any], step: Step) -> dict[str, Any]:
     return _landed(read, asked, target, wish, step).told()
 
 
-def _landed(read: Read, asked: Asked, target: Target, wish: Wish, step: Step) -> Counts:
+def _landed(read: Read, asked: ReadOptions, target: TableState, wish: LandOptions, step: Step) -> Counts:
     plan = planned(read, asked, target.columns if target.has_rows or not read.texts else None, evolves=wish.evolves)
     for line in plan.warnings:
         step.log(line, "warning")
@@ -60,11 +60,11 @@ def _landed(read: Read, asked: Asked, target: Target, wish: Wish, step: Step) ->
     return writer.write(conform(plan, asked), wish.state, asked.since, replaces=replaces)
 
 
-def _asked(arguments: dict[str, Any], target: Target) -> Asked:
+def _asked(arguments: dict[str, Any], target: TableState) -> ReadOptions:
     stream = Stream.model_validate(arguments["stream"])
     look_back = duration(stream.look_back) if stream.look_back else None
     since = state.since(arguments["state"], look_back, merges=stream.write == "merge")
-    return Asked(
+    return ReadOptions(
         arguments["kind"],
         stream,
         arguments["config"],
@@ -77,15 +77,15 @@ def _asked(arguments: dict[str, Any], target: Target) -> Asked:
     )
 
 
-def _target(step: Step, table: str) -> Target:
+def _target(step: Step, table: str) -> TableState:
     """The table as it is: not there yet, there without ever a row, or with rows."""
     try:
         columns: StructType = step.spark.table(table).schema
         had = "CAST(summary['total-records'] AS BIGINT) > 0"
         snapshots: DataFrame = step.spark.table(f"{table}.snapshots")
         known = snapshots.selectExpr("snapshot_id", f"coalesce({had}, false)").collect()
-        return Target(columns, any(filled for _, filled in known), frozenset(one for one, _ in known))
+        return TableState(columns, any(filled for _, filled in known), frozenset(one for one, _ in known))
     except SqlFailed as error:
         if error.code.startswith(NOT_THERE):
-            return Target(None, has_rows=False)
+            return TableState(None, has_rows=False)
         raise

@@ -31,7 +31,7 @@ SPOILT = "bytes that are not text in the file's encoding"
 
 
 @dataclass(frozen=True)
-class Since:
+class CursorPosition:
     """Where an incremental read begins: the highest value that an earlier run saw in the stream's cursor column."""
 
     value: str
@@ -55,7 +55,7 @@ class File:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReadOptions:
     """What to read."""
 
     kind: str
@@ -70,7 +70,7 @@ class Asked:
     folder: str = ""
     """A folder of the run's own, which Spark on this machine sees too."""
 
-    since: Since | None = None
+    since: CursorPosition | None = None
     known: "StructType | None" = None
     """The table's columns, once it has had rows."""
 
@@ -102,7 +102,7 @@ class Read:
     """What members call the files, by the path that FILE has."""
 
 
-Reader = Callable[[Asked, Step], Read | None]
+Reader = Callable[[ReadOptions, Step], Read | None]
 
 READERS: dict[str, str] = {
     "volume": "headgate.execution.sources.files:read",

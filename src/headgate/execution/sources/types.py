@@ -27,7 +27,7 @@ _WHOLES = {"int": 10, "bigint": 19}
 
 
 @dataclass(frozen=True)
-class Fit:
+class TypeCast:
     """A value as a column's type; `ok` says whether it fits, None if it always does."""
 
     value: "Column"
@@ -109,12 +109,12 @@ def common(kinds: "list[DataType]") -> "DataType":
     return found
 
 
-def fit(value: "Column", old: "DataType", new: "DataType") -> Fit:
+def fit(value: "Column", old: "DataType", new: "DataType") -> TypeCast:
     """A value of one type as another."""
     from pyspark.sql import types as t
 
     if same(old, new):
-        return Fit(value)
+        return TypeCast(value)
     match old, new:
         case t.StructType(), t.StructType():
             return _fit_fields(value, old, new)
@@ -130,24 +130,24 @@ def same(old: "DataType", new: "DataType") -> bool:
     return old.simpleString() == new.simpleString()
 
 
-def _fit_plain(value: "Column", old: "DataType", new: "DataType") -> Fit:
+def _fit_plain(value: "Column", old: "DataType", new: "DataType") -> TypeCast:
     from pyspark.sql import functions as f
     from pyspark.sql import types as t
 
     nested = (t.StructType, t.ArrayType, t.MapType)
     if isinstance(new, t.StringType):
         if isinstance(old, t.BinaryType):
-            return Fit(f.base64(value))
-        return Fit(f.to_json(value) if isinstance(old, nested) else value.cast(new))
+            return TypeCast(f.base64(value))
+        return TypeCast(f.to_json(value) if isinstance(old, nested) else value.cast(new))
     if isinstance(new, nested) or isinstance(old, nested):
-        return Fit(f.lit(None).cast(new), f.lit(col=False))
+        return TypeCast(f.lit(None).cast(new), f.lit(col=False))
     if isinstance(old, t.StringType):
         return _fit_text(value, new)
     if _always_fits(old, new):
-        return Fit(value.cast(new))
+        return TypeCast(value.cast(new))
     if isinstance(old, t.NumericType) and isinstance(new, t.NumericType):
         found = value.try_cast(new)
-        return Fit(found, found.isNotNull() & (found.try_cast(old) == value))
+        return TypeCast(found, found.isNotNull() & (found.try_cast(old) == value))
     return _fit_text(value.cast("string"), new)
 
 
@@ -172,13 +172,13 @@ def _always_fits(old: "DataType", new: "DataType") -> bool:
     }
 
 
-def _fit_text(value: "Column", new: "DataType") -> Fit:
+def _fit_text(value: "Column", new: "DataType") -> TypeCast:
     from pyspark.sql import functions as f
     from pyspark.sql import types as t
 
     if isinstance(new, t.BinaryType):
         found = f.try_to_binary(value, f.lit("base64"))
-        return Fit(found, found.isNotNull())
+        return TypeCast(found, found.isNotNull())
     text = f.trim(value)
     found = text.try_cast(new)
     ok = found.isNotNull()
@@ -188,10 +188,10 @@ def _fit_text(value: "Column", new: "DataType") -> Fit:
         ok = ok & text.rlike(_PLAIN_NUMBER) & (behind <= new.scale)
     elif (shape := _SHAPES.get(new.simpleString())) is not None:
         ok = ok & (text.rlike(shape) | text.rlike(_DATE) if shape == _TIME else text.rlike(shape))
-    return Fit(found, ok)
+    return TypeCast(found, ok)
 
 
-def _fit_fields(value: "Column", old: Any, new: Any) -> Fit:
+def _fit_fields(value: "Column", old: Any, new: Any) -> TypeCast:
     from pyspark.sql import functions as f
 
     there = {one.name.lower(): one for one in old.fields}
@@ -206,24 +206,24 @@ def _fit_fields(value: "Column", old: Any, new: Any) -> Fit:
         parts.append(found.value.alias(field.name))
         if found.ok is not None:
             oks.append(inner.isNull() | found.ok)
-    return Fit(f.when(value.isNotNull(), f.struct(*parts)), _all(oks))
+    return TypeCast(f.when(value.isNotNull(), f.struct(*parts)), _all(oks))
 
 
-def _fit_elements(value: "Column", old: "DataType", new: "DataType") -> Fit:
+def _fit_elements(value: "Column", old: "DataType", new: "DataType") -> TypeCast:
     from pyspark.sql import functions as f
 
     possible = fit(f.lit(None).cast(old), old, new).ok is not None
     found = f.transform(value, lambda one: fit(one, old, new).value)
-    return Fit(found, f.forall(value, lambda one: _or_null(one, old, new)) if possible else None)
+    return TypeCast(found, f.forall(value, lambda one: _or_null(one, old, new)) if possible else None)
 
 
-def _fit_values(value: "Column", old: "DataType", new: "DataType") -> Fit:
+def _fit_values(value: "Column", old: "DataType", new: "DataType") -> TypeCast:
     from pyspark.sql import functions as f
 
     possible = fit(f.lit(None).cast(old), old, new).ok is not None
     found = f.transform_values(value, lambda _, one: fit(one, old, new).value)
     ok = f.forall(f.map_values(value), lambda one: _or_null(one, old, new))
-    return Fit(found, ok if possible else None)
+    return TypeCast(found, ok if possible else None)
 
 
 def _or_null(value: "Column", old: "DataType", new: "DataType") -> "Column":

@@ -9,7 +9,7 @@ from headgate.contracts.pipelines.streams import Stream
 from headgate.execution.sources import cursor as state
 from headgate.execution.sources import tables
 from headgate.execution.sources.conform import Plan, can_fail
-from headgate.execution.sources.readers import FAULT, FILE, RECORD, SPOILT, Since
+from headgate.execution.sources.readers import FAULT, FILE, RECORD, SPOILT, CursorPosition
 from headgate.execution.spark.errors import SqlFailed
 from headgate.execution.spark.step_session import Step
 
@@ -25,7 +25,7 @@ _ADVISED = 20
 
 
 @dataclass(frozen=True)
-class Target:
+class TableState:
     """The table as it is: its columns, None if it is not there, whether it ever had rows, and its snapshots."""
 
     columns: "StructType | None"
@@ -63,12 +63,14 @@ class Writer:
     step: Step
     stream: Stream
     plan: Plan
-    target: Target
+    target: TableState
     table: str
     beside: str
     moment: datetime
 
-    def write(self, rows: "DataFrame", old: dict[str, Any] | None, since: Since | None, *, replaces: bool) -> Counts:
+    def write(
+        self, rows: "DataFrame", old: dict[str, Any] | None, since: CursorPosition | None, *, replaces: bool
+    ) -> Counts:
         """Write conformed rows: in place of the table's, or by the stream's own way."""
         self._prepare()
         merges = self.stream.write == "merge" and not replaces
@@ -178,7 +180,7 @@ class Writer:
             writer.append()
 
     def _written(
-        self, rows: "DataFrame", told: dict[str, Any], since: Since | None, *, merges: bool, replaces: bool
+        self, rows: "DataFrame", told: dict[str, Any], since: CursorPosition | None, *, merges: bool, replaces: bool
     ) -> int:
         """Write rows that were kept aside; how many of them were left out, as duplicates."""
         good = self._good(rows)
@@ -232,7 +234,7 @@ class Writer:
             f"WHEN NOT MATCHED THEN INSERT ({', '.join(every)}) VALUES ({', '.join(f's.{one}' for one in every)})"
         )
 
-    def _unseen(self, rows: "DataFrame", since: Since) -> "DataFrame":
+    def _unseen(self, rows: "DataFrame", since: CursorPosition) -> "DataFrame":
         """Without rows that the last run appended: those of its highest cursor value were read again."""
         from pyspark.sql import Window
         from pyspark.sql import functions as f

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from xml.parsers import expat
 
 from headgate.execution.sources.detection import opened, unreadable
-from headgate.execution.sources.readers import FAULT, FILE, RECORD, Asked, File
+from headgate.execution.sources.readers import FAULT, FILE, RECORD, File, ReadOptions
 from headgate.execution.spark.step_session import Step
 from headgate.execution.steps.context import StepFailed
 
@@ -17,7 +17,7 @@ _PIECE = 1 << 20
 NOT_XML = "the element cannot be read as a row"
 
 
-def parts(asked: Asked, step: Step, files: list[File]) -> "list[DataFrame]":
+def parts(asked: ReadOptions, step: Step, files: list[File]) -> "list[DataFrame]":
     """The rows of XML files."""
     from pyspark.sql import functions as f
     from pyspark.sql import types as t

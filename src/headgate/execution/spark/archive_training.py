@@ -16,7 +16,7 @@ from headgate.execution.sandbox import bubblewrap as sandbox
 from headgate.execution.spark import class_archive as archive
 from headgate.execution.spark import conf
 from headgate.execution.spark.connect import Connection
-from headgate.execution.spark.errors import EngineDown, SqlFailed
+from headgate.execution.spark.errors import SparkUnavailable, SqlFailed
 from headgate.execution.spark.jars import Jars
 from headgate.execution.spark.java import NoJava
 from headgate.execution.spark.server import LocalServer
@@ -67,7 +67,7 @@ def ensure(jars: Jars, say: Callable[[str], None] = lambda _: None) -> Path | No
             return kept
         lacking = sandbox.missing(_Own().spark.sandbox_uid)
         if lacking:
-            raise EngineDown(lacking)
+            raise SparkUnavailable(lacking)
         with (jars.iceberg.parent / LOCK).open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if archive.found(jars.iceberg) is None:
@@ -77,7 +77,7 @@ def ensure(jars: Jars, say: Callable[[str], None] = lambda _: None) -> Path | No
                 _make(jars)
                 archive.remove_unused(jars.iceberg.parent)
         return archive.found(jars.iceberg)
-    except (OSError, SubprocessError, EngineDown, SqlFailed, NoJava) as error:
+    except (OSError, SubprocessError, SparkUnavailable, SqlFailed, NoJava) as error:
         say(f"Spark starts without an archive of its classes: {error}")
         return None
 
@@ -98,7 +98,7 @@ def _make(jars: Jars) -> None:
         try:
             _learn(Connection.to(server.start(lambda: None)))
             if not server.finish(SECONDS):
-                raise EngineDown(f"Java did not write it in {SECONDS} seconds: {server.why()}")
+                raise SparkUnavailable(f"Java did not write it in {SECONDS} seconds: {server.why()}")
             _place(server.scratch / "classes.jsa", jars.iceberg)
         finally:
             server.stop()

@@ -12,7 +12,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from headgate.execution.spark.errors import EngineDown
+from headgate.execution.spark.errors import SparkUnavailable
 
 if TYPE_CHECKING:
     from headgate.execution.spark.server import Address
@@ -88,7 +88,7 @@ class Connection:
     def check(self) -> None:
         """EngineDown if the server is gone."""
         if self._down is not None:
-            raise EngineDown(self._down)
+            raise SparkUnavailable(self._down)
 
     def close(self) -> None:
         """Close the channel."""

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from headgate.execution.sandbox import bubblewrap as sandbox
 from headgate.execution.spark import guard_jar, jars, java, sizes, versions
-from headgate.execution.spark.errors import EngineDown
+from headgate.execution.spark.errors import SparkUnavailable
 from headgate.kit.file_ownership import is_root
 from headgate.settings.settings import Settings
 from headgate.warehouse.locations import open_store
@@ -25,7 +25,7 @@ _SHORT_OF = 0.9
 
 
 @dataclass(frozen=True)
-class Finding:
+class DoctorFinding:
     """One line of the doctor's."""
 
     name: str
@@ -33,9 +33,9 @@ class Finding:
     detail: str
 
 
-def findings(settings: Settings) -> Iterator[Finding]:
+def findings(settings: Settings) -> Iterator[DoctorFinding]:
     """All that can be seen without starting Spark."""
-    checks: tuple[Callable[[Settings], Iterator[Finding]], ...] = (
+    checks: tuple[Callable[[Settings], Iterator[DoctorFinding]], ...] = (
         _versions,
         _java,
         _jars,
@@ -57,7 +57,7 @@ def wrong(settings: Settings) -> list[str]:
     return [found.detail for check in checks for found in check(settings) if found.state == "wrong"]
 
 
-def spark(settings: Settings, catalog_url: str) -> Finding:
+def spark(settings: Settings, catalog_url: str) -> DoctorFinding:
     """Whether Spark starts as a worker starts it, or answers where the settings say, and is guarded."""
     from headgate.execution.spark.member import MemberSpark  # noqa: PLC0415 - loads the client
 
@@ -67,45 +67,47 @@ def spark(settings: Settings, catalog_url: str) -> Finding:
         try:
             member.ensure()
             state = member.state()
-        except EngineDown as error:
-            return Finding("spark", "wrong", error.detail)
+        except SparkUnavailable as error:
+            return DoctorFinding("spark", "wrong", error.detail)
         finally:
             member.close()
     where = state["url"] or ("in the sandbox" if state["sandboxed"] else "without a sandbox")
-    return Finding("spark", "ok", f"it runs ({where}), and refuses what it must refuse")
+    return DoctorFinding("spark", "ok", f"it runs ({where}), and refuses what it must refuse")
 
 
-def platform(settings: Settings, catalog_url: str) -> Iterator[Finding]:
+def platform(settings: Settings, catalog_url: str) -> Iterator[DoctorFinding]:
     """Whether the Spark at `spark.platform_url` can do the platform's own steps."""
     from headgate.execution.spark import remote as elsewhere  # noqa: PLC0415 - loads the client
 
     where = (settings.spark.platform_url or "").partition("/;")[0]
     found = elsewhere.complaints(settings, catalog_url)
     for complaint in found:
-        yield Finding("platform", "wrong", f"{where}: {complaint}")
+        yield DoctorFinding("platform", "wrong", f"{where}: {complaint}")
     if not found:
-        yield Finding("platform", "ok", f"{where} runs the platform's own steps, and Python, and shares their folder")
+        yield DoctorFinding(
+            "platform", "ok", f"{where} runs the platform's own steps, and Python, and shares their folder"
+        )
 
 
-def _versions(_: Settings) -> Iterator[Finding]:
+def _versions(_: Settings) -> Iterator[DoctorFinding]:
     for complaint in versions.complaints():
-        yield Finding("versions", "wrong", complaint)
+        yield DoctorFinding("versions", "wrong", complaint)
     pandas = metadata.version("pandas")
     if int(pandas.partition(".")[0]) >= 3:
-        yield Finding("versions", "wrong", f"pandas {pandas} is installed, pyspark needs 2; install 'pandas<3'")
+        yield DoctorFinding("versions", "wrong", f"pandas {pandas} is installed, pyspark needs 2; install 'pandas<3'")
     elif not versions.complaints():
         names = ("pyspark", "pyiceberg", "pandas", "pyarrow")
-        yield Finding("versions", "ok", ", ".join(f"{name} {metadata.version(name)}" for name in names))
+        yield DoctorFinding("versions", "ok", ", ".join(f"{name} {metadata.version(name)}" for name in names))
 
 
-def _java(_: Settings) -> Iterator[Finding]:
+def _java(_: Settings) -> Iterator[DoctorFinding]:
     try:
-        yield Finding("java", "ok", java.java())
+        yield DoctorFinding("java", "ok", java.java())
     except java.NoJava as error:
-        yield Finding("java", "wrong", str(error))
+        yield DoctorFinding("java", "wrong", str(error))
 
 
-def _jars(settings: Settings) -> Iterator[Finding]:
+def _jars(settings: Settings) -> Iterator[DoctorFinding]:
     wanted = [versions.ICEBERG_RUNTIME]
     if settings.warehouse_url.startswith("s3://"):
         wanted.append(versions.ICEBERG_AWS)
@@ -115,60 +117,70 @@ def _jars(settings: Settings) -> Iterator[Finding]:
         places = [folder for folder in (jars.default_folder(), settings.spark.jars_dir) if folder is not None]
         file = next((folder / artifact.file for folder in places if (folder / artifact.file).is_file()), None)
         if file is None and settings.spark.jars_dir is not None:
-            yield Finding("jars", "wrong", f"spark.jars_dir has no {artifact.file}; put {artifact.coordinates} there")
+            yield DoctorFinding(
+                "jars", "wrong", f"spark.jars_dir has no {artifact.file}; put {artifact.coordinates} there"
+            )
         elif file is None:
-            yield Finding("jars", "note", f"{artifact.file} is fetched at the first start; `make jars` does it now")
+            yield DoctorFinding(
+                "jars", "note", f"{artifact.file} is fetched at the first start; `make jars` does it now"
+            )
         else:
             yield _checked(file, artifact)
 
 
-def _checked(file: Path, artifact: versions.Artifact) -> Finding:
+def _checked(file: Path, artifact: versions.Artifact) -> DoctorFinding:
     try:
         jars.check(file, artifact)
     except (jars.BadJar, OSError) as error:
-        return Finding("jars", "wrong", str(error))
-    return Finding("jars", "ok", f"{file} has the sum that is pinned")
+        return DoctorFinding("jars", "wrong", str(error))
+    return DoctorFinding("jars", "ok", f"{file} has the sum that is pinned")
 
 
-def _guard(_: Settings) -> Iterator[Finding]:
+def _guard(_: Settings) -> Iterator[DoctorFinding]:
     if guard_jar.SOURCES.is_dir():
-        yield Finding("guard", "ok", "built from its sources, beside the package")
+        yield DoctorFinding("guard", "ok", "built from its sources, beside the package")
     elif guard_jar.SHIPPED.is_file():
-        yield Finding("guard", "ok", str(guard_jar.SHIPPED))
+        yield DoctorFinding("guard", "ok", str(guard_jar.SHIPPED))
     else:
-        yield Finding("guard", "wrong", f"{guard_jar.SHIPPED} is missing: this package is not whole; install it again")
+        yield DoctorFinding(
+            "guard", "wrong", f"{guard_jar.SHIPPED} is missing: this package is not whole; install it again"
+        )
 
 
-def _sandbox(settings: Settings) -> Iterator[Finding]:
+def _sandbox(settings: Settings) -> Iterator[DoctorFinding]:
     wanted = settings.spark.sandbox
     if settings.spark.member_url is not None:
-        yield Finding("sandbox", "note", "members' SQL runs at spark.member_url; its isolation is yours")
+        yield DoctorFinding("sandbox", "note", "members' SQL runs at spark.member_url; its isolation is yours")
     elif wanted == "off":
-        yield Finding("sandbox", "note", "spark.sandbox is `off`: only the guard keeps members' SQL from this machine")
+        yield DoctorFinding(
+            "sandbox", "note", "spark.sandbox is `off`: only the guard keeps members' SQL from this machine"
+        )
     elif (lacking := sandbox.missing(settings.spark.sandbox_uid)) is None:
-        yield Finding("sandbox", "ok", "bubblewrap makes one")
+        yield DoctorFinding("sandbox", "ok", "bubblewrap makes one")
     else:
-        yield Finding("sandbox", "wrong" if wanted == "required" else "note", lacking)
+        yield DoctorFinding("sandbox", "wrong" if wanted == "required" else "note", lacking)
 
 
-def _user(settings: Settings) -> Iterator[Finding]:
+def _user(settings: Settings) -> Iterator[DoctorFinding]:
     """Who Headgate is, and who its sandboxes are."""
     if not is_root():
-        yield Finding("user", "ok", f"Headgate runs as the user id {os.getuid()}, and its sandboxes too")
+        yield DoctorFinding("user", "ok", f"Headgate runs as the user id {os.getuid()}, and its sandboxes too")
         return
     outside = list(_outside_of_sandboxes(settings))
     for what in outside:
-        yield Finding("user", "wrong", f"Headgate runs as root, and {what} runs outside a sandbox as root. {_OWN_USER}")
+        yield DoctorFinding(
+            "user", "wrong", f"Headgate runs as root, and {what} runs outside a sandbox as root. {_OWN_USER}"
+        )
     uid = settings.spark.sandbox_uid
     with suppress(KeyError):
         name = pwd.getpwuid(uid).pw_name
         detail = f"spark.sandbox_uid is {uid}, the user {name}, who can change tables' files; choose an id that is free"
-        yield Finding("user", "wrong", detail)
+        yield DoctorFinding("user", "wrong", detail)
     if not outside:
         detail = (
             f"Headgate runs as root; its sandboxes run as the user id {uid}, all else with root's rights. {_OWN_USER}"
         )
-        yield Finding("user", "note", detail)
+        yield DoctorFinding("user", "note", detail)
 
 
 def _outside_of_sandboxes(settings: Settings) -> Iterator[str]:
@@ -179,19 +191,19 @@ def _outside_of_sandboxes(settings: Settings) -> Iterator[str]:
         yield "each notebook (notebooks.mode is `trusted`)"
 
 
-def _memory(settings: Settings) -> Iterator[Finding]:
+def _memory(settings: Settings) -> Iterator[DoctorFinding]:
     gib = sizes.machine_bytes() / sizes.GIB
     heap = sizes.memory(settings.spark)
     detail = f"{gib:.1f} GiB; each Spark server takes {heap} and about half a gigabyte more"
     if gib < sizes.MINIMUM_GIB * _SHORT_OF:
-        yield Finding("memory", "wrong", f"{detail}; Headgate needs {sizes.MINIMUM_GIB} GiB")
+        yield DoctorFinding("memory", "wrong", f"{detail}; Headgate needs {sizes.MINIMUM_GIB} GiB")
     elif sizes.memory_bytes(heap) > sizes.machine_bytes() // 2:
-        yield Finding("memory", "wrong", f"{detail}; set spark.memory to less than half of what there is")
+        yield DoctorFinding("memory", "wrong", f"{detail}; set spark.memory to less than half of what there is")
     else:
-        yield Finding("memory", "ok", detail)
+        yield DoctorFinding("memory", "ok", detail)
 
 
-def _warehouse(settings: Settings) -> Iterator[Finding]:
+def _warehouse(settings: Settings) -> Iterator[DoctorFinding]:
     parts = urlsplit(settings.warehouse_url)
     if parts.scheme != "file":
         return
@@ -200,33 +212,33 @@ def _warehouse(settings: Settings) -> Iterator[Finding]:
     there = next(place for place in (folder, *folder.parents) if place.exists())
     try:
         with tempfile.NamedTemporaryFile(dir=there):
-            yield Finding("warehouse", "ok", f"{folder} can be written")
+            yield DoctorFinding("warehouse", "ok", f"{folder} can be written")
     except OSError as error:
-        yield Finding("warehouse", "wrong", f"{there} cannot be written: {error.strerror}; make it this user's")
+        yield DoctorFinding("warehouse", "wrong", f"{there} cannot be written: {error.strerror}; make it this user's")
 
 
-def _bucket(settings: Settings) -> Iterator[Finding]:
+def _bucket(settings: Settings) -> Iterator[DoctorFinding]:
     """Whether a warehouse in a bucket can be used, and is safe; a worker starts without having asked."""
     if settings.warehouse_url.startswith("file:"):
         return
     complaints = open_store(settings).check()
     for complaint in complaints:
-        yield Finding("warehouse", "wrong", complaint)
+        yield DoctorFinding("warehouse", "wrong", complaint)
     if not complaints:
-        yield Finding("warehouse", "ok", f"{settings.warehouse_url} can be used, and refuses what it must refuse")
+        yield DoctorFinding("warehouse", "ok", f"{settings.warehouse_url} can be used, and refuses what it must refuse")
 
 
-def _server(settings: Settings) -> Iterator[Finding]:
+def _server(settings: Settings) -> Iterator[DoctorFinding]:
     import httpx2  # noqa: PLC0415 - only here
 
     address = local_url(settings)
     try:
         ready = httpx2.get(f"{address}/readyz", timeout=5).is_success
     except httpx2.TransportError:
-        yield Finding("server", "note", f"nothing answers at {address}; `headgate up` starts it")
+        yield DoctorFinding("server", "note", f"nothing answers at {address}; `headgate up` starts it")
         return
     detail = "is ready" if ready else "answers, but is not ready; its log says why"
-    yield Finding("server", "ok" if ready else "wrong", f"{address} {detail}")
+    yield DoctorFinding("server", "ok" if ready else "wrong", f"{address} {detail}")
 
 
 def local_url(settings: Settings) -> str:

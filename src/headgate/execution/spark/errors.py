@@ -1,7 +1,7 @@
 """What can go wrong with a statement. Each message is safe to show to a member, but for EngineDown's detail."""
 
 
-class EngineDown(Exception):
+class SparkUnavailable(Exception):
     """Spark is not there, or went away under a statement, which may be tried again. The detail is the operator's."""
 
     def __init__(self, detail: str) -> None:
@@ -19,7 +19,7 @@ class SqlFailed(Exception):
         self.code, self.message = code, message
 
 
-class Refused(Exception):
+class StatementRefused(Exception):
     """The guard does not let a statement pass; says why, and what to use instead."""
 
     def __init__(self, message: str) -> None:

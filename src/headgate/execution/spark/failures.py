@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headgate.execution.spark import error_messages as sentences
-from headgate.execution.spark.errors import CANCELED, EngineDown, Refused, SqlFailed
+from headgate.execution.spark.errors import CANCELED, SparkUnavailable, SqlFailed, StatementRefused
 from headgate.kit.errors import DiskFull
 from headgate.kit.log import get_logger
 
@@ -109,7 +109,7 @@ def translate(
         return error
     code = error.code()
     if code in (StatusCode.UNAVAILABLE, StatusCode.CANCELLED, StatusCode.DEADLINE_EXCEEDED, StatusCode.UNAUTHENTICATED):
-        return EngineDown(f"Spark does not answer: {code.name}")
+        return SparkUnavailable(f"Spark does not answer: {code.name}")
     chain = list(_chain(error, details))
     tried = (one for tell in (own, _full_disk, _told) for one in map(tell, chain))
     found = next((one for one in tried if one is not None), None)
@@ -168,7 +168,7 @@ def _told(cause: Cause) -> Exception | None:
     """What a member may read of an error; None if nothing."""
     refused = _REFUSED.search(cause.message)
     if refused and (_GUARD in cause.classes or _GUARD in cause.message):
-        return Refused(_clean(refused[1]))
+        return StatementRefused(_clean(refused[1]))
     if cause.code is not None:
         return _of_spark(cause.code, cause.message) or _by_sentence(cause)
     for name in cause.classes:

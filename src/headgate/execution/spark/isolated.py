@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from headgate.execution.spark.errors import EngineDown
+from headgate.execution.spark.errors import SparkUnavailable
 from headgate.kit.log import get_logger
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class IsolatedSpark:
 
     def _check(self) -> None:
         if self._closing.is_set():
-            raise EngineDown("The worker stops")
+            raise SparkUnavailable("The worker stops")
 
     def _end(self) -> None:
         spark, self._current = self._current, None

@@ -146,7 +146,7 @@ def written(file: Path) -> str:
         with hostile.opened(file) as source:
             source.seek(max(os.fstat(source.fileno()).st_size - MOST_READ, 0))
             return source.read(MOST_READ).decode("utf-8", errors="replace")
-    except (OSError, hostile.Strange):
+    except (OSError, hostile.NotRegularFile):
         return ""
 
 

@@ -2,8 +2,8 @@
 
 from headgate.execution.sandbox import bubblewrap as sandbox
 from headgate.execution.spark import conf, guard_jar, jars, java, versions
-from headgate.execution.spark.errors import EngineDown
-from headgate.execution.spark.platform_environment import Outfit
+from headgate.execution.spark.errors import SparkUnavailable
+from headgate.execution.spark.platform_environment import ServerEnvironment
 from headgate.execution.spark.server import LocalServer
 from headgate.kit.log import get_logger
 from headgate.settings.settings import Settings
@@ -11,15 +11,17 @@ from headgate.settings.settings import Settings
 _log = get_logger("headgate.engine")
 
 
-def local_server(kind: str, settings: Settings, confs: conf.Conf, beside: Outfit | None = None) -> LocalServer:
+def local_server(
+    kind: str, settings: Settings, confs: conf.Conf, beside: ServerEnvironment | None = None
+) -> LocalServer:
     """A server on this machine, not yet started; EngineDown says what is missing."""
     complaints = versions.complaints()
     if complaints:
-        raise EngineDown("; ".join(complaints))
+        raise SparkUnavailable("; ".join(complaints))
     wanted = settings.spark.sandbox
     lacking = None if wanted == "off" else sandbox.missing(settings.spark.sandbox_uid)
     if lacking and wanted == "required":
-        raise EngineDown(f"spark.sandbox is `required`, and {lacking}")
+        raise SparkUnavailable(f"spark.sandbox is `required`, and {lacking}")
     if lacking:
         _log.warning("a Spark server runs without a sandbox", kind=kind, why=lacking)
     try:
@@ -27,4 +29,4 @@ def local_server(kind: str, settings: Settings, confs: conf.Conf, beside: Outfit
         found = jars.ensure(offline=settings.spark.jars_dir, s3=s3, platform=beside is not None)
         return LocalServer(kind, settings, found, confs, sandboxed=wanted != "off" and not lacking, beside=beside)
     except (jars.BadJar, guard_jar.BadBuild, java.NoJava) as error:
-        raise EngineDown(str(error)) from None
+        raise SparkUnavailable(str(error)) from None

@@ -7,15 +7,30 @@ from typing import Any
 
 from headgate.execution.spark import conf, jvm, sizes, versions
 from headgate.execution.spark.connect import Connection
-from headgate.execution.spark.errors import EngineDown, Refused, SqlFailed
+from headgate.execution.spark.errors import SparkUnavailable, SqlFailed, StatementRefused
 from headgate.execution.spark.isolated import IsolatedSpark
 from headgate.execution.spark.local import local_server
 from headgate.execution.spark.server import LocalServer
-from headgate.execution.spark.session import Answer, Progress, SqlSession, Stage, see_that_it_refuses
+from headgate.execution.spark.session import (
+    SqlSession,
+    StageProgress,
+    StatementProgress,
+    StatementResult,
+    see_that_it_refuses,
+)
 from headgate.kit.log import get_logger
 from headgate.settings.settings import Settings
 
-__all__ = ["Answer", "EngineDown", "MemberSpark", "Progress", "Refused", "SqlFailed", "SqlSession", "Stage"]
+__all__ = [
+    "MemberSpark",
+    "SparkUnavailable",
+    "SqlFailed",
+    "SqlSession",
+    "StageProgress",
+    "StatementProgress",
+    "StatementRefused",
+    "StatementResult",
+]
 
 HEAP_MARK = 0.6
 """The part of the heap above which an idle server is started anew."""
@@ -51,7 +66,7 @@ class MemberSpark:
             self._drop()
             try:
                 self._begin()
-            except EngineDown as error:
+            except SparkUnavailable as error:
                 self._error = error.detail
                 self._drop()
                 raise
@@ -92,7 +107,7 @@ class MemberSpark:
         with self._lock:
             connection = self._connection
             if connection is None or not self._up():
-                raise EngineDown("Spark is not up")
+                raise SparkUnavailable("Spark is not up")
             self._count(1)
             server = self._server
         stuck = server.kill if server else lambda: None
@@ -158,7 +173,7 @@ class MemberSpark:
             self._server, self._connection = server, Connection.to(address)
             self._connection.ran_out_of_memory = server.ran_out_of_memory
             if server.ended.is_set():
-                raise EngineDown(f"Spark ended:\n{server.why()}")
+                raise SparkUnavailable(f"Spark ended:\n{server.why()}")
         self._see_that_it_is_guarded(self._connection)
 
     def _see_that_it_is_guarded(self, connection: Connection) -> None:
@@ -166,7 +181,7 @@ class MemberSpark:
         try:
             see_that_it_refuses(session)
         except SqlFailed as error:
-            raise EngineDown(f"Spark answers, but does not say that it is guarded: {error.message}") from None
+            raise SparkUnavailable(f"Spark answers, but does not say that it is guarded: {error.message}") from None
         finally:
             session.close()
 
@@ -177,7 +192,7 @@ class MemberSpark:
             return connection is not None
         try:
             self._see_that_it_is_guarded(connection)
-        except EngineDown:
+        except SparkUnavailable:
             return False
         connection.doubtful = False
         return True

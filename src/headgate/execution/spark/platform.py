@@ -34,18 +34,18 @@ from headgate.execution.spark import platform_environment as outfit
 from headgate.execution.spark import step_processes as children
 from headgate.execution.spark.connect import Connection, Session
 from headgate.execution.spark.error_codes import SOURCE_DOWN
-from headgate.execution.spark.errors import EngineDown, SqlFailed
+from headgate.execution.spark.errors import SparkUnavailable, SqlFailed
 from headgate.execution.spark.failures import UNKNOWN
 from headgate.execution.spark.isolated import IsolatedPlatform
 from headgate.execution.spark.local import local_server
 from headgate.execution.spark.server import LocalServer
 from headgate.execution.spark.session import SqlSession
-from headgate.execution.spark.step_processes import Child
+from headgate.execution.spark.step_processes import StepProcess
 from headgate.execution.steps.context import Context, StepFailed
 from headgate.kit.file_ownership import give
 from headgate.kit.log import get_logger
-from headgate.outgoing.errors import OutgoingError, Refused
-from headgate.outgoing.proxy import Egress, Ticket
+from headgate.outgoing.errors import CallRefused, OutgoingError
+from headgate.outgoing.proxy import Egress, ProxyTicket
 from headgate.settings.settings import Settings
 
 IDLE_SECONDS = 600
@@ -63,8 +63,8 @@ class PlatformSpark:
         self._connection: Connection | None = None
         self._sessions = 0
         self._idle: threading.Timer | None = None
-        self._spare = children.Spare()
-        self._children: set[Child] = set()
+        self._spare = children.SpareProcess()
+        self._children: set[StepProcess] = set()
         self._turn = threading.Lock()
 
     def state(self) -> dict[str, Any]:
@@ -120,14 +120,14 @@ class PlatformSpark:
             self._drop()
 
     @contextmanager
-    def _admitted(self, hosts: Sequence[tuple[str, int]]) -> Iterator[Ticket]:
+    def _admitted(self, hosts: Sequence[tuple[str, int]]) -> Iterator[ProxyTicket]:
         """Let a call reach its hosts; what kept it from them is why it fails."""
         egress = self._egress or outfit.egress(self._settings, self._catalog_url)
-        ticket: Ticket | None = None
+        ticket: ProxyTicket | None = None
         try:
             with egress.admit(hosts) as ticket:
                 yield ticket
-        except Refused as error:
+        except CallRefused as error:
             raise StepFailed("ADDRESS_REFUSED", str(error)) from None
         except (OutgoingError, httpcore2.TimeoutException) as error:
             raise StepFailed("UNREACHABLE", str(error) or "A name was not found in time", passing=True) from None
@@ -138,7 +138,7 @@ class PlatformSpark:
                 raise StepFailed("UNREACHABLE", ticket.failed[-1], passing=True) from None
             raise
 
-    def _proxy(self, ticket: Ticket) -> str | None:
+    def _proxy(self, ticket: ProxyTicket) -> str | None:
         port = self._server.way_out if self._server is not None else None
         return f"http://{ticket.user}:{ticket.password}@127.0.0.1:{port}" if port else None
 
@@ -154,7 +154,9 @@ class PlatformSpark:
             child.end()
             _free(session)
 
-    def _asked(self, child: Child, request: dict[str, Any], connection: Connection, context: Context) -> dict[str, Any]:
+    def _asked(
+        self, child: StepProcess, request: dict[str, Any], connection: Connection, context: Context
+    ) -> dict[str, Any]:
         def told(line: dict[str, Any]) -> None:
             if "log" in line:
                 level, text = line["log"]
@@ -166,11 +168,11 @@ class PlatformSpark:
             with context.on_stop(child.kill):
                 answer = child.ask(request, told)
             return children.outcome(answer, context.job.id)
-        except EngineDown as error:
+        except SparkUnavailable as error:
             context.check_stopped()
             error.out_of_memory = connection.ran_out_of_memory()
             raise
-        except children.Lost:
+        except children.ProcessLost:
             context.check_stopped()
             _check(connection)
             raise StepFailed("STEP_LOST", children.LOST, passing=True) from None
@@ -197,7 +199,7 @@ class PlatformSpark:
             if self._idle is not None:
                 self._idle.cancel()
             if self._connection is None:
-                raise EngineDown("Spark is not up")
+                raise SparkUnavailable("Spark is not up")
             self._sessions += 1
             return self._connection
 
@@ -258,7 +260,7 @@ def _check(connection: Connection) -> None:
     """EngineDown if the server is gone, with whether its memory was full."""
     try:
         connection.check()
-    except EngineDown as error:
+    except SparkUnavailable as error:
         error.out_of_memory = connection.ran_out_of_memory()
         raise
 
@@ -267,5 +269,5 @@ def _free(session: Session) -> None:
     """Free a session on the server, and stop what it still runs: a client that is gone stops nothing."""
     from grpc import RpcError  # noqa: PLC0415 - heavy
 
-    with suppress(RpcError, EngineDown):
+    with suppress(RpcError, SparkUnavailable):
         session.release()

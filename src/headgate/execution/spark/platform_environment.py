@@ -21,7 +21,7 @@ RUNS = Path("work", "runs")
 
 
 @dataclass(frozen=True)
-class Outfit:
+class ServerEnvironment:
     """What one server has beside."""
 
     egress: Egress | None = None
@@ -30,14 +30,14 @@ class Outfit:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
-def for_platform(settings: Settings, catalog_url: str) -> Outfit:
+def for_platform(settings: Settings, catalog_url: str) -> ServerEnvironment:
     """The outfit of the platform's server; its proxy is to be closed with it."""
     runs = settings.data_dir.absolute() / RUNS
     runs.mkdir(parents=True, exist_ok=True, mode=0o700)
     package = Path(headgate.__file__).resolve().parents[1]
     read = [Path(sys.prefix), package, *_warehouse(settings)]
     environment = {"PYSPARK_PYTHON": sys.executable}
-    return Outfit(egress(settings, catalog_url), tuple(_seen(read)), (runs,), environment)
+    return ServerEnvironment(egress(settings, catalog_url), tuple(_seen(read)), (runs,), environment)
 
 
 def egress(settings: Settings, catalog_url: str) -> Egress:

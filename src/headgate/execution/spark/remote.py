@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from headgate.execution.spark.errors import EngineDown, Refused, SqlFailed
+from headgate.execution.spark.errors import SparkUnavailable, SqlFailed, StatementRefused
 from headgate.execution.spark.session import CANARY
 from headgate.execution.spark.step_session import Step
 from headgate.execution.steps.context import Context, RunJob, StepFailed
@@ -51,7 +51,7 @@ def complaints(settings: Settings, catalog_url: str) -> list[str]:
             arguments = {"folder": folder, "modules": NEEDED}
             found = platform.call(FUNCTION, arguments, _context(settings, Path(folder), platform))
         return list(found["wrong"])
-    except EngineDown as error:
+    except SparkUnavailable as error:
         return [error.detail]
     except (StepFailed, SqlFailed) as error:
         return [error.message]
@@ -63,7 +63,7 @@ def _is_guarded(platform: "PlatformSpark") -> bool:
     session = platform.open(NO_TOKEN)
     try:
         session.run(CANARY)
-    except Refused:
+    except StatementRefused:
         return True
     finally:
         session.close()

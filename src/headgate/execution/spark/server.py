@@ -37,7 +37,7 @@ from headgate.execution.spark import (
 from headgate.execution.spark import (
     platform_environment as outfit,
 )
-from headgate.execution.spark.errors import EngineDown
+from headgate.execution.spark.errors import SparkUnavailable
 from headgate.execution.spark.jars import Jars
 from headgate.kit.file_ownership import give, owned, share
 from headgate.kit.log import get_logger
@@ -61,7 +61,7 @@ class Address:
 
 
 @dataclass(frozen=True)
-class Launch:
+class LaunchOptions:
     """How a server is started."""
 
     command: list[str]
@@ -83,12 +83,12 @@ class LocalServer:
         confs: conf.Conf,
         *,
         sandboxed: bool,
-        beside: outfit.Outfit | None = None,
+        beside: outfit.ServerEnvironment | None = None,
         main: str = conf.CONNECT,
         options: tuple[str, ...] = (),
     ) -> None:
         self.kind, self.settings, self.jars, self.sandboxed = kind, settings, jars, sandboxed
-        self.confs, self._beside = confs, beside or outfit.Outfit()
+        self.confs, self._beside = confs, beside or outfit.ServerEnvironment()
         self._main, self._options = main, options
         self.way_out: int | None = None
         """The port of loopback at which it finds the proxy, if it goes out by one."""
@@ -118,7 +118,7 @@ class LocalServer:
             self._process = self._start()
             if self._stopping:
                 self._end(self._process)
-                raise EngineDown("Spark was ended before it was up")
+                raise SparkUnavailable("Spark was ended before it was up")
             watch = threading.Thread(target=self._watch, args=(self._process, on_end), name=f"spark {self.kind}")
             watch.daemon = True
             watch.start()
@@ -210,12 +210,12 @@ class LocalServer:
             with contextlib.suppress(FileNotFoundError):
                 (self.scratch / name).replace(self._place.folder / f"last-{name}")
 
-    def _plain(self, token: str | None) -> Launch:
+    def _plain(self, token: str | None) -> LaunchOptions:
         port = _free_port()
         self.address = Address(port=port, token=token)
         classes = [str(path) for path in (java.spark_jars() / "*", *self.jars.paths)]
         file = self._arguments(classes, str(self.scratch), port, {**self.confs, **self._plain_way_out()})
-        return Launch([java.java(), f"@{file}"])
+        return LaunchOptions([java.java(), f"@{file}"])
 
     def _plain_way_out(self) -> conf.Conf:
         if self._beside.egress is None:
@@ -235,7 +235,7 @@ class LocalServer:
         self.way_out = outfit.PORT_INSIDE
         return outfit.through(self.way_out, "/etc/hosts")
 
-    def _sandboxed(self) -> Launch:
+    def _sandboxed(self) -> LaunchOptions:
         catalog = self.confs[_URI]
         routes = reach.routes(reach.allowed(self.settings, catalog))
         inner, outer = self._sockets / "in", self._sockets / "out"
@@ -274,7 +274,7 @@ class LocalServer:
                 owned(user, folder)
         command = sandbox.command(
             program.parents[1],
-            sandbox.Binds(read, write),
+            sandbox.Mounts(read, write),
             _relayed(program, routes, handed=bool(low), to_proxy=self.way_out is not None),
             user,
             network=not low,
@@ -282,8 +282,8 @@ class LocalServer:
         )
         if self.way_out is not None:
             # The proxy listens here, in this process.
-            return Launch(command)
-        return Launch(command, low, [(str(outer / str(n)), r.host, r.port) for n, r in enumerate(routes)])
+            return LaunchOptions(command)
+        return LaunchOptions(command, low, [(str(outer / str(n)), r.host, r.port) for n, r in enumerate(routes)])
 
     @property
     def _warehouse(self) -> Path | None:
@@ -323,9 +323,9 @@ class LocalServer:
         deadline = time.monotonic() + START_SECONDS
         while not self._can_be_dialled():
             if self.ended.is_set():
-                raise EngineDown(f"Spark did not start:\n{self.why()}")
+                raise SparkUnavailable(f"Spark did not start:\n{self.why()}")
             if time.monotonic() > deadline:
-                raise EngineDown(f"Spark did not start within {START_SECONDS} seconds:\n{self.why()}")
+                raise SparkUnavailable(f"Spark did not start within {START_SECONDS} seconds:\n{self.why()}")
             time.sleep(0.05)
 
     def _can_be_dialled(self) -> bool:

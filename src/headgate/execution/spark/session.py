@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.execution.spark import failures
 from headgate.execution.spark.connect import Arguments, Connection, Session
-from headgate.execution.spark.errors import EngineDown, Refused, SqlFailed, too_long
+from headgate.execution.spark.errors import SparkUnavailable, SqlFailed, StatementRefused, too_long
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +29,7 @@ CONVERTED = "headgate.type"
 
 
 @dataclass(frozen=True)
-class Stage:
+class StageProgress:
     """A stage of a statement, as Spark counts it."""
 
     id: int
@@ -40,17 +40,17 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Progress:
+class StatementProgress:
     """How far a statement is."""
 
-    stages: list[Stage] = field(default_factory=list)
+    stages: list[StageProgress] = field(default_factory=list)
     tasks_done: int = 0
     tasks_total: int = 0
     bytes_read: int = 0
 
 
 @dataclass(frozen=True)
-class Answer:
+class StatementResult:
     """The result of a statement. Batches come as Spark makes them; whoever stops reading early closes them."""
 
     schema: "pa.Schema"
@@ -90,12 +90,12 @@ class SqlSession:
     def run(
         self,
         sql: str,
-        on_progress: Callable[[Progress], None] | None = None,
+        on_progress: Callable[[StatementProgress], None] | None = None,
         *,
         seconds: float | None = None,
         max_rows: int | None = None,
         args: Arguments | None = None,
-    ) -> Answer:
+    ) -> StatementResult:
         """Execute a statement, once. Comes back with the first rows, or at the end.
 
         It is stopped after so many seconds, if given. No more rows come than `max_rows`; left out, one more than the
@@ -111,8 +111,8 @@ class SqlSession:
         except StopIteration:
             import pyarrow as pa
 
-            return Answer(pa.schema([]), iter(()))
-        return Answer(first.schema, _after(first, batches))
+            return StatementResult(pa.schema([]), iter(()))
+        return StatementResult(first.schema, _after(first, batches))
 
     def schema(self, sql: str, args: Arguments | None = None) -> "pa.Schema":
         """The columns that a query would give. Nothing is executed."""
@@ -149,7 +149,7 @@ class SqlSession:
             return
         self._open = False
         try:
-            with suppress(EngineDown, SqlFailed, Refused), self._told():
+            with suppress(SparkUnavailable, SqlFailed, StatementRefused), self._told():
                 self._session.release()
         finally:
             self._on_close()
@@ -158,7 +158,7 @@ class SqlSession:
         self._stopped = reason
         operation = self._operation
         deadline = time.monotonic() + 5
-        with suppress(EngineDown, SqlFailed, Refused), self._told():
+        with suppress(SparkUnavailable, SqlFailed, StatementRefused), self._told():
             # A statement that was sent a moment ago may not have arrived.
             while operation is not None and self._operation == operation and time.monotonic() < deadline:
                 if self._session.interrupt(operation):
@@ -178,7 +178,7 @@ class SqlSession:
     def _batches(
         self,
         sql: str,
-        on_progress: Callable[[Progress], None],
+        on_progress: Callable[[StatementProgress], None],
         seconds: float | None,
         most: int,
         args: Arguments | None,
@@ -193,7 +193,7 @@ class SqlSession:
             with self._told():
                 yield from _decoded(self._session.execute(sql, operation, most, args), on_progress)
             ended = True
-        except (SqlFailed, Refused, EngineDown):
+        except (SqlFailed, StatementRefused, SparkUnavailable):
             ended = True
             raise
         finally:
@@ -202,7 +202,7 @@ class SqlSession:
             self._operation = None
             if not ended:
                 # Whoever reads has had enough: Spark need not go on.
-                with suppress(EngineDown, SqlFailed, Refused), self._told():
+                with suppress(SparkUnavailable, SqlFailed, StatementRefused), self._told():
                     self._session.interrupt(operation)
 
     @contextmanager
@@ -211,16 +211,16 @@ class SqlSession:
         self._check()
         try:
             yield
-        except (SqlFailed, Refused):
+        except (SqlFailed, StatementRefused):
             raise
-        except EngineDown as error:
+        except SparkUnavailable as error:
             raise self._explained(error) from None
         except Exception as error:
             found = failures.translate(error, self._session.error_details)
-            if self._stopped is not None and (found is failures.STOPPED or isinstance(found, EngineDown)):
+            if self._stopped is not None and (found is failures.STOPPED or isinstance(found, SparkUnavailable)):
                 raise self._stopped from None
             self._check()
-            if isinstance(found, EngineDown):
+            if isinstance(found, SparkUnavailable):
                 self._connection.doubtful = True
                 found = self._explained(found)
             if found is error:
@@ -230,10 +230,10 @@ class SqlSession:
     def _check(self) -> None:
         try:
             self._connection.check()
-        except EngineDown as error:
+        except SparkUnavailable as error:
             raise self._explained(error) from None
 
-    def _explained(self, error: EngineDown) -> EngineDown:
+    def _explained(self, error: SparkUnavailable) -> SparkUnavailable:
         error.out_of_memory = self._connection.ran_out_of_memory()
         return error
 
@@ -248,15 +248,15 @@ def see_that_it_refuses(session: SqlSession) -> None:
     """Send the canary. A server that answers it is not guarded, and gets no statement."""
     try:
         session.run(CANARY)
-    except Refused:
+    except StatementRefused:
         return
-    raise EngineDown(
+    raise SparkUnavailable(
         "This Spark server is not guarded: it answered a statement that the guard refuses. "
         "`headgate spark conf` prints the settings that it needs"
     )
 
 
-def _decoded(answers: Iterator[Any], on_progress: Callable[[Progress], None]) -> Iterator["pa.RecordBatch"]:
+def _decoded(answers: Iterator[Any], on_progress: Callable[[StatementProgress], None]) -> Iterator["pa.RecordBatch"]:
     """The rows among the answers; a large batch comes in parts."""
     import pyarrow as pa
 
@@ -275,13 +275,13 @@ def _decoded(answers: Iterator[Any], on_progress: Callable[[Progress], None]) ->
         answers.close()  # type: ignore[attr-defined]
 
 
-def _progress(told: Any) -> Progress:
+def _progress(told: Any) -> StatementProgress:
     stages = [
-        Stage(one.stage_id, one.num_completed_tasks, one.num_tasks, one.input_bytes_read, one.done)
+        StageProgress(one.stage_id, one.num_completed_tasks, one.num_tasks, one.input_bytes_read, one.done)
         for one in told.stages
     ]
     done, total = sum(one.tasks_done for one in stages), sum(one.tasks_total for one in stages)
-    return Progress(stages, done, total, sum(one.bytes_read for one in stages))
+    return StatementProgress(stages, done, total, sum(one.bytes_read for one in stages))
 
 
 def _after(first: Any, rest: Iterator[Any]) -> Iterator[Any]:

@@ -88,7 +88,7 @@ class _Save:
             return there
         try:
             after = types.merged(there, given)
-        except types.Misfit as error:
+        except types.IncompatibleType as error:
             self._refuse(str(error))
         for statement in evolving.statements(self._table, there, after):
             self._step.spark.sql(statement)

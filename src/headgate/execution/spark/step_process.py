@@ -20,15 +20,15 @@ import threading
 import traceback
 from typing import Any, BinaryIO
 
-from headgate.execution.spark.errors import EngineDown, Refused, SqlFailed
-from headgate.execution.spark.step_session import Step, Where
+from headgate.execution.spark.errors import SparkUnavailable, SqlFailed, StatementRefused
+from headgate.execution.spark.step_session import SparkEndpoint, Step
 from headgate.execution.steps.context import StepFailed
 
 LOADED = ("pyspark.sql.connect.session", "pyspark.sql.functions", "headgate.execution.sources.land")
 """What most steps need, and is therefore there before they come."""
 
 
-class Teller:
+class LineWriter:
     """Writes lines to whoever asked, from any thread."""
 
     def __init__(self, out: BinaryIO) -> None:
@@ -41,18 +41,18 @@ class Teller:
             self._out.flush()
 
 
-def answer(request: dict[str, Any], tell: Teller) -> dict[str, Any]:
+def answer(request: dict[str, Any], tell: LineWriter) -> dict[str, Any]:
     """What came of a request, as the last line tells it."""
     try:
-        step = Step(Where(**request["where"]), tell, proxy=request["proxy"])
+        step = Step(SparkEndpoint(**request["where"]), tell, proxy=request["proxy"])
         return {"result": _function(request["function"])(request["arguments"], step)}
     except StepFailed as error:
         return _failed("step", error.code, error.message, passing=error.passing)
     except SqlFailed as error:
         return _failed("sql", error.code, error.message)
-    except Refused as error:
+    except StatementRefused as error:
         return _failed("refused", "REFUSED", error.message)
-    except EngineDown as error:
+    except SparkUnavailable as error:
         return _failed("down", "ENGINE_DOWN", error.detail, passing=True)
     except Exception:  # noqa: BLE001 - whatever it is, whoever asked is told
         return _failed("fault", "INTERNAL", traceback.format_exc())
@@ -78,7 +78,7 @@ def main() -> None:
     # What anything else prints is no line of ours.
     own = os.dup(1)
     os.dup2(2, 1)
-    tell = Teller(os.fdopen(own, "wb"))
+    tell = LineWriter(os.fdopen(own, "wb"))
     for module in LOADED:
         importlib.import_module(module)
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from headgate.execution.spark.errors import EngineDown, Refused, SqlFailed
-from headgate.execution.spark.session import Progress, Stage
+from headgate.execution.spark.errors import SparkUnavailable, SqlFailed, StatementRefused
+from headgate.execution.spark.session import StageProgress, StatementProgress
 from headgate.execution.steps.context import StepFailed
 from headgate.kit.file_ownership import is_root
 from headgate.kit.log import get_logger
@@ -21,11 +21,11 @@ _KEPT = ("PATH", "LANG", "LC_ALL", "HOME", "TMPDIR", "PYTHONPATH")
 _log = get_logger("headgate.engine")
 
 
-class Lost(Exception):
+class ProcessLost(Exception):
     """The process ended without an answer."""
 
 
-class Child:
+class StepProcess:
     """A process that takes one request. It ends with `end`, or with this process."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class Child:
             if "result" in found or "failed" in found:
                 return found
             told(found)
-        raise Lost
+        raise ProcessLost
 
     def kill(self) -> None:
         """End it at once; from any thread."""
@@ -82,24 +82,24 @@ class Child:
                     pipe.close()
 
 
-class Spare:
+class SpareProcess:
     """A process that is loaded and waits, since loading PySpark takes seconds."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._child: Child | None = None
+        self._child: StepProcess | None = None
 
     def ready(self) -> None:
         """See that there is one."""
         with self._lock:
             if self._child is None or not self._child.lives:
-                self._child = Child()
+                self._child = StepProcess()
 
-    def take(self) -> Child:
+    def take(self) -> StepProcess:
         """The one that waits, or a new one."""
         with self._lock:
             child, self._child = self._child, None
-        return child if child is not None and child.lives else Child()
+        return child if child is not None and child.lives else StepProcess()
 
     def end(self) -> None:
         """End the one that waits."""
@@ -122,15 +122,15 @@ def outcome(answer: dict[str, Any], run: str) -> dict[str, Any]:
         case "sql":
             raise SqlFailed(code, message)
         case "refused":
-            raise Refused(message)
+            raise StatementRefused(message)
         case "down":
-            raise EngineDown(message)
+            raise SparkUnavailable(message)
     _log.error("a step failed by a fault of ours", run=run, trace=message)
     raise StepFailed("INTERNAL", FAULT)
 
 
-def progress(stages: list[list[Any]]) -> Progress:
+def progress(stages: list[list[Any]]) -> StatementProgress:
     """How far Spark is, as a process told."""
-    found = [Stage(*one) for one in stages]
+    found = [StageProgress(*one) for one in stages]
     done, total = sum(one.tasks_done for one in found), sum(one.tasks_total for one in found)
-    return Progress(found, done, total, sum(one.bytes_read for one in found))
+    return StatementProgress(found, done, total, sum(one.bytes_read for one in found))

@@ -20,7 +20,7 @@ Teller = Callable[[Cause], Exception | None]
 
 
 @dataclass(frozen=True)
-class Where:
+class SparkEndpoint:
     """How the platform's Spark is dialled: a Unix socket, or a URL; and the session to open there."""
 
     session: str
@@ -33,7 +33,7 @@ class Where:
 class Step:
     """One call: `spark` acts with the run's token and nothing else."""
 
-    def __init__(self, where: Where, tell: Tell, *, proxy: str | None = None) -> None:
+    def __init__(self, where: SparkEndpoint, tell: Tell, *, proxy: str | None = None) -> None:
         self._tell = tell
         self.proxy = proxy
         """The only way out for Python inside Spark: `http://USER:PASSWORD@HOST:PORT`; None if there is no limit."""
@@ -61,7 +61,7 @@ class Step:
             self._tell({"progress": told})
 
 
-def _session(where: Where, own: Teller) -> "SparkSession":
+def _session(where: SparkEndpoint, own: Teller) -> "SparkSession":
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
     from pyspark.sql.connect.session import SparkSession as ConnectSession
 
@@ -85,7 +85,7 @@ def _session(where: Where, own: Teller) -> "SparkSession":
     return spark  # type: ignore[no-any-return]
 
 
-def _channel(where: Where) -> Any:
+def _channel(where: SparkEndpoint) -> Any:
     from pyspark.sql.connect.client import ChannelBuilder, DefaultChannelBuilder
 
     class Unix(ChannelBuilder):

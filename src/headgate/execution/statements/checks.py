@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from headgate.contracts.pipelines.expectations import Expectation
 from headgate.contracts.pipelines.fields import literal, quoted
 from headgate.contracts.tables import types
-from headgate.contracts.tables.types import Column, Columns, Decimal, Plain, Type
+from headgate.contracts.tables.types import Column, Columns, Decimal, PrimitiveType, Type
 from headgate.execution.statements import query_output as refine
 from headgate.execution.statements.literals import BadValue, written
 from headgate.execution.statements.windows import back, timestamp
@@ -39,7 +39,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class CheckQuery:
     """A query that gives `checked`, `failed` and perhaps `told`; and what its answer means."""
 
     counts: str
@@ -50,7 +50,7 @@ class Question:
     """What the tolerance is a share of, if not of the rows that were checked."""
 
 
-def question(one: Expectation, table: Table, other: Table | None, moment: datetime, zone: ZoneInfo) -> Question:
+def question(one: Expectation, table: Table, other: Table | None, moment: datetime, zone: ZoneInfo) -> CheckQuery:
     """How to check an expectation; BadCheck if its table does not allow it."""
     try:
         return _KINDS[one.check](one, table, other, moment, zone)
@@ -58,25 +58,25 @@ def question(one: Expectation, table: Table, other: Table | None, moment: dateti
         raise BadCheck(str(error)) from None
 
 
-Asker = Callable[[Expectation, Table, Table | None, datetime, ZoneInfo], Question]
+Asker = Callable[[Expectation, Table, Table | None, datetime, ZoneInfo], CheckQuery]
 
 
-def _failing(table: Table, condition: str, says: str) -> Question:
+def _failing(table: Table, condition: str, says: str) -> CheckQuery:
     """Rows for which a condition holds fail."""
-    return Question(
+    return CheckQuery(
         f"SELECT count(*) AS checked, count_if({condition}) AS failed FROM {table.sql} AS t",
         says,
         f"SELECT * FROM {table.sql} AS t WHERE {condition} LIMIT {SAMPLE}",
     )
 
 
-def _not_null(one: Expectation, table: Table, *_: object) -> Question:
+def _not_null(one: Expectation, table: Table, *_: object) -> CheckQuery:
     columns = [table.column(name) for name in one.columns]
     missing = " OR ".join(f"{_of(column)} IS NULL" for column in columns)
     return _failing(table, f"({missing})", f"have no value in {_listed(one.columns, 'or')}")
 
 
-def _unique(one: Expectation, table: Table, *_: object) -> Question:
+def _unique(one: Expectation, table: Table, *_: object) -> CheckQuery:
     columns = [table.column(name) for name in one.columns]
     for column in columns:
         if not types.is_key(column.type):
@@ -85,7 +85,7 @@ def _unique(one: Expectation, table: Table, *_: object) -> Question:
     there = _there(columns)
     groups = f"SELECT count(*) AS n, {there} AS there FROM {table.sql} AS t GROUP BY {by}"
     count = quoted(refine.free("rows", tuple(columns)))
-    return Question(
+    return CheckQuery(
         f"SELECT coalesce(sum(n), 0) AS checked, coalesce(sum(IF(there AND n > 1, n, 0)), 0) AS failed FROM ({groups})",
         f"have the same {_listed(one.columns, 'and')} as another",
         f"SELECT {by}, count(*) AS {count} FROM {table.sql} AS t WHERE {there} GROUP BY {by} "
@@ -93,7 +93,7 @@ def _unique(one: Expectation, table: Table, *_: object) -> Question:
     )
 
 
-def _accepted(one: Expectation, table: Table, *_: object) -> Question:
+def _accepted(one: Expectation, table: Table, *_: object) -> CheckQuery:
     column = table.column(one.columns[0])
     values = ", ".join(written(value, column) for value in one.values)
     return _failing(
@@ -101,7 +101,7 @@ def _accepted(one: Expectation, table: Table, *_: object) -> Question:
     )
 
 
-def _range(one: Expectation, table: Table, *_: object) -> Question:
+def _range(one: Expectation, table: Table, *_: object) -> CheckQuery:
     column = table.column(one.columns[0])
     least = [] if one.least is None else [(f"{_of(column)} < {written(one.least, column)}", f"below {one.least}")]
     most = [] if one.most is None else [(f"{_of(column)} > {written(one.most, column)}", f"above {one.most}")]
@@ -111,9 +111,9 @@ def _range(one: Expectation, table: Table, *_: object) -> Question:
     )
 
 
-def _pattern(one: Expectation, table: Table, *_: object) -> Question:
+def _pattern(one: Expectation, table: Table, *_: object) -> CheckQuery:
     column = table.column(one.columns[0])
-    if column.type != Plain(types.STRING):
+    if column.type != PrimitiveType(types.STRING):
         raise BadCheck(f"{column.name} is {types.shown(column.type)}; patterns are for texts")
     whole, alone = literal(rf"\A(?:{one.pattern})\z"), literal(one.pattern)
     # By itself, too: a pattern that is one only between our brackets would mean something else. Spark tries it first.
@@ -122,23 +122,23 @@ def _pattern(one: Expectation, table: Table, *_: object) -> Question:
         table, f"(NOT {_of(column)} RLIKE {whole})", f"have a value in {column.name} that does not match the pattern"
     )
     counts = f"SELECT *, {valid} AS is_valid FROM ({found.counts})"
-    return Question(counts, found.says, found.sample)
+    return CheckQuery(counts, found.says, found.sample)
 
 
-def _rows(one: Expectation, table: Table, *_: object) -> Question:
+def _rows(one: Expectation, table: Table, *_: object) -> CheckQuery:
     least, most = int(one.least or 0), None if one.most is None else int(one.most)
     too_many = f"greatest(count(*) - {most}, 0)" if most is not None else "0"
     bounds = [f"at least {least}"] * (one.least is not None) + [f"at most {most}"] * (most is not None)
-    return Question(
+    return CheckQuery(
         f"SELECT count(*) AS checked, greatest({least} - count(*), 0) + {too_many} AS failed FROM {table.sql}",
         f"{_listed(bounds, 'and')} are expected",
         base=least or most or 0,
     )
 
 
-def _freshness(one: Expectation, table: Table, _: object, moment: datetime, zone: ZoneInfo) -> Question:
+def _freshness(one: Expectation, table: Table, _: object, moment: datetime, zone: ZoneInfo) -> CheckQuery:
     column = table.column(one.columns[0])
-    kind = column.type.name if isinstance(column.type, Plain) else ""
+    kind = column.type.name if isinstance(column.type, PrimitiveType) else ""
     if kind not in types.TIMES:
         raise BadCheck(f"{column.name} is {types.shown(column.type)}; freshness needs a date or a timestamp")
     oldest = back(moment, one.within or "0 seconds", zone)
@@ -148,7 +148,7 @@ def _freshness(one: Expectation, table: Table, _: object, moment: datetime, zone
         types.TIMESTAMP_NTZ: f"TIMESTAMP_NTZ '{there.isoformat(sep=' ')}'",
     }.get(kind, timestamp(oldest))
     newest = f"max({_of(column)})"
-    return Question(
+    return CheckQuery(
         f"SELECT count(*) AS checked, IF({newest} >= {bound}, 0, greatest(count(*), 1)) AS failed, "
         f"CAST({newest} AS STRING) AS told FROM {table.sql} AS t",
         f"no older than {one.within} is expected",
@@ -156,7 +156,7 @@ def _freshness(one: Expectation, table: Table, _: object, moment: datetime, zone
     )
 
 
-def _reference(one: Expectation, table: Table, other: Table | None, *_: object) -> Question:
+def _reference(one: Expectation, table: Table, other: Table | None, *_: object) -> CheckQuery:
     if other is None:
         raise BadCheck(f"{one.other} does not exist any more")
     columns = [table.column(name) for name in one.columns]
@@ -171,7 +171,7 @@ def _reference(one: Expectation, table: Table, other: Table | None, *_: object) 
     on = " AND ".join(f"{_of(column)} = o.k{n}" for n, column in enumerate(columns))
     there = _there(columns)
     found = f"(SELECT DISTINCT {keys}, TRUE AS is_found FROM {other.sql} AS o) AS o ON {on}"
-    return Question(
+    return CheckQuery(
         f"SELECT count(*) AS checked, count_if(o.is_found IS NULL AND {there}) AS failed "
         f"FROM {table.sql} AS t LEFT JOIN {found}",
         f"have {_listed(one.columns, 'and')} that {other.name} does not have in {_listed(one.other_columns, 'and')}",
@@ -179,9 +179,9 @@ def _reference(one: Expectation, table: Table, other: Table | None, *_: object) 
     )
 
 
-def _sql(one: Expectation, table: Table, *_: object) -> Question:
+def _sql(one: Expectation, table: Table, *_: object) -> CheckQuery:
     rows = refine.rows_of(refine.query(one.sql), "q")
-    return Question(
+    return CheckQuery(
         f"SELECT (SELECT count(*) FROM {table.sql}) AS checked, (SELECT count(*) FROM {rows}) AS failed",
         "",
         f"SELECT * FROM {rows} LIMIT {SAMPLE}",
@@ -216,7 +216,7 @@ def _alike(one: Type, other: Type) -> bool:
 
 
 def _is_number(one: Type) -> bool:
-    return isinstance(one, Decimal) or (isinstance(one, Plain) and one.name in _NUMBERS)
+    return isinstance(one, Decimal) or (isinstance(one, PrimitiveType) and one.name in _NUMBERS)
 
 
 def _listed(words: Sequence[str], last: str) -> str:

@@ -18,7 +18,7 @@ from headgate.contracts.tables.types import (
     TIMESTAMP_NTZ,
     Columns,
     Decimal,
-    Plain,
+    PrimitiveType,
     Type,
     find,
     key,
@@ -39,12 +39,12 @@ _NUMBERED = {"bucket", "truncate"}
 _SHOWN = re.compile(r"(?P<name>[a-z]+)\((?:(?P<n>\d+), )?(?P<column>[^()]*|`.*`)\)")
 
 
-class NoLayout(ValueError):
+class InvalidLayout(ValueError):
     """Columns by which a table cannot be partitioned or sorted; says why."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PartitionField:
     """A part of a partition: a column, or what is made of it."""
 
     name: str
@@ -66,26 +66,26 @@ class Part:
         return self.name, self.number, key(self.column)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Part) and self._compared == other._compared
+        return isinstance(other, PartitionField) and self._compared == other._compared
 
     def __hash__(self) -> int:
         return hash(self._compared)
 
 
-def parts(texts: Sequence[str], columns: Columns) -> tuple[Part, ...]:
+def parts(texts: Sequence[str], columns: Columns) -> tuple[PartitionField, ...]:
     """The parts that a definition asks for; NoLayout if a column is not there, or cannot be used so."""
-    found = tuple(Part(*transform(text)) for text in texts)
+    found = tuple(PartitionField(*transform(text)) for text in texts)
     for one in found:
         column = find(columns, one.column)
         if column is None:
-            raise NoLayout(f"partition_by names {one.column}, which is not among the columns")
+            raise InvalidLayout(f"partition_by names {one.column}, which is not among the columns")
         if not _takes(one.name, column.type):
-            raise NoLayout(f"{one.sql} is not possible: {one.column} is {shown(column.type)}")
+            raise InvalidLayout(f"{one.sql} is not possible: {one.column} is {shown(column.type)}")
     return found
 
 
 def _takes(name: str, one: Type) -> bool:
-    kind = "DECIMAL" if isinstance(one, Decimal) else one.name if isinstance(one, Plain) else ""
+    kind = "DECIMAL" if isinstance(one, Decimal) else one.name if isinstance(one, PrimitiveType) else ""
     if name == "identity":
         return kind not in {"", FLOAT, DOUBLE}
     return kind in _TAKES[name]
@@ -96,12 +96,12 @@ def check_sort(sort_by: Sequence[str], columns: Columns) -> None:
     for name in sort_by:
         column = find(columns, name)
         if column is None:
-            raise NoLayout(f"sort_by names {name}, which is not among the columns")
-        if not isinstance(column.type, Plain | Decimal):
-            raise NoLayout(f"rows cannot be sorted by {name}: it is {shown(column.type)}")
+            raise InvalidLayout(f"sort_by names {name}, which is not among the columns")
+        if not isinstance(column.type, PrimitiveType | Decimal):
+            raise InvalidLayout(f"rows cannot be sorted by {name}: it is {shown(column.type)}")
 
 
-def described(rows: Sequence[dict[str, Any]]) -> tuple[Part, ...]:
+def described(rows: Sequence[dict[str, Any]]) -> tuple[PartitionField, ...]:
     """The parts of a table that is there, from what DESCRIBE TABLE answers."""
     names = [row["col_name"] for row in rows]
     if "# Partitioning" not in names:
@@ -110,19 +110,19 @@ def described(rows: Sequence[dict[str, Any]]) -> tuple[Part, ...]:
     return tuple(_described(row["data_type"]) for row in rows[start:])
 
 
-def _described(text: str) -> Part:
+def _described(text: str) -> PartitionField:
     found = _SHOWN.fullmatch(text)
     if found is None or text.startswith("`"):
-        return Part("identity", None, _unquoted(text))
+        return PartitionField("identity", None, _unquoted(text))
     name = _PLURALS.get(found["name"], found["name"])
-    return Part(name, int(found["n"]) if found["n"] else None, _unquoted(found["column"]))
+    return PartitionField(name, int(found["n"]) if found["n"] else None, _unquoted(found["column"]))
 
 
 def _unquoted(text: str) -> str:
     return text[1:-1].replace("``", "`") if text.startswith("`") else text
 
 
-def repartition(table: str, there: Sequence[Part], wanted: Sequence[Part]) -> list[str]:
+def repartition(table: str, there: Sequence[PartitionField], wanted: Sequence[PartitionField]) -> list[str]:
     """The statements that change a table's partitions; files that were written before stay as they are."""
     return [f"ALTER TABLE {table} DROP PARTITION FIELD {one.sql}" for one in there if one not in wanted] + [
         f"ALTER TABLE {table} ADD PARTITION FIELD {one.sql}" for one in wanted if one not in there

@@ -7,7 +7,7 @@ from decimal import InvalidOperation
 
 from headgate.contracts.pipelines.fields import literal
 from headgate.contracts.tables import types
-from headgate.contracts.tables.types import Column, Decimal, Plain
+from headgate.contracts.tables.types import Column, Decimal, PrimitiveType
 
 _WHOLE = {types.INT, types.BIGINT}
 _BROKEN = {types.FLOAT, types.DOUBLE}
@@ -20,7 +20,7 @@ class BadValue(ValueError):
 
 def written(value: str | float | bool, column: Column) -> str:
     """The value as SQL writes it."""
-    kind = column.type.name if isinstance(column.type, Plain) else ""
+    kind = column.type.name if isinstance(column.type, PrimitiveType) else ""
     if kind == types.BOOLEAN and isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, bool):

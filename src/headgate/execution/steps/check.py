@@ -3,11 +3,11 @@
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from headgate.contracts.pipelines.steps import Check, Item
+from headgate.contracts.pipelines.steps import Check, LakeItem
 from headgate.execution.spark.errors import SqlFailed
 from headgate.execution.statements import checks
 from headgate.execution.statements import query_output as refine
-from headgate.execution.statements.checks import BadCheck, Question, Table, question
+from headgate.execution.statements.checks import BadCheck, CheckQuery, Table, question
 from headgate.execution.steps.context import CheckResult, Context, Result, StepFailed
 from headgate.execution.steps.lake import MISSING, Arguments, Lake, opened, plain
 from headgate.execution.steps.refine import arguments
@@ -49,14 +49,14 @@ def _judge(lake: Lake, sql: str, args: Arguments | None) -> None:
         ) from None
 
 
-def _table(lake: Lake, item: Item) -> Table:
+def _table(lake: Lake, item: LakeItem) -> Table:
     columns = lake.table(item)
     if columns is None:
         raise StepFailed("CHECK", f"{item} does not exist; a check needs a table that was written")
     return Table(str(item), item.sql, columns)
 
 
-def _counted(lake: Lake, asked: Question, args: Arguments | None) -> dict[str, Any]:
+def _counted(lake: Lake, asked: CheckQuery, args: Arguments | None) -> dict[str, Any]:
     try:
         return lake.rows(asked.counts, args)[0]
     except SqlFailed as error:
@@ -67,14 +67,14 @@ def _counted(lake: Lake, asked: Question, args: Arguments | None) -> dict[str, A
         ) from None
 
 
-def _answered(step: Check, asked: Question, row: dict[str, Any], sample: Any) -> CheckResult:
+def _answered(step: Check, asked: CheckQuery, row: dict[str, Any], sample: Any) -> CheckResult:
     one, checked, failed = step.expectation, int(row["checked"]), int(row["failed"])
     passed = failed <= one.tolerance * (checked if asked.base is None else asked.base)
     rows = sample(asked.sample) if failed and asked.sample else []
     return CheckResult(passed, failed, checked, _message(step, asked, row), rows)
 
 
-def _message(step: Check, asked: Question, row: dict[str, Any]) -> str:
+def _message(step: Check, asked: CheckQuery, row: dict[str, Any]) -> str:
     one, checked, failed = step.expectation, int(row["checked"]), int(row["failed"])
     if one.check == "rows":
         return f"{step.table} has {checked} {_rows(checked)}; {asked.says}"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from headgate.settings.settings import Settings
 
 
-class Stopped(Exception):
+class RunStopped(Exception):
     """The run is to end now: it was cancelled, took too long, was taken over, or the worker stops."""
 
 
@@ -178,7 +178,7 @@ class Context:
     def check_stopped(self) -> None:
         """Stopped, if the run is to end."""
         if self.stopping.is_set():
-            raise Stopped
+            raise RunStopped
 
     @contextmanager
     def sql(self) -> Iterator[Session]:

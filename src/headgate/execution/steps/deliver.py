@@ -6,7 +6,7 @@ from importlib import import_module
 from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.contracts.pipelines import delivery_targets as sendings
 from headgate.contracts.pipelines.steps import Deliver
-from headgate.execution.deliveries.rows import Rows, found
+from headgate.execution.deliveries.rows import SnapshotRows, found
 from headgate.execution.steps.context import Context, Result, StepFailed
 
 KINDS = {
@@ -28,5 +28,5 @@ def run(step: Deliver, context: Context) -> Result:
         sendings.check(step.sending, endpoint.kind)
     except ValueError as error:
         raise StepFailed("DEFINITION", f"{error}") from None
-    deliver: Callable[[Rows, Endpoint], Result] = import_module(KINDS[endpoint.kind]).deliver
+    deliver: Callable[[SnapshotRows, Endpoint], Result] = import_module(KINDS[endpoint.kind]).deliver
     return deliver(found(step, context), endpoint)

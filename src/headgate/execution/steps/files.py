@@ -18,7 +18,7 @@ from typing import Any
 from headgate.contracts.pipelines.steps import Land
 from headgate.execution.steps.context import Context, StepFailed, VolumeFile
 from headgate.kit.clock import now
-from headgate.outgoing.folders import Found, OutOfBounds, Root, opened
+from headgate.outgoing.folders import FolderFile, FolderNotAllowed, Root, opened
 
 MAX_FILES = 100_000
 FILES = "files"
@@ -31,7 +31,7 @@ _COMPRESSED = (".gz", ".bz2", ".zst", ".deflate", ".snappy", ".lz4")
 
 
 @dataclass(frozen=True, slots=True)
-class GotFile:
+class FetchedFile:
     """A file on this machine: where Spark reads it, what members call it, and its bytes."""
 
     path: str
@@ -40,31 +40,31 @@ class GotFile:
 
 
 @dataclass(slots=True)
-class Got:
+class FetchedFiles:
     """The files of a stream, and the state after them, if they are read one time each."""
 
-    files: list[GotFile] = field(default_factory=list)
+    files: list[FetchedFile] = field(default_factory=list)
     state: dict[str, Any] | None = None
 
 
-def from_volume(step: Land, context: Context, state: dict[str, Any] | None) -> Got:
+def from_volume(step: Land, context: Context, state: dict[str, Any] | None) -> FetchedFiles:
     """The files of the step's volume."""
     if step.volume is None:
-        return Got()
+        return FetchedFiles()
     volume = step.volume.id
     found = [one for one in context.volumes.files(volume) if matches(step.stream.name, one.path)]
     copies = empty_folder(step, context, "copies")
     return gathered(step, context, found, state, lambda one: context.volumes.local(volume, one, copies))
 
 
-def from_folder(step: Land, path: str, context: Context, state: dict[str, Any] | None) -> Got:
+def from_folder(step: Land, path: str, context: Context, state: dict[str, Any] | None) -> FetchedFiles:
     """The files of a folder on this machine, below one that the settings allow."""
     copies = empty_folder(step, context, "copies")
     try:
         with opened(path, context.settings.sources.folders, "sources.folders") as root:
             found = [one for one in map(_known, root.files()) if matches(step.stream.name, one.path)]
             return gathered(step, context, found, state, lambda one: _taken(root, one, copies))
-    except OutOfBounds as error:
+    except FolderNotAllowed as error:
         raise StepFailed("FOLDER_REFUSED", str(error)) from None
 
 
@@ -76,7 +76,7 @@ def gathered(
     local: Callable[[VolumeFile], Path],
     *,
     at_once: int = 1,
-) -> Got:
+) -> FetchedFiles:
     """Those of some files that are to be read, once `local` has brought each to this machine, so many at once."""
     if len(found) > MAX_FILES:
         raise StepFailed("TOO_MANY_FILES", f"{step.stream.name} names {len(found)} files; a stream takes {MAX_FILES}")
@@ -95,11 +95,11 @@ def gathered(
             for number, (one, place) in enumerate(zip(new, pool.map(bring, new), strict=True)):
                 link = folder / f"{number:06}{_ending(one.path)}"
                 link.symlink_to(place)
-                files.append(GotFile(str(link), one.path, one.size))
+                files.append(FetchedFile(str(link), one.path, one.size))
         finally:
             pool.shutdown(cancel_futures=True)
     _tell(step, context, len(found), files)
-    return Got(files, _seen(found) if by_file else None)
+    return FetchedFiles(files, _seen(found) if by_file else None)
 
 
 def empty_folder(step: Land, context: Context, name: str) -> Path:
@@ -110,7 +110,7 @@ def empty_folder(step: Land, context: Context, name: str) -> Path:
     return found
 
 
-def _tell(step: Land, context: Context, known: int, files: list[GotFile]) -> None:
+def _tell(step: Land, context: Context, known: int, files: list[FetchedFile]) -> None:
     where = f"{step.volume}" if step.volume else "the connection"
     if not known:
         context.log(f"No file of {where} matches {step.stream.name}", "warning")
@@ -136,7 +136,7 @@ def _seen(found: Sequence[VolumeFile]) -> dict[str, Any] | None:
     return {"cursor": begin.isoformat(), "type": FILES, "seen": recent}
 
 
-def _known(file: Found) -> VolumeFile:
+def _known(file: FolderFile) -> VolumeFile:
     """A file of a folder, as it is told from others, and from what it was before it changed."""
     facts = file.facts
     created = datetime.fromtimestamp(max(facts.st_mtime, facts.st_ctime), UTC)

@@ -7,7 +7,7 @@ from headgate.contracts.pipelines.definitions import History
 from headgate.contracts.pipelines.fields import quoted
 from headgate.contracts.pipelines.steps import KeepHistory
 from headgate.contracts.tables import history, types
-from headgate.contracts.tables.types import Column, Columns, Plain
+from headgate.contracts.tables.types import Column, Columns, PrimitiveType
 from headgate.execution.spark.errors import SqlFailed
 from headgate.execution.statements import (
     history_by_snapshot,
@@ -114,7 +114,7 @@ class _Work:
         if self._definition.time_column is None:
             return None
         found = types.find(source, self._definition.time_column)
-        if found is None or not isinstance(found.type, Plain) or found.type.name not in types.TIMES:
+        if found is None or not isinstance(found.type, PrimitiveType) or found.type.name not in types.TIMES:
             told = types.shown(found.type) if found else "not there"
             raise StepFailed(
                 "COLUMN", f"time_column must be a date or a timestamp; {self._definition.time_column} is {told}"
@@ -124,7 +124,7 @@ class _Work:
     def _settings(self, source: Columns) -> dict[str, Any]:
         """What must not change while the history goes on."""
         time = self._time(source)
-        is_local = time is not None and time.type != Plain(types.TIMESTAMP)
+        is_local = time is not None and time.type != PrimitiveType(types.TIMESTAMP)
         return {
             "keys": [types.key(name) for name in self._definition.keys],
             "time_column": types.key(time.name) if time else None,
@@ -224,7 +224,7 @@ class _Work:
     def _evolved(self, there: Columns, given: Columns) -> Columns:
         try:
             after = types.merged(there, given)
-        except types.Misfit as error:
+        except types.IncompatibleType as error:
             raise StepFailed(
                 "SCHEMA",
                 f"{self.step.source} does not fit its history any more: {error}. Run a full refresh, or write to "

@@ -8,7 +8,7 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
-from headgate.contracts.pipelines.steps import Item
+from headgate.contracts.pipelines.steps import LakeItem
 from headgate.contracts.tables import types
 from headgate.execution.spark.errors import SqlFailed
 from headgate.execution.statements import layout
@@ -27,7 +27,7 @@ Arguments = Mapping[str, datetime | str | int]
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class CommittedSnapshot:
     """What a statement committed, as its snapshot says."""
 
     added: int = 0
@@ -67,7 +67,7 @@ class Lake:
             ) from None
         return found
 
-    def table(self, item: Item, version: int | None = None) -> types.Columns | None:
+    def table(self, item: LakeItem, version: int | None = None) -> types.Columns | None:
         """The columns of a table, now or in a snapshot; None if it has none yet."""
         try:
             return self._columns(f"SELECT * FROM {at(item, version)}", None)
@@ -76,28 +76,28 @@ class Lake:
                 return None
             raise
 
-    def parts(self, item: Item) -> tuple[layout.Part, ...]:
+    def parts(self, item: LakeItem) -> tuple[layout.PartitionField, ...]:
         """By what a table is partitioned."""
         return layout.described(self.rows(f"DESCRIBE TABLE {item.sql}"))
 
-    def written(self, item: Item) -> Written:
+    def written(self, item: LakeItem) -> CommittedSnapshot:
         """What the newest snapshot of a table says of itself."""
         sql = f"SELECT committed_at, summary FROM {item.sql}.snapshots"
         found = self.rows(sql, most=100_000)
         if not found:
-            return Written()
+            return CommittedSnapshot()
         newest = max(enumerate(found), key=lambda one: (one[1]["committed_at"], one[0]))[1]
         told = dict(newest["summary"])
         added = int(told.get("added-records", 0))
         merged = [int(told[one]) for one in _MERGED if one in told]
         # A MERGE that can only insert is a plain append.
-        return Written(added, sum(merged) if merged else added, int(told.get("added-files-size", 0)))
+        return CommittedSnapshot(added, sum(merged) if merged else added, int(told.get("added-files-size", 0)))
 
     def _columns(self, sql: str, args: Arguments | None) -> types.Columns:
         self._context.check_stopped()
         try:
             return types.of_arrow(self._session.schema(sql, args))
-        except types.NoTable as error:
+        except types.InvalidColumns as error:
             raise StepFailed("COLUMN", str(error)) from None
         except TypeError:
             raise StepFailed(
@@ -112,7 +112,7 @@ def opened(context: Context) -> Iterator[Lake]:
         yield Lake(session, context)
 
 
-def at(item: Item, version: int | None) -> str:
+def at(item: LakeItem, version: int | None) -> str:
     """A table, or what it was in a snapshot."""
     return item.sql if version is None else f"{item.sql} VERSION AS OF {version}"
 

@@ -10,49 +10,49 @@ from headgate.execution.sources.fetch import external as outside
 from headgate.execution.sources.fetch.objects import from_objects
 from headgate.execution.sources.fetch.web import from_web
 from headgate.execution.steps.context import Context, Result, StepFailed
-from headgate.execution.steps.files import Got, from_folder, from_volume
+from headgate.execution.steps.files import FetchedFiles, from_folder, from_volume
 
 FUNCTION = "headgate.execution.sources.land:land"
 
 
 @dataclass(slots=True)
-class Prepared:
+class PreparedSource:
     """What a kind needs: files on this machine, hosts that Spark may reach, and whatever else its reader asks for."""
 
-    got: Got = field(default_factory=Got)
+    got: FetchedFiles = field(default_factory=FetchedFiles)
     hosts: list[tuple[str, int]] = field(default_factory=list)
     more: dict[str, Any] = field(default_factory=dict)
 
 
-Prepare = Callable[[Land, Endpoint, Context], Prepared]
+Prepare = Callable[[Land, Endpoint, Context], PreparedSource]
 
 
-def _volume(step: Land, _: Endpoint, context: Context) -> Prepared:
-    return Prepared(from_volume(step, context, _state(step, context)))
+def _volume(step: Land, _: Endpoint, context: Context) -> PreparedSource:
+    return PreparedSource(from_volume(step, context, _state(step, context)))
 
 
-def _folder(step: Land, endpoint: Endpoint, context: Context) -> Prepared:
-    return Prepared(from_folder(step, endpoint.config["path"], context, _state(step, context)))
+def _folder(step: Land, endpoint: Endpoint, context: Context) -> PreparedSource:
+    return PreparedSource(from_folder(step, endpoint.config["path"], context, _state(step, context)))
 
 
-def _database(step: Land, endpoint: Endpoint, context: Context) -> Prepared:
-    return Prepared(hosts=[(endpoint.config["host"], endpoint.config["port"])])
+def _database(step: Land, endpoint: Endpoint, context: Context) -> PreparedSource:
+    return PreparedSource(hosts=[(endpoint.config["host"], endpoint.config["port"])])
 
 
-def _http(step: Land, endpoint: Endpoint, context: Context) -> Prepared:
+def _http(step: Land, endpoint: Endpoint, context: Context) -> PreparedSource:
     if step.stream.of == "files":
-        return Prepared(from_web(step, endpoint, context, _state(step, context)))
+        return PreparedSource(from_web(step, endpoint, context, _state(step, context)))
     hosts, more = outside.api(step, endpoint, context)
-    return Prepared(hosts=hosts, more=more)
+    return PreparedSource(hosts=hosts, more=more)
 
 
-def _object_store(step: Land, endpoint: Endpoint, context: Context) -> Prepared:
-    return Prepared(from_objects(step, endpoint, context, _state(step, context)))
+def _object_store(step: Land, endpoint: Endpoint, context: Context) -> PreparedSource:
+    return PreparedSource(from_objects(step, endpoint, context, _state(step, context)))
 
 
-def _iceberg(step: Land, endpoint: Endpoint, context: Context) -> Prepared:
+def _iceberg(step: Land, endpoint: Endpoint, context: Context) -> PreparedSource:
     more, state = outside.table(step, endpoint, context, _state(step, context))
-    return Prepared(Got(state=state), more=more)
+    return PreparedSource(FetchedFiles(state=state), more=more)
 
 
 PREPARE: dict[str, Prepare] = {

@@ -13,12 +13,12 @@ from headgate.execution.notebooks.processes import Notebook, NotebookProcesses, 
 from headgate.execution.notebooks.staging import Staging
 from headgate.execution.sandbox import bubblewrap as sandbox
 from headgate.execution.spark import guard_jar, jars, java, versions
-from headgate.execution.spark.errors import EngineDown
+from headgate.execution.spark.errors import SparkUnavailable
 from headgate.execution.steps.context import Context, Result, StepFailed
 from headgate.kit.log import get_logger
-from headgate.kit.untrusted_files import Strange, content
+from headgate.kit.untrusted_files import NotRegularFile, content
+from headgate.outgoing.errors import CallRefused as AddressRefused
 from headgate.outgoing.errors import OutgoingError
-from headgate.outgoing.errors import Refused as AddressRefused
 from headgate.outgoing.sockets import dial
 
 LOOK_SECONDS = 0.5
@@ -130,7 +130,7 @@ def _refuse_failure(outputs: Outputs, cells: Path, status: int, why: str, contex
         raise StepFailed("CELL_FAILED", f"Cell {failed['number']} failed: {failed['error']['message']}")
     try:
         told: Any = json.loads(content(cells / DONE, 1000))
-    except (Strange, ValueError, RecursionError):
+    except (NotRegularFile, ValueError, RecursionError):
         told = None
     is_well = isinstance(told, dict) and told.get("ok") is True and status == 0
     if is_well:
@@ -186,9 +186,9 @@ def _hosts(step: RunNotebook, context: Context) -> tuple[tuple[str, int], ...]:
 def _jars(context: Context) -> jars.Jars:
     complaints = versions.complaints()
     if complaints:
-        raise EngineDown("; ".join(complaints))
+        raise SparkUnavailable("; ".join(complaints))
     settings = context.settings
     try:
         return jars.ensure(offline=settings.spark.jars_dir, s3=settings.warehouse_url.startswith("s3://"))
     except (jars.BadJar, guard_jar.BadBuild, java.NoJava) as error:
-        raise EngineDown(str(error)) from None
+        raise SparkUnavailable(str(error)) from None

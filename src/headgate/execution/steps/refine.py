@@ -7,14 +7,14 @@ from headgate.contracts.pipelines.definitions import Query
 from headgate.contracts.pipelines.fields import quoted
 from headgate.contracts.pipelines.steps import Refine
 from headgate.contracts.tables import types
-from headgate.contracts.tables.types import Columns, Plain
+from headgate.contracts.tables.types import Columns, PrimitiveType
 from headgate.execution.spark.errors import SqlFailed
 from headgate.execution.statements import layout
 from headgate.execution.statements import query_output as refine
 from headgate.execution.statements import schema_evolution as evolving
 from headgate.execution.statements.windows import Window, window
 from headgate.execution.steps.context import Context, Result, RunJob, StepFailed
-from headgate.execution.steps.lake import Arguments, Lake, Written, opened, shown_key
+from headgate.execution.steps.lake import Arguments, CommittedSnapshot, Lake, opened, shown_key
 
 _RAISED = "USER_RAISED_EXCEPTION"
 _UNBOUND = "UNBOUND_SQL_PARAMETER"
@@ -103,7 +103,7 @@ class _Work:
     def _time_type(self, columns: Columns) -> str:
         """The type of the window's column: a date or a time."""
         found = types.find(columns, self._definition.time_column or "")
-        if found is None or not isinstance(found.type, Plain) or found.type.name not in types.TIMES:
+        if found is None or not isinstance(found.type, PrimitiveType) or found.type.name not in types.TIMES:
             told = types.shown(found.type) if found else "not there"
             raise StepFailed(
                 "COLUMN", f"time_column must be a date or a timestamp; {self._definition.time_column} is {told}"
@@ -137,7 +137,7 @@ class _Work:
             return there
         try:
             after = types.merged(there, given)
-        except types.Misfit as error:
+        except types.IncompatibleType as error:
             self._refuse_schema(str(error))
         for statement in evolving.statements(self.step.table.sql, there, after):
             self.lake.execute(statement)
@@ -151,11 +151,11 @@ class _Work:
             "table, or set schema_changes",
         )
 
-    def _parts(self, columns: Columns) -> tuple[layout.Part, ...]:
+    def _parts(self, columns: Columns) -> tuple[layout.PartitionField, ...]:
         try:
             layout.check_sort(self._definition.sort_by, columns)
             return layout.parts(self._definition.partition_by, columns)
-        except layout.NoLayout as error:
+        except layout.InvalidLayout as error:
             raise StepFailed("LAYOUT", f"{error}") from None
 
     def _lay_out(self, columns: Columns) -> None:
@@ -171,7 +171,7 @@ class _Work:
 
     # The rows
 
-    def _write(self, given: Columns, there: Columns) -> Written:
+    def _write(self, given: Columns, there: Columns) -> CommittedSnapshot:
         table, args, window = self.step.table, self._arguments, self._window
         where = ""
         if window is not None:

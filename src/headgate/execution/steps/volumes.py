@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 from headgate.execution.steps.context import StepFailed, VolumeFile
 from headgate.settings.settings import Settings
 from headgate.warehouse.locations import open_store, volume_file
-from headgate.warehouse.store import Missing, OutOfReach
+from headgate.warehouse.store import Missing, StoreUnavailable
 
 _PIECE = 1 << 20
 
@@ -37,7 +37,7 @@ class StoredVolumes:
                 shutil.copyfileobj(source, target, _PIECE)
         except Missing:
             raise _gone(file) from None
-        except OutOfReach as error:
+        except StoreUnavailable as error:
             raise StepFailed("WAREHOUSE_DOWN", str(error), passing=True) from None
         return copy
 

@@ -14,7 +14,7 @@ from typing import Any
 import httpx2 as httpx
 
 from headgate.contracts.external_systems.endpoints import Endpoint
-from headgate.execution.connection_checks.checks import Asked, Streams
+from headgate.execution.connection_checks.checks import CheckRequest, Streams
 from headgate.execution.steps.context import StepFailed
 from headgate.execution.worker.server_link import POLL_SECONDS, BadSecret, Dropped, Link
 from headgate.kit.log import get_logger
@@ -41,7 +41,7 @@ def answer(
         raise StepFailed("UNKNOWN_KIND", f"This worker knows no place of kind {endpoint.kind!r}; it may be too old")
     began = time.monotonic()
     known = {name: question[name] for name in ("pattern", "path", "limit") if name in question}
-    asked = Asked(endpoint, settings, began + seconds, writes=writes, **known)
+    asked = CheckRequest(endpoint, settings, began + seconds, writes=writes, **known)
     place: Any = import_module(f"headgate.execution.connection_checks.{endpoint.kind}")
     streams: Streams | None = None
     if kind == "test":

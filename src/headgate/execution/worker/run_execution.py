@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from headgate.contracts.pipelines.steps import AnyStep, title
-from headgate.execution.spark.errors import EngineDown, Refused, SqlFailed
-from headgate.execution.steps.context import Context, Result, RunJob, Session, StepFailed, Stopped
+from headgate.execution.spark.errors import SparkUnavailable, SqlFailed, StatementRefused
+from headgate.execution.steps.context import Context, Result, RunJob, RunStopped, Session, StepFailed
 from headgate.execution.steps.volumes import StoredVolumes
 from headgate.execution.worker.run_link import RunLink
 from headgate.execution.worker.server_link import Dropped, ServerFull
@@ -106,7 +106,7 @@ class Execution:
             raise
         except Dropped:
             self.stop("The run was cancelled, or has another worker")
-            raise Stopped from None
+            raise RunStopped from None
 
     # What other threads ask for
 
@@ -175,17 +175,17 @@ class Execution:
             if error.code == CATALOG_FAILED:
                 return self._failed(error.code, LOST_CATALOG, is_ours=True)
             return self._failed(error.code, error.message)
-        except Refused as error:
+        except StatementRefused as error:
             return self._failed("REFUSED", error.message)
-        except EngineDown as error:
+        except SparkUnavailable as error:
             return self._without_spark(error)
-        except Stopped:
+        except RunStopped:
             return self._failed("STOPPED", self._why or "The run was stopped")
         except Exception as error:  # noqa: BLE001 - whatever it is, whoever sees the run is told, and the worker goes on
             return self._at_fault(error)
         return "succeeded", None, None
 
-    def _without_spark(self, error: EngineDown) -> tuple[str, str | None, str | None]:
+    def _without_spark(self, error: SparkUnavailable) -> tuple[str, str | None, str | None]:
         _log.warning("Spark was lost", run=self.job.id, isolated=self.job.isolated, detail=error.detail)
         if self.job.isolated and error.out_of_memory:
             return self._failed("OUT_OF_MEMORY", NO_MEMORY)

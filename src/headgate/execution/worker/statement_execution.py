@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from headgate.contracts.sql_script import split
 from headgate.contracts.tables import iceberg, types
-from headgate.execution.spark.errors import TIME_LIMIT, EngineDown, Refused, SqlFailed, too_long
+from headgate.execution.spark.errors import TIME_LIMIT, SparkUnavailable, SqlFailed, StatementRefused, too_long
 from headgate.execution.worker.result_pages import Limits, Pager, TooWide
 from headgate.execution.worker.server_link import Dropped, Job, Link, ServerFull
 from headgate.kit.errors import DiskFull
@@ -132,7 +132,7 @@ class Running:
     def _run(self) -> None:
         try:
             self._spark.ensure()
-        except EngineDown as error:
+        except SparkUnavailable as error:
             _log.error("Spark cannot be started", detail=error.detail)
             self._finish("failed", error_code=ENGINE_DOWN, error=NO_ENGINE)
             return
@@ -140,14 +140,14 @@ class Running:
             self._on_spark()
         except SqlFailed as error:
             self._failed(error.code, self._words(error))
-        except Refused as error:
+        except StatementRefused as error:
             self._failed("REFUSED", error.message)
         except TooWide:
             most = self.job.page_bytes
             self._failed("ROW_TOO_LARGE", f"A row of the result is larger than {most} bytes; select less of it")
         except ServerFull:
             self._failed("DISK_FULL", DiskFull.title)
-        except EngineDown as error:
+        except SparkUnavailable as error:
             _log.warning("Spark was lost", statement=self.job.id, isolated=self.job.isolated, detail=error.detail)
             # Beside others, it is not known whose memory it was.
             if self.job.isolated and error.out_of_memory:
@@ -250,7 +250,7 @@ def told(found: Any, most: int) -> dict[str, Any]:
     """
     try:
         fields = iceberg.fields(types.of_arrow(found.schema))
-    except types.NoTable as error:
+    except types.InvalidColumns as error:
         return {"columns": None, "problem": str(error)}
     if not fields:
         return {"columns": None, "problem": NO_COLUMNS}

@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 
 import httpx2 as httpx
 
-from headgate.execution.spark.errors import EngineDown, Refused, SqlFailed
-from headgate.execution.steps.context import Context, RunJob, StepFailed, Stopped
+from headgate.execution.spark.errors import SparkUnavailable, SqlFailed, StatementRefused
+from headgate.execution.steps.context import Context, RunJob, RunStopped, StepFailed
 from headgate.execution.worker.server_link import POLL_SECONDS, BadSecret, Dropped, Link
 from headgate.kit.log import get_logger
 from headgate.settings.settings import Settings
@@ -110,12 +110,12 @@ def rewrite(job: Rewrite, platform: Any, context: Context) -> dict[str, Any]:
     arguments = {"layer": job.layer, "name": job.name, "min_files": job.min_files, "target_bytes": job.target_mib << 20}
     try:
         found: dict[str, Any] = platform.call(FUNCTION, arguments, context)
-    except Stopped:
+    except RunStopped:
         return {"error": STOPPED}
-    except EngineDown as error:
+    except SparkUnavailable as error:
         _log.warning("Spark is not there to rewrite tables", detail=error.detail)
         return {"error": NO_SPARK}
-    except (StepFailed, SqlFailed, Refused) as error:
+    except (StepFailed, SqlFailed, StatementRefused) as error:
         return {"error": f"Spark did not rewrite it; the next pass tries again: {error.message}"[:5000]}
     return {"files_before": found["files_before"], "files_after": found["files_after"]}
 

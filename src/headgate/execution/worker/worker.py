@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import httpx2 as httpx
 
-from headgate.execution.spark.errors import EngineDown
+from headgate.execution.spark.errors import SparkUnavailable
 from headgate.execution.worker.server_link import BadSecret, Link
 from headgate.execution.worker.statement_execution import Running, Spark
 from headgate.kit.ids import new_id
@@ -77,7 +77,7 @@ class Worker:
             return
         try:
             self._spark.ensure()
-        except EngineDown as error:
+        except SparkUnavailable as error:
             _log.warning("Spark cannot be started", detail=error.detail)
 
     def _state(self) -> dict[str, Any]:

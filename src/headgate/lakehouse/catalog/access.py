@@ -8,7 +8,7 @@ from headgate.lakehouse.catalog import pointers
 from headgate.lakehouse.catalog.config import is_folder
 from headgate.lakehouse.catalog.errors import AlreadyExists, Forbidden, NoSuchNamespace, NoSuchTable, NotWritten
 from headgate.lakehouse.catalog.names import Ident
-from headgate.lakehouse.catalog.pointers import Found
+from headgate.lakehouse.catalog.pointers import CatalogEntry
 from headgate.lakehouse.items.service import decide_create, refuse_create
 from headgate.platform.authorization.questions import Question, decide
 from headgate.platform.authorization.refusals import asked
@@ -27,13 +27,13 @@ def require_layer(call: Call, action: str, ident: Ident) -> str:
     return found or ""
 
 
-def find(call: Call, ident: Ident) -> Found:
+def find(call: Call, ident: Ident) -> CatalogEntry:
     """What a name stands for to the caller's work, if it has pointers of its own, or to everyone."""
     work = call.caller.work
     return pointers.find(call.connection, ident, work.run if work else None)
 
 
-def require_table(call: Call, action: str, ident: Ident, found: Found, doing: str | None = None) -> Decision:
+def require_table(call: Call, action: str, ident: Ident, found: CatalogEntry, doing: str | None = None) -> Decision:
     """The decision on a table that has a pointer; NoSuchTable if there is none that the caller may see.
 
     `doing` says what is refused, where that is not the action itself: several acts need the right to delete.
@@ -60,7 +60,7 @@ def missing(ident: Ident) -> NoSuchTable:
     return NoSuchTable(f"Table does not exist: {ident}")
 
 
-def require_own(call: Call, ident: Ident, found: Found) -> Decision:
+def require_own(call: Call, ident: Ident, found: CatalogEntry) -> Decision:
     """The decision on a table that exists for the caller's run alone: whether its member may still create it."""
     decision = decide_output(call, found.layer_id or "")
     if not decision:
@@ -99,7 +99,7 @@ def require_declared(call: Call, ident: Ident, table_id: str) -> None:
         raise AlreadyExists(f"Table already exists: {ident}") from None
 
 
-def may_know(call: Call, found: Found) -> bool:
+def may_know(call: Call, found: CatalogEntry) -> bool:
     """Whether the caller may know that a table is there."""
     return found.is_new or (found.table_id is not None and call.may_see(found.table_id))
 

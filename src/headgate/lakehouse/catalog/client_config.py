@@ -22,7 +22,7 @@ def told_of(stages: Stages, table_id: str, *, writes: bool) -> dict[str, Any]:
     if ours and isinstance(services.store, BucketStore):
         told["remote-signing-config"] = work_signing_config(stages.authorization)
     elif not ours and credentials.gives_keys(services):
-        grant = credentials.Granted(table_id, stages.who.member, writes)
+        grant = credentials.KeyScope(table_id, stages.who.member, writes)
         lent = credentials.lent(services, grant)
         told = {"config": {**config, **lent["config"]}, "storage-credentials": [lent]}
     return told

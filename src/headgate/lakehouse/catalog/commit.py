@@ -31,14 +31,14 @@ from headgate.lakehouse.catalog import (
     table_creation as creating,
 )
 from headgate.lakehouse.catalog.client_config import told_of
-from headgate.lakehouse.catalog.commit_requests import Change
+from headgate.lakehouse.catalog.commit_requests import TableChange
 from headgate.lakehouse.catalog.credentials import gives_keys
 from headgate.lakehouse.catalog.errors import AlreadyExists, CommitFailed, CommitUnknown, Malformed, NotValid
 from headgate.lakehouse.catalog.files import Root
 from headgate.lakehouse.catalog.manifests import check_snapshots
 from headgate.lakehouse.catalog.names import Ident
-from headgate.lakehouse.catalog.pointers import Author, Counts, Found, Move, Pointer
-from headgate.lakehouse.catalog.table_creation import Place
+from headgate.lakehouse.catalog.pointers import Author, CatalogEntry, Counts, Move, Pointer
+from headgate.lakehouse.catalog.table_creation import NewTable
 from headgate.lakehouse.catalog.table_loading import ALL, etag
 from headgate.lakehouse.catalog.updates import EXISTS, Editor, apply, empty, require, without_oldest, without_steps
 from headgate.pipelines.runs.outputs import is_held
@@ -59,17 +59,17 @@ class _Moved(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedCommit:
     """One table's part of a commit: its metadata is written, and no pointer names it yet."""
 
-    change: Change
+    change: TableChange
     table_id: str
     content: bytes
     to: Pointer
     action: str = "edit"
     move: Move | None = None
     """How the pointer is to move; None if the commit changes nothing."""
-    place: Place | None = None
+    place: NewTable | None = None
     """Where a new table is to be."""
 
     @property
@@ -80,7 +80,7 @@ class Planned:
         return "expire snapshots of" if self.move.operation == "expire" else "roll back"
 
 
-def commit(stages: Stages, changes: Sequence[Change]) -> list[Planned]:
+def commit(stages: Stages, changes: Sequence[TableChange]) -> list[PlannedCommit]:
     """Make a commit to one or several tables, whole or not at all."""
     if len({(one.ident.layer_key, one.ident.table_key) for one in changes}) != len(changes):
         raise Malformed("A commit names each table once")
@@ -96,7 +96,7 @@ def commit(stages: Stages, changes: Sequence[Change]) -> list[Planned]:
     raise CommitFailed(f"Other commits to {names} came first for {RETRY_SECONDS:g} seconds; load it again, and retry")
 
 
-def answer(stages: Stages, done: Planned) -> Response:
+def answer(stages: Stages, done: PlannedCommit) -> Response:
     """The table after a commit, with the tag of a load of it; no tag where each load gives new keys."""
     location = metadata.url(stages.services.store, done.table_id, done.to.metadata_file)
     headers = None
@@ -105,7 +105,9 @@ def answer(stages: Stages, done: Planned) -> Response:
     return Response(metadata.answer(location, done.content, None), headers=headers, media_type="application/json")
 
 
-def _make(stages: Stages, changes: Sequence[Change], found: Sequence[Found | Place]) -> list[Planned]:
+def _make(
+    stages: Stages, changes: Sequence[TableChange], found: Sequence[CatalogEntry | NewTable]
+) -> list[PlannedCommit]:
     store = stages.services.store
     planned = _plan_all(stages, changes, found)
     crash_point("server: metadata written")
@@ -127,8 +129,10 @@ def _make(stages: Stages, changes: Sequence[Change], found: Sequence[Found | Pla
     return planned
 
 
-def _plan_all(stages: Stages, changes: Sequence[Change], found: Sequence[Found | Place]) -> list[Planned]:
-    planned: list[Planned] = []
+def _plan_all(
+    stages: Stages, changes: Sequence[TableChange], found: Sequence[CatalogEntry | NewTable]
+) -> list[PlannedCommit]:
+    planned: list[PlannedCommit] = []
     store = stages.services.store
     try:
         for change, one in zip(changes, found, strict=True):
@@ -139,7 +143,7 @@ def _plan_all(stages: Stages, changes: Sequence[Change], found: Sequence[Found |
     return planned
 
 
-def _discard(store: Store, planned: Iterable[Planned]) -> None:
+def _discard(store: Store, planned: Iterable[PlannedCommit]) -> None:
     for one in planned:
         if one.move is not None:
             metadata.discard(store, one.table_id, one.to.metadata_file)
@@ -148,7 +152,7 @@ def _discard(store: Store, planned: Iterable[Planned]) -> None:
 # Part one: look
 
 
-def _look(call: Call, change: Change) -> Found | Place:
+def _look(call: Call, change: TableChange) -> CatalogEntry | NewTable:
     access.require_engine(call)
     if change.is_create:
         return _staged(call, change)
@@ -157,7 +161,7 @@ def _look(call: Call, change: Change) -> Found | Place:
     return found
 
 
-def _staged(call: Call, change: Change) -> Place:
+def _staged(call: Call, change: TableChange) -> NewTable:
     """The place of a staged table that the caller may create now."""
     location = next((one.location for one in change.updates if one.action == "set-location"), None)
     try:
@@ -167,14 +171,16 @@ def _staged(call: Call, change: Change) -> Place:
     row = creating.staged(call.connection, change.ident, found.layer_id, location or "", call.caller.member)
     if row is None or ((found.is_declared or found.run) and row["id"] != found.table_id):
         raise NotValid(f"No table {change.ident} was staged at this location by you; stage its creation first")
-    return Place(row["id"], found.layer_id, found.name, row["uuid"], found.is_declared, found.run)
+    return NewTable(row["id"], found.layer_id, found.name, row["uuid"], found.is_declared, found.run)
 
 
 # Part two: check, and write the new metadata
 
 
-def _plan(settings: Settings, store: Store, change: Change, found: Found | Place, now: datetime) -> Planned:
-    if isinstance(found, Place):
+def _plan(
+    settings: Settings, store: Store, change: TableChange, found: CatalogEntry | NewTable, now: datetime
+) -> PlannedCommit:
+    if isinstance(found, NewTable):
         return _plan_new(store, change, found, now)
     assert found.pointer is not None and found.table_id is not None  # noqa: S101, PT018 - else it was refused
     pointer, table_id = found.pointer, found.table_id
@@ -187,7 +193,7 @@ def _plan(settings: Settings, store: Store, change: Change, found: Found | Place
     editor = Editor(base, root, now, ignores_location=ignores)
     updates = editor.checked(change.updates)
     if not updates:
-        return Planned(change, table_id, content, pointer)
+        return PlannedCommit(change, table_id, content, pointer)
     check_snapshots(root, base, editor.added)
     after = apply(base, updates, metadata.url(store, table_id, pointer.metadata_file))
     action, operation = judging.action(base, after, change.updates), judging.operation(base, after, change.updates)
@@ -195,10 +201,10 @@ def _plan(settings: Settings, store: Store, change: Change, found: Found | Place
         after = without_steps(after, found.taken.snapshot_id)
     kept = without_oldest(after, settings.warehouse.keep_snapshots)
     written, to = write_next(store, table_id, kept, pointer.version + 1)
-    return Planned(change, table_id, written, to, action, move_of(table_id, pointer, to, kept, operation))
+    return PlannedCommit(change, table_id, written, to, action, move_of(table_id, pointer, to, kept, operation))
 
 
-def _plan_new(store: Store, change: Change, place: Place, now: datetime) -> Planned:
+def _plan_new(store: Store, change: TableChange, place: NewTable, now: datetime) -> PlannedCommit:
     require(change.requirements, None)
     root = Root(store, place.table_id)
     base = empty(root.url, place.uuid)
@@ -208,7 +214,7 @@ def _plan_new(store: Store, change: Change, place: Place, now: datetime) -> Plan
     after = apply(base, updates, None)
     content, to = write_next(store, place.table_id, after, 1)
     move = move_of(place.table_id, None, to, after, "create")
-    return Planned(change, place.table_id, content, to, "create", move, place)
+    return PlannedCommit(change, place.table_id, content, to, "create", move, place)
 
 
 def write_next(store: Store, table_id: str, after: Any, version: int) -> tuple[bytes, Pointer]:
@@ -247,7 +253,7 @@ def _count(summary: dict[str, str], name: str) -> int | None:
 # Part three: decide again, move, and tell
 
 
-def _move_all(call: Call, planned: Sequence[Planned]) -> None:
+def _move_all(call: Call, planned: Sequence[PlannedCommit]) -> None:
     work = call.caller.work
     run = work.run if work else None
     access.require_engine(call)
@@ -262,7 +268,7 @@ def _move_all(call: Call, planned: Sequence[Planned]) -> None:
         pointers.enter(call.connection, moved, call.now, author)
 
 
-def _move(call: Call, one: Planned, run: tuple[str, int] | None) -> Decision | None:
+def _move(call: Call, one: PlannedCommit, run: tuple[str, int] | None) -> Decision | None:
     ident, move = one.change.ident, one.move
     if one.place is not None and move is not None:
         found = _staged(call, one.change)
@@ -284,7 +290,7 @@ def _move(call: Call, one: Planned, run: tuple[str, int] | None) -> Decision | N
     return decision
 
 
-def _swapped(call: Call, now: Found, move: Move, ident: Ident, run: tuple[str, int] | None) -> bool:
+def _swapped(call: Call, now: CatalogEntry, move: Move, ident: Ident, run: tuple[str, int] | None) -> bool:
     if run is None:
         return pointers.swap(call.connection, move, call.now, call.caller.author)
     if not now.is_own:
@@ -292,7 +298,7 @@ def _swapped(call: Call, now: Found, move: Move, ident: Ident, run: tuple[str, i
     return pointers.swap_own(call.connection, run, move, call.now)
 
 
-def _event(call: Call, one: Planned, decision: Decision | None) -> Any:
+def _event(call: Call, one: PlannedCommit, decision: Decision | None) -> Any:
     move, work = one.move, call.caller.work
     return call.event(
         COMMITTED,
@@ -326,7 +332,7 @@ def create(stages: Stages, body: dict[str, Any], levels: tuple[str, ...]) -> Res
         return _stage(stages, ident, place, first)
     content, to = write_next(store, place.table_id, first, 1)
     move = move_of(place.table_id, None, to, first, "create")
-    planned = Planned(Change(ident, (), ()), place.table_id, content, to, "create", move, place)
+    planned = PlannedCommit(TableChange(ident, (), ()), place.table_id, content, to, "create", move, place)
     try:
         stages.write(lambda call: _enter(call, planned))
     except Exception as error:
@@ -336,7 +342,7 @@ def create(stages: Stages, body: dict[str, Any], levels: tuple[str, ...]) -> Res
     return _answer(stages, place.table_id, to, content)
 
 
-def _enter(call: Call, planned: Planned) -> None:
+def _enter(call: Call, planned: PlannedCommit) -> None:
     place, move = planned.place, planned.move
     assert place is not None and move is not None  # noqa: S101, PT018 - a new table has both
     now = creating.place(call, planned.change.ident)
@@ -350,7 +356,7 @@ def _enter(call: Call, planned: Planned) -> None:
         pointers.enter(call.connection, [move], call.now, author)
 
 
-def _stage(stages: Stages, ident: Ident, place: Place, first: Any) -> Response:
+def _stage(stages: Stages, ident: Ident, place: NewTable, first: Any) -> Response:
     def work(call: Call) -> None:
         now = creating.place(call, ident)
         if (now.layer_id, now.is_declared) != (place.layer_id, place.is_declared):

@@ -19,7 +19,7 @@ _LONG = 2**63
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class TableChange:
     """What a client wants done to one table, and what must hold for it."""
 
     ident: Ident
@@ -57,7 +57,7 @@ def _number(digits: str) -> int:
     return found
 
 
-def change(body: Any, ident: Ident | None = None) -> Change:
+def change(body: Any, ident: Ident | None = None) -> TableChange:
     """A change from a body, of the table that the path names or else the body."""
     if not isinstance(body, dict):
         raise Malformed("A commit is a JSON object with requirements and updates")
@@ -72,7 +72,7 @@ def change(body: Any, ident: Ident | None = None) -> Change:
     updates = _list(body, "updates", MAX_UPDATES)
     for update in updates:
         _check_raw(update)
-    return Change(
+    return TableChange(
         ident,
         tuple(_parsed(_requirement(), one, "requirement", "type") for one in requirements),
         tuple(_parsed(_update(), one, "update", "action") for one in updates),

@@ -18,14 +18,14 @@ from headgate.settings.settings import Settings
 from headgate.warehouse.address import Address, address_of
 from headgate.warehouse.bucket import ANSWER_SECONDS, CONNECT_SECONDS, BucketStore
 from headgate.warehouse.locations import metadata_root, table_root
-from headgate.warehouse.sigv4 import Key
-from headgate.warehouse.store import OutOfReach
+from headgate.warehouse.sigv4 import AccessKey
+from headgate.warehouse.store import StoreUnavailable
 
 CREDENTIALS = "credentials"
 
 
 @dataclass(frozen=True, slots=True)
-class Granted:
+class KeyScope:
     """What keys are to be for."""
 
     table_id: str
@@ -34,7 +34,7 @@ class Granted:
 
 
 @dataclass(frozen=True, slots=True)
-class Lent:
+class TemporaryKeys:
     """Keys that end by themselves."""
 
     id: str
@@ -48,15 +48,15 @@ def gives_keys(services: Services) -> bool:
     return isinstance(services.store, BucketStore) and services.settings.warehouse.s3_access == CREDENTIALS
 
 
-def granted(call: Call, table_id: str) -> Granted:
+def granted(call: Call, table_id: str) -> KeyScope:
     """What the caller may get keys for; the usual refusal if that is nothing."""
     if not gives_keys(call.services):
         raise NotSupported("This warehouse gives out no keys; have requests signed (s3.remote-signing-enabled)")
     require_files(call, "execute", table_id)
-    return Granted(table_id, call.caller.member, bool(call.decide("edit", "table", table_id)))
+    return KeyScope(table_id, call.caller.member, bool(call.decide("edit", "table", table_id)))
 
 
-def lent(services: Services, grant: Granted) -> dict[str, Any]:
+def lent(services: Services, grant: KeyScope) -> dict[str, Any]:
     """Keys, as the specification writes them down."""
     store = services.store
     assert isinstance(store, BucketStore)  # noqa: S101 - asked before
@@ -64,7 +64,7 @@ def lent(services: Services, grant: Granted) -> dict[str, Any]:
     return {"prefix": f"{store.url}/", "config": as_config(keys)}
 
 
-def as_config(keys: Lent) -> dict[str, str]:
+def as_config(keys: TemporaryKeys) -> dict[str, str]:
     """Keys as properties of a FileIO."""
     return {
         "s3.access-key-id": keys.id,
@@ -93,7 +93,7 @@ def policy(address: Address, table_id: str, *, writes: bool) -> str:
     return json.dumps({"Version": "2012-10-17", "Statement": statements}, separators=(",", ":"))
 
 
-def assume(settings: Settings, key: Key, grant: Granted) -> Lent:
+def assume(settings: Settings, key: AccessKey, grant: KeyScope) -> TemporaryKeys:
     """Have the store's service give keys for one table; OutOfReach if it does not."""
     from botocore.config import Config  # type: ignore[import-untyped]  # noqa: PLC0415 - loads much
     from botocore.exceptions import BotoCoreError, ClientError  # type: ignore[import-untyped]  # noqa: PLC0415
@@ -116,8 +116,8 @@ def assume(settings: Settings, key: Key, grant: Granted) -> Lent:
             DurationSeconds=given.s3_credentials_minutes * 60,
         )["Credentials"]
     except (ClientError, BotoCoreError) as error:
-        raise OutOfReach(
+        raise StoreUnavailable(
             f"no keys for a table could be had: {error}; check warehouse.s3_role_arn and s3_sts_endpoint, and that the "
             "server's key may assume that role"
         ) from None
-    return Lent(found["AccessKeyId"], found["SecretAccessKey"], found["SessionToken"], found["Expiration"])
+    return TemporaryKeys(found["AccessKeyId"], found["SecretAccessKey"], found["SessionToken"], found["Expiration"])

@@ -13,8 +13,8 @@ from headgate.kit.ids import new_id
 from headgate.lakehouse.catalog import metadata_files as metadata
 from headgate.lakehouse.catalog.models import work_token_table
 from headgate.lakehouse.catalog.names import Ident
-from headgate.lakehouse.catalog.pointers import Found
-from headgate.lakehouse.catalog.table_creation import Place, first_metadata
+from headgate.lakehouse.catalog.pointers import CatalogEntry
+from headgate.lakehouse.catalog.table_creation import NewTable, first_metadata
 from headgate.lakehouse.sql.models import statement_table
 from headgate.pipelines.models import probed_schema_table
 from headgate.platform.http.call import Call
@@ -30,7 +30,7 @@ _probed, _works, _statements = probed_schema_table.c, work_token_table.c, statem
 Fields = list[dict[str, Any]]
 
 
-def fields(call: Call, ident: Ident, found: Found) -> Fields | None:
+def fields(call: Call, ident: Ident, found: CatalogEntry) -> Fields | None:
     """The columns that a table will have, if a probe asks that may read it, or whose own output it is; else None."""
     work = call.caller.work
     if work is None or work.purpose != PROBE or found.pointer is not None or not ident.has_one_level:
@@ -48,7 +48,7 @@ def _own(call: Call, work_id: str, ident: Ident) -> Fields | None:
     return (save.get(ANALYSED) or {}).get(COLUMNS)
 
 
-def _stored(call: Call, found: Found) -> Fields | None:
+def _stored(call: Call, found: CatalogEntry) -> Fields | None:
     if found.table_id is None or not call.decide("execute", "table", found.table_id):
         return None
     stored: Fields | None = call.connection.execute(
@@ -57,13 +57,13 @@ def _stored(call: Call, found: Found) -> Fields | None:
     return stored
 
 
-def table_id(found: Found) -> str:
+def table_id(found: CatalogEntry) -> str:
     """The id of such a table; one that nothing has, if it has no row yet."""
     return found.table_id or new_id("table")
 
 
 def content(store: "Store", identifier: str, columns: Fields) -> bytes:
     """Its metadata: a schema, no snapshot, and a place in which nothing lies."""
-    place = Place(identifier, "", "", str(uuid.uuid5(uuid.NAMESPACE_OID, identifier)))
+    place = NewTable(identifier, "", "", str(uuid.uuid5(uuid.NAMESPACE_OID, identifier)))
     schema = {"type": "struct", "schema-id": 0, "fields": columns}
     return metadata.dump(first_metadata(store, {"schema": schema}, place))

@@ -16,7 +16,7 @@ from headgate.kit.errors import (
     NotSignedIn,
     Problem,
     TooLarge,
-    TooMany,
+    TooManyAttempts,
     TooSlow,
     Unavailable,
     WrongMethod,
@@ -125,7 +125,7 @@ class Damaged(IcebergError):
     status, code, title, type = 400, "bad_request", "The table's metadata is damaged", "ValidationException"
 
 
-class Lost(Damaged):
+class MetadataMissing(Damaged):
     """A metadata file is missing: Iceberg's own clients tell this type from a table that does not exist."""
 
     status, code, title, type = 404, "not_found", "The table's metadata file is missing", "NotFoundException"
@@ -145,7 +145,7 @@ _TYPES: dict[type[Problem], tuple[int, str]] = {
     TooLarge: (413, "BadRequestException"),
     Invalid: (400, "BadRequestException"),
     BadRequest: (400, "BadRequestException"),
-    TooMany: (429, "TooManyRequestsException"),
+    TooManyAttempts: (429, "TooManyRequestsException"),
     Unavailable: (503, "ServiceUnavailableException"),
     # No 5xx, after which Iceberg's clients leave what they wrote: the commit may have been made. Here it was not.
     DiskFull: (400, "BadRequestException"),

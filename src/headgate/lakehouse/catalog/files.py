@@ -21,24 +21,24 @@ MAX_LENGTH = 2000
 _ROUNDS = 4
 
 
-class Outside(Exception):
+class OutsideRoot(Exception):
     """A location that is not, or not certainly, below the root."""
 
 
 def normal(location: Any) -> str:
     """One spelling for one place, or Outside for a location that could mean two."""
     if not isinstance(location, str) or len(location) > MAX_LENGTH or not location.isprintable() or "\\" in location:
-        raise Outside(repr(location)[:200])
+        raise OutsideRoot(repr(location)[:200])
     scheme, colon, rest = location.partition(":")
     if not colon or not rest.startswith("/"):
-        raise Outside(location)
+        raise OutsideRoot(location)
     scheme = scheme.lower()
     if scheme == "file":
         path = "/" + rest.lstrip("/") if not rest.startswith("//") or rest.startswith("///") else ""
     else:
         path = rest if rest.startswith("//") and not rest.startswith("///") else ""
     if not path:
-        raise Outside(location)
+        raise OutsideRoot(location)
     _refuse_dots(path.removeprefix("//"), location)
     return f"{scheme}://{path.removeprefix('//')}"
 
@@ -49,7 +49,7 @@ def _refuse_dots(path: str, location: str) -> None:
     for _ in range(_ROUNDS):
         parts = decoded.replace("\\", "/").strip("/").split("/")
         if any(part in {".", ".."} for part in parts) or "\0" in decoded or "#" in decoded or "?" in decoded:
-            raise Outside(location)
+            raise OutsideRoot(location)
         decoded = unquote(decoded)
 
 
@@ -69,9 +69,9 @@ class Root:
         found = normal(location)
         within = self._folder if found.startswith(self._folder) else self._metadata
         if not found.startswith(within) or (within == self._metadata and not or_metadata):
-            raise Outside(str(location))
+            raise OutsideRoot(str(location))
         if "//" in found[len(self._base) :] or found.endswith("/"):
-            raise Outside(str(location))
+            raise OutsideRoot(str(location))
         self._refuse_links(found, within)
         return found[len(self._base) + 1 :]
 
@@ -83,7 +83,7 @@ class Root:
         top = os.path.realpath(self.store.root) + root[len(str(self.store.root)) :]
         folder = self._real(os.path.dirname(path))  # noqa: PTH120 - thousands of them, and pathlib is slow
         if (folder != top and not folder.startswith(top + "/")) or os.path.islink(path):  # noqa: PTH114 - as above
-            raise Outside(found)
+            raise OutsideRoot(found)
 
 
 def table_io(store: Store, table_id: str) -> "FileIO":

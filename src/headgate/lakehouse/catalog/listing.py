@@ -20,21 +20,21 @@ MOST = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class NamePage:
     """A page of names, and where the next begins."""
 
     items: list[Any]
     following: str | None
 
 
-def namespaces(call: Call, token: str | None, size: int | None) -> Listed:
+def namespaces(call: Call, token: str | None, size: int | None) -> NamePage:
     """The layers that the caller may see."""
     ids, following = _page(call, "layer", "", token, size)
     found = _names(call, "SELECT id, name FROM resources WHERE {chosen}", ids)
-    return Listed([[found[one]] for one in ids if one in found], following)
+    return NamePage([[found[one]] for one in ids if one in found], following)
 
 
-def tables(call: Call, ident: Ident, token: str | None, size: int | None) -> Listed:
+def tables(call: Call, ident: Ident, token: str | None, size: int | None) -> NamePage:
     """The tables of a layer that the caller may see and that have content; for a run, also its own."""
     layer = access.require_layer(call, "see", ident)
     ids, following = _page(call, "table", f"{ident.layer_key}.", token, size)
@@ -42,15 +42,15 @@ def tables(call: Call, ident: Ident, token: str | None, size: int | None) -> Lis
     shown = [found[one] for one in ids if one in found]
     if not token:
         shown = sorted({*shown, *_own(call, layer)})
-    return Listed([{"namespace": [ident.layer_key], "name": name} for name in shown], following)
+    return NamePage([{"namespace": [ident.layer_key], "name": name} for name in shown], following)
 
 
-def views(call: Call, ident: Ident, token: str | None, size: int | None) -> Listed:
+def views(call: Call, ident: Ident, token: str | None, size: int | None) -> NamePage:
     """The views of a layer that the caller may see."""
     access.require_layer(call, "see", ident)
     ids, following = _page(call, "table", f"{ident.layer_key}.", token, size)
     found = _names(call, _VIEWS, ids)
-    return Listed([{"namespace": [ident.layer_key], "name": found[one]} for one in ids if one in found], following)
+    return NamePage([{"namespace": [ident.layer_key], "name": found[one]} for one in ids if one in found], following)
 
 
 _VIEWS = "SELECT id, name FROM resources JOIN views ON view_id = id WHERE {chosen}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.lakehouse.catalog.avro import MAX_FILE, BadFile, look_over
 from headgate.lakehouse.catalog.errors import NotValid
-from headgate.lakehouse.catalog.files import Outside, Root, opened, size
+from headgate.lakehouse.catalog.files import OutsideRoot, Root, opened, size
 
 if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
@@ -54,7 +54,7 @@ def check_path(root: Root, location: Any, what: str) -> str:
     """A location as a path in the store, or NotValid."""
     try:
         return root.path(location)
-    except Outside:
+    except OutsideRoot:
         raise NotValid(f"{what} lies outside the table's location: {str(location)[:300]}") from None
 
 

@@ -6,9 +6,9 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from headgate.kit.log import get_logger
-from headgate.lakehouse.catalog.errors import Damaged, Lost, NotValid
+from headgate.lakehouse.catalog.errors import Damaged, MetadataMissing, NotValid
 from headgate.warehouse.locations import metadata_root
-from headgate.warehouse.store import Missing, OutOfReach, Store
+from headgate.warehouse.store import Missing, Store, StoreUnavailable
 
 if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
@@ -39,7 +39,7 @@ def read_metadata(store: Store, table_id: str, metadata_file: str, sha256: str) 
         content = store.read(f"{metadata_root(table_id)}/{metadata_file}")
     except Missing:
         _log.error("a metadata file is missing", table=table_id, file=metadata_file)
-        raise Lost(url(store, table_id, metadata_file)) from None
+        raise MetadataMissing(url(store, table_id, metadata_file)) from None
     if sum_of(content) != sha256:
         _log.error("a metadata file was changed", table=table_id, file=metadata_file)
         raise Damaged("The table's metadata file is not the one that was committed; restore it from a backup")
@@ -70,7 +70,7 @@ def discard(store: Store, table_id: str, metadata_file: str) -> None:
     """Delete a file that no pointer names; if that fails, later maintenance does it."""
     try:
         store.delete(f"{metadata_root(table_id)}/{metadata_file}")
-    except (OSError, OutOfReach) as error:
+    except (OSError, StoreUnavailable) as error:
         _log.warning("a metadata file was left behind", table=table_id, file=metadata_file, error=str(error))
 
 

@@ -38,14 +38,14 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class BaseSnapshot:
     """Where a run took a table from: the snapshot that everyone sees; None for a table that exists for it alone."""
 
     snapshot_id: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class CatalogEntry:
     """What a name stands for: the layer's id, the table's, and its pointer, as far as there is any of them."""
 
     layer_id: str | None = None
@@ -55,7 +55,7 @@ class Found:
     """Whether the pointer is the run's own."""
     is_new: bool = False
     """Whether the table exists for the run alone."""
-    taken: Taken | None = None
+    taken: BaseSnapshot | None = None
     """For a run's own pointer, what it started at; None also if that had no snapshot."""
 
 
@@ -88,19 +88,19 @@ _FIND_OWN = (
 )
 
 
-def find(connection: Connection, ident: Ident, run: tuple[str, int] | None = None) -> Found:
+def find(connection: Connection, ident: Ident, run: tuple[str, int] | None = None) -> CatalogEntry:
     """What a name stands for, to everyone, or to one run."""
     if not ident.layer_key or not (ident.table_key or ident.table is None):
-        return Found()
+        return CatalogEntry()
     rows = fetch(connection, _FIND, {"layer": ident.layer_key, "name": ident.table_key})
     if not rows:
-        return Found()
+        return CatalogEntry()
     layer, table, *pointer = rows[0]
-    found = Found(layer, table, Pointer(*pointer) if pointer[0] else None)
+    found = CatalogEntry(layer, table, Pointer(*pointer) if pointer[0] else None)
     return _of_run(connection, ident, found, run) if run else found
 
 
-def _of_run(connection: Connection, ident: Ident, found: Found, run: tuple[str, int]) -> Found:
+def _of_run(connection: Connection, ident: Ident, found: CatalogEntry, run: tuple[str, int]) -> CatalogEntry:
     asked = {"run": run[0], "fence": run[1], "table": found.table_id, "layer": found.layer_id, "name": ident.table_key}
     rows = fetch(connection, _FIND_OWN, asked)
     if not rows:
@@ -110,9 +110,9 @@ def _of_run(connection: Connection, ident: Ident, found: Found, run: tuple[str, 
     own = Pointer(*pointer)
     if table != found.table_id and base == own.version:
         # The run has only looked at it, and it was deleted or renamed since: for the run, too.
-        return Found(found.layer_id)
-    taken = Taken(snapshot) if base is None or snapshot is not None else None
-    return Found(found.layer_id, table, own, is_own=True, is_new=found.table_id is None, taken=taken)
+        return CatalogEntry(found.layer_id)
+    taken = BaseSnapshot(snapshot) if base is None or snapshot is not None else None
+    return CatalogEntry(found.layer_id, table, own, is_own=True, is_new=found.table_id is None, taken=taken)
 
 
 def layer_of(connection: Connection, ident: Ident) -> str | None:
@@ -120,7 +120,7 @@ def layer_of(connection: Connection, ident: Ident) -> str | None:
     return find(connection, Ident(ident.levels)).layer_id
 
 
-def pin(connection: Connection, run: tuple[str, int], found: Found, name: str, now: datetime) -> None:
+def pin(connection: Connection, run: tuple[str, int], found: CatalogEntry, name: str, now: datetime) -> None:
     """Give a run a pointer of its own to a table, which starts at the table's."""
     table = select(table_pointer_table).where(_pointers.table_id == found.table_id)
     row = connection.execute(table).mappings().one()
@@ -146,7 +146,7 @@ def pin_all(connection: Connection, run: tuple[str, int], tables: Iterable[str],
     wanted = (_resources.id.in_(tables), _resources.id.not_in(mine.scalar_subquery()))
     query = select(_resources.id, _resources.scope_id, _resources.name_key).select_from(place).where(*wanted)
     for table, layer, name in connection.execute(query).all():
-        pin(connection, run, Found(layer, table), name, now)
+        pin(connection, run, CatalogEntry(layer, table), name, now)
 
 
 def create(connection: Connection, move: Move, now: datetime, member: str) -> None:

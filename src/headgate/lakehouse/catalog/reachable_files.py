@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from headgate.lakehouse.catalog.errors import NotValid
-from headgate.lakehouse.catalog.files import Outside, Root, size
+from headgate.lakehouse.catalog.files import OutsideRoot, Root, size
 from headgate.lakehouse.catalog.manifests import check_path, entries_of, manifests_of
 from headgate.lakehouse.catalog.metadata_files import read_metadata
 from headgate.warehouse.locations import metadata_root
@@ -19,7 +19,7 @@ _DELETED = 2
 """The status of an entry for a file that is no longer part of the table from its snapshot on."""
 
 
-class Reachable:
+class ReachableFiles:
     """The files of one table that its metadata names; what is looked at once is not read again."""
 
     def __init__(self, store: Store, table_id: str) -> None:
@@ -65,7 +65,7 @@ class Reachable:
     def _logged(self, location: Any) -> str:
         try:
             return self.root.path(location, or_metadata=True)
-        except Outside:
+        except OutsideRoot:
             raise NotValid(f"A metadata file lies outside the table's own: {str(location)[:300]}") from None
 
     def _add_list(self, location: str, *, must_exist: bool) -> None:

@@ -54,7 +54,7 @@ _OBJECT: dict[str, tuple[frozenset[str], ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SignableRequest:
     """A request that may be signed for whoever has `action` on the table."""
 
     action: str
@@ -66,7 +66,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class S3Request:
     """A request as a client describes it."""
 
     method: str
@@ -76,17 +76,17 @@ class Described:
     body: str | None = None
 
 
-def understood(described: Described, address: Address, table_id: str) -> Wanted:
+def understood(described: S3Request, address: Address, table_id: str) -> SignableRequest:
     """What the request needs, if it stays with the files of one table; else Malformed or Forbidden."""
     if described.region != address.region:
         raise Malformed(f"Requests are signed for the region {address.region}; set client.region and s3.region to it")
     key, query = _place(described.uri, address)
     headers, payload = _headers(described.headers)
     if key:
-        return Wanted(_on_file(described.method, key, query, address, table_id), headers, payload)
+        return SignableRequest(_on_file(described.method, key, query, address, table_id), headers, payload)
     if described.method == "GET" and query.get("list-type") == "2":
         _on_listing(query, address, table_id)
-        return Wanted(READ, headers, payload)
+        return SignableRequest(READ, headers, payload)
     if described.method == "POST" and query == {"delete": ""}:
         return _on_many(described.body, headers, payload, address, table_id)
     raise _outside()
@@ -180,7 +180,9 @@ def _on_listing(query: dict[str, str], address: Address, table_id: str) -> None:
     _check_key(f"{prefix}x" if prefix.endswith("/") else prefix, address, table_id, writes=False)
 
 
-def _on_many(body: str | None, headers: dict[str, str], payload: str, address: Address, table_id: str) -> Wanted:
+def _on_many(
+    body: str | None, headers: dict[str, str], payload: str, address: Address, table_id: str
+) -> SignableRequest:
     """Delete many files: the signature is for the very body that was looked at."""
     if body is None:
         raise Forbidden("A request to delete many files is signed only with its body; delete them one by one")
@@ -191,7 +193,7 @@ def _on_many(body: str | None, headers: dict[str, str], payload: str, address: A
         raise Forbidden("The body is not the one that its hash tells of")
     if headers.get("x-amz-content-sha256") == UNSIGNED:
         raise Forbidden("A request to delete many files is signed with the hash of its body alone")
-    return Wanted(WRITE, headers, digest)
+    return SignableRequest(WRITE, headers, digest)
 
 
 def _check_key(key: str, address: Address, table_id: str, *, writes: bool) -> None:

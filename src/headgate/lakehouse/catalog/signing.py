@@ -14,7 +14,7 @@ from headgate.lakehouse.catalog import access, s3_requests
 from headgate.lakehouse.catalog.errors import Malformed, NotSupported
 from headgate.lakehouse.catalog.file_access import require_files
 from headgate.lakehouse.catalog.names import Ident
-from headgate.lakehouse.catalog.s3_requests import Described, Wanted, understood
+from headgate.lakehouse.catalog.s3_requests import S3Request, SignableRequest, understood
 from headgate.platform.audit.events import READ
 from headgate.platform.http.call import Call
 from headgate.warehouse.bucket import BucketStore
@@ -25,7 +25,7 @@ _MOST_CHARACTERS = 8192
 _MOST_HEADERS = 100
 
 
-def described(body: dict[str, Any]) -> Described:
+def described(body: dict[str, Any]) -> S3Request:
     """The request that a body describes."""
     method, uri, region = (_text(body, name) for name in ("method", "uri", "region"))
     headers, content = body.get("headers", {}), body.get("body")
@@ -33,7 +33,7 @@ def described(body: dict[str, Any]) -> Described:
         raise Malformed("headers is an object: the values of each header, in a list")
     if content is not None and not isinstance(content, str):
         raise Malformed("body is a text")
-    return Described(method, uri, region, {name: _values(value) for name, value in headers.items()}, content)
+    return S3Request(method, uri, region, {name: _values(value) for name, value in headers.items()}, content)
 
 
 def _text(body: dict[str, Any], name: str) -> str:
@@ -64,7 +64,7 @@ def table_of(call: Call, ident: Ident) -> str:
     return found.table_id or ""
 
 
-def allowed(call: Call, request: Described, table_id: str) -> Wanted:
+def allowed(call: Call, request: S3Request, table_id: str) -> SignableRequest:
     """Decide on a request: first whether the caller may know the table at all, then whether it may do this to it."""
     store = bucket(call.services.store)
     decision = require_files(call, s3_requests.READ, table_id)
@@ -79,7 +79,7 @@ def allowed(call: Call, request: Described, table_id: str) -> Wanted:
     return wanted
 
 
-def sign(store: Store, request: Described, wanted: Wanted) -> dict[str, Any]:
+def sign(store: Store, request: S3Request, wanted: SignableRequest) -> dict[str, Any]:
     """The answer to a client: the same URI, and the headers to send beside its own."""
     found = bucket(store)
     headers = signed(request.method, request.uri, wanted.headers, found.key, found.address.region, wanted.payload)
@@ -87,7 +87,7 @@ def sign(store: Store, request: Described, wanted: Wanted) -> dict[str, Any]:
 
 
 @dataclass
-class Recent:
+class RecentSignatures:
     """What was written down a moment ago: a scan of a thousand files is one entry in the audit log, not a thousand."""
 
     lasts: timedelta = timedelta(minutes=1)
@@ -108,4 +108,4 @@ class Recent:
             return True
 
 
-RECENT = Recent()
+RECENT = RecentSignatures()

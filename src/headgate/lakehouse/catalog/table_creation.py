@@ -35,7 +35,7 @@ _staged = staged_table.c
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NewTable:
     """Where a table is to be: in a layer, under an id, for everyone or for one run."""
 
     table_id: str
@@ -58,7 +58,7 @@ def wanted(body: dict[str, Any], levels: tuple[str, ...]) -> Ident:
         raise Malformed(str(error)) from None
 
 
-def place(call: Call, ident: Ident, staged_id: str | None = None) -> Place:
+def place(call: Call, ident: Ident, staged_id: str | None = None) -> NewTable:
     """Decide whether the caller may create a table of this name, and give it a place; or the refusal."""
     access.require_engine(call)
     found = access.find(call, ident)
@@ -71,26 +71,26 @@ def place(call: Call, ident: Ident, staged_id: str | None = None) -> Place:
         # The table was declared; whoever may write it gives it content. To a run, others do not exist.
         assert found.table_id is not None  # noqa: S101 - it was just asked
         access.require_declared(call, ident, found.table_id)
-        return Place(found.table_id, found.layer_id or "", ident.table_key, str(uuids.uuid4()), True, run)  # noqa: FBT003
+        return NewTable(found.table_id, found.layer_id or "", ident.table_key, str(uuids.uuid4()), True, run)  # noqa: FBT003
     if work is not None and run is not None:
         return _of_run(call, ident, run, found.layer_id)
     layer = access.require_create(call, ident)
     if found.table_id is not None:
         raise AlreadyExists(f"Table already exists: {ident}")
-    return Place(staged_id or new_id("table"), layer, ident.table_key, str(uuids.uuid4()))
+    return NewTable(staged_id or new_id("table"), layer, ident.table_key, str(uuids.uuid4()))
 
 
-def _of_run(call: Call, ident: Ident, run: tuple[str, int], layer: str | None) -> Place:
+def _of_run(call: Call, ident: Ident, run: tuple[str, int], layer: str | None) -> NewTable:
     """A run creates the outputs that it declared, and nothing else exists for it."""
     work = call.caller.work
     output = work.output(layer, ident.table_key) if work and layer else None
     if output is None or layer is None or not access.decide_output(call, layer):
         call.note_denial("create", "table", layer)
         raise access.no_namespace(ident)
-    return Place(output, layer, ident.table_key, str(uuids.uuid4()), run=run)
+    return NewTable(output, layer, ident.table_key, str(uuids.uuid4()), run=run)
 
 
-def first_metadata(store: Store, body: dict[str, Any], found: Place, *, ignores: bool = False) -> Any:
+def first_metadata(store: Store, body: dict[str, Any], found: NewTable, *, ignores: bool = False) -> Any:
     """The metadata of a new table; Malformed or NotValid says what it cannot be. `ignores` a requested location."""
     from pyiceberg.exceptions import ValidationError
     from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
@@ -142,7 +142,7 @@ def _check_location(body: dict[str, Any], root: Root, *, ignores: bool) -> None:
         )
 
 
-def stage(connection: Connection, found: Place, member: str, now: datetime) -> None:
+def stage(connection: Connection, found: NewTable, member: str, now: datetime) -> None:
     """Remember who may commit what under an id."""
     connection.execute(delete(staged_table).where(_staged.id == found.table_id))
     connection.execute(
@@ -171,7 +171,7 @@ def unstage(connection: Connection, table_id: str) -> None:
     connection.execute(delete(staged_table).where(_staged.id == table_id))
 
 
-def enter(call: Call, ident: Ident, found: Place, move: pointers.Move) -> None:
+def enter(call: Call, ident: Ident, found: NewTable, move: pointers.Move) -> None:
     """Write a new table: its row, unless it was declared, and its first pointer."""
     if found.run is not None:
         pointers.create_own(call.connection, found.run, found.layer_id, found.name, move, call.now)

@@ -17,8 +17,8 @@ from headgate.lakehouse.catalog.client_config import may_write, told_of
 from headgate.lakehouse.catalog.errors import NotWritten
 from headgate.lakehouse.catalog.models import work_load_table
 from headgate.lakehouse.catalog.names import Ident
-from headgate.lakehouse.catalog.pointers import Found, Pointer
-from headgate.lakehouse.catalog.work_tokens import Work
+from headgate.lakehouse.catalog.pointers import CatalogEntry, Pointer
+from headgate.lakehouse.catalog.work_tokens import WorkToken
 from headgate.platform.audit.events import READ
 from headgate.platform.http.call import Call
 from headgate.platform.http.routes import Stages
@@ -28,7 +28,7 @@ _loads = work_load_table.c
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class LoadableTable:
     """What a caller may load."""
 
     table_id: str
@@ -73,22 +73,22 @@ def etag(pointer: Pointer, told: dict[str, Any], mode: str) -> str:
     return f'"{found.hexdigest()[:40]}"'
 
 
-def _seen(stages: Stages, ident: Ident) -> Seen:
+def _seen(stages: Stages, ident: Ident) -> LoadableTable:
     """Decide; and where work records what it loads, or pins it, have that written before anything is told."""
 
-    def look(call: Call) -> Seen | None:
+    def look(call: Call) -> LoadableTable | None:
         found = access.find(call, ident)
         return None if _must_write(call, ident, found) else _decided(call, ident, found)
 
-    def look_and_write(call: Call) -> Seen | Problem:
+    def look_and_write(call: Call) -> LoadableTable | Problem:
         found = access.find(call, ident)
         try:
-            seen: Seen | Problem = _decided(call, ident, found)
+            seen: LoadableTable | Problem = _decided(call, ident, found)
         except Problem as problem:
             seen = problem
         if isinstance(seen, NotWritten):
-            found = Found(found.layer_id)
-        _write(call, ident, found, is_seen=isinstance(seen, Seen | NotWritten))
+            found = CatalogEntry(found.layer_id)
+        _write(call, ident, found, is_seen=isinstance(seen, LoadableTable | NotWritten))
         return seen
 
     seen = stages.read(look) or stages.write(look_and_write)
@@ -97,10 +97,10 @@ def _seen(stages: Stages, ident: Ident) -> Seen:
     return seen
 
 
-def _decided(call: Call, ident: Ident, found: Found) -> Seen:
+def _decided(call: Call, ident: Ident, found: CatalogEntry) -> LoadableTable:
     to_come = unwritten.fields(call, ident, found)
     if to_come is not None:
-        return Seen(unwritten.table_id(found), None, writes=False, to_come=to_come)
+        return LoadableTable(unwritten.table_id(found), None, writes=False, to_come=to_come)
     decision = access.require_table(call, "execute", ident, found)
     access.require_engine(call)
     assert found.table_id is not None and found.pointer is not None  # noqa: S101, PT018 - else it was refused
@@ -108,10 +108,10 @@ def _decided(call: Call, ident: Ident, found: Found) -> Seen:
         READ, allowed=True, action="execute", kind="table", resource_id=found.table_id, via=list(decision.via)
     )
     call.recorded.reads.append(event)
-    return Seen(found.table_id, found.pointer, may_write(call, found.table_id))
+    return LoadableTable(found.table_id, found.pointer, may_write(call, found.table_id))
 
 
-def _must_write(call: Call, ident: Ident, found: Found) -> bool:
+def _must_write(call: Call, ident: Ident, found: CatalogEntry) -> bool:
     work = call.caller.work
     if work is None or not ident.has_one_level:
         return False
@@ -121,13 +121,13 @@ def _must_write(call: Call, ident: Ident, found: Found) -> bool:
     return _must_pin(work, found)
 
 
-def _must_pin(work: Work, found: Found) -> bool:
+def _must_pin(work: WorkToken, found: CatalogEntry) -> bool:
     """Whether an output gets a pointer of its own: from its first load on, the run sees it as it is then."""
     wanted = found.table_id is not None and found.pointer is not None and not found.is_own
     return wanted and work.run is not None and work.writes(found.table_id or "")
 
 
-def _write(call: Call, ident: Ident, found: Found, *, is_seen: bool) -> None:
+def _write(call: Call, ident: Ident, found: CatalogEntry, *, is_seen: bool) -> None:
     work = call.caller.work
     if work is not None and work.records_loads:
         record(call.connection, work, ident, found if is_seen else None)
@@ -135,7 +135,7 @@ def _write(call: Call, ident: Ident, found: Found, *, is_seen: bool) -> None:
         pointers.pin(call.connection, work.run, found, ident.table_key, call.now)
 
 
-def record(connection: Connection, work: Work, ident: Ident, found: Found | None) -> None:
+def record(connection: Connection, work: WorkToken, ident: Ident, found: CatalogEntry | None) -> None:
     """Write down what a probe or statement loaded; without a table, a name for which there is nothing to load."""
     layer = found.layer_id if found else None
     table = found.table_id if found else None

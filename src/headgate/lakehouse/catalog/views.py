@@ -29,10 +29,10 @@ from headgate.lakehouse.catalog.errors import (
 )
 from headgate.lakehouse.catalog.models import view_table
 from headgate.lakehouse.catalog.names import Ident
-from headgate.lakehouse.catalog.pointers import Found
+from headgate.lakehouse.catalog.pointers import CatalogEntry
 from headgate.lakehouse.catalog.responses import json_response
 from headgate.lakehouse.catalog.view_metadata import Document
-from headgate.lakehouse.catalog.work_tokens import Work, loaded
+from headgate.lakehouse.catalog.work_tokens import WorkToken, loaded
 from headgate.lakehouse.items import service as lakehouse
 from headgate.platform.audit.events import READ
 from headgate.platform.http.call import Call
@@ -145,7 +145,7 @@ def _readable(call: Call, ident: Ident) -> View | None:
 def _noted(call: Call, ident: Ident) -> View:
     view, work = _decided(call, ident), call.caller.work
     assert work is not None  # noqa: S101 - else it was read without being written down
-    loading.record(call.connection, work, ident, Found(view.layer_id, view.id))
+    loading.record(call.connection, work, ident, CatalogEntry(view.layer_id, view.id))
     return view
 
 
@@ -255,7 +255,7 @@ def _replace(call: Call, ident: Ident, body: Document) -> View:
     return View(view.id, view.layer_id, version, found, reads, call.now, call.caller.author)
 
 
-def _statement(call: Call) -> Work:
+def _statement(call: Call) -> WorkToken:
     """The statement by which a view is made or changed: what it reads is known by what the statement has loaded."""
     work = call.caller.work
     if work is None or work.purpose != "statement":
@@ -266,7 +266,7 @@ def _statement(call: Call) -> Work:
     return work
 
 
-def _reads(call: Call, ident: Ident, work: Work) -> tuple[str, ...]:
+def _reads(call: Call, ident: Ident, work: WorkToken) -> tuple[str, ...]:
     """What the statement has loaded, as the caller may read it now; Malformed if the view would read itself.
 
     Replacing a view loads it too; that it names itself is for the guard to refuse, which sees the query.

@@ -20,7 +20,7 @@ from headgate.organization.tokens import service as tokens
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class DeclaredTable:
     """A table that a run declared. An output that does not exist yet has its future id, its layer and its name."""
 
     table_id: str
@@ -30,14 +30,14 @@ class Reach:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class WorkToken:
     """What a work token is for."""
 
     id: str
     purpose: str
     run_id: str | None = None
     fence: int | None = None
-    reach: tuple[Reach, ...] | None = None
+    reach: tuple[DeclaredTable, ...] | None = None
     granted: Narrowing = UNLIMITED
     """The limits of the API token by which the work was asked for, before those of `reach`."""
 
@@ -70,7 +70,7 @@ class WorkIdentity:
     member: str
     token: str | None
     narrowing: Narrowing
-    work: Work
+    work: WorkToken
 
 
 def open_work(
@@ -83,7 +83,7 @@ def open_work(
     statement_id: str | None = None,
     run_id: str | None = None,
     fence: int | None = None,
-    reach: Sequence[Reach] | None = None,
+    reach: Sequence[DeclaredTable] | None = None,
     expires: datetime,
 ) -> tuple[str, str]:
     """Make a work token; its id, and its secret, which is stored nowhere. With `reach`, nothing else exists for it."""
@@ -125,7 +125,7 @@ def open_reading(
     row = connection.execute(select(work_token_table).where(work_token_table.c.id == run_work)).mappings().one()
     reach = work_reach_table.c
     known = connection.execute(select(work_reach_table).where(reach.work_id == run_work)).mappings()
-    within = {one["table_id"]: Reach(one["table_id"], "read", one["layer_id"]) for one in known}
+    within = {one["table_id"]: DeclaredTable(one["table_id"], "read", one["layer_id"]) for one in known}
     return open_work(
         connection,
         now,
@@ -177,14 +177,14 @@ def identify_work(connection: Connection, secret: str, now: datetime) -> WorkIde
         granted = tokens.narrowing(connection, token, read_only=read_only, listed=listed, expires=expires)
     if purpose == "probe":
         granted = replace(granted, read_only=True)
-    reach = tuple(Reach(*row) for row in fetch(connection, _REACH, {"work": identifier})) if is_listed else None
+    reach = tuple(DeclaredTable(*row) for row in fetch(connection, _REACH, {"work": identifier})) if is_listed else None
     if reach is not None and not any(one.mode == "write" for one in reach):
         granted = replace(granted, read_only=True)
-    work = Work(identifier, purpose, run_id, fence, reach, granted)
+    work = WorkToken(identifier, purpose, run_id, fence, reach, granted)
     return WorkIdentity(member, token, _narrowed(granted, reach, instant(ends)), work)
 
 
-def _narrowed(granted: Narrowing, reach: tuple[Reach, ...] | None, ends: datetime) -> Narrowing:
+def _narrowed(granted: Narrowing, reach: tuple[DeclaredTable, ...] | None, ends: datetime) -> Narrowing:
     """The limits of a work token: those of the API token, and what was declared."""
     expires = min(granted.expires, ends) if granted.expires else ends
     if reach is None:

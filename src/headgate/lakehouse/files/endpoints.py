@@ -7,15 +7,15 @@ from anyio import CapacityLimiter
 from fastapi import Header, Path, Query, Request, Response
 
 from headgate.contracts.volume_paths import MAX_CHARACTERS, check_prefix
-from headgate.kit.errors import Conflict, Invalid, NoSuchRange, NotFound, Stale, TooMany, TooSlow
+from headgate.kit.errors import Conflict, Invalid, NoSuchRange, NotFound, TooManyAttempts, TooSlow, VersionConflict
 from headgate.kit.names import BadName
 from headgate.kit.paging import DEFAULT_LIMIT
 from headgate.lakehouse.files import repository, service
 from headgate.lakehouse.files.guards import MemberOn
 from headgate.lakehouse.files.media_types import OCTETS
-from headgate.lakehouse.files.responses import READING, FileAnswer, Span, headers_of, is_among, span_of
+from headgate.lakehouse.files.responses import READING, ByteRange, FileAnswer, headers_of, is_among, span_of
 from headgate.lakehouse.files.schemas import FileDeleted, FileOut, FilePage
-from headgate.lakehouse.files.service import Replacing
+from headgate.lakehouse.files.service import ReplaceCondition
 from headgate.platform.http.bodies import Body
 from headgate.platform.http.call import Call
 from headgate.platform.http.middleware import IS_HEAD
@@ -60,7 +60,7 @@ def list_files(
     "/{volume_id}/files/{path:path}",
     MemberOn("edit"),
     Audit.changes,
-    errors=[Conflict, Stale, TooMany, TooSlow],
+    errors=[Conflict, VersionConflict, TooManyAttempts, TooSlow],
     takes=OCTETS,
     staged=True,
     limiter=TAKING,
@@ -82,7 +82,7 @@ def put_file(
     a space at its ends; a part has at most 255 bytes, a path 1,000 characters and 2,000 bytes. A path that differs from
     that of another file only in case or in the form of its characters is refused.
     """
-    return service.put(stages, volume_id, path, Body(request), content_type, Replacing(overwrite, if_match))
+    return service.put(stages, volume_id, path, Body(request), content_type, ReplaceCondition(overwrite, if_match))
 
 
 @router.governed(
@@ -111,7 +111,7 @@ def get_file(
 
     A file is always sent to be saved, with a media type that no browser runs.
     """
-    wanted = Wanted(volume_id, path, range_, if_range, if_none_match, bool(request.scope.get(IS_HEAD)))
+    wanted = FileRequest(volume_id, path, range_, if_range, if_none_match, bool(request.scope.get(IS_HEAD)))
     for _ in range(ATTEMPTS):
         row, span, answer = stages.read(wanted.look)
         if answer is not None:
@@ -124,7 +124,7 @@ def get_file(
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class FileRequest:
     """What a caller asks of a file."""
 
     volume: str
@@ -134,7 +134,7 @@ class Wanted:
     if_none_match: str | None
     is_head: bool
 
-    def look(self, call: Call) -> tuple[Any, Span | None, Response | None]:
+    def look(self, call: Call) -> tuple[Any, ByteRange | None, Response | None]:
         """The file's row and the bytes of it to give, which is noted; or the answer, if that has no bytes."""
         decision = call.require("see", "volume", self.volume)
         row = repository.one(call.connection, self.volume, service.checked(self.path))

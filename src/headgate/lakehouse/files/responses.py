@@ -31,14 +31,14 @@ def is_among(sha256: str, header: str, *, weakly: bool = False) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class ByteRange:
     """Bytes of a file: where they begin, and how many they are."""
 
     begins: int
     length: int
 
 
-def span_of(header: str | None, size: int) -> Span | None:
+def span_of(header: str | None, size: int) -> ByteRange | None:
     """The one range that a header asks for; None for all: of no range, more than one, or one in another unit."""
     match = _RANGE.fullmatch(header.strip()) if header else None
     if match is None or (match["first"] is None and match["last"] is None):
@@ -53,10 +53,10 @@ def span_of(header: str | None, size: int) -> Span | None:
         length = min(last, size - 1) - begins + 1
     if length <= 0:
         raise NoSuchRange(size)
-    return Span(begins, length)
+    return ByteRange(begins, length)
 
 
-def headers_of(row: Any, span: Span | None) -> dict[str, str]:
+def headers_of(row: Any, span: ByteRange | None) -> dict[str, str]:
     """What an answer with a file says of it; every file is saved, none is shown."""
     size = row["size"]
     found = {
@@ -75,8 +75,8 @@ def headers_of(row: Any, span: Span | None) -> dict[str, str]:
 class FileAnswer(Response):
     """An open file, sent piece by piece; closed at the end, whatever that is."""
 
-    def __init__(self, file: BinaryIO, row: Any, span: Span | None) -> None:
-        self._file, self._span = file, span or Span(0, row["size"])
+    def __init__(self, file: BinaryIO, row: Any, span: ByteRange | None) -> None:
+        self._file, self._span = file, span or ByteRange(0, row["size"])
         self.status_code, self.background = 206 if span else 200, None
         self.body = b""
         self.init_headers(headers_of(row, span))

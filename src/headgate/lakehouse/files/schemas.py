@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, Field
 
 from headgate.contracts.volume_paths import MAX_CHARACTERS, check_path
-from headgate.kit.patterns import Form
+from headgate.kit.patterns import TextPattern
 from headgate.kit.request_models import Input
 from headgate.organization.members.schemas import Named
 
@@ -15,7 +15,7 @@ PathText = Annotated[
 ]
 Sum = Annotated[
     str,
-    Form("^[0-9a-f]{64}$", "must be a SHA-256 sum: 64 lowercase hexadecimal digits"),
+    TextPattern("^[0-9a-f]{64}$", "must be a SHA-256 sum: 64 lowercase hexadecimal digits"),
     Field(examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"]),
 ]
 

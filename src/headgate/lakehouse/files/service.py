@@ -14,7 +14,7 @@ from sqlalchemy import delete, insert
 from sqlalchemy.exc import IntegrityError
 
 from headgate.contracts.volume_paths import check_path, path_key
-from headgate.kit.errors import Conflict, Invalid, NotFound, Problem, Stale, TooLarge, Unavailable
+from headgate.kit.errors import Conflict, Invalid, NotFound, Problem, TooLarge, Unavailable, VersionConflict
 from headgate.kit.ids import new_id
 from headgate.kit.log import get_logger
 from headgate.kit.names import BadName
@@ -37,7 +37,7 @@ _files = volume_file_table.c
 
 
 @dataclass(frozen=True, slots=True)
-class Replacing:
+class ReplaceCondition:
     """Whether a file may take the place of another: always, never, or that of one of these sums."""
 
     overwrite: bool = False
@@ -57,7 +57,7 @@ class NewFile:
     media_type: str
 
 
-class Summed:
+class HashingReader:
     """Passes pieces on, and knows their number of bytes and their sum; no more than `most` of them."""
 
     def __init__(self, pieces: Iterable[bytes], most: int) -> None:
@@ -91,13 +91,13 @@ def missing(path: str) -> str:
     return f"There is no file {path!r} in this volume"
 
 
-def replaced(call: Call, volume: str, path: str, replacing: Replacing) -> Any:
+def replaced(call: Call, volume: str, path: str, replacing: ReplaceCondition) -> Any:
     """The file that a new one of this path takes the place of, or None; a Problem if it may not be put there."""
     found = repository.alike(call.connection, volume, path)
     is_same = found is not None and found["path"] == path
     if replacing.matching is not None:
         if not is_same or not is_among(found["sha256"], replacing.matching):
-            raise Stale("`If-Match` names another state of this file; look again, or leave it out")
+            raise VersionConflict("`If-Match` names another state of this file; look again, or leave it out")
         return found
     if found is not None and not is_same:
         raise Conflict(
@@ -109,7 +109,7 @@ def replaced(call: Call, volume: str, path: str, replacing: Replacing) -> Any:
     return found
 
 
-def place(call: Call, new: NewFile, replacing: Replacing) -> str | None:
+def place(call: Call, new: NewFile, replacing: ReplaceCondition) -> str | None:
     """Let a row name a new file; the id of the one that it takes the place of."""
     decision = call.require("edit", "volume", new.volume)
     old = replaced(call, new.volume, new.path, replacing)
@@ -167,12 +167,12 @@ def opened(store: Store, volume: str, file: str) -> BinaryIO:
 
 
 def put(
-    stages: Stages, volume: str, path: str, body: Iterable[bytes], given_type: str | None, replacing: Replacing
+    stages: Stages, volume: str, path: str, body: Iterable[bytes], given_type: str | None, replacing: ReplaceCondition
 ) -> FileOut:
     """Write a file and let a row name it. What may be refused is refused before the body is read, and again after."""
     store, name, file = stages.services.store, checked(path), new_id("file")
     stages.read(lambda call: replaced(call, volume, name, replacing))
-    summed = Summed(body, stages.settings.warehouse.max_file_bytes)
+    summed = HashingReader(body, stages.settings.warehouse.max_file_bytes)
     with SEATS.taken_by(stages.who.member):
         write(store, volume_file(volume, file), summed)
     new = NewFile(file, volume, name, summed.size, summed.sha256, media_type(given_type, name))

@@ -53,7 +53,7 @@ class IntegrationPage(BaseModel):
     next_cursor: str | None
 
 
-class UseOut(BaseModel):
+class TableUseOut(BaseModel):
     """How often a table was read by it in the last thirty days."""
 
     table: str
@@ -69,7 +69,7 @@ class IntegrationOut(IntegrationItem):
     acts_for: str | None = Field(description="The member by whose rights its token reads")
     token: str | None = Field(description="The id of its token; null if it has none that lives")
     token_expires_at: datetime | None
-    uses: list[UseOut]
+    uses: list[TableUseOut]
 
 
 class IntegrationMade(IntegrationOut):

@@ -12,7 +12,7 @@ from headgate.lakehouse.integrations.schemas import (
     IntegrationIn,
     IntegrationItem,
     IntegrationOut,
-    UseOut,
+    TableUseOut,
 )
 from headgate.lakehouse.models import integration_table, integration_token_table, table_ref_table
 from headgate.organization.tokens import service as tokens
@@ -188,7 +188,7 @@ def shown(call: Call, identifier: str) -> IntegrationOut:
     )
 
 
-def _uses(call: Call, identifier: str, names: dict[str, str]) -> list[UseOut]:
+def _uses(call: Call, identifier: str, names: dict[str, str]) -> list[TableUseOut]:
     """What the audit log tells of reads by its tokens, those before included."""
     mine = select(_own.token_id).where(_own.integration_id == identifier).scalar_subquery()
     query = (
@@ -198,5 +198,5 @@ def _uses(call: Call, identifier: str, names: dict[str, str]) -> list[UseOut]:
         .group_by(_events.resource_id)
     )
     rows = call.connection.execute(query)
-    found = [UseOut(table=names[table], reads=reads, last_at=last) for table, reads, last in rows if table]
+    found = [TableUseOut(table=names[table], reads=reads, last_at=last) for table, reads, last in rows if table]
     return sorted(found, key=lambda one: one.table)

@@ -11,11 +11,11 @@ from datetime import datetime
 from headgate.kit.crash_points import crash_point
 from headgate.kit.database import Database
 from headgate.lakehouse.catalog.errors import NotValid
-from headgate.lakehouse.catalog.files import Outside, remove
-from headgate.lakehouse.catalog.reachable_files import Reachable
-from headgate.lakehouse.maintenance.retained_metadata import Roots, roots
+from headgate.lakehouse.catalog.files import OutsideRoot, remove
+from headgate.lakehouse.catalog.reachable_files import ReachableFiles
+from headgate.lakehouse.maintenance.retained_metadata import MetadataRoots, roots
 from headgate.warehouse.locations import metadata_root, table_root
-from headgate.warehouse.store import Entry, Store
+from headgate.warehouse.store import Store, StoredFile
 
 AT_ONCE = 100
 
@@ -25,15 +25,15 @@ class Orphans:
 
     def __init__(self, database: Database, store: Store, table_id: str, before: datetime) -> None:
         self._database, self._store, self._table, self._before = database, store, table_id, before
-        self._reachable = Reachable(store, table_id)
-        self._known: Roots | None = None
+        self._reachable = ReachableFiles(store, table_id)
+        self._known: MetadataRoots | None = None
 
-    def listed(self) -> list[Entry]:
+    def listed(self) -> list[StoredFile]:
         """Every file of the table that is old enough."""
         folders = (table_root(self._table), metadata_root(self._table))
         return [one for folder in folders for one in self._store.files(folder) if one.modified < self._before]
 
-    def of(self, files: list[Entry]) -> list[Entry]:
+    def of(self, files: list[StoredFile]) -> list[StoredFile]:
         """Those of these files that nothing names now. NotValid or Damaged if that cannot be told."""
         if not files:
             return []
@@ -58,12 +58,12 @@ class Orphans:
         """Whether a name that an engine chose leads nowhere else, by a link or by its spelling."""
         try:
             return self._reachable.root.path(f"{self._store.url}/{path}", or_metadata=True) == path
-        except Outside:
+        except OutsideRoot:
             return False
 
-    def remove(self, files: list[Entry], is_stopping: Callable[[], bool] = lambda: False) -> list[Entry]:
+    def remove(self, files: list[StoredFile], is_stopping: Callable[[], bool] = lambda: False) -> list[StoredFile]:
         """Remove those of these files that still nothing names; which they were."""
-        gone: list[Entry] = []
+        gone: list[StoredFile] = []
         for first in range(0, len(files), AT_ONCE):
             if is_stopping():
                 break

@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 
 from headgate.kit.ids import new_id
 from headgate.lakehouse.maintenance.models import maintenance_pass_table, maintenance_table_table
-from headgate.lakehouse.maintenance.table_maintenance import Outcome
+from headgate.lakehouse.maintenance.table_maintenance import MaintenanceResult
 from headgate.lakehouse.models import lake_item_table
 from headgate.platform.authorization.models import resource_table
 
@@ -92,7 +92,7 @@ def tables(connection: Connection, only: str | None, after: str | None) -> list[
     return list(connection.execute(query.where(_items.id == only) if only else query).scalars())
 
 
-def note(connection: Connection, row: RowMapping, table_id: str, found: Outcome, now: datetime) -> None:
+def note(connection: Connection, row: RowMapping, table_id: str, found: MaintenanceResult, now: datetime) -> None:
     """Write down what was done to a table, and that the pass is past it."""
     change(connection, row["id"], after_id=table_id, looked_at=_passes.looked_at + 1)
     place = (_tables.pass_id == row["id"], _tables.table_id == table_id)

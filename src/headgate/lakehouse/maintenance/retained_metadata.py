@@ -17,7 +17,7 @@ _runs, _steps, _statements = run_table.c, run_step_table.c, statement_table.c
 
 
 @dataclass(frozen=True, slots=True)
-class Roots:
+class MetadataRoots:
     """Metadata files of one table: those that pointers have now, with their sums, and those that it had since."""
 
     pointed: frozenset[tuple[str, str]]
@@ -44,7 +44,7 @@ def why_not(connection: Connection, table_id: str) -> str | None:
     return None
 
 
-def roots(connection: Connection, table_id: str, since: datetime) -> Roots:
+def roots(connection: Connection, table_id: str, since: datetime) -> MetadataRoots:
     """What keeps files of a table now. What it had at any time since then counts too: someone may read it still."""
     published = select(_pointers.metadata_file, _pointers.metadata_sha256).where(_pointers.table_id == table_id)
     own = select(_own.metadata_file, _own.metadata_sha256).where(_own.table_id == table_id)
@@ -53,7 +53,7 @@ def roots(connection: Connection, table_id: str, since: datetime) -> Roots:
     before = select(func.max(_commits.version)).where(_commits.table_id == table_id, _commits.at < since)
     recent = or_(_commits.at >= since, _commits.version == before.scalar_subquery())
     past = select(_commits.metadata_file).where(_commits.table_id == table_id, recent).order_by(_commits.version)
-    return Roots(frozenset(pointed), tuple(connection.execute(past).scalars()))
+    return MetadataRoots(frozenset(pointed), tuple(connection.execute(past).scalars()))
 
 
 def _of_steps(connection: Connection, table_id: str) -> set[tuple[str, str]]:

@@ -6,7 +6,7 @@ from sqlalchemy import Connection, select
 
 from headgate.access.narrowing import Narrowing
 from headgate.kit.credentials import Sort, digest, is_well_formed
-from headgate.lakehouse.catalog.work_tokens import Reach, Work
+from headgate.lakehouse.catalog.work_tokens import DeclaredTable, WorkToken
 from headgate.lakehouse.maintenance.models import maintenance_table_table
 from headgate.lakehouse.models import lake_item_table
 
@@ -14,7 +14,7 @@ PURPOSE = "maintenance"
 _rows, _items = maintenance_table_table.c, lake_item_table.c
 
 
-def identify_rewriting(connection: Connection, secret: str, now: datetime) -> tuple[Narrowing, Work] | None:
+def identify_rewriting(connection: Connection, secret: str, now: datetime) -> tuple[Narrowing, WorkToken] | None:
     """The one table that this secret is for; None for any other secret, and once the work is over or given up."""
     if not is_well_formed(secret, Sort.work):
         return None
@@ -26,4 +26,4 @@ def identify_rewriting(connection: Connection, secret: str, now: datetime) -> tu
         return None
     only = frozenset({row.table_id})
     narrowing = Narrowing(only=only, layers=frozenset({row.layer_id}), expires=row.lease_until, writes=only)
-    return narrowing, Work(row.pass_id, PURPOSE, reach=(Reach(row.table_id, "write", row.layer_id),))
+    return narrowing, WorkToken(row.pass_id, PURPOSE, reach=(DeclaredTable(row.table_id, "write", row.layer_id),))

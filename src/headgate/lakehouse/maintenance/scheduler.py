@@ -24,7 +24,7 @@ from headgate.lakehouse.maintenance.table_maintenance import TableWork
 from headgate.platform.audit.events import Event, record
 from headgate.platform.http.call import SYSTEM
 from headgate.platform.http.services import Services
-from headgate.warehouse.store import OutOfReach
+from headgate.warehouse.store import StoreUnavailable
 
 ENDED = "maintenance.ended"
 PAUSE, LONG_PAUSE = 1.0, 5.0
@@ -46,7 +46,7 @@ def work(services: Services, now: datetime, is_stopping: Callable[[], bool] = la
     try:
         if _look_at_all(services, _begun(services, row, now), now, is_stopping):
             database.write(lambda connection: _settle(connection, row["id"], now))
-    except OutOfReach as trouble:
+    except StoreUnavailable as trouble:
         _log.warning("maintenance stops", reason=trouble.reason)
         database.write(lambda connection: _end(connection, row["id"], now, "failed", AWAY))
     return True

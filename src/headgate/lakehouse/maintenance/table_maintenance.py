@@ -25,7 +25,7 @@ from headgate.lakehouse.maintenance.snapshot_expiry import expire, surplus
 from headgate.platform.audit.events import Event, record
 from headgate.platform.http.call import SYSTEM
 from headgate.platform.http.services import Services
-from headgate.warehouse.store import OutOfReach
+from headgate.warehouse.store import StoreUnavailable
 
 REMOVES = "maintenance.removes"
 OPTED_OUT, KEEPS_FILES = "custom.maintenance", "gc.enabled"
@@ -34,7 +34,7 @@ _log = get_logger("headgate.maintenance")
 
 
 @dataclass(slots=True)
-class Outcome:
+class MaintenanceResult:
     """What was done to a table, or would be."""
 
     outcome: str = "done"
@@ -65,13 +65,13 @@ class TableWork:
         self._services, self._table, self._now = services, table_id, now
         self._dry_run, self._is_stopping = dry_run, is_stopping
         self._settings = services.settings.maintenance
-        self._found = Outcome()
+        self._found = MaintenanceResult()
 
-    def do(self) -> Outcome:
+    def do(self) -> MaintenanceResult:
         """Do it all. What is wrong with the table is told; only the warehouse's own trouble is raised."""
         try:
             self._do()
-        except OutOfReach:
+        except StoreUnavailable:
             raise
         except (Problem, OSError) as error:
             _log.warning("a table cannot be maintained", table=self._table, error=str(error).partition("\n")[0])

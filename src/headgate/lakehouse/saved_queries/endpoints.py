@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Path
 
-from headgate.kit.errors import Conflict, Denied, Invalid, TooMany
+from headgate.kit.errors import Conflict, Denied, Invalid, TooManyAttempts
 from headgate.kit.paging import DEFAULT_LIMIT
 from headgate.lakehouse.saved_queries import service as saving
 from headgate.lakehouse.sql import service
@@ -44,7 +44,7 @@ def _submit(call: Call, name: str, sql: str, own: str | None) -> Saving:
     "",
     SignedIn("keeps a query of their own, if they may read all that it reads"),
     Audit.changes,
-    errors=[Conflict, TooMany],
+    errors=[Conflict, TooManyAttempts],
     staged=True,
 )
 def save_query(stages: Stages, body: SavedIn) -> Saving:
@@ -99,7 +99,7 @@ def _shown(call: Call, identifier: str) -> SavedOut:
     "/{saved_query_id}",
     OnResource("see", "saved_query_id"),
     Audit.changes,
-    errors=[Conflict, TooMany],
+    errors=[Conflict, TooManyAttempts],
     staged=True,
 )
 def change_saved_query(stages: Stages, saved_query_id: SavedId, body: SavedChange) -> Saving:

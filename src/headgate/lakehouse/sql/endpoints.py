@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 from starlette.responses import StreamingResponse
 from starlette.types import Send
 
-from headgate.kit.errors import Conflict, Expired, Problem, TooMany
+from headgate.kit.errors import Conflict, Expired, Problem, TooManyAttempts
 from headgate.kit.log import get_logger
 from headgate.kit.paging import DEFAULT_LIMIT, Cursor
 from headgate.lakehouse.sql import repository, results, service
@@ -46,7 +46,7 @@ async def until_over(services: Services, request: Request, parameters: dict[str,
     "",
     SignedIn("runs SQL with their own rights, which the catalog asks for table by table"),
     Audit.changes,
-    errors=[TooMany],
+    errors=[TooManyAttempts],
     staged=True,
 )
 def submit_statement(stages: Stages, body: StatementIn) -> StatementOut:

@@ -18,7 +18,7 @@ HELD = ("running", "cancelling")
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class WorkerSlots:
     """What a worker says of its slots: how many are free, and how many it has; None if it does not say."""
 
     worker: str
@@ -26,7 +26,7 @@ class Room:
     total: int | None = None
 
 
-def choose(connection: Connection, room: Room) -> list[str]:
+def choose(connection: Connection, room: WorkerSlots) -> list[str]:
     """The ids of the waiting statements that a worker should have now, in three queries at most."""
     everyone = room.slots
     if room.total != 1:
@@ -41,14 +41,14 @@ def choose(connection: Connection, room: Room) -> list[str]:
     return [row.id for row in chosen] + last[:1]
 
 
-def _free(connection: Connection, room: Room) -> int:
+def _free(connection: Connection, room: WorkerSlots) -> int:
     """How many slots are free now: since the worker asked, it may have finished some."""
     if room.total is None:
         return room.slots
     return room.total - int(fetch(connection, _HELD, {"worker": room.worker})[0][0])
 
 
-def _may_begin(room: Room) -> ColumnElement[bool]:
+def _may_begin(room: WorkerSlots) -> ColumnElement[bool]:
     """Of the isolated statements that wait, one may begin, if the worker runs none."""
     waiting, running = statement_table.alias(), statement_table.alias()
     oldest = select(func.min(waiting.c.id)).where(waiting.c.state == "queued", waiting.c.isolated)
@@ -56,7 +56,7 @@ def _may_begin(room: Room) -> ColumnElement[bool]:
     return or_(not_(_rows.isolated), (_rows.id == oldest.scalar_subquery()) & not_(here))
 
 
-def _waiting(room: Room) -> Select[tuple[str, str]]:
+def _waiting(room: WorkerSlots) -> Select[tuple[str, str]]:
     """Statements that wait: those first whose members would then run fewest, and of them the oldest."""
     running = (
         select(_rows.member_id, func.count().label("count"))
@@ -87,7 +87,7 @@ _OTHERS = (
 )
 
 
-def is_waiting(connection: Connection, room: Room) -> bool:
+def is_waiting(connection: Connection, room: WorkerSlots) -> bool:
     """Whether a statement waits that this worker would get: others must not make it ask again at once."""
     if not fetch(connection, _ANY, {"worker": room.worker}):
         return False

@@ -21,7 +21,7 @@ from headgate.lakehouse.catalog.errors import NotWritten
 from headgate.lakehouse.catalog.models import commit_table, work_load_table, work_token_table
 from headgate.lakehouse.catalog.work_tokens import end_work, open_work
 from headgate.lakehouse.saved_queries import service as saving
-from headgate.lakehouse.sql.fair_share import Room, choose
+from headgate.lakehouse.sql.fair_share import WorkerSlots, choose
 from headgate.lakehouse.sql.models import statement_read_table, statement_table, worker_table
 from headgate.organization.members.models import member_table
 from headgate.organization.members.repository import address
@@ -122,7 +122,7 @@ def is_leaving(connection: Connection, worker: str) -> bool:
     return bool(state and state.get(LEAVING))
 
 
-def claim(connection: Connection, now: datetime, settings: Settings, room: Room) -> list[Claimed]:
+def claim(connection: Connection, now: datetime, settings: Settings, room: WorkerSlots) -> list[Claimed]:
     """Take those of the waiting statements whose turn it is, up to a worker's free slots."""
     chosen = choose(connection, room)
     # Another worker may have chosen the same: what it has, or is about to have, is left to it.

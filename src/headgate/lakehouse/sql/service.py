@@ -9,7 +9,7 @@ from sqlalchemy.engine import RowMapping
 from headgate.access.decision import Decision
 from headgate.contracts.sql_script import split
 from headgate.contracts.statements import ColumnOut, ProgressOut
-from headgate.kit.errors import Conflict, Denied, Expired, NotFound, TooMany
+from headgate.kit.errors import Conflict, Denied, Expired, NotFound, TooManyAttempts
 from headgate.kit.ids import new_id
 from headgate.lakehouse.items.service import full_name
 from headgate.lakehouse.sql import queue, repository, results
@@ -34,7 +34,7 @@ def submit(call: Call, sql: str, max_rows: int | None, *, save: dict[str, Any] |
     limit = call.settings.sql.concurrent
     waiting = repository.active(call.connection, call.caller.member)
     if waiting >= limit:
-        raise TooMany(
+        raise TooManyAttempts(
             f"You have {waiting} statements waiting or running, and may have {limit} at a time (`sql.concurrent`); "
             "wait until one has ended, or cancel one",
             seconds=2,

@@ -13,13 +13,13 @@ from headgate.contracts.statements import (
     AnalysedIn,
     ClaimIn,
     Claims,
+    ColumnsRecorded,
     Fence,
     Finished,
     FinishIn,
     HeartbeatIn,
+    InstructionsOut,
     Job,
-    Noted,
-    OrdersOut,
     Stored,
     WorkerId,
 )
@@ -35,7 +35,7 @@ from headgate.platform.http.routes import Audit, GovernedRouter, Stages
 from headgate.platform.http.services import Services
 from headgate.platform.jobs.watch import LONGEST
 from headgate.warehouse.locations import result_page
-from headgate.warehouse.store import Taken
+from headgate.warehouse.store import PathTaken
 
 router = GovernedRouter(prefix="/api/worker", tags=["workers"])
 
@@ -62,8 +62,8 @@ def is_worker(services: Services, request: Request) -> bool:
     return True
 
 
-def _room(body: ClaimIn) -> turns.Room:
-    return turns.Room(body.worker, body.slots, body.total)
+def _room(body: ClaimIn) -> turns.WorkerSlots:
+    return turns.WorkerSlots(body.worker, body.slots, body.total)
 
 
 async def wait_for(
@@ -129,7 +129,7 @@ def claim_statements(stages: Stages, body: ClaimIn, wait: Wait = 0) -> Claims:
     limiter=LIMITER,
     wait=until_cancelled,
 )
-def beat_worker(stages: Stages, body: HeartbeatIn, wait: Wait = 0) -> OrdersOut:
+def beat_worker(stages: Stages, body: HeartbeatIn, wait: Wait = 0) -> InstructionsOut:
     """Keep what the worker runs alive, and tell how far it is. The answer says what to interrupt; it comes at once when
     there is something.
     """
@@ -141,7 +141,7 @@ def beat_worker(stages: Stages, body: HeartbeatIn, wait: Wait = 0) -> OrdersOut:
         ]
         return queue.beat(call.connection, call.now, body.worker, beats)
 
-    return OrdersOut.model_validate(stages.write(work), from_attributes=True)
+    return InstructionsOut.model_validate(stages.write(work), from_attributes=True)
 
 
 @router.governed(
@@ -166,7 +166,7 @@ def upload_page(
     stages.read(lambda call: queue.owned(call.connection, statement_id, worker, fence))
     page = b"".join(Body(request))
     # Taken: sent again because the first answer was lost. A fence has one worker, which sends a page one way only.
-    with suppress(Taken):
+    with suppress(PathTaken):
         stages.services.store.write(result_page(f"{statement_id}/{fence}", number), [page])
     return Stored(number=number, bytes=len(page))
 
@@ -180,7 +180,7 @@ def upload_page(
     staged=True,
     limiter=LIMITER,
 )
-def report_probe_columns(stages: Stages, statement_id: StatementPath, body: AnalysedIn) -> Noted:
+def report_probe_columns(stages: Stages, statement_id: StatementPath, body: AnalysedIn) -> ColumnsRecorded:
     """The columns that a query would give, and what they are made of: for the rest of the probe, and for the save."""
 
     def work(call: Call) -> None:
@@ -188,7 +188,7 @@ def report_probe_columns(stages: Stages, statement_id: StatementPath, body: Anal
         queue.note_analysed(call.connection, row, body.model_dump(exclude={"worker", "fence"}))
 
     stages.write(work)
-    return Noted(id=statement_id)
+    return ColumnsRecorded(id=statement_id)
 
 
 @router.governed(

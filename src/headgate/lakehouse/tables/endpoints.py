@@ -206,5 +206,5 @@ def preview_table(
     """The first rows of a table without Spark: as JSON, or as an Arrow stream with
     `Accept: application/vnd.apache.arrow.stream`. At most 8 MB are given; in JSON, long texts are cut."""
     as_arrow = ARROW in request.headers.get("accept", "")
-    asked = previews.Asked(limit, snapshot, as_of, tuple(columns or ()), as_arrow)
+    asked = previews.PreviewRequest(limit, snapshot, as_of, tuple(columns or ()), as_arrow)
     return previews.preview(stages, table_id, asked)  # type: ignore[return-value]

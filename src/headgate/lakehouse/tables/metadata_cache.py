@@ -20,7 +20,7 @@ MOST_BYTES = 32 << 20
 MOST_TABLES = 256
 
 
-class Kept(Generic[T]):
+class LruCache(Generic[T]):
     """The values used last, up to a number and a weight."""
 
     def __init__(self, most: int, heaviest: int) -> None:
@@ -46,7 +46,7 @@ class Kept(Generic[T]):
         return value
 
 
-_documents: Kept[Document] = Kept(MOST_TABLES, MOST_BYTES)
+_documents: LruCache[Document] = LruCache(MOST_TABLES, MOST_BYTES)
 
 
 def document(store: Store, pointer: Any) -> Document:

@@ -13,8 +13,8 @@ from headgate.lakehouse.items import repository
 from headgate.lakehouse.items.schemas import Preview, PreviewColumn
 from headgate.lakehouse.sql.results import ARROW, rows
 from headgate.lakehouse.tables.facts import type_text
-from headgate.lakehouse.tables.metadata_cache import Document, Kept, current_snapshot, document
-from headgate.lakehouse.tables.scan import Wanted, first_rows
+from headgate.lakehouse.tables.metadata_cache import Document, LruCache, current_snapshot, document
+from headgate.lakehouse.tables.scan import ScanRequest, first_rows
 from headgate.platform.http.call import Call
 from headgate.platform.http.routes import Stages
 
@@ -27,7 +27,7 @@ MOST_PARSED = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PreviewRequest:
     """What a caller asks of a preview."""
 
     limit: int
@@ -37,7 +37,7 @@ class Asked:
     as_arrow: bool
 
 
-def preview(stages: Stages, table: str, asked: Asked) -> Preview | Response:
+def preview(stages: Stages, table: str, asked: PreviewRequest) -> Preview | Response:
     """Some rows of a table. The caller's right is judged before the files are read, and before the rows are given."""
     pointer = stages.read(lambda call: _begin(call, table))
     found = document(stages.services.store, pointer)
@@ -47,7 +47,7 @@ def preview(stages: Stages, table: str, asked: Asked) -> Preview | Response:
     if snapshot is None:
         data, more = _empty(schema), False
     else:
-        data, more = first_rows(stages.services.store, table, Wanted(metadata, snapshot, schema, asked.limit))
+        data, more = first_rows(stages.services.store, table, ScanRequest(metadata, snapshot, schema, asked.limit))
     stages.read(lambda call: _note(call, table, snapshot, data.num_rows))
     if asked.as_arrow:
         headers = {"X-Headgate-Snapshot": str(snapshot or ""), "X-Headgate-Truncated": str(more).lower()}
@@ -74,7 +74,7 @@ def _note(call: Call, table: str, snapshot: int | None, count: int) -> None:
 # Which snapshot
 
 
-def _snapshot(found: Document, asked: Asked) -> int | None:
+def _snapshot(found: Document, asked: PreviewRequest) -> int | None:
     """The id of the snapshot that is asked for; none for a table that has none yet."""
     if asked.snapshot is not None and asked.as_of is not None:
         raise Invalid("as_of: give either a snapshot or a time")
@@ -103,7 +103,7 @@ def _at(found: Document, moment: datetime, known: set[int]) -> int:
 
 # Metadata and columns
 
-_parsed: "Kept[TableMetadata]" = Kept(MOST_PARSED, MOST_PARSED)
+_parsed: "LruCache[TableMetadata]" = LruCache(MOST_PARSED, MOST_PARSED)
 
 
 def parsed(pointer: Any, found: Document, snapshot: int | None) -> "TableMetadata":

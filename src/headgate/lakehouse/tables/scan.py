@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.kit.errors import Conflict, Problem, Unavailable
 from headgate.kit.log import get_logger
-from headgate.lakehouse.catalog.files import Outside, table_io
+from headgate.lakehouse.catalog.files import OutsideRoot, table_io
 from headgate.warehouse.store import Store
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class _Full(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ScanRequest:
     """Which rows are asked for: the first ones of a snapshot, with these columns."""
 
     metadata: "TableMetadata"
@@ -46,13 +46,13 @@ class Wanted:
     limit: int
 
 
-def first_rows(store: Store, table: str, wanted: Wanted) -> tuple["pa.Table", bool]:
+def first_rows(store: Store, table: str, wanted: ScanRequest) -> tuple["pa.Table", bool]:
     """The first rows of a snapshot as Arrow, and whether there may be more."""
     try:
         return _Scan(store, table, wanted).read()
     except Problem:
         raise
-    except Outside:
+    except OutsideRoot:
         _log.error("a table names a file outside its root", table=table)
         raise Conflict("This table names a file that is not its own; nothing of it is read") from None
     except (ValueError, NotImplementedError) as error:
@@ -68,7 +68,7 @@ def first_rows(store: Store, table: str, wanted: Wanted) -> tuple["pa.Table", bo
 class _Scan:
     """One reading, within its limits of rows, bytes and time."""
 
-    def __init__(self, store: Store, table: str, wanted: Wanted) -> None:
+    def __init__(self, store: Store, table: str, wanted: ScanRequest) -> None:
         self.wanted, self.io = wanted, table_io(store, table)
         self.left, self.rows, self.bytes = wanted.limit + 1, 0, 0
         self.deadline = time.monotonic() + SECONDS

@@ -5,7 +5,7 @@ from typing import Annotated
 from anyio import CapacityLimiter
 from fastapi import Header, Path, Request
 
-from headgate.kit.errors import Conflict, TooMany, TooSlow
+from headgate.kit.errors import Conflict, TooManyAttempts, TooSlow
 from headgate.lakehouse.files.endpoints import TAKING, VolumeId
 from headgate.lakehouse.files.guards import MemberOn
 from headgate.lakehouse.files.media_types import OCTETS
@@ -56,7 +56,7 @@ def get_upload(call: Call, upload_id: UploadId) -> UploadOut:
     "/uploads/{upload_id}",
     OWN,
     Audit.changes,
-    errors=[Conflict, TooMany, TooSlow],
+    errors=[Conflict, TooManyAttempts, TooSlow],
     takes=OCTETS,
     staged=True,
     limiter=TAKING,

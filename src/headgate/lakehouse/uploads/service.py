@@ -16,12 +16,21 @@ from headgate.kit.log import get_logger
 from headgate.lakehouse.files import repository as files
 from headgate.lakehouse.files.media_types import media_type
 from headgate.lakehouse.files.schemas import FileOut, UploadBegin, UploadOut
-from headgate.lakehouse.files.service import SEATS, NewFile, Replacing, Summed, discard, place, replaced, write
+from headgate.lakehouse.files.service import (
+    SEATS,
+    HashingReader,
+    NewFile,
+    ReplaceCondition,
+    discard,
+    place,
+    replaced,
+    write,
+)
 from headgate.lakehouse.uploads import repository
 from headgate.platform.http.call import Call
 from headgate.platform.http.routes import Stages
 from headgate.warehouse.locations import upload_part, upload_root, volume_file
-from headgate.warehouse.store import Missing, Store, Taken
+from headgate.warehouse.store import Missing, PathTaken, Store
 
 PART = 32 << 20
 """The most bytes that are kept, and judged, at once: what a broken connection costs of a longer body."""
@@ -38,7 +47,7 @@ class WrongOffset(Conflict):
         self.headers = {"Upload-Offset": str(offset)}
 
 
-class Parts:
+class BodyParts:
     """A body, cut into parts."""
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
@@ -101,7 +110,7 @@ def begin(call: Call, volume: str, body: UploadBegin) -> UploadOut:
     most = call.settings.warehouse.max_file_bytes
     if body.size > most:
         raise TooLarge(f"A file has at most {most} bytes; `warehouse.max_file_bytes` sets this")
-    replaced(call, volume, body.path, Replacing(body.overwrite))
+    replaced(call, volume, body.path, ReplaceCondition(body.overwrite))
     if repository.count(call.connection, call.caller.member, call.now) >= repository.MOST:
         raise Conflict(f"You have {repository.MOST} uploads under way; finish or cancel some first")
     row = {
@@ -125,10 +134,10 @@ def append(stages: Stages, identifier: str, offset: int, body: Iterable[bytes]) 
     row, found = stages.read(lambda call: _seen(call, identifier))
     _refuse_elsewhere(row, offset)
     with SEATS.taken_by(stages.who.member):
-        return _append(stages, row, found, Parts(body))
+        return _append(stages, row, found, BodyParts(body))
 
 
-def _append(stages: Stages, row: Any, found: UploadOut, parts: Parts) -> UploadOut:
+def _append(stages: Stages, row: Any, found: UploadOut, parts: BodyParts) -> UploadOut:
     identifier, offset, store = row["id"], row["received"], stages.services.store
     while parts.has_more():
         room = row["size"] - offset
@@ -158,7 +167,7 @@ def _keep(store: Store, identifier: str, offset: int, pieces: Iterable[bytes]) -
     place = upload_part(identifier, offset)
     try:
         return write(store, place, pieces), True
-    except Taken:
+    except PathTaken:
         return _size(store, place), False
 
 
@@ -237,15 +246,15 @@ def finish(stages: Stages, identifier: str, expected: str | None) -> FileOut:
     return done
 
 
-def _join(stages: Stages, row: Any, expected: str | None) -> Summed | None:
+def _join(stages: Stages, row: Any, expected: str | None) -> HashingReader | None:
     """Write the parts as one file, or take the one that a finish wrote which died; None if parts are gone."""
     store, place = stages.services.store, volume_file(row["volume_id"], file_of(row["id"]))
     try:
-        summed = Summed(_parts(store, row["id"], row["size"]), row["size"])
+        summed = HashingReader(_parts(store, row["id"], row["size"]), row["size"])
         try:
             write(store, place, _checked(summed, row["size"], expected))
-        except Taken:
-            summed = Summed(_pieces(store, place), row["size"])
+        except PathTaken:
+            summed = HashingReader(_pieces(store, place), row["size"])
             for _ in _checked(summed, row["size"], expected):
                 pass
     except Missing:
@@ -253,7 +262,7 @@ def _join(stages: Stages, row: Any, expected: str | None) -> Summed | None:
     return summed
 
 
-def _checked(summed: Summed, size: int, expected: str | None) -> Iterator[bytes]:
+def _checked(summed: HashingReader, size: int, expected: str | None) -> Iterator[bytes]:
     """Pass the pieces on; if they are not what was announced, fail before they are a file."""
     yield from summed
     if summed.size != size or expected not in {None, summed.sha256}:
@@ -280,7 +289,7 @@ def _pieces(store: Store, place: str) -> Iterator[bytes]:
             yield piece
 
 
-def _conclude(stages: Stages, row: Any, summed: Summed) -> FileOut:
+def _conclude(stages: Stages, row: Any, summed: HashingReader) -> FileOut:
     new = NewFile(file_of(row["id"]), row["volume_id"], row["path"], summed.size, summed.sha256, row["media_type"])
 
     def work(call: Call) -> tuple[str | None, FileOut]:
@@ -288,7 +297,7 @@ def _conclude(stages: Stages, row: Any, summed: Summed) -> FileOut:
         if done is not None:
             return None, done
         own(call, row["id"])
-        old = place(call, new, Replacing(row["overwrite"]))
+        old = place(call, new, ReplaceCondition(row["overwrite"]))
         repository.remove(call.connection, row["id"])
         return old, files.shown(files.by_id(call.connection, new.id))
 

@@ -8,7 +8,7 @@ from headgate.contracts.external_systems.kinds import Target
 from headgate.kit.request_models import Input
 from headgate.organization.members.schemas import Named
 from headgate.platform.authorization.schemas import Creator
-from headgate.platform.external_systems.schemas import PlaceOut, SecretsIn
+from headgate.platform.external_systems.schemas import EndpointFieldsOut, SecretsIn
 from headgate.platform.resources.names import NameText
 
 
@@ -55,7 +55,7 @@ class Users(BaseModel):
 class DestinationOut(DestinationItem):
     """A destination, with where it points."""
 
-    place: PlaceOut | None
+    place: EndpointFieldsOut | None
     users: Users | None = Field(description="What cannot be sent any more if it is deleted; for who may delete it")
 
 

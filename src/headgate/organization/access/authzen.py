@@ -30,7 +30,7 @@ from headgate.organization.access.authzen_schemas import (
     SubjectIn,
     SubjectsOut,
 )
-from headgate.platform.authorization.drafts import Asker
+from headgate.platform.authorization.drafts import QuestionContext
 from headgate.platform.authorization.explanations import explain
 from headgate.platform.authorization.lookup import Ambiguous
 from headgate.platform.authorization.questions import Question, decide
@@ -80,7 +80,7 @@ def _answer(call: Call, asked: Evaluation) -> DecisionOut:
         resource,
         state,
         call.caller.narrowing if own else replace_reach(call),
-        Asker(call.caller.member, call.caller.narrowing),
+        QuestionContext(call.caller.member, call.caller.narrowing),
     )
     decision = decide(call.connection, question, call.now)
     if not decision or asked.action.name in DATA_READING:

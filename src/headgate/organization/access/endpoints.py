@@ -58,7 +58,7 @@ def explain_access(call: Call, body: schemas.ExplainRequest) -> schemas.Explaine
         via=list(found.via),
         because=list(found.because),
         ways=[
-            schemas.WayOut(path=way.path, missing=list(way.missing), how=way.how, who=list(way.who))
+            schemas.PathToActionOut(path=way.path, missing=list(way.missing), how=way.how, who=list(way.who))
             for way in found.ways
         ],
     )

@@ -31,7 +31,7 @@ class ExplainRequest(Input):
     )
 
 
-class WayOut(BaseModel):
+class PathToActionOut(BaseModel):
     """A way to get the action: what is missing, and what someone could do about it."""
 
     path: str = Field(examples=["shared for reporting"])
@@ -49,7 +49,7 @@ class Explained(BaseModel):
     allowed: bool
     via: list[str] = Field(examples=[["technical owner"]], description="The paths that grant it")
     because: list[str] = Field(examples=[["technical owner; role technical"]])
-    ways: list[WayOut] = []
+    ways: list[PathToActionOut] = []
 
 
 class WhoRequest(Input):

@@ -16,7 +16,7 @@ from headgate.organization.access.changes.reach import stale
 from headgate.organization.access.changes.schemas import RemoveMember, SetRole
 from headgate.organization.access.changes.targets import Hidden, Targets
 from headgate.organization.access.what_if import Effect, effects
-from headgate.platform.authorization.drafts import Asker
+from headgate.platform.authorization.drafts import QuestionContext
 from headgate.platform.authorization.explanations import MAX_NAMED, Explanation, explain, explain_draft
 from headgate.platform.authorization.list_index import refresh
 from headgate.platform.authorization.lookup import likely
@@ -87,7 +87,7 @@ def ask(
     state = parse_state(found_kind, action, state)
     own = member == call.caller.member
     narrowing = call.caller.narrowing if own else replace(call.caller.narrowing, only=None, read_only=False)
-    asker = None if call.caller.operator else Asker(call.caller.member, call.caller.narrowing)
+    asker = None if call.caller.operator else QuestionContext(call.caller.member, call.caller.narrowing)
     question = Question(member, action, found_kind, resource, state, narrowing, asker)
     reader = None if call.caller.operator else call.subject
     answer = explain_or_decide(call, question, reader)

@@ -17,7 +17,7 @@ from headgate.kit.database import among, bound, fetch, many
 from headgate.kit.errors import Invalid
 from headgate.kit.ids import kind_of
 from headgate.organization.access.changes.delta import Delta
-from headgate.organization.access.changes.reach import Reach, reach
+from headgate.organization.access.changes.reach import AffectedAccess, reach
 
 MAX_PAIRS = 3_000_000
 KINDS_ASKED = tuple(kind for kind in BOOK.tables if kind != "grant")
@@ -52,7 +52,7 @@ def effects(connection: Connection, delta: Delta, now: datetime, *, member: str 
 Scope = tuple[str, dict[str, Any]]
 
 
-def _scopes(connection: Connection, kind: str, concerned: Reach, member: str | None) -> Iterator[Scope]:
+def _scopes(connection: Connection, kind: str, concerned: AffectedAccess, member: str | None) -> Iterator[Scope]:
     """SQL for the pairs of members and resources to look at."""
     one = {"one_member": member} if member else {}
     only_one = "m.id = :one_member" if member else "TRUE"
@@ -74,7 +74,7 @@ def _scopes(connection: Connection, kind: str, concerned: Reach, member: str | N
         )
 
 
-def _check_size(connection: Connection, kind: str, concerned: Reach, member: str | None) -> None:
+def _check_size(connection: Connection, kind: str, concerned: AffectedAccess, member: str | None) -> None:
     """Refuse what would take too long, and say how to ask for less."""
     if member is not None or not concerned.everything:
         return

@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import Path, Query
 from sqlalchemy import select
 
-from headgate.kit.errors import Conflict, Invalid, TooMany
+from headgate.kit.errors import Conflict, Invalid, TooManyAttempts
 from headgate.kit.ids import PATTERN, PREFIXES
 from headgate.kit.paging import DEFAULT_LIMIT, BadCursor
 from headgate.organization.access.schemas import MemberName
@@ -37,13 +37,13 @@ RequestId = Annotated[
 ]
 
 
-def _people(call: Call, seen: Iterable[service.Seen]) -> dict[str, MemberName]:
+def _people(call: Call, seen: Iterable[service.VisibleRequest]) -> dict[str, MemberName]:
     ids = {one.row[column] for one in seen for column in ("member_id", "answered_by_id")} - {None}
     query = select(_members.id, _members.name).where(_members.id.in_(ids), _members.removed_at.is_(None))
     return {row.id: MemberName(id=row.id, name=row.name) for row in call.connection.execute(query)}
 
 
-def _shown(seen: service.Seen, people: dict[str, MemberName]) -> AccessRequest:
+def _shown(seen: service.VisibleRequest, people: dict[str, MemberName]) -> AccessRequest:
     row = seen.row
     return AccessRequest(
         id=row["id"],
@@ -62,7 +62,7 @@ def _shown(seen: service.Seen, people: dict[str, MemberName]) -> AccessRequest:
     )
 
 
-def _one(call: Call, seen: service.Seen) -> AccessRequest:
+def _one(call: Call, seen: service.VisibleRequest) -> AccessRequest:
     return _shown(seen, _people(call, [seen]))
 
 
@@ -71,7 +71,7 @@ def _one(call: Call, seen: service.Seen) -> AccessRequest:
     "",
     SignedIn("asks for themselves, on what they see; not by a narrowed token"),
     Audit.changes,
-    errors=[Conflict, TooMany],
+    errors=[Conflict, TooManyAttempts],
 )
 def request_access(call: Call, body: RequestWanted) -> AccessRequest:
     """Ask for an action on a resource that you can see. Those who could give it are told."""

@@ -36,7 +36,7 @@ ADMINS_HAVE = ("ask_about_members", "organization", "organization")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestedAccess:
     """What a request asks for: an action on a resource, for a member."""
 
     member: str
@@ -54,7 +54,7 @@ class Proposal:
     takes_end: bool
 
 
-class Foresight:
+class AccessPreview:
     """What members can do with a resource, as it is and as it would be."""
 
     def __init__(self, connection: Connection, now: datetime) -> None:
@@ -78,7 +78,7 @@ class Foresight:
         found = self._bits(thing, delta, mask(thing.kind))
         return {who: frozenset(BOOK.allowed_actions(thing.kind, bits)) for who, bits in found if bits}
 
-    def gives(self, asked: Asked, thing: Any, delta: Delta) -> bool:
+    def gives(self, asked: RequestedAccess, thing: Any, delta: Delta) -> bool:
         """Whether the member who asked has the action once a change is made."""
         paths = mask(thing.kind, BOOK, frozenset({asked.action}))
         return any(bits for _, bits in self._bits(thing, delta, paths, asked.member))
@@ -88,7 +88,7 @@ class Foresight:
             self._known[thing.id] = self.allowed(thing, None)
         return self._known[thing.id]
 
-    def others(self, asked: Asked, things: list[Any], delta: Delta) -> int:
+    def others(self, asked: RequestedAccess, things: list[Any], delta: Delta) -> int:
         """How many other members would gain something on these resources."""
         gaining: set[str] = set()
         for thing in things:
@@ -102,10 +102,10 @@ def is_admin(call: Call) -> bool:
     return bool(call.decide(*ADMINS_HAVE))
 
 
-def proposals(call: Call, asked: Asked) -> list[Proposal]:
+def proposals(call: Call, asked: RequestedAccess) -> list[Proposal]:
     """What the caller could do about a request: the narrowest first."""
     thing = call.facts.thing(asked.resource)
-    foresight = Foresight(call.connection, call.now)
+    foresight = AccessPreview(call.connection, call.now)
     found = []
     for number, (candidate, planned) in enumerate(_open_to(call, foresight, asked)):
         things = {thing.id: thing}
@@ -118,12 +118,12 @@ def proposals(call: Call, asked: Asked) -> list[Proposal]:
     return [proposal for _, proposal in sorted(found, key=lambda one: one[0])][:MAX_PROPOSALS]
 
 
-def could_answer(call: Call, asked: Asked) -> bool:
+def could_answer(call: Call, asked: RequestedAccess) -> bool:
     """Whether the caller could make a change with which the member has the action; who has it already, counts too."""
-    return next(_open_to(call, Foresight(call.connection, call.now), asked), None) is not None
+    return next(_open_to(call, AccessPreview(call.connection, call.now), asked), None) is not None
 
 
-def _open_to(call: Call, foresight: Foresight, asked: Asked) -> Iterator[tuple[Candidate, Plan]]:
+def _open_to(call: Call, foresight: AccessPreview, asked: RequestedAccess) -> Iterator[tuple[Candidate, Plan]]:
     """The candidates that the caller may make and that give what was asked for, worked out."""
     member, thing = call.facts.subject(asked.member), call.facts.thing(asked.resource)
     if member is None or thing is None:
@@ -161,7 +161,7 @@ def _planned(change: Any, targets: Targets) -> Plan | None:
         return None
 
 
-def recipients(facts: Facts, asked: Asked) -> tuple[str, ...]:
+def recipients(facts: Facts, asked: RequestedAccess) -> tuple[str, ...]:
     """Who is told of a request: admins, and whoever may make a change that gives what it asks for; who see it."""
     connection, now = facts.connection, facts.now
     powers = {(ADMINS_HAVE[0], ADMINS_HAVE[2]): None, **dict.fromkeys(_powers(facts, asked))}
@@ -178,13 +178,13 @@ def _sees(connection: Connection, member: str, resource: str, thing: Any, now: d
     return not listing or any(check(connection, member, action, resource, now) for action in sorted(listing))
 
 
-def _powers(facts: Facts, asked: Asked) -> Iterator[tuple[str, str]]:
+def _powers(facts: Facts, asked: RequestedAccess) -> Iterator[tuple[str, str]]:
     """What somebody must have, on what, to make one of the changes that give what was asked for."""
     member, thing = facts.subject(asked.member), facts.thing(asked.resource)
     if member is None or thing is None:
         return
     everyone = Subject("operator", "operator", facts.now, plan=facts.organization().plan, operator=True)
-    targets, foresight = Targets(facts, everyone), Foresight(facts.connection, facts.now)
+    targets, foresight = Targets(facts, everyone), AccessPreview(facts.connection, facts.now)
     climbed: set[str | None] = set()
     for candidate in candidates(facts, member, asked.action, thing):
         planned = None if candidate.ladder in climbed else _planned(candidate.change, targets)

@@ -16,8 +16,8 @@ from headgate.organization.access import service as governance
 from headgate.organization.access.changes.schemas import Grant
 from headgate.organization.access_requests import repository
 from headgate.organization.access_requests.proposals import (
-    Asked,
     Proposal,
+    RequestedAccess,
     could_answer,
     is_admin,
     proposals,
@@ -53,7 +53,7 @@ ABOUT_MEMBERS = frozenset({"role", "scope", "security_role"})
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class VisibleRequest:
     """A request that the caller may see, with the name of what it is about as far as they see that."""
 
     row: RowMapping
@@ -71,15 +71,15 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Prospect:
+class RequestOptions:
     """What can be done about a request: why nothing can, or what could be."""
 
     obstacle: str | None
     proposals: list[Proposal]
 
 
-def _asked(row: RowMapping) -> Asked:
-    return Asked(row["member_id"], row["action"], row["resource_id"])
+def _asked(row: RowMapping) -> RequestedAccess:
+    return RequestedAccess(row["member_id"], row["action"], row["resource_id"])
 
 
 def _refuse_narrowed(call: Call) -> None:
@@ -91,7 +91,7 @@ def _refuse_narrowed(call: Call) -> None:
 # Asking
 
 
-def make(call: Call, wanted: RequestWanted) -> Seen:
+def make(call: Call, wanted: RequestWanted) -> VisibleRequest:
     """Ask for an action on a resource that the caller sees and on which they lack it."""
     _refuse_narrowed(call)
     kind, resource = governance.target_asked(call, wanted.resource)
@@ -128,7 +128,7 @@ def _check(call: Call, action: str, kind: str, resource: str) -> None:
 # Seeing
 
 
-def find(call: Call, identifier: str) -> Seen:
+def find(call: Call, identifier: str) -> VisibleRequest:
     """A request of the caller's, or one that they could answer; NotFound alike for others and for missing ones."""
     row = repository.get(call.connection, identifier)
     seen = _seen(call, row, _names(call, [row])) if row is not None else None
@@ -138,7 +138,7 @@ def find(call: Call, identifier: str) -> Seen:
     return seen
 
 
-def listed(call: Call, *, mine: bool, limit: int, after: Cursor | None) -> tuple[list[Seen], Cursor | None]:
+def listed(call: Call, *, mine: bool, limit: int, after: Cursor | None) -> tuple[list[VisibleRequest], Cursor | None]:
     """A page of the caller's own requests, or of those that they could answer, and where the next begins."""
     most = limit if mine else MAX_EXAMINED
     rows, more = repository.page(call.connection, call.caller.member, own=mine, limit=most, after=after)
@@ -165,19 +165,21 @@ def _names(call: Call, rows: Iterable[RowMapping]) -> dict[str, str]:
     return found
 
 
-def _seen(call: Call, row: RowMapping, names: dict[str, str]) -> Seen | None:
+def _seen(call: Call, row: RowMapping, names: dict[str, str]) -> VisibleRequest | None:
     """The request, if the caller made it or could answer it."""
     name, own = names.get(row["resource_id"]), row["member_id"] == call.caller.member
     if own:
-        return Seen(row, name, own=True) if name is not None or not call.caller.narrowing.is_narrowed else None
+        return (
+            VisibleRequest(row, name, own=True) if name is not None or not call.caller.narrowing.is_narrowed else None
+        )
     if name is None or not _may_answer(call, row):
         return None
     admin = call.decide("manage_members", "organization", "organization")
-    return Seen(row, name, own=False, whole=row["answered_by_id"] == call.caller.member or bool(admin))
+    return VisibleRequest(row, name, own=False, whole=row["answered_by_id"] == call.caller.member or bool(admin))
 
 
-def _own(call: Call, row: RowMapping) -> Seen:
-    return Seen(row, _names(call, [row]).get(row["resource_id"]), own=True)
+def _own(call: Call, row: RowMapping) -> VisibleRequest:
+    return VisibleRequest(row, _names(call, [row]).get(row["resource_id"]), own=True)
 
 
 def _may_answer(call: Call, row: RowMapping) -> bool:
@@ -189,12 +191,12 @@ def _may_answer(call: Call, row: RowMapping) -> bool:
     return could_answer(call, _asked(row))
 
 
-def prospect(call: Call, seen: Seen) -> Prospect:
+def prospect(call: Call, seen: VisibleRequest) -> RequestOptions:
     """What the caller could do about a request."""
     if seen.row["state"] != repository.OPEN:
-        return Prospect(None, [])
+        return RequestOptions(None, [])
     obstacle = _obstacle(call, seen.row)
-    return Prospect(obstacle, [] if obstacle or seen.own else proposals(call, _asked(seen.row)))
+    return RequestOptions(obstacle, [] if obstacle or seen.own else proposals(call, _asked(seen.row)))
 
 
 def _obstacle(call: Call, row: RowMapping) -> str | None:
@@ -214,7 +216,7 @@ def _has(call: Call, row: RowMapping) -> bool:
 # Answering
 
 
-def approve(call: Call, identifier: str, answer: Approval) -> Seen:
+def approve(call: Call, identifier: str, answer: Approval) -> VisibleRequest:
     """Make the change as the caller, if who asked then has the action; all in this transaction."""
     row = _to_answer(call, identifier)
     obstacle = _obstacle(call, row)
@@ -239,12 +241,12 @@ def _with_end(answer: Approval) -> Any:
     return answer.change.model_copy(update={"expires": answer.expires})
 
 
-def decline(call: Call, identifier: str, comment: str) -> Seen:
+def decline(call: Call, identifier: str, comment: str) -> VisibleRequest:
     """Answer no, with the reason."""
     return _close(call, _to_answer(call, identifier), "declined", comment)
 
 
-def withdraw(call: Call, identifier: str) -> Seen:
+def withdraw(call: Call, identifier: str) -> VisibleRequest:
     """Take one's own request back."""
     _refuse_narrowed(call)
     seen = find(call, identifier)
@@ -282,7 +284,7 @@ def _close(
     *,
     change: dict[str, Any] | None = None,
     via: list[str] | None = None,
-) -> Seen:
+) -> VisibleRequest:
     """Write the answer, record it, and tell who asked."""
     answer = {"answered_at": call.now, "answered_by_id": call.caller.member, "comment": comment}
     if change is not None:
@@ -295,7 +297,7 @@ def _close(
         _tell(call, f"request.{state}", row, (row["member_id"],))
     closed = repository.get(call.connection, row["id"])
     assert closed is not None  # noqa: S101 - written just before
-    return Seen(closed, _names(call, [closed]).get(row["resource_id"]), own=own, whole=not own)
+    return VisibleRequest(closed, _names(call, [closed]).get(row["resource_id"]), own=own, whole=not own)
 
 
 def _record(call: Call, event: str, row: RowMapping, via: list[str] | None = None, **after: Any) -> None:

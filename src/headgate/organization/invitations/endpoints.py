@@ -6,9 +6,9 @@ from typing import Annotated
 from fastapi import Path, Request
 from sqlalchemy import select
 
-from headgate.access.inviting import Reach, reach_for, reach_of
+from headgate.access.inviting import MemberScope, reach_for, reach_of
 from headgate.kit.clock import now as clock
-from headgate.kit.errors import Conflict, Denied, Invalid, LinkSpent, TooMany
+from headgate.kit.errors import Conflict, Denied, Invalid, LinkSpent, TooManyAttempts
 from headgate.kit.names import BadName, check_name, email_key
 from headgate.kit.paging import DEFAULT_LIMIT, Cursor
 from headgate.organization.access.changes.targets import Targets
@@ -76,7 +76,7 @@ def _send(call: Call, invitation: Invitation, secret: str) -> InvitationOut:
     return _shown(call, [invitation], link)[0]
 
 
-def _reach(call: Call, body: InvitationIn) -> Reach:
+def _reach(call: Call, body: InvitationIn) -> MemberScope:
     targets = Targets(call.facts, call.subject, call.caller.narrowing)
     contexts = [targets.context(name) for name in body.contexts]
     if body.scope == "entire" and contexts:
@@ -108,7 +108,7 @@ def _tell(call: Call, invitation: Invitation, what: str, via: tuple[str, ...]) -
     "",
     OwnCredentials("invites those roles that the rule tables let them invite"),
     Audit.changes,
-    errors=[Conflict, TooMany],
+    errors=[Conflict, TooManyAttempts],
 )
 def invite_member(call: Call, body: InvitationIn) -> InvitationOut:
     """Invite someone by mail address. Without a mail relay, the answer holds the link to hand over."""
@@ -169,7 +169,7 @@ def _own(call: Call, identifier: str) -> Invitation:
     "/{invitation_id}/resend",
     OwnCredentials("sends their own again; any with manage_members"),
     Audit.changes,
-    errors=[Conflict, TooMany],
+    errors=[Conflict, TooManyAttempts],
 )
 def resend_invitation(call: Call, invitation_id: InvitationId) -> InvitationOut:
     """Make a new link for an invitation, with a new end; the old link works no more. Whoever does so vouches for it."""

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, insert, select, update
 
 from headgate.access.facts import Subject
-from headgate.access.inviting import Reach, is_subscribed_on_joining, may_invite
+from headgate.access.inviting import MemberScope, is_subscribed_on_joining, may_invite
 from headgate.kit.credentials import Sort, digest, is_well_formed, new_secret
 from headgate.kit.errors import Conflict, LinkSpent
 from headgate.kit.ids import new_id
@@ -23,7 +23,7 @@ from headgate.organization.members.models import (
 )
 from headgate.platform.authorization.fact_tables import member_context_table
 from headgate.platform.authorization.facts import Facts
-from headgate.platform.authorization.provenance import BY_OPERATOR, Origin, of_invitation
+from headgate.platform.authorization.provenance import BY_OPERATOR, CredentialOrigin, of_invitation
 from headgate.platform.notifications.service import subscribe
 
 _invitations = invitation_table.c
@@ -36,7 +36,7 @@ class Invitation:
     id: str
     email: str
     role: str
-    reach: Reach
+    reach: MemberScope
     invited_by: str | None
     created_at: datetime
     expires_at: datetime
@@ -45,7 +45,7 @@ class Invitation:
     tainted: bool = True
 
     @property
-    def origin(self) -> Origin:
+    def origin(self) -> CredentialOrigin:
         """What begins with it."""
         return of_invitation(self.id, self.invited_by, tainted=self.tainted)
 
@@ -68,11 +68,11 @@ def make(
     connection: Connection,
     email: str,
     role: str,
-    reach: Reach,
+    reach: MemberScope,
     by: str | None,
     now: datetime,
     days: float,
-    origin: Origin = BY_OPERATOR,
+    origin: CredentialOrigin = BY_OPERATOR,
 ) -> tuple[str, str]:
     """Keep an invitation; its id and its secret. Without `by`, the operator invites."""
     _refuse_if_known(connection, email, now)
@@ -107,7 +107,9 @@ def _refuse_if_known(connection: Connection, email: str, now: datetime) -> None:
         raise Conflict(f"{email} is invited already; send that invitation again, or revoke it first")
 
 
-def renew(connection: Connection, invitation: Invitation, by: str, now: datetime, days: float, origin: Origin) -> str:
+def renew(
+    connection: Connection, invitation: Invitation, by: str, now: datetime, days: float, origin: CredentialOrigin
+) -> str:
     """A new secret and a new end for an invitation; the old link works no more. Whoever renews it vouches for it."""
     secret = new_secret(Sort.invitation)
     values = {"digest": digest(secret), "expires_at": now + timedelta(days=days), "invited_by_id": by}
@@ -136,7 +138,7 @@ def find(connection: Connection, where: Any) -> list[Invitation]:
             row["id"],
             row["email"],
             row["role"],
-            Reach(entire=row["scope"] == "entire", contexts=frozenset(contexts.get(row["id"], ()))),
+            MemberScope(entire=row["scope"] == "entire", contexts=frozenset(contexts.get(row["id"], ()))),
             row["invited_by_id"],
             row["created_at"],
             row["expires_at"],
@@ -207,11 +209,11 @@ def new_member(
     name: str,
     email: str | None,
     role: str,
-    reach: Reach,
+    reach: MemberScope,
     *,
     password: str | None,
     now: datetime,
-    origin: Origin = BY_OPERATOR,
+    origin: CredentialOrigin = BY_OPERATOR,
 ) -> str:
     """A new member, subscribed as their role is; their id. `origin` says in or with what their password was set."""
     table = member_table.c

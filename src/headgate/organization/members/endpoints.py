@@ -159,7 +159,7 @@ def reset_password(call: Call, member_id: MemberId) -> LinkMade:
     return _link(call, member_id, "password")
 
 
-def _held(holdings: list[held_by.Held]) -> list[Holding]:
+def _held(holdings: list[held_by.OwnedResource]) -> list[Holding]:
     return [Holding(id=holding.id, kind=holding.kind, name=holding.name, holds=holding.holds) for holding in holdings]
 
 

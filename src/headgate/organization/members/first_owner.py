@@ -4,7 +4,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, update
 
-from headgate.access.inviting import Reach
+from headgate.access.inviting import MemberScope
 from headgate.kit.errors import Conflict
 from headgate.organization.invitations import service as invitations
 from headgate.organization.invitations.service import has_owner
@@ -25,7 +25,9 @@ def make_owner(
         raise Conflict("this installation has an owner already; they invite everyone else")
     if organization is not None:
         connection.execute(update(organization_table).values(name=organization))
-    member = invitations.new_member(connection, name, email, "owner", Reach(entire=True), password=password, now=now)
+    member = invitations.new_member(
+        connection, name, email, "owner", MemberScope(entire=True), password=password, now=now
+    )
     connection.execute(
         update(invitation_table)
         .where(invitation_table.c.invited_by_id.is_(None), invitation_table.c.accepted_at.is_(None))
@@ -44,5 +46,5 @@ def invite_owner(connection: Connection, settings: Settings, now: datetime) -> s
     waiting = (table.invited_by_id.is_(None), table.accepted_at.is_(None), table.revoked_at.is_(None))
     connection.execute(update(invitation_table).where(*waiting).values(revoked_at=now))
     days = settings.sign_in.invitation_days
-    _, secret = invitations.make(connection, UNKNOWN, "owner", Reach(entire=True), None, now, days)
+    _, secret = invitations.make(connection, UNKNOWN, "owner", MemberScope(entire=True), None, now, days)
     return link_address(settings, secret)

@@ -6,11 +6,11 @@ from typing import Any
 from headgate.kit.errors import Conflict, Denied
 from headgate.organization.access.changes.schemas import AddOwner, ChangeOwner
 from headgate.organization.access.service import apply
-from headgate.organization.members.holdings import Held, solely_owned
+from headgate.organization.members.holdings import OwnedResource, solely_owned
 from headgate.platform.http.call import Call
 
 
-def reassign(call: Call, member: str, to: str, chosen: Sequence[str] | None) -> list[Held]:
+def reassign(call: Call, member: str, to: str, chosen: Sequence[str] | None) -> list[OwnedResource]:
     """Give what they solely own to somebody else: ordinary changes, by the caller's rights; all or nothing."""
     owned = {holding.id: holding for holding in solely_owned(call.connection, member)}
     ids = list(owned) if chosen is None else list(dict.fromkeys(chosen))
@@ -26,7 +26,7 @@ def reassign(call: Call, member: str, to: str, chosen: Sequence[str] | None) -> 
     return [owned[identifier] for identifier in ids]
 
 
-def _change(holding: Held, to: str) -> Any:
+def _change(holding: OwnedResource, to: str) -> Any:
     if holding.kind in {"space", "project", "connection", "pipeline"}:
         return ChangeOwner(resource=holding.id, owner=to)
     return AddOwner.model_validate({"resource": holding.id, "member": to, "ownership": holding.holds})

@@ -38,7 +38,7 @@ _LEFT_BY = f"SELECT lo.id, lo.kind, lo.name, lo.ownership FROM ({_LEFT}) lo WHER
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class OwnedResource:
     """Something that a member holds, or held until their removal, and what they are to it."""
 
     id: str
@@ -48,7 +48,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class RemovedOwner:
     """A removed member of whom something has no owner since."""
 
     id: str
@@ -56,12 +56,12 @@ class Left:
     count: int
 
 
-def _rows(connection: Connection, statements: Iterable[str], member: str) -> list[Held]:
-    rows = [Held(*row) for text in statements for row in fetch(connection, text, {"member": member})]
+def _rows(connection: Connection, statements: Iterable[str], member: str) -> list[OwnedResource]:
+    rows = [OwnedResource(*row) for text in statements for row in fetch(connection, text, {"member": member})]
     return sorted(rows, key=lambda holding: (holding.kind, holding.name, holding.id))
 
 
-def solely_owned(connection: Connection, member: str, *, with_deleted: bool = False) -> list[Held]:
+def solely_owned(connection: Connection, member: str, *, with_deleted: bool = False) -> list[OwnedResource]:
     """What would have no owner without them; of a removed member, what has had none since."""
     owned = (_OWNED.format(word="owner", table=table, column="owner_id") for table in _ONE_OWNER)
     if with_deleted:
@@ -70,9 +70,9 @@ def solely_owned(connection: Connection, member: str, *, with_deleted: bool = Fa
     return _rows(connection, [f"{_SOLE} AND {present[0]}", *owned, f"{_LEFT_BY} AND {present[1]}"], member)
 
 
-def acting_for(connection: Connection, member: str) -> list[Held]:
+def acting_for(connection: Connection, member: str) -> list[OwnedResource]:
     """What runs with their rights, and the schedules that they saved last."""
-    holdings: list[Held] = []
+    holdings: list[OwnedResource] = []
     for table, column in _ACTING.items():
         holdings += _rows(
             connection, [_OWNED.format(word=column.removesuffix("_id"), table=table, column=column)], member
@@ -80,7 +80,7 @@ def acting_for(connection: Connection, member: str) -> list[Held]:
     return holdings
 
 
-def removed(connection: Connection, limit: int, after: str | None) -> list[Left]:
+def removed(connection: Connection, limit: int, after: str | None) -> list[RemovedOwner]:
     """Removed members who left something without an owner, the oldest first; at most `limit`."""
     text = (
         f"SELECT m.id, m.removed_at, COUNT(*) FROM members m JOIN ({_LEFT}) lo "
@@ -88,4 +88,4 @@ def removed(connection: Connection, limit: int, after: str | None) -> list[Left]
         "GROUP BY m.id, m.removed_at ORDER BY m.id LIMIT :limit"
     )
     rows = fetch(connection, text, {"after": after or "", "limit": limit})
-    return [Left(identifier, instant(when), count) for identifier, when, count in rows]
+    return [RemovedOwner(identifier, instant(when), count) for identifier, when, count in rows]

@@ -7,26 +7,26 @@ from fastapi import Path, Request
 from sqlalchemy import select, update
 
 from headgate.kit.clock import now as clock
-from headgate.kit.errors import Conflict, LinkSpent, NotFound, PasswordEnded, Problem, TooMany, WrongPassword
+from headgate.kit.errors import Conflict, LinkSpent, NotFound, PasswordEnded, Problem, TooManyAttempts, WrongPassword
 from headgate.kit.names import MAX_LENGTH, email_key
 from headgate.organization.members.emails import account
 from headgate.organization.members.models import member_table
 from headgate.organization.sessions import passwords, service, throttle
 from headgate.organization.sessions.cookies import device_cookie, is_proof, session_cookie, set_cookie, set_device
 from headgate.organization.sessions.schemas import (
-    ByLink,
-    Ended,
+    Confirmation,
     LinkWanted,
     PasswordByLink,
     PasswordChange,
     SessionOut,
     Sessions,
+    SessionsEnded,
     SignedInAs,
     SignIn,
-    Told,
+    SignInLinkIn,
 )
 from headgate.platform.audit.events import Event, record
-from headgate.platform.authorization.provenance import Origin
+from headgate.platform.authorization.provenance import CredentialOrigin
 from headgate.platform.http.authentication import caller, refuse_cross_site
 from headgate.platform.http.call import Call
 from headgate.platform.http.guards import OwnCredentials, Public, SignedIn
@@ -47,7 +47,7 @@ def browser(request: Request) -> service.Browser:
     return service.Browser(agent[:MAX_LENGTH], request.client.host[:64] if request.client else "")
 
 
-def sign_in_member(call: Call, request: Request, member: str, method: str, origin: Origin) -> SignedInAs:
+def sign_in_member(call: Call, request: Request, member: str, method: str, origin: CredentialOrigin) -> SignedInAs:
     """Open a session for a member, begun with `origin`, and have the browser keep it."""
     settings = call.settings.sign_in
     secret = service.open_session(call.connection, member, method, browser(request), call.now, settings, origin)
@@ -114,7 +114,7 @@ def _failed(services: Services, request: Request, member: str | None, problem: P
     "/sign-in",
     Public("signs in by a password"),
     Audit.changes,
-    errors=(WrongPassword, PasswordEnded, TooMany),
+    errors=(WrongPassword, PasswordEnded, TooManyAttempts),
     prepare=_attempt,
 )
 def sign_in(call: Call, request: Request, body: SignIn, prepared: Attempt) -> SignedInAs:
@@ -128,7 +128,7 @@ def sign_in(call: Call, request: Request, body: SignIn, prepared: Attempt) -> Si
     throttle.give_back(call.connection, (prepared.of_address,))
     if prepared.fresh:
         call.connection.execute(update(member_table).where(*where).values(password=prepared.fresh))
-    origin = Origin(row.password_origin_id, row.password_tainted)
+    origin = CredentialOrigin(row.password_origin_id, row.password_tainted)
     return sign_in_member(call, request, prepared.member, "password", origin)
 
 
@@ -145,10 +145,10 @@ def _count_link(services: Services, request: Request, parameters: dict[str, Link
     "/sign-in/links",
     Public("asks for a sign-in link by mail"),
     Audit.changes,
-    errors=(TooMany,),
+    errors=(TooManyAttempts,),
     prepare=_count_link,
 )
-def send_sign_in_link(call: Call, body: LinkWanted, prepared: throttle.Counter) -> Told:
+def send_sign_in_link(call: Call, body: LinkWanted, prepared: throttle.Counter) -> Confirmation:
     """Have a sign-in link sent, if the address is a member's; the answer is the same if it is not."""
     return _send_link(call, body, prepared, "sign_in")
 
@@ -158,28 +158,30 @@ def send_sign_in_link(call: Call, body: LinkWanted, prepared: throttle.Counter) 
     "/password/links",
     Public("asks for a link by mail to choose a new password"),
     Audit.changes,
-    errors=(TooMany,),
+    errors=(TooManyAttempts,),
     prepare=_count_link,
 )
-def send_password_link(call: Call, body: LinkWanted, prepared: throttle.Counter) -> Told:
+def send_password_link(call: Call, body: LinkWanted, prepared: throttle.Counter) -> Confirmation:
     """Have a link sent by which a member chooses a new password, if the address is a member's; the answer is the same
     if it is not. The old password works until then.
     """
     return _send_link(call, body, prepared, "password")
 
 
-def _send_link(call: Call, body: LinkWanted, prepared: throttle.Counter, purpose: str) -> Told:
+def _send_link(call: Call, body: LinkWanted, prepared: throttle.Counter, purpose: str) -> Confirmation:
     if call.settings.mail.host is None:
         what = "a sign-in link" if purpose == "sign_in" else "a password reset"
-        return Told(detail=f"This installation sends no mail; ask an admin for {what}. Owners ask another owner")
+        return Confirmation(
+            detail=f"This installation sends no mail; ask an admin for {what}. Owners ask another owner"
+        )
     of_account = throttle.of_account(
         email_key(body.email), call.settings.sign_in, known_browser=False, purpose="link account"
     )
-    answer = Told(detail="If this is a member's address, a link is on its way to it")
+    answer = Confirmation(detail="If this is a member's address, a link is on its way to it")
     throttle.count(call.connection, (prepared,), call.now)
     try:
         throttle.check(call.connection, (of_account,), call.now)
-    except TooMany:
+    except TooManyAttempts:
         return answer
     throttle.count(call.connection, (of_account,), call.now)
     # Whether there is such an account is looked up when it is sent: here both take as long.
@@ -188,7 +190,7 @@ def _send_link(call: Call, body: LinkWanted, prepared: throttle.Counter, purpose
 
 
 @router.governed("POST", "/sign-in/by-link", Public("signs in by a link"), Audit.changes, errors=(LinkSpent,))
-def sign_in_by_link(call: Call, request: Request, body: ByLink) -> SignedInAs:
+def sign_in_by_link(call: Call, request: Request, body: SignInLinkIn) -> SignedInAs:
     """Open a session by a sign-in link, which is spent by this."""
     used = service.use_link(call.connection, body.link.get_secret_value(), "sign_in", call.now)
     return sign_in_member(call, request, used.member, "link", used.origin)
@@ -222,7 +224,7 @@ def choose_password_by_link(call: Call, request: Request, body: PasswordByLink, 
     return sign_in_member(call, request, used.member, "link", used.origin)
 
 
-def _set_password(call: Call, member: str, stored: str, origin: Origin) -> None:
+def _set_password(call: Call, member: str, stored: str, origin: CredentialOrigin) -> None:
     service.set_password(call.connection, member, stored, origin, call.now)
     details = {"origin": origin.id, "tainted": origin.tainted}
     changed = Event(call.now, PASSWORD, True, member, request_id=call.request_id, resource_id=member, after=details)  # noqa: FBT003
@@ -262,10 +264,10 @@ def _hash_own(services: Services, request: Request, parameters: dict[str, Passwo
     "/me/password",
     OwnCredentials("changes their own password"),
     Audit.changes,
-    errors=(WrongPassword, TooMany, Conflict),
+    errors=(WrongPassword, TooManyAttempts, Conflict),
     prepare=_hash_own,
 )
-def change_password(call: Call, body: PasswordChange, prepared: NewPassword) -> Ended:
+def change_password(call: Call, body: PasswordChange, prepared: NewPassword) -> SessionsEnded:
     """Change one's own password. All other sessions end. One that has ended is not asked for."""
     member = call.caller.member
     stored = call.connection.execute(select(_members.password).where(_members.id == member)).scalar_one()
@@ -273,18 +275,18 @@ def change_password(call: Call, body: PasswordChange, prepared: NewPassword) -> 
         raise Conflict("The password was changed meanwhile; try again")
     throttle.forgive(call.connection, (prepared.counter,))
     _set_password(call, member, prepared.fresh, call.caller.origin)
-    return Ended(ended=service.end(call.connection, member, call.now, but=call.caller.session))
+    return SessionsEnded(ended=service.end(call.connection, member, call.now, but=call.caller.session))
 
 
 @router.governed("POST", "/sign-out", SignedIn("ends their own session"), Audit.changes, errors=[Conflict])
-def sign_out(call: Call, request: Request) -> Ended:
+def sign_out(call: Call, request: Request) -> SessionsEnded:
     """End the session that asks."""
     if call.caller.session is None:
         raise Conflict("You are here by a token; revoke it to end it")
     ended = service.end(call.connection, call.caller.member, call.now, only=call.caller.session)
     call.recorded.cookies.append(set_cookie(request, session_cookie(request), "", 0))
     call.record(call.event(ENDED, allowed=True, resource_id=call.caller.session))
-    return Ended(ended=ended)
+    return SessionsEnded(ended=ended)
 
 
 @router.governed("GET", "/me/sessions", OwnCredentials("sees their own sessions"), Audit.nothing)
@@ -301,18 +303,18 @@ def list_sessions(call: Call) -> Sessions:
 
 
 @router.governed("DELETE", "/me/sessions/{session_id}", OwnCredentials("ends one of their own sessions"), Audit.changes)
-def end_session(call: Call, session_id: Annotated[str, Path(pattern="^ses_[0-9a-z]{20}$")]) -> Ended:
+def end_session(call: Call, session_id: Annotated[str, Path(pattern="^ses_[0-9a-z]{20}$")]) -> SessionsEnded:
     """End one of one's own sessions."""
     ended = service.end(call.connection, call.caller.member, call.now, only=session_id)
     if not ended:
         call.hide("end_session", "session", session_id)
     call.record(call.event(ENDED, allowed=True, resource_id=session_id))
-    return Ended(ended=ended)
+    return SessionsEnded(ended=ended)
 
 
 @router.governed("DELETE", "/me/sessions", OwnCredentials("ends their other sessions"), Audit.changes)
-def end_other_sessions(call: Call) -> Ended:
+def end_other_sessions(call: Call) -> SessionsEnded:
     """End all of one's own sessions but the one that asks."""
     ended = service.end(call.connection, call.caller.member, call.now, but=call.caller.session)
     call.record(call.event(ENDED, allowed=True, after={"ended": ended}))
-    return Ended(ended=ended)
+    return SessionsEnded(ended=ended)

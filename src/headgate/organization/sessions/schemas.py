@@ -25,7 +25,7 @@ class LinkWanted(Input):
     email: EmailText
 
 
-class ByLink(Input):
+class SignInLinkIn(Input):
     """A sign-in link."""
 
     link: LinkText
@@ -52,7 +52,7 @@ class SignedInAs(BaseModel):
     name: str = Field(examples=["Ana"])
 
 
-class Told(BaseModel):
+class Confirmation(BaseModel):
     """What was done, in a sentence."""
 
     detail: str
@@ -81,7 +81,7 @@ class Sessions(BaseModel):
     items: list[SessionOut]
 
 
-class Ended(BaseModel):
+class SessionsEnded(BaseModel):
     """How many were ended."""
 
     ended: int

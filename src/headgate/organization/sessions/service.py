@@ -15,7 +15,7 @@ from headgate.kit.ids import new_id
 from headgate.organization.members.models import member_table
 from headgate.organization.sessions.models import link_table, session_table
 from headgate.platform.authorization.facts import Facts
-from headgate.platform.authorization.provenance import Origin, of_link
+from headgate.platform.authorization.provenance import CredentialOrigin, of_link
 from headgate.settings.sign_in import SignInSettings
 
 _sessions, _links = session_table.c, link_table.c
@@ -25,7 +25,7 @@ _SORTS = {"sign_in": Sort.link, "password": Sort.password}
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ActiveSession:
     """A session that is alive."""
 
     id: str
@@ -39,7 +39,7 @@ class Used:
     """A link that was used: whose it was, and what begins with it."""
 
     member: str
-    origin: Origin
+    origin: CredentialOrigin
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +57,14 @@ _IDENTIFY = (
 )
 
 
-def identify(connection: Connection, secret: str, now: datetime, settings: SignInSettings) -> Found | None:
+def identify(connection: Connection, secret: str, now: datetime, settings: SignInSettings) -> ActiveSession | None:
     """Whose session this is now; None for one that is malformed, unknown, over, or of a removed member."""
     if not is_well_formed(secret, Sort.session):
         return None
     idle = now - timedelta(hours=settings.idle_hours)
     parameters = {"digest": digest(secret), "now": bound(connection, now), "idle": bound(connection, idle)}
     rows = fetch(connection, _IDENTIFY, parameters)
-    return Found(rows[0][0], rows[0][1], instant(rows[0][2]), bool(rows[0][3])) if rows else None
+    return ActiveSession(rows[0][0], rows[0][1], instant(rows[0][2]), bool(rows[0][3])) if rows else None
 
 
 def open_session(
@@ -74,7 +74,7 @@ def open_session(
     browser: Browser,
     now: datetime,
     settings: SignInSettings,
-    origin: Origin,
+    origin: CredentialOrigin,
 ) -> str:
     """A new session, begun with `origin`; its secret, which goes into a cookie and is not kept."""
     secret = new_secret(Sort.session)
@@ -123,7 +123,7 @@ def make_link(
     by: str | None,
     now: datetime,
     minutes: float,
-    origin: Origin,
+    origin: CredentialOrigin,
 ) -> str:
     """A link's secret, in place of any earlier one for the same purpose. Without `by`, the member asked for it."""
     waiting = (_links.member_id == member, _links.purpose == purpose, _links.used_at.is_(None))
@@ -187,7 +187,7 @@ def spend_links(connection: Connection, member: str, now: datetime) -> None:
     connection.execute(update(link_table).where(*unused).values(used_at=now))
 
 
-def set_password(connection: Connection, member: str, stored: str, origin: Origin, now: datetime) -> None:
+def set_password(connection: Connection, member: str, stored: str, origin: CredentialOrigin, now: datetime) -> None:
     """Give a member a password, set in or with `origin`; no link of theirs works any more."""
     values = {"password": stored, "password_origin_id": origin.id, "password_tainted": origin.tainted}
     changed = update(member_table).where(member_table.c.id == member)

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from headgate.kit.errors import TooMany
+from headgate.kit.errors import TooManyAttempts
 from headgate.organization.sessions.models import failure_table
 from headgate.settings.sign_in import SignInSettings
 
@@ -63,7 +63,7 @@ def check(connection: Connection, counters: Sequence[Counter], now: datetime) ->
     for key, since, count in rows:
         if since > now - WINDOW and count >= keys[key]:
             wait = int((since + WINDOW - now).total_seconds()) + 1
-            raise TooMany(f"Too many attempts; try again in {wait // 60 + 1} minutes", wait)
+            raise TooManyAttempts(f"Too many attempts; try again in {wait // 60 + 1} minutes", wait)
 
 
 def count(connection: Connection, counters: Sequence[Counter], now: datetime) -> None:

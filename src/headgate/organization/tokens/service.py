@@ -15,14 +15,14 @@ from headgate.kit.ids import new_id
 from headgate.organization.members.models import member_table
 from headgate.organization.tokens.models import token_reach_table, token_table
 from headgate.platform.audit.events import Event, record
-from headgate.platform.authorization.provenance import Origin
+from headgate.platform.authorization.provenance import CredentialOrigin
 
 CREATED, REVOKED = "token.created", "token.revoked"
 _tokens, _members = token_table, member_table
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class CreatedToken:
     """A new token. The secret is shown once."""
 
     id: str
@@ -51,13 +51,13 @@ def create(
     only: Sequence[str] | None = None,
     expires: datetime | None = None,
     by: str | None = None,
-    origin: Origin | None = None,
-) -> Made:
+    origin: CredentialOrigin | None = None,
+) -> CreatedToken:
     """Make a token for a member, narrowed to the ids in `only` if given. Without `by`, the operator makes it.
 
     Whoever makes one as a member says in what session or by what token; else it counts as tainted.
     """
-    origin = origin or Origin(tainted=by is not None)
+    origin = origin or CredentialOrigin(tainted=by is not None)
     identifier, secret = new_id("token"), new_secret(Sort.token)
     connection.execute(
         insert(token_table).values(
@@ -79,7 +79,7 @@ def create(
         connection.execute(insert(token_reach_table), rows)
     after = {"member": member, "name": name, "read_only": read_only, "only": sorted(only) if only is not None else None}
     record(connection, [Event(now, CREATED, True, by, kind="token", resource_id=identifier, after=after)])  # noqa: FBT003
-    return Made(identifier, secret, member)
+    return CreatedToken(identifier, secret, member)
 
 
 def renarrow(connection: Connection, token: str | None, only: Sequence[str]) -> None:

@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from headgate.kit.ids import kind_of
 from headgate.lakehouse.models import table_ref_table
-from headgate.pipelines.column_lineage import Origin, parse
+from headgate.pipelines.column_lineage import ColumnOrigin, parse
 from headgate.pipelines.models import pipeline_definition_table
 from headgate.platform.authorization.models import resource_table
 from headgate.platform.http.call import Call
@@ -31,7 +31,7 @@ class Graph:
     names: dict[str, str] = field(default_factory=dict)
     edges: set[tuple[str, str]] = field(default_factory=set)
     is_cut: bool = False
-    columns: list[tuple[str, Origin]] = field(default_factory=list)
+    columns: list[tuple[str, ColumnOrigin]] = field(default_factory=list)
     """Pipelines, and what they make columns of; only if asked for."""
 
 
@@ -85,7 +85,7 @@ def _add_columns(call: Call, graph: Graph) -> None:
         graph.columns += [(pipeline, one) for one in found]
 
 
-def _shows(graph: Graph, pipeline: str, origin: Origin) -> bool:
+def _shows(graph: Graph, pipeline: str, origin: ColumnOrigin) -> bool:
     is_read = origin.source is None or (origin.source, pipeline) in graph.edges
     return is_read and (pipeline, origin.target) in graph.edges
 

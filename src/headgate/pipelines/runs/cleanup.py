@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import ColumnElement, Connection, delete, select
 
 from headgate.kit.database import Database
-from headgate.kit.leases import Patience
+from headgate.kit.leases import LeaseGrace
 from headgate.kit.log import get_logger
 from headgate.pipelines.runs import artifacts, queue, staged_files
 from headgate.pipelines.runs.models import run_table
@@ -31,7 +31,7 @@ class Sweeper:
 
     def __init__(self, settings: Settings, database: Database, ticks: Callable[[], float] = time.monotonic) -> None:
         self._database, self._lease = database, queue.lease(settings)
-        self._patience = Patience(self._lease, ticks)
+        self._patience = LeaseGrace(self._lease, ticks)
 
     def sweep(self, now: datetime) -> None:
         """Look once. It costs one statement."""

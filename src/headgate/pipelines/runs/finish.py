@@ -38,7 +38,7 @@ class Outcome:
     error: str | None = None
 
 
-class MovedAgain(Exception):
+class TableMovedDuringRun(Exception):
     """A table moved under the run: it is to be begun anew, in a transaction of its own."""
 
 
@@ -58,7 +58,7 @@ def finish(services: Services, connection: Connection, now: datetime, row: RowMa
     except NotRunning:
         raise Conflict("This run is no longer this worker's; drop it") from None
     except TableMoved as error:
-        raise MovedAgain(str(error)) from None
+        raise TableMovedDuringRun(str(error)) from None
     return "succeeded"
 
 

@@ -20,10 +20,10 @@ from headgate.kit.errors import Conflict
 from headgate.kit.leases import is_over
 from headgate.lakehouse.catalog.models import commit_table, run_pointer_table, work_token_table
 from headgate.lakehouse.catalog.pointers import pin_all
-from headgate.lakehouse.catalog.work_tokens import Reach, open_reading, open_work
+from headgate.lakehouse.catalog.work_tokens import DeclaredTable, open_reading, open_work
 from headgate.lakehouse.models import lake_item_table, table_ref_table
 from headgate.organization.members.repository import address
-from headgate.pipelines.planner import Items, NoPlan, item_of, plan
+from headgate.pipelines.planner import DeclaredItems, InvalidPlan, item_of, plan
 from headgate.pipelines.runs.completion import end, end_works
 from headgate.pipelines.runs.models import run_output_table, run_table
 from headgate.pipelines.runs.start import CannotStart, check_waited
@@ -98,7 +98,7 @@ def claim(
         try:
             claimed.append(_take(connection, known, settings, worker, row))
             taken |= outputs
-        except NoPlan as error:
+        except InvalidPlan as error:
             over.append(_ended(connection, now, row["id"], "failed", "DEFINITION", str(error)))
         except _NotReady as error:
             over.append(_ended(connection, now, row["id"], "blocked", "BLOCKED", str(error)))
@@ -140,7 +140,7 @@ def _take(connection: Connection, known: Facts, settings: Settings, worker: str,
     except CannotStart as error:
         raise _NotReady(str(error)) from None
     definition = _definition(row)
-    steps = plan(definition, Items.of(connection, pipeline))
+    steps = plan(definition, DeclaredItems.of(connection, pipeline))
     fence, seconds = row["fence"] + 1, _seconds(definition, settings)
     done = begin_steps(connection, row, steps, fence)
     declared = reach(connection, pipeline)
@@ -199,7 +199,9 @@ def _definition(row: RowMapping) -> definitions.AnyDefinition:
     try:
         return definitions.parse(row["definition"])
     except ValueError:
-        raise NoPlan("Its definition is not one that this version of Headgate knows; save the pipeline again") from None
+        raise InvalidPlan(
+            "Its definition is not one that this version of Headgate knows; save the pipeline again"
+        ) from None
 
 
 def _seconds(definition: Any, settings: Settings) -> float:
@@ -212,7 +214,7 @@ def lease(settings: Settings) -> timedelta:
     return timedelta(seconds=settings.runs.lease_seconds)
 
 
-def reach(connection: Connection, pipeline: str) -> list[Reach]:
+def reach(connection: Connection, pipeline: str) -> list[DeclaredTable]:
     """What a pipeline declared, of what is enabled: all that exists for its runs."""
     joined = table_ref_table.join(lake_item_table, _items.id == _refs.item_id)
     query = (
@@ -220,7 +222,7 @@ def reach(connection: Connection, pipeline: str) -> list[Reach]:
         .select_from(joined)
         .where(_refs.resource_id == pipeline, _refs.enabled, _items.kind == "table")
     )
-    return [Reach(item, mode, layer) for item, mode, layer in connection.execute(query)]
+    return [DeclaredTable(item, mode, layer) for item, mode, layer in connection.execute(query)]
 
 
 def _states(connection: Connection, pipeline: str, steps: list[AnyStep]) -> dict[str, dict[str, Any]]:

@@ -6,9 +6,9 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from headgate.contracts.statements import ProgressOut
-from headgate.kit.patterns import Form
+from headgate.kit.patterns import TextPattern
 
-ARTIFACT_NAME = Form(
+ARTIFACT_NAME = TextPattern(
     r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}$",
     "must be the name of a file: at most 100 letters, digits and . _ -, and no dot at its start",
 )

@@ -29,7 +29,7 @@ from headgate.pipelines.runs.start import (
     CannotStart,
     NotResolved,
     Start,
-    Startable,
+    StartablePipeline,
     check_room,
     start,
     startable,
@@ -83,7 +83,7 @@ def start_by_hand(call: Call, pipeline_id: str, full_refresh: bool, parameters: 
     return shown(call, run)
 
 
-def _startable(call: Call, pipeline_id: str) -> Startable:
+def _startable(call: Call, pipeline_id: str) -> StartablePipeline:
     """The pipeline, if it could run as it stands; else a Conflict that names nothing that the caller may not see."""
     try:
         found = startable(call.connection, pipeline_id)

@@ -20,13 +20,13 @@ from headgate.kit.errors import DiskFull, Problem
 from headgate.kit.log import get_logger
 from headgate.lakehouse.files import repository as files_repository
 from headgate.lakehouse.files.media_types import media_type
-from headgate.lakehouse.files.service import NewFile, Replacing, discard, place
+from headgate.lakehouse.files.service import NewFile, ReplaceCondition, discard, place
 from headgate.pipelines.runs.models import run_table
 from headgate.pipelines.runs.steps import forget_pointers
 from headgate.platform.http.call import Call, Caller
 from headgate.platform.http.services import Services
 from headgate.warehouse.locations import staging_root, volume_file
-from headgate.warehouse.store import Missing, Store, Taken
+from headgate.warehouse.store import Missing, PathTaken, Store
 
 SUCCEEDED = "succeeded"
 LIVE = ("queued", "running", "cancelling")
@@ -166,13 +166,13 @@ def _place(services: Services, connection: Connection, run: RowMapping, new: New
         # Somebody has put another one there since; it is the newer.
         return new.id
     call = Call(connection, now(), Caller(run["acts_for_id"]), services)
-    return place(call, new, Replacing(overwrite=True))
+    return place(call, new, ReplaceCondition(overwrite=True))
 
 
 def _write(store: Store, path: str, source: BinaryIO) -> None:
     try:
         store.write(path, _pieces(source))
-    except Taken:
+    except PathTaken:
         return
 
 

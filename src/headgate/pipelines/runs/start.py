@@ -63,7 +63,7 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
-class Startable:
+class StartablePipeline:
     """A pipeline that could run: what it does, and for whom it acts."""
 
     id: str
@@ -72,7 +72,7 @@ class Startable:
     kind: str
 
 
-def startable(connection: Connection, pipeline_id: str) -> Startable:
+def startable(connection: Connection, pipeline_id: str) -> StartablePipeline:
     """The pipeline as it stands; CannotStart says what is missing."""
     row = connection.execute(_STARTABLE, {"pipeline": pipeline_id}).mappings().one_or_none()
     if row is None:
@@ -82,7 +82,7 @@ def startable(connection: Connection, pipeline_id: str) -> Startable:
     if moved(connection, row["place_versions"]):
         raise CannotStart(MOVED)
     acts_for = row["owner"] if row["project_id"] else row["acts_for_id"]
-    return Startable(pipeline_id, row["definition"], acts_for, row["pipeline_kind"])
+    return StartablePipeline(pipeline_id, row["definition"], acts_for, row["pipeline_kind"])
 
 
 def check_waited(connection: Connection, run: RowMapping) -> None:
@@ -143,7 +143,7 @@ def check_room(waiting: Sequence[RowMapping]) -> None:
 def start(
     connection: Connection,
     now: datetime,
-    pipeline: Startable,
+    pipeline: StartablePipeline,
     how: Start,
     waiting: Sequence[RowMapping] | None = None,
 ) -> str:
@@ -158,7 +158,7 @@ def start(
     return run
 
 
-def _hurry_outdated(connection: Connection, pipeline: Startable, tried_again: list[str]) -> None:
+def _hurry_outdated(connection: Connection, pipeline: StartablePipeline, tried_again: list[str]) -> None:
     """Have runs of another definition, or for another member, that wait for their next try be judged at once: it will
     not come, and must not hold up those that follow.
     """
@@ -186,7 +186,12 @@ def record_skipped(connection: Connection, now: datetime, pipeline_id: str, how:
 
 
 def _insert(
-    connection: Connection, now: datetime, pipeline_id: str, pipeline: Startable | None, how: Start, **values: Any
+    connection: Connection,
+    now: datetime,
+    pipeline_id: str,
+    pipeline: StartablePipeline | None,
+    how: Start,
+    **values: Any,
 ) -> str:
     run = how.run or new_id(KIND)
     common = {"id": run, "kind": KIND, "namespace": KIND, "scope_id": pipeline_id, "name": run}

@@ -9,9 +9,9 @@ from sqlalchemy import delete, insert
 
 from headgate.contracts.pipelines.steps import to_json
 from headgate.contracts.runs import (
+    Acknowledged,
     EndpointOut,
     LinesIn,
-    Noted,
     RunClaimIn,
     RunClaims,
     RunFinishIn,
@@ -23,13 +23,13 @@ from headgate.contracts.runs import (
     VolumeFileOut,
     VolumeFiles,
 )
-from headgate.contracts.statements import Fence, OrdersOut, WorkerId
+from headgate.contracts.statements import Fence, InstructionsOut, WorkerId
 from headgate.kit.clock import now
 from headgate.kit.crash_points import crash_point
 from headgate.kit.database import is_full, passes
 from headgate.kit.errors import Conflict, NotFound, Problem
 from headgate.kit.log import get_logger
-from headgate.kit.patterns import Form
+from headgate.kit.patterns import TextPattern
 from headgate.lakehouse.sql.queue import is_leaving, note_worker
 from headgate.lakehouse.sql.worker_endpoints import LIMITER, Wait, is_worker, wait_for
 from headgate.pipelines.runs import finish as finishing
@@ -44,12 +44,12 @@ from headgate.platform.http.call import Call
 from headgate.platform.http.guards import ByWorker
 from headgate.platform.http.routes import Audit, GovernedRouter, Stages
 from headgate.platform.http.services import Services
-from headgate.warehouse.store import Taken
+from headgate.warehouse.store import PathTaken
 
 router = GovernedRouter(prefix="/api/worker/runs", tags=["workers"])
 
 RunPath = Annotated[RunId, Path()]
-_MEDIA_TYPE = Form(r"^[a-z]{1,40}/[a-z0-9.+-]{1,59}$", "must be a media type, such as image/png")
+_MEDIA_TYPE = TextPattern(r"^[a-z]{1,40}/[a-z0-9.+-]{1,59}$", "must be a media type, such as image/png")
 MAX_ARTIFACTS = 500
 FAULT = "A fault of ours kept this run from beginning; the server's log says more"
 _log = get_logger("headgate.runs")
@@ -168,16 +168,16 @@ def _job(call: Call, claimed: queue.Claimed) -> RunJobOut | None:
     limiter=LIMITER,
     wait=until_cancelled,
 )
-def beat_runs(stages: Stages, body: RunHeartbeatIn, wait: Wait = 0) -> OrdersOut:
+def beat_runs(stages: Stages, body: RunHeartbeatIn, wait: Wait = 0) -> InstructionsOut:
     """Keep a worker's runs alive, and tell how far they are. The answer says what to stop, at once if there is any."""
 
-    def work(call: Call) -> OrdersOut:
+    def work(call: Call) -> InstructionsOut:
         note_worker(call.connection, call.now, body.worker, body.name, body.version, body.state)
         beats = [
             queue.Beat(one.id, one.fence, one.progress.model_dump() if one.progress else None) for one in body.running
         ]
         cancel, lost = queue.beat(call.connection, call.now, call.settings, body.worker, beats)
-        return OrdersOut(cancel=cancel, lost=lost)
+        return InstructionsOut(cancel=cancel, lost=lost)
 
     return stages.write(work, in_turn=True)
 
@@ -212,7 +212,7 @@ def list_run_volume(
     staged=True,
     limiter=LIMITER,
 )
-def add_run_lines(stages: Stages, run_id: RunPath, body: LinesIn) -> Noted:
+def add_run_lines(stages: Stages, run_id: RunPath, body: LinesIn) -> Acknowledged:
     """Add lines to the log of a run."""
 
     def work(call: Call) -> None:
@@ -221,7 +221,7 @@ def add_run_lines(stages: Stages, run_id: RunPath, body: LinesIn) -> Noted:
 
     stages.write(work)
     stages.services.watch.ring()
-    return Noted(id=run_id)
+    return Acknowledged(id=run_id)
 
 
 @router.governed(
@@ -233,7 +233,9 @@ def add_run_lines(stages: Stages, run_id: RunPath, body: LinesIn) -> Noted:
     staged=True,
     limiter=LIMITER,
 )
-def report_step(stages: Stages, run_id: RunPath, number: Annotated[int, Path(ge=0, le=10_000)], body: StepIn) -> Noted:
+def report_step(
+    stages: Stages, run_id: RunPath, number: Annotated[int, Path(ge=0, le=10_000)], body: StepIn
+) -> Acknowledged:
     """That a step has begun, or what came of it. A finished one is not done again, whoever goes on with the run.
 
     With `memory`, what one under way tells for whoever may begin it again; refused once the run is to end.
@@ -251,7 +253,7 @@ def report_step(stages: Stages, run_id: RunPath, number: Annotated[int, Path(ge=
 
     stages.write(work)
     crash_point(f"server: step {number} {body.state}")
-    return Noted(id=run_id)
+    return Acknowledged(id=run_id)
 
 
 @router.governed(
@@ -272,12 +274,12 @@ def upload_artifact(
     worker: Annotated[WorkerId, Query()],
     fence: Annotated[Fence, Query()],
     media_type: Annotated[str, _MEDIA_TYPE, Query()],
-) -> Noted:
+) -> Acknowledged:
     """Keep a file with a run. Sent again, it replaces what was sent before."""
     stages.read(lambda call: queue.owned(call.connection, run_id, worker, fence))
     content = b"".join(Body(request))
     place = f"runs/{run_id}/{fence}/{name}"
-    with suppress(Taken):
+    with suppress(PathTaken):
         stages.services.store.write(place, [content])
 
     def work(call: Call) -> None:
@@ -288,7 +290,7 @@ def upload_artifact(
         call.connection.execute(insert(run_artifact_table).values(values))
 
     stages.write(work)
-    return Noted(id=run_id)
+    return Acknowledged(id=run_id)
 
 
 @router.governed(
@@ -320,7 +322,7 @@ def finish_run(stages: Stages, run_id: RunPath, body: RunFinishIn) -> RunState:
 
     try:
         state = stages.write(work, in_turn=True)
-    except finishing.MovedAgain as error:
+    except finishing.TableMovedDuringRun as error:
         moved = str(error)
         state = stages.write(lambda call: _again(call, run_id, body, moved))
     except finishing.REFUSALS as error:

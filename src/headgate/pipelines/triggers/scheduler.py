@@ -35,7 +35,7 @@ _triggers, _fires = trigger_table.c, trigger_fire_table.c
 _log = get_logger("headgate.triggers")
 
 
-class NotOurs(Exception):
+class LeaseLost(Exception):
     """Another scheduler fires by now."""
 
 
@@ -79,7 +79,7 @@ class Firer:
             try:
                 found = self.round() if self._is_ours is not None else 0
                 pause = 0.0 if found >= AT_ONCE else self._to_the_next_look()
-            except NotOurs:
+            except LeaseLost:
                 self.rest()
                 pause = INTERVAL
             except Exception as error:  # noqa: BLE001 - it must not end this thread; what is due stays due
@@ -117,7 +117,7 @@ class Firer:
         try:
             self._database.write(work)
         except Exception as error:
-            if isinstance(error, NotOurs) or passes(error):
+            if isinstance(error, LeaseLost) or passes(error):
                 raise
             if len(triggers) > 1:
                 for trigger in triggers:
@@ -130,7 +130,7 @@ class Firer:
 
     def _check(self, connection: Connection) -> None:
         if self._is_ours is not None and not self._is_ours(connection):
-            raise NotOurs
+            raise LeaseLost
 
     # Events of tables
 

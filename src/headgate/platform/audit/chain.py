@@ -19,7 +19,7 @@ from headgate.kit.clock import iso, now
 from headgate.kit.database import Database
 from headgate.kit.key_file import KeyFile
 from headgate.kit.log import get_logger
-from headgate.platform.audit.chain_heads import EMPTY, SEALED, Break, Head, HeadFile, Kept, broken
+from headgate.platform.audit.chain_heads import EMPTY, SEALED, Break, Head, HeadFile, RecordedHead, broken
 from headgate.platform.audit.events import Event, record
 from headgate.platform.audit.models import audit_event_table
 from headgate.platform.audit.signatures import FIELDS, is_marked, mark_key
@@ -148,7 +148,7 @@ class Sealer:
         self._last = head
         return count > 0
 
-    def _read(self) -> tuple[Kept, tuple[Break, ...]]:
+    def _read(self) -> tuple[RecordedHead, tuple[Break, ...]]:
         """What was kept, and what is wrong with the file."""
         try:
             stored = self._file.read()
@@ -156,13 +156,13 @@ class Sealer:
             stored = None
         else:
             if stored is None and not self._has_sealed():
-                return Kept(EMPTY, marked=False), ()
+                return RecordedHead(EMPTY, marked=False), ()
         if stored is None or (self._last is not None and stored.head.number < self._last.number):
             with self._database.read() as connection:
                 ended = last_seal(connection)
             lost = self._last or (stored.head if stored else EMPTY)
             breaks = (broken(now(), None, ended),)
-            return Kept(lost, stored.breaks if stored else (), stored.accepted if stored else ()), breaks
+            return RecordedHead(lost, stored.breaks if stored else (), stored.accepted if stored else ()), breaks
         return stored, ()
 
     def _has_sealed(self) -> bool:
@@ -174,9 +174,9 @@ class Sealer:
             return connection.execute(marked.limit(1)).one_or_none() is not None
 
 
-def _after(stored: Kept | None, head: Head, breaks: Sequence[Break], *, marked: bool) -> Kept:
+def _after(stored: RecordedHead | None, head: Head, breaks: Sequence[Break], *, marked: bool) -> RecordedHead:
     if stored is None:
-        return Kept(head, tuple(breaks), marked=marked)
+        return RecordedHead(head, tuple(breaks), marked=marked)
     if stored.head.number > head.number and not breaks:
         # Another sealer took over meanwhile, and is further.
         return stored
@@ -187,12 +187,12 @@ def acknowledge(database: Database, file: HeadFile, reason: str, faults: Sequenc
     """Record that the operator knows of breaks and quarantined events, and why they are there; they count no more."""
     event = Event(now(), ACKNOWLEDGED, allowed=True, after={"reason": reason, "faults": [*faults]})
 
-    def accepted(stored: Kept | None) -> Kept:
+    def accepted(stored: RecordedHead | None) -> RecordedHead:
         quarantined = select(_events.c.id).where(_events.c.seal_number.is_(None), _events.c.seal.is_not(None))
         with database.read() as connection:
             ids = tuple(connection.execute(quarantined).scalars())
             end = stored.head if stored and continues(connection, stored.head) else last_seal(connection)
-        return Kept(end, (), ids, marked=stored is None or stored.marked)
+        return RecordedHead(end, (), ids, marked=stored is None or stored.marked)
 
     database.write(lambda connection: record(connection, [event]))
     file.change(accepted)

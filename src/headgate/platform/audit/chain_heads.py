@@ -56,7 +56,7 @@ class Break:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class RecordedHead:
     """What the file holds."""
 
     head: Head
@@ -73,7 +73,7 @@ class HeadFile:
     def __init__(self, path: Path, key: bytes) -> None:
         self.path, self._key = path, key
 
-    def read(self) -> Kept | None:
+    def read(self) -> RecordedHead | None:
         """What was kept, or None if there is no file; ValueError if the file was tampered with."""
         try:
             document = json.loads(self.path.read_text())
@@ -86,9 +86,11 @@ class HeadFile:
             raise ValueError(f"{self.path} was not written with this installation's key")
         head = Head(int(document["number"]), str(document["seal"]))
         breaks = tuple(Break(at, expected, ended) for at, expected, ended in document.get("breaks", ()))
-        return Kept(head, breaks, tuple(document.get("accepted", ())), document.get("version", _UNMARKED) == _MARKED)
+        return RecordedHead(
+            head, breaks, tuple(document.get("accepted", ())), document.get("version", _UNMARKED) == _MARKED
+        )
 
-    def change(self, work: Callable[[Kept | None], Kept]) -> None:
+    def change(self, work: Callable[[RecordedHead | None], RecordedHead]) -> None:
         """Replace what was kept; nobody else changes it meanwhile. A file that is damaged counts as missing."""
         with self._locked():
             try:
@@ -97,7 +99,7 @@ class HeadFile:
                 before = None
             self._write(work(before))
 
-    def _write(self, stored: Kept) -> None:
+    def _write(self, stored: RecordedHead) -> None:
         document: dict[str, Any] = {
             "version": _MARKED if stored.marked else _UNMARKED,
             "number": stored.head.number,

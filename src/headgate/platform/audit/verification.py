@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from headgate.platform.audit.chain import BATCH, seal_of
-from headgate.platform.audit.chain_heads import EMPTY, GENESIS, Head, Kept
+from headgate.platform.audit.chain_heads import EMPTY, GENESIS, Head, RecordedHead
 from headgate.platform.audit.models import audit_event_table
 from headgate.platform.audit.signatures import is_marked, mark_key
 
@@ -19,10 +19,10 @@ _NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Outside:
+class ExternalRecord:
     """What is known of the log from outside the database."""
 
-    kept: Kept | None = None
+    kept: RecordedHead | None = None
     """What the head file has; None if there is none that can be read."""
     fault: str | None = None
     """Why the head file cannot be read."""
@@ -33,7 +33,7 @@ class Outside:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class VerificationResult:
     """What verifying found: how many events are sealed and in order, how many wait, and what is wrong."""
 
     sealed: int
@@ -60,7 +60,7 @@ def anchor(text: str) -> Head:
     return Head(int(match[1]), match[2])
 
 
-def verify(connection: Connection, key: bytes, outside: Outside) -> Verdict:
+def verify(connection: Connection, key: bytes, outside: ExternalRecord) -> VerificationResult:
     """Walk the whole chain; every change, gap, cut, or event of another origin is a fault."""
     ends = [*outside.anchors, *([outside.kept.head] if outside.kept else [])]
     walk = _walk(connection, key, {end.number for end in ends})
@@ -80,10 +80,10 @@ def verify(connection: Connection, key: bytes, outside: Outside) -> Verdict:
     faults += _listed(
         strange, "is in quarantine: it was not written by this installation, or is a copy of another event"
     )
-    return Verdict(walk.end.number, len(pending), tuple(faults), walk.end, tuple(quarantined))
+    return VerificationResult(walk.end.number, len(pending), tuple(faults), walk.end, tuple(quarantined))
 
 
-def _kept_faults(outside: Outside, walk: _Walk) -> list[str]:
+def _kept_faults(outside: ExternalRecord, walk: _Walk) -> list[str]:
     if outside.kept is None:
         if outside.fault is not None:
             return [outside.fault]

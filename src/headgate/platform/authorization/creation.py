@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 from headgate.access.actions import DRAFT_ACTIONS, words
 from headgate.access.decision import Decision
 from headgate.kit.errors import Denied
-from headgate.platform.authorization.drafts import Asker
+from headgate.platform.authorization.drafts import QuestionContext
 from headgate.platform.authorization.explanations import explain_draft
 from headgate.platform.authorization.questions import Question, decide
 from headgate.platform.authorization.refusals import missing
@@ -18,7 +18,9 @@ def require_new(call: Call, action: str, kind: str, place: dict[str, Any]) -> De
     `place` holds fields by id; whoever asks has made sure that the caller may know of each.
     """
     narrowing = call.caller.narrowing
-    question = Question(call.caller.member, action, kind, None, place, narrowing, Asker(call.caller.member, narrowing))
+    question = Question(
+        call.caller.member, action, kind, None, place, narrowing, QuestionContext(call.caller.member, narrowing)
+    )
     decision = decide(call.connection, question, call.now)
     return decision if decision else _refuse(call, question)
 

@@ -17,7 +17,7 @@ from headgate.platform.authorization.names import Viewer
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
+class QuestionContext:
     """Someone who asks a question, by a token of these limits."""
 
     member: str
@@ -34,14 +34,14 @@ class Asker:
         return VisibleLookup(facts.connection, Viewer(self.member, facts.now, self.narrowing))
 
 
-class NotThere(LookupError):
+class DraftTargetMissing(LookupError):
     """A draft names something that does not exist; it is denied like something hidden."""
 
 
 class Drafts:
     """Makes drafts from the fields that a caller gives, by name or id."""
 
-    def __init__(self, facts_: Facts, asker: Asker | None = None) -> None:
+    def __init__(self, facts_: Facts, asker: QuestionContext | None = None) -> None:
         """Names are resolved among what the asker sees; a draft that names anything else is denied."""
         self.facts, self.asker = facts_, asker
         self.lookup = asker.lookup(facts_) if asker else Lookup(facts_.connection)
@@ -50,7 +50,7 @@ class Drafts:
 
     def _value(self, value: Any, spec: Field) -> Any:
         if isinstance(value, Unknown):
-            raise NotThere(value.name)
+            raise DraftTargetMissing(value.name)
         if value is None:
             return None
         readers: dict[str, Callable[[], Any]] = {
@@ -69,19 +69,19 @@ class Drafts:
     def _found(self, kind: str, name: Any) -> str:
         found = None if isinstance(name, Unknown) else self.lookup.of(kind, name)
         if found is None:
-            raise NotThere(str(name))
+            raise DraftTargetMissing(str(name))
         return found
 
     def _principal(self, name: Any) -> str:
         found = None if isinstance(name, Unknown) else self.lookup.principal(name)
         if found is None:
-            raise NotThere(str(name))
+            raise DraftTargetMissing(str(name))
         return found
 
     def _thing(self, kind: str, name: Any) -> Any:
         found = self.facts.thing(self._found(kind, name))
         if self.asker is not None and not self.asker.knows(self.facts, found):
-            raise NotThere(str(name))
+            raise DraftTargetMissing(str(name))
         return found
 
     def values(self, kind: str, state: dict[str, Any], fields: dict[str, Field] | None = None) -> dict[str, Any]:

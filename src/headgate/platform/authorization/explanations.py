@@ -8,7 +8,7 @@ from headgate.access.decision import Decision
 from headgate.access.explain import PathReason, level_held, reasons
 from headgate.access.facts import Subject, Thing
 from headgate.access.rules import Remedy
-from headgate.platform.authorization.drafts import Drafts, NotThere
+from headgate.platform.authorization.drafts import Drafts, DraftTargetMissing
 from headgate.platform.authorization.facts import Facts
 from headgate.platform.authorization.questions import Question, decide_in_memory
 from headgate.platform.authorization.who_can import who_can
@@ -17,7 +17,7 @@ MAX_NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class PathToAction:
     """A way to get an action: the path, what is missing, what someone could do about it, and who."""
 
     path: str
@@ -33,10 +33,10 @@ class Explanation:
     allowed: bool
     via: tuple[str, ...]
     because: tuple[str, ...]
-    ways: tuple[Way, ...]
+    ways: tuple[PathToAction, ...]
 
 
-class Reader:
+class ExplanationReader:
     """Who reads an explanation: they learn the names of what they may see, and of nothing else."""
 
     def __init__(self, facts: Facts, subject: Subject | None) -> None:
@@ -59,7 +59,7 @@ def explain(facts: Facts, question: Question, reader: Subject | None) -> Explana
     thing = facts.thing(question.resource)
     if thing is None or question.action not in BOOK.actions(thing.kind):
         return _bare(decision, f"there is no action {question.action!r} on a {question.kind}")
-    knows = Reader(facts, reader).knows
+    knows = ExplanationReader(facts, reader).knows
     found = reasons(facts.subject(question.member), question.action, thing, knows)
     because = tuple(reason.asks for reason in found if reason.is_open)
     if decision.allowed or question.narrowing.is_narrowed:
@@ -74,11 +74,11 @@ def explain_draft(facts: Facts, question: Question, reader: Subject | None) -> E
     subject = facts.subject(question.member)
     try:
         draft = Drafts(facts, question.asker).new(question.kind, question.state or {}, subject) if subject else None
-    except NotThere:
+    except DraftTargetMissing:
         return _bare(decision, "what `with` names: it does not exist, or you may not see it")
     if draft is None:
         return _bare(decision, f"a {question.kind} is not made this way")
-    found = reasons(subject, question.action, draft, Reader(facts, reader).knows)
+    found = reasons(subject, question.action, draft, ExplanationReader(facts, reader).knows)
     because = tuple(reason.asks for reason in found if reason.is_open)
     if decision.allowed or question.narrowing.is_narrowed:
         return Explanation(decision.allowed, decision.via, because, ())
@@ -88,7 +88,7 @@ def explain_draft(facts: Facts, question: Question, reader: Subject | None) -> E
 _LEVELLED = frozenset({"layer", "table", "volume"})
 
 
-def _draft_way(facts: Facts, subject: Subject | None, reason: PathReason) -> Way:
+def _draft_way(facts: Facts, subject: Subject | None, reason: PathReason) -> PathToAction:
     """A way to make something new: the levels that are missing, those held, and who could grant the missing ones."""
     names: dict[str, None] = {}
     have: list[str] = []
@@ -100,22 +100,22 @@ def _draft_way(facts: Facts, subject: Subject | None, reason: PathReason) -> Way
         people = who_can(facts.connection, "grant", stored.id, facts.now, limit=MAX_NAMED)
         names.update(dict.fromkeys(person.name for person in people if person.id != subject.id))
     how = f"grant the level; {', '.join(have)}" if names else None
-    return Way(reason.name, reason.missing, how, tuple(names)[:MAX_NAMED])
+    return PathToAction(reason.name, reason.missing, how, tuple(names)[:MAX_NAMED])
 
 
 def _bare(decision: Decision, text: str) -> Explanation:
-    return Explanation(decision.allowed, decision.via, (), () if decision.allowed else (Way("none", (text,)),))
+    return Explanation(decision.allowed, decision.via, (), () if decision.allowed else (PathToAction("none", (text,)),))
 
 
-def _way(facts: Facts, thing: Thing, reason: PathReason) -> Way:
+def _way(facts: Facts, thing: Thing, reason: PathReason) -> PathToAction:
     if reason.remedy is None:
-        return Way(reason.name, reason.missing)
+        return PathToAction(reason.name, reason.missing)
     names: dict[str, None] = {}
     for target in _targets(reason.remedy, reason, thing):
         if target.id:
             people = who_can(facts.connection, reason.remedy.action, target.id, facts.now, limit=MAX_NAMED)
             names.update(dict.fromkeys(person.name for person in people))
-    return Way(reason.name, reason.missing, reason.remedy.how, tuple(names)[:MAX_NAMED])
+    return PathToAction(reason.name, reason.missing, reason.remedy.how, tuple(names)[:MAX_NAMED])
 
 
 def _targets(remedy: Remedy, reason: PathReason, thing: Any) -> list[Any]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class CredentialOrigin:
     """What a credential was made in or with: the id of a session, token, link or invitation; None for the operator.
 
     It is tainted if somebody else asked for that or saw it, or if that was made in something tainted.
@@ -14,15 +14,15 @@ class Origin:
     tainted: bool = False
 
 
-BY_OPERATOR = Origin()
+BY_OPERATOR = CredentialOrigin()
 """Whoever operates the machine can do everything there, so what they make is no way to more."""
 
 
-def of_link(link: str, member: str, made_by: str | None, *, tainted: bool) -> Origin:
+def of_link(link: str, member: str, made_by: str | None, *, tainted: bool) -> CredentialOrigin:
     """The origin of what begins with a link. One without a maker was mailed to the member, who asked for it."""
-    return Origin(link, tainted or made_by not in {None, member})
+    return CredentialOrigin(link, tainted or made_by not in {None, member})
 
 
-def of_invitation(invitation: str, invited_by: str | None, *, tainted: bool) -> Origin:
+def of_invitation(invitation: str, invited_by: str | None, *, tainted: bool) -> CredentialOrigin:
     """The origin of what begins with an invitation: somebody else asked for it, unless the operator did."""
-    return Origin(invitation, tainted or invited_by is not None)
+    return CredentialOrigin(invitation, tainted or invited_by is not None)

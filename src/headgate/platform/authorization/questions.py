@@ -17,7 +17,7 @@ from headgate.access.saving import SAVES, decide_save
 from headgate.access.sql import decider
 from headgate.kit.database import bound, fetch
 from headgate.kit.ids import KINDS as KIND_OF_PREFIX
-from headgate.platform.authorization.drafts import Asker, Drafts, NotThere
+from headgate.platform.authorization.drafts import Drafts, DraftTargetMissing, QuestionContext
 from headgate.platform.authorization.facts import Facts
 
 
@@ -31,7 +31,7 @@ class Question:
     resource: str | None = None
     state: dict[str, Any] | None = None
     narrowing: Narrowing = UNLIMITED
-    asker: Asker | None = None
+    asker: QuestionContext | None = None
     """Who asks, where that is somebody who may not know of everything that the state could name."""
 
 
@@ -96,7 +96,7 @@ def decide_in_memory(facts: Facts, question: Question) -> Decision:
         return DENIED
     try:
         about, decision = _decide_thing(facts, question, subject, thing)
-    except NotThere:
+    except DraftTargetMissing:
         return DENIED
     if about is None or not question.narrowing.reaches(question.action, about):
         return DENIED

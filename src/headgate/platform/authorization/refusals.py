@@ -5,13 +5,13 @@ from typing import Any
 
 from headgate.access.actions import words
 from headgate.access.facts import Thing
-from headgate.platform.authorization.explanations import Way
+from headgate.platform.authorization.explanations import PathToAction
 
 NAMELESS = frozenset({"organization", "member"})
 """Kinds of which a refusal says no name: there is one organization, and a member is named by who asks."""
 
 
-def refusal(action: str, thing: Thing | None, ways: Sequence[Way]) -> str:
+def refusal(action: str, thing: Thing | None, ways: Sequence[PathToAction]) -> str:
     """That someone may not do something to what they may see, and what would help."""
     return ". ".join(one for one in (f"You may not {asked(action, thing)}", missing(ways)) if one)
 
@@ -23,7 +23,7 @@ def asked(action: str, thing: Thing | None) -> str:
     return words(action, thing.kind, f"{thing.kind.replace('_', ' ')} {thing.name}")
 
 
-def missing(ways: Sequence[Way]) -> str:
+def missing(ways: Sequence[PathToAction]) -> str:
     """What is missing: by the ways that somebody could open; if there is none, by all."""
     helped = [way for way in ways if way.how and way.who]
     told = [f"{', '.join(way.missing)} ({either(way.who)} could {way.how})" for way in helped]
@@ -37,6 +37,6 @@ def either(names: Iterable[str]) -> str:
     return " or ".join([", ".join(found[:-1]), found[-1]] if len(found) > 1 else found)
 
 
-def listed(ways: Sequence[Way]) -> list[dict[str, Any]]:
+def listed(ways: Sequence[PathToAction]) -> list[dict[str, Any]]:
     """Ways, for programs."""
     return [{"path": way.path, "missing": list(way.missing), "how": way.how, "who": list(way.who)} for way in ways]

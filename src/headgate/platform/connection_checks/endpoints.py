@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import Path, Query, Request
 from sqlalchemy import Connection
 
-from headgate.kit.errors import Conflict, TooMany
+from headgate.kit.errors import Conflict, TooManyAttempts
 from headgate.marts.destinations.endpoints import DestinationId
 from headgate.platform.connection_checks import service
 from headgate.platform.connection_checks.schemas import ConnectionErrand, DestinationErrand, ErrandIn, ErrandOut
@@ -49,7 +49,7 @@ def _ask(stages: Stages, place: str, body: ErrandIn) -> ErrandOut:
     "/connections/{connection_id}/errands",
     MemberOn("test", "connection_id"),
     Audit.changes,
-    errors=[Conflict, TooMany],
+    errors=[Conflict, TooManyAttempts],
     staged=True,
 )
 def check_connection(stages: Stages, connection_id: ConnectionId, body: ConnectionErrand) -> ErrandOut:
@@ -66,7 +66,7 @@ def check_connection(stages: Stages, connection_id: ConnectionId, body: Connecti
     "/destinations/{destination_id}/errands",
     MemberOn("test", "destination_id"),
     Audit.changes,
-    errors=[Conflict, TooMany],
+    errors=[Conflict, TooManyAttempts],
     staged=True,
 )
 def check_destination(stages: Stages, destination_id: DestinationId, body: DestinationErrand) -> ErrandOut:

@@ -14,7 +14,7 @@ from headgate.platform.external_systems.schemas import SecretsIn
 MOST_STREAMS = 2000
 
 
-class Question(Input):
+class ConnectionCheckIn(Input):
     """A question to a worker about a connection or destination."""
 
     errand: Literal["test", "discover"] = Field(description="Whether it can be reached; or what is there")
@@ -49,14 +49,14 @@ _PLACE = "Ask about this place in place of the stored one, without saving it; st
 _SECRETS = "For this question alone: they go before stored ones, and are not kept"
 
 
-class ConnectionErrand(Question):
+class ConnectionErrand(ConnectionCheckIn):
     """A question about a connection, or about a place that it could point at."""
 
     place: Annotated[Source | None, Field(description=_PLACE)] = None
     secrets: Annotated[SecretsIn, Field(default_factory=SecretsIn, description=_SECRETS)]
 
 
-class DestinationErrand(Question):
+class DestinationErrand(ConnectionCheckIn):
     """A question about a destination, or about a place that it could point at."""
 
     place: Annotated[Target | None, Field(description=_PLACE)] = None
@@ -66,7 +66,7 @@ class DestinationErrand(Question):
 ErrandIn = ConnectionErrand | DestinationErrand
 
 
-class FoundColumn(BaseModel):
+class DiscoveredColumn(BaseModel):
     """A column of a stream."""
 
     name: str = Field(examples=["order_id"])
@@ -74,12 +74,12 @@ class FoundColumn(BaseModel):
     nullable: bool = True
 
 
-class FoundStream(BaseModel):
+class DiscoveredStream(BaseModel):
     """Something that a pipeline could read."""
 
     name: str = Field(examples=["public.orders"], description="As a stream of a pipeline names it")
     sort: str = Field(examples=["table"], description="table, view or file")
-    columns: list[FoundColumn] = Field(default_factory=list)
+    columns: list[DiscoveredColumn] = Field(default_factory=list)
     keys: list[str] = Field(default_factory=list, description="The columns of its primary key")
     bytes: int | None = None
     modified_at: datetime | None = None
@@ -90,7 +90,7 @@ class Findings(BaseModel):
 
     detail: str = Field(examples=["PostgreSQL 17.2, as reader, over TLSv1.3"])
     milliseconds: int
-    streams: list[FoundStream] | None = None
+    streams: list[DiscoveredStream] | None = None
     truncated: Annotated[bool, Field(description="Whether there are more than were asked for, or than fit")] = False
 
 

@@ -6,7 +6,7 @@ from sqlalchemy import Connection, func, insert, select
 from sqlalchemy.engine import RowMapping
 
 from headgate.kit.database import fetch
-from headgate.kit.errors import Conflict, TooMany
+from headgate.kit.errors import Conflict, TooManyAttempts
 from headgate.kit.ids import kind_of, new_id
 from headgate.platform.connection_checks import queue
 from headgate.platform.connection_checks import unsaved as trials
@@ -29,7 +29,7 @@ def ask(call: Call, place: str, given: ErrandIn) -> str:
     trials.check(call, place, given)
     own = select(func.count()).where(_rows.member_id == call.caller.member, _rows.state.in_(("queued", "running")))
     if call.connection.execute(own).scalar_one() >= AT_A_TIME:
-        raise TooMany(f"You have {AT_A_TIME} errands waiting or running; wait until one has ended", seconds=5)
+        raise TooManyAttempts(f"You have {AT_A_TIME} errands waiting or running; wait until one has ended", seconds=5)
     identifier = new_id(KIND)
     row = {
         "id": identifier,

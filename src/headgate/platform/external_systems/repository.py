@@ -14,14 +14,14 @@ _places, _secrets = place_table.c, place_secret_table.c
 
 
 @dataclass(frozen=True, slots=True)
-class Pointing:
+class CurrentEndpoint:
     """Which of its places something points at: the number of it, and since when."""
 
     version: int
     moved_at: datetime
 
 
-def place_of(connection: Connection, identifier: str) -> Pointing | None:
+def place_of(connection: Connection, identifier: str) -> CurrentEndpoint | None:
     """Which of its places a connection or destination points at now; None for what points nowhere.
 
     `version` starts at 1 and counts up each time that it is pointed somewhere else: to another host, port, database,
@@ -30,7 +30,7 @@ def place_of(connection: Connection, identifier: str) -> Pointing | None:
     section 5): someone who may start it confirms the new place first. What only reads need not compare.
     """
     row = connection.execute(select(_places.version, _places.moved_at).where(_places.id == identifier)).one_or_none()
-    return Pointing(row.version, row.moved_at) if row else None
+    return CurrentEndpoint(row.version, row.moved_at) if row else None
 
 
 def row(connection: Connection, identifier: str) -> RowMapping | None:

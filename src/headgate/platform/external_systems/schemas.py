@@ -32,7 +32,7 @@ class SecretOut(BaseModel):
     set_at: datetime | None = Field(description="When it was last given; null if it is not set")
 
 
-class PlaceOut(BaseModel):
+class EndpointFieldsOut(BaseModel):
     """Where a connection or destination points."""
 
     kind: str = Field(examples=["postgresql"])

@@ -5,12 +5,12 @@ from typing import Any
 from headgate.contracts.external_systems.kinds import AnyPlace, Folder, parse
 from headgate.kit.errors import Conflict, Invalid
 from headgate.outgoing.client import check_url
-from headgate.outgoing.errors import Refused
-from headgate.outgoing.folders import OutOfBounds, check_saved
+from headgate.outgoing.errors import CallRefused
+from headgate.outgoing.folders import FolderNotAllowed, check_saved
 from headgate.outgoing.sockets import check_host
 from headgate.platform.external_systems import repository
 from headgate.platform.external_systems import secrets as sealing
-from headgate.platform.external_systems.schemas import PlaceOut, SecretOut
+from headgate.platform.external_systems.schemas import EndpointFieldsOut, SecretOut
 from headgate.platform.http.call import Call
 
 
@@ -29,7 +29,7 @@ def check(call: Call, place: AnyPlace, *, writes: bool) -> None:
         if isinstance(place, Folder):
             allowed = settings.deliveries.folders if writes else settings.sources.folders
             check_saved(place.path, allowed, "deliveries.folders" if writes else "sources.folders")
-    except (Refused, OutOfBounds) as error:
+    except (CallRefused, FolderNotAllowed) as error:
         raise Invalid(f"place: {error}") from None
 
 
@@ -90,13 +90,13 @@ def change(
     return {**details, **({"secrets": sorted(secrets)} if secrets else {})}
 
 
-def shown(call: Call, identifier: str) -> PlaceOut | None:
+def shown(call: Call, identifier: str) -> EndpointFieldsOut | None:
     """Where something points, and which of its secrets are set; None for what points nowhere."""
     row = repository.row(call.connection, identifier)
     if row is None:
         return None
     place, set_at = parse(row["place_kind"], row["config"]), repository.secrets_set(call.connection, identifier)
-    return PlaceOut(
+    return EndpointFieldsOut(
         kind=row["place_kind"],
         config=row["config"],
         secrets=[

@@ -11,7 +11,7 @@ from fastapi import Request
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from headgate.kit.errors import BadRequest, Problem, TooLarge, TooMany, TooSlow
+from headgate.kit.errors import BadRequest, Problem, TooLarge, TooManyAttempts, TooSlow
 
 PIECE = 256 << 10
 """How many bytes go from the connection to the thread at once."""
@@ -30,7 +30,7 @@ class Seats:
         """Hold one, or TooMany."""
         with self._lock:
             if self._taken[member] >= self._most:
-                raise TooMany(f"You send {self._most} files at this moment; wait until one is done", seconds=5)
+                raise TooManyAttempts(f"You send {self._most} files at this moment; wait until one is done", seconds=5)
             self._taken[member] += 1
         try:
             yield

@@ -18,13 +18,13 @@ from headgate.access.own import is_own_or
 from headgate.access.system import decide_system
 from headgate.kit.errors import Denied, NotFound
 from headgate.kit.ids import kind_of
-from headgate.lakehouse.catalog.work_tokens import Work
+from headgate.lakehouse.catalog.work_tokens import WorkToken
 from headgate.platform.audit.events import CHANGED, DECIDED, DENIED, READ, Event, record
 from headgate.platform.authorization.explanations import explain
 from headgate.platform.authorization.facts import Facts
 from headgate.platform.authorization.lookup import Lookup, VisibleLookup
 from headgate.platform.authorization.names import Viewer
-from headgate.platform.authorization.provenance import Origin
+from headgate.platform.authorization.provenance import CredentialOrigin
 from headgate.platform.authorization.questions import Question, decide
 from headgate.platform.authorization.refusals import asked, listed, refusal
 from headgate.platform.http.services import Services
@@ -42,7 +42,7 @@ class Caller:
     session: str | None = None
     seen: datetime | None = None
     """When the token or session was noted as used, if it ever was."""
-    work: Work | None = None
+    work: WorkToken | None = None
     """What a work token is for; the catalog alone takes those."""
     system: bool = False
     """Whether the platform itself calls, for no member."""
@@ -55,9 +55,9 @@ class Caller:
         return None if self.system else self.member
 
     @property
-    def origin(self) -> Origin:
+    def origin(self) -> CredentialOrigin:
         """What a credential that is made in this call comes from."""
-        return Origin(self.session or self.token, self.tainted)
+        return CredentialOrigin(self.session or self.token, self.tainted)
 
 
 SYSTEM = Caller("system", system=True)

@@ -9,7 +9,7 @@ from headgate.kit.log import structlog
 from headgate.settings.log import LogSettings
 
 
-class Steady:
+class TolerantStream:
     """A stream for logs: what it cannot take, since its disk is full or its reader gone, is left out.
 
     Work must not end because it could not be told of.
@@ -32,7 +32,7 @@ class Steady:
 
 def configure(settings: LogSettings) -> None:
     """Set logging up for this process."""
-    level, stream = getattr(logging, settings.level.upper()), Steady(sys.stderr)
+    level, stream = getattr(logging, settings.level.upper()), TolerantStream(sys.stderr)
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,

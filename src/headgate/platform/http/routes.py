@@ -39,7 +39,7 @@ from headgate.platform.audit.events import record
 from headgate.platform.http.authentication import NOBODY, caller, refuse_cross_site, worker
 from headgate.platform.http.call import Call, Caller, Recorded
 from headgate.platform.http.guards import ByWorker, Guard
-from headgate.platform.http.services import SEEN_EVERY, Services, Use
+from headgate.platform.http.services import SEEN_EVERY, CredentialUse, Services
 from headgate.settings.settings import Settings
 
 Prepare = Callable[[Services, Request, dict[str, Any]], Any]
@@ -362,7 +362,7 @@ def _note(services: Services, recorded: Recorded, who: Caller, now: datetime) ->
     for event in recorded.reads:
         services.batches.put(event)
     if who.member and not who.operator and (who.seen is None or now - who.seen > SEEN_EVERY):
-        services.uses.put(Use(who.member, who.token, who.session, now))
+        services.uses.put(CredentialUse(who.member, who.token, who.session, now))
 
 
 def _caller(connection: Any, request: Request, declared: Declared, services: Services, now: datetime) -> Caller:

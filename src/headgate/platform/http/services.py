@@ -26,7 +26,7 @@ SEEN_EVERY = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class CredentialUse:
     """That a member used a token or a session."""
 
     member: str
@@ -35,7 +35,7 @@ class Use:
     at: datetime
 
 
-def note_uses(connection: Connection, uses: Sequence[Use]) -> None:
+def note_uses(connection: Connection, uses: Sequence[CredentialUse]) -> None:
     """Write down when members, tokens and sessions were seen last."""
     latest: dict[tuple[str, str], datetime] = {}
     for use in uses:
@@ -61,7 +61,7 @@ class Services:
     settings: Settings
     database: Database
     batches: Batches[Event]
-    uses: Batches[Use]
+    uses: Batches[CredentialUse]
     keys: KeyFile
 
     @cached_property

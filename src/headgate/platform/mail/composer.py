@@ -9,22 +9,22 @@ from sqlalchemy import Connection, update
 from headgate.kit.encryption import Sealer
 from headgate.organization.members.emails import account
 from headgate.organization.sessions.service import make_link
-from headgate.platform.authorization.provenance import Origin
+from headgate.platform.authorization.provenance import CredentialOrigin
 from headgate.platform.mail import templates as texts
-from headgate.platform.mail.messages import Draft
+from headgate.platform.mail.messages import MailDraft
 from headgate.platform.mail.models import mail_table
 from headgate.settings.settings import Settings
 
-Composer = Callable[[Connection, Sealer, Settings, Any, datetime], Draft | None]
+Composer = Callable[[Connection, Sealer, Settings, Any, datetime], MailDraft | None]
 """Writes a mail from its row; None if there is nothing to send any more. It may write, and may run again."""
 
 
-def sign_in(connection: Connection, sealer: Sealer, settings: Settings, row: Any, now: datetime) -> Draft | None:
+def sign_in(connection: Connection, sealer: Sealer, settings: Settings, row: Any, now: datetime) -> MailDraft | None:
     """A sign-in link that somebody asked for; see `_link`."""
     return _link(connection, sealer, settings, row, now, "sign_in", texts.sign_in)
 
 
-def password(connection: Connection, sealer: Sealer, settings: Settings, row: Any, now: datetime) -> Draft | None:
+def password(connection: Connection, sealer: Sealer, settings: Settings, row: Any, now: datetime) -> MailDraft | None:
     """A link to choose a new password that somebody asked for; see `_link`."""
     return _link(connection, sealer, settings, row, now, "password", texts.own_password)
 
@@ -37,7 +37,7 @@ def _link(
     now: datetime,
     purpose: str,
     text: Callable[[Settings, str], tuple[str, str]],
-) -> Draft | None:
+) -> MailDraft | None:
     """A link to the address that the account has, however the asker spelt it; nothing without an account. Nobody but
     the account's own mailbox gets it, so it counts as asked for by its member, whoever asked.
 
@@ -48,7 +48,7 @@ def _link(
     if member is None:
         return None
     minutes = settings.sign_in.link_minutes
-    subject, body = text(settings, make_link(connection, member.id, purpose, None, now, minutes, Origin()))
+    subject, body = text(settings, make_link(connection, member.id, purpose, None, now, minutes, CredentialOrigin()))
     query = update(mail_table).where(mail_table.c.id == row.id)
     connection.execute(
         query.values(
@@ -59,4 +59,4 @@ def _link(
             expires_at=min(row.expires_at, now + timedelta(minutes=minutes)),
         )
     )
-    return Draft(member.email, subject, body)
+    return MailDraft(member.email, subject, body)

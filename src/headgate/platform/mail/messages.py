@@ -8,12 +8,12 @@ from email.policy import SMTP, SMTPUTF8
 from email.utils import format_datetime, parseaddr
 
 from headgate.kit.names import BadName, check_email
-from headgate.platform.mail.smtp import Refused
+from headgate.platform.mail.smtp import MailRejected
 from headgate.platform.mail.templates import one_line
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class MailDraft:
     """To whom a mail goes, and what it says."""
 
     recipient: str
@@ -22,7 +22,7 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class Envelope:
     """A message, and the addresses on its envelope."""
 
     message: EmailMessage
@@ -30,7 +30,7 @@ class Letter:
     recipient: str
 
 
-def letter(identifier: str, written_at: datetime, sender: str, draft: Draft) -> Letter:
+def letter(identifier: str, written_at: datetime, sender: str, draft: MailDraft) -> Envelope:
     """A mail, ready to be sent; Refused if it can go to nobody.
 
     Sent twice, it has the same Message-ID, so that its receiver can drop the double.
@@ -40,7 +40,7 @@ def letter(identifier: str, written_at: datetime, sender: str, draft: Draft) -> 
     try:
         target = _address(draft.recipient)
     except BadName as error:
-        raise Refused(str(error)) from None
+        raise MailRejected(str(error)) from None
     is_plain = (origin.addr_spec + target.addr_spec).isascii()
     message = EmailMessage(policy=SMTP if is_plain else SMTPUTF8)
     message["From"] = origin
@@ -51,7 +51,7 @@ def letter(identifier: str, written_at: datetime, sender: str, draft: Draft) -> 
     message["Auto-Submitted"] = "auto-generated"
     message.set_content(draft.body, charset="utf-8", cte="quoted-printable")
     _check(message)
-    return Letter(message, origin.addr_spec, target.addr_spec)
+    return Envelope(message, origin.addr_spec, target.addr_spec)
 
 
 def _address(text: str, name: str = "") -> Address:
@@ -67,4 +67,4 @@ def _check(message: EmailMessage) -> None:
     head = message.as_bytes().partition(b"\r\n\r\n")[0]
     names = [line.partition(b":")[0] for line in head.split(b"\r\n") if not line.startswith((b" ", b"\t"))]
     if names != [name.encode() for name in message] or any(byte in head.replace(b"\r\n", b"") for byte in b"\r\n"):
-        raise Refused("its headers cannot be written")
+        raise MailRejected("its headers cannot be written")

@@ -17,9 +17,9 @@ from headgate.kit.key_file import KeyFile
 from headgate.kit.log import get_logger
 from headgate.organization.members.models import member_table
 from headgate.platform.mail.composer import Composer, password, sign_in
-from headgate.platform.mail.messages import Draft, letter
+from headgate.platform.mail.messages import MailDraft, letter
 from headgate.platform.mail.models import mail_table
-from headgate.platform.mail.smtp import Refused, Relay, Unreachable, words
+from headgate.platform.mail.smtp import MailRejected, Relay, Unreachable, words
 from headgate.platform.mail.templates import one_line
 from headgate.settings.settings import Settings
 
@@ -134,7 +134,7 @@ class Mailer:
             if draft is not None:
                 message = letter(mail.id, mail.created_at, self._settings.mail.sender, draft)
                 relay.send(message.message, message.sender, message.recipient)
-        except Refused as error:
+        except MailRejected as error:
             self._note_failure(mail, error, for_good=True)
         except Unreachable as error:
             self._rest_until = self._clock() + REST
@@ -146,19 +146,19 @@ class Mailer:
             self._note_done(mail, was_sent=draft is not None)
         return True
 
-    def _draft(self, connection: Connection, mail: Claimed) -> Draft | None:
+    def _draft(self, connection: Connection, mail: Claimed) -> MailDraft | None:
         """What a mail says: as it was written down, or written now. None if there is nothing to send any more."""
         row = connection.execute(select(mail_table).where(_mails.id == mail.id)).one()
         if row.due_at is None:
             return None
         if row.member_id is not None and not _is_member(connection, row.member_id):
-            raise Refused("the member was removed")
+            raise MailRejected("the member was removed")
         if row.body is not None:
             body = self._sealer.open(row.body, mail_table.name, row.id, "body")
-            return Draft(row.recipient, row.subject, body)
+            return MailDraft(row.recipient, row.subject, body)
         composer = self._composers.get(row.purpose)
         if composer is None:
-            raise Refused(f"nothing writes mails of the sort {row.purpose!r}")
+            raise MailRejected(f"nothing writes mails of the sort {row.purpose!r}")
         return composer(connection, self._sealer, self._settings, row, self._clock())
 
     def _note_done(self, mail: Claimed, *, was_sent: bool) -> None:

@@ -14,7 +14,7 @@ _ABOUT_US = frozenset({530, 534, 535, 538})
 _TROUBLE = (smtplib.SMTPException, OSError, ValueError)
 
 
-class Refused(Exception):
+class MailRejected(Exception):
     """A mail that will not be taken, however often it is sent."""
 
 
@@ -39,7 +39,7 @@ class Relay:
             self._drop()
             code = _code(error)
             if isinstance(error, smtplib.SMTPNotSupportedError) or (500 <= code < 600 and code not in _ABOUT_US):
-                raise Refused(words(error)) from error
+                raise MailRejected(words(error)) from error
             raise
 
     def close(self) -> None:

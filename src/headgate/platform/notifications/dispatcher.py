@@ -13,14 +13,14 @@ from headgate.kit.ids import kind_of, new_id
 from headgate.kit.log import get_logger
 from headgate.organization.members.models import member_table
 from headgate.platform.mail.composer import Composer
-from headgate.platform.mail.messages import Draft
+from headgate.platform.mail.messages import MailDraft
 from headgate.platform.mail.models import mail_table
 from headgate.platform.mail.outbox import GIVE_UP_AFTER
 from headgate.platform.notifications import repository
 from headgate.platform.notifications.models import notice_table, notification_table, receiver_table
 from headgate.platform.notifications.service import CHANNELS
 from headgate.platform.notifications.templates import About, details, link, sentence
-from headgate.platform.notifications.visibility import Reader, demand, who_may_know
+from headgate.platform.notifications.visibility import NotificationReader, demand, who_may_know
 from headgate.platform.webhooks import service as webhooks
 from headgate.settings.settings import Settings
 
@@ -32,7 +32,7 @@ _log = get_logger("headgate.notifications")
 _notices, _members, _receivers = notice_table.c, member_table.c, receiver_table.c
 
 
-class Teller:
+class NotificationDispatcher:
     """Tells what is to be told, one notice a transaction."""
 
     def __init__(self, settings: Settings, database: Database, clock: Callable[[], datetime] = now) -> None:
@@ -114,17 +114,17 @@ def _mail(person: Any, notice: Any, now: datetime) -> dict[str, Any]:
     }
 
 
-def compose(connection: Connection, sealer: Sealer, settings: Settings, row: Any, now: datetime) -> Draft | None:
+def compose(connection: Connection, sealer: Sealer, settings: Settings, row: Any, now: datetime) -> MailDraft | None:
     """A notification as a mail; None if its receiver may not know of it any more, or wants no mail by now."""
     notice = connection.execute(select(notice_table).where(_notices.id == row.subject)).one_or_none()
     if notice is None or not repository.receiver(connection, row.member_id, notice.channel):
         return None
     recipient = repository.address(connection, row.member_id)
-    visible = Reader(connection, row.member_id, now).shown([notice])
+    visible = NotificationReader(connection, row.member_id, now).shown([notice])
     if recipient is None or notice.id not in visible:
         return None
     text = sentence(notice.event, about(notice, visible[notice.id], _named(connection, notice)))
-    return Draft(recipient, text, _body(settings, text, notice))
+    return MailDraft(recipient, text, _body(settings, text, notice))
 
 
 COMPOSERS: dict[str, Composer] = {MAIL: compose}

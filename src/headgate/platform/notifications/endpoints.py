@@ -20,7 +20,7 @@ from headgate.platform.notifications.schemas import (
     NotificationPage,
     NotificationSettings,
     NotificationSettingsIn,
-    NotifiedOf,
+    NotifiedResource,
     OwnerWarning,
     ReadIn,
     ReadOut,
@@ -30,7 +30,7 @@ from headgate.platform.notifications.schemas import (
 )
 from headgate.platform.notifications.service import CHANNELS, set_receiver
 from headgate.platform.notifications.templates import sentence
-from headgate.platform.notifications.visibility import Reader
+from headgate.platform.notifications.visibility import NotificationReader
 from headgate.platform.resources.names import require_names
 
 router = GovernedRouter(prefix="/api", tags=["notifications"])
@@ -42,8 +42,8 @@ MOST_WARNED = 200
 _PURPOSE = "notifications"
 
 
-def _reader(call: Call) -> Reader:
-    return Reader(call.connection, call.caller.member, call.now, call.caller.narrowing)
+def _reader(call: Call) -> NotificationReader:
+    return NotificationReader(call.connection, call.caller.member, call.now, call.caller.narrowing)
 
 
 @router.governed(
@@ -83,7 +83,9 @@ def _items(call: Call, page: list[tuple[Any, str | None]]) -> list[NotificationO
             channel=row.channel,
             event=row.event,
             sentence=sentence(row.event, about(row, name, names)),
-            about=NotifiedOf(id=row.resource_id, kind=kind_of(row.resource_id) or "", name=name) if name else None,
+            about=NotifiedResource(id=row.resource_id, kind=kind_of(row.resource_id) or "", name=name)
+            if name
+            else None,
             at=row.created_at,
             read_at=row.read_at,
         )
@@ -129,7 +131,7 @@ def _warnings(call: Call) -> list[OwnerWarning]:
     if call.caller.narrowing.only is not None:
         return []
     rows = repository.full_ownerships(call.connection, call.caller.member, MOST_WARNED)
-    known_resources = Reader(call.connection, call.caller.member, call.now).known(row.id for row in rows)
+    known_resources = NotificationReader(call.connection, call.caller.member, call.now).known(row.id for row in rows)
     warnings = []
     for row in rows:
         resource = known_resources.get(row.id)

@@ -15,7 +15,7 @@ Channel = StrEnum("Channel", {name: name for name in CHANNELS})  # type: ignore[
 NoticeId = Annotated[str, Field(pattern=f"^{PREFIXES['notice']}_[0-9a-z]{{20}}$")]
 
 
-class NotifiedOf(BaseModel):
+class NotifiedResource(BaseModel):
     """The resource that a notification is about."""
 
     id: str = Field(examples=["dm_01k6x3v9c2m4n8p0q7rs"])
@@ -30,7 +30,7 @@ class NotificationOut(BaseModel):
     channel: str = Field(examples=["runs"])
     event: str = Field(examples=["failed"])
     sentence: str = Field(examples=["A run of the report Weekly revenue failed"])
-    about: NotifiedOf | None
+    about: NotifiedResource | None
     at: datetime
     read_at: datetime | None
 

@@ -21,7 +21,7 @@ _ALL = (1 << 31) - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class RequiredActions:
     """What someone must have to be told: of each of these sets of actions, one on the resource."""
 
     kind: str
@@ -29,22 +29,22 @@ class Demand:
     actions: tuple[frozenset[str], ...]
 
 
-def demand(kind: str | None, resource: str | None, needs: str | None) -> Demand:
+def demand(kind: str | None, resource: str | None, needs: str | None) -> RequiredActions:
     """What a notice asks of those who are told: to know its resource, and to have the action it needs."""
     actions = () if needs is None else (frozenset({needs}),)
     if resource is None or resource == "organization":
         fits = kind in {None, "organization"}
-        return Demand("organization", "organization", actions if fits else (frozenset(),))
+        return RequiredActions("organization", "organization", actions if fits else (frozenset(),))
     stored = kind_of(resource)
     if stored is None or stored not in KINDS:
-        return Demand("", resource, (frozenset(),))
+        return RequiredActions("", resource, (frozenset(),))
     if stored in EVERYONE_KNOWS:
-        return Demand(stored, resource, actions)
+        return RequiredActions(stored, resource, actions)
     listed = frozenset(BOOK.tables[rule_kind].listed_by for rule_kind in rule_kinds(stored))
-    return Demand(stored, resource, (listed | {"restore"}, *actions))
+    return RequiredActions(stored, resource, (listed | {"restore"}, *actions))
 
 
-def who_may_know(connection: Connection, demand: Demand, now: datetime) -> frozenset[str] | None:
+def who_may_know(connection: Connection, demand: RequiredActions, now: datetime) -> frozenset[str] | None:
     """The members who have what is demanded; None if nothing is, and everyone may know."""
     members: frozenset[str] | None = None
     for actions in demand.actions:
@@ -58,14 +58,14 @@ def who_may_know(connection: Connection, demand: Demand, now: datetime) -> froze
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class VisibleResource:
     """What a reader may know of a resource: its name, and what they can do with it."""
 
     name: str
     actions: frozenset[str]
 
 
-class Reader:
+class NotificationReader:
     """A member who reads notices, by a token of these limits."""
 
     def __init__(self, connection: Connection, member: str, now: datetime, narrowing: Narrowing = UNLIMITED) -> None:
@@ -86,24 +86,24 @@ class Reader:
                 names[identifier] = None
         return names
 
-    def known(self, resources: Iterable[str]) -> dict[str, Known]:
+    def known(self, resources: Iterable[str]) -> dict[str, VisibleResource]:
         """Resources that can be on lists, by id, with what the reader can do with each; two statements a kind."""
         by_kind: dict[str, dict[str, None]] = {}
         for identifier in resources:
             kind = kind_of(identifier)
             if kind in KINDS and kind not in EVERYONE_KNOWS:
                 by_kind.setdefault(kind, {})[identifier] = None
-        known: dict[str, Known] = {}
+        known: dict[str, VisibleResource] = {}
         for ids in by_kind.values():
             for row in details(self._connection, self._member, list(ids), self._now, self._narrowing):
-                known[row.id] = Known(row.name, frozenset(row.allowed))
+                known[row.id] = VisibleResource(row.name, frozenset(row.allowed))
         return known
 
-    def _has(self, demand: Demand) -> bool:
+    def _has(self, demand: RequiredActions) -> bool:
         if not demand.actions:
             return self._narrowing.only is None
         return all(any(self._may(action, demand) for action in sorted(actions)) for actions in demand.actions)
 
-    def _may(self, action: str, demand: Demand) -> bool:
+    def _may(self, action: str, demand: RequiredActions) -> bool:
         question = Question(self._member, action, demand.kind, demand.resource, narrowing=self._narrowing)
         return bool(decide(self._connection, question, self._now))

@@ -32,7 +32,7 @@ from headgate.kit.encryption import (
     prefix_of,
     row_name,
 )
-from headgate.kit.key_file import Generation, KeyFile, Ring
+from headgate.kit.key_file import Generation, KeyFile, KeyRing
 
 GRACE = timedelta(hours=1)
 BATCH = 100
@@ -93,7 +93,7 @@ def register(table: Table, column: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RotationResult:
     """What a run did: the newest key, rows sealed anew, keys dropped, and rows that cannot be opened, with reasons."""
 
     key: str
@@ -129,11 +129,11 @@ def _nothing(_done: int, _total: int) -> None:
 
 def rotate(
     database: Database, keys: KeyFile, report: Report = _nothing, clock: Callable[[], datetime] = now
-) -> Outcome:
+) -> RotationResult:
     """Make a new key and seal every row with it; or finish the rotation that is under way or was interrupted."""
     resumed = False
 
-    def begin(ring: Ring) -> Ring:
+    def begin(ring: KeyRing) -> KeyRing:
         nonlocal resumed
         resumed = ring.rotating
         return ring if resumed else ring.turned(clock(), rotating=True)
@@ -143,7 +143,9 @@ def rotate(
     return _outcome(resealed, resumed, _settle(database, keys, resealed, clock(), keep_previous=True))
 
 
-def prune(database: Database, keys: KeyFile, report: Report = _nothing, clock: Callable[[], datetime] = now) -> Outcome:
+def prune(
+    database: Database, keys: KeyFile, report: Report = _nothing, clock: Callable[[], datetime] = now
+) -> RotationResult:
     """Seal rows that were left behind with the newest key, and drop all older keys that nothing needs."""
     resumed = keys.ring(PURPOSE).rotating
     resealed = _reseal(database, Sealer(keys), report)
@@ -245,12 +247,12 @@ def _settle(
     """End the rotation to the key that was reached, and drop the keys that nothing needs; which ones they were."""
     dropped: dict[str, None] = {}
 
-    def end(ring: Ring, without: Sequence[str]) -> Ring:
+    def end(ring: KeyRing, without: Sequence[str]) -> KeyRing:
         dropped.update(dict.fromkeys(without))
         remaining = tuple(generation for generation in ring.generations if generation.id not in without)
-        return Ring(remaining, ring.rotating and ring.current.id != resealed.target)
+        return KeyRing(remaining, ring.rotating and ring.current.id != resealed.target)
 
-    def spare(ring: Ring, *used: Usage) -> list[str]:
+    def spare(ring: KeyRing, *used: Usage) -> list[str]:
         ids = [generation.id for generation in _followed(ring, at, keep_previous=keep_previous)]
         return [key_id for key_id in ids if not any(counts[key_id] for counts in used)]
 
@@ -276,7 +278,7 @@ def _write_held(database: Database, work: Callable[[Connection], None]) -> None:
         raise
 
 
-def _followed(ring: Ring, at: datetime, *, keep_previous: bool) -> list[Generation]:
+def _followed(ring: KeyRing, at: datetime, *, keep_previous: bool) -> list[Generation]:
     """Keys that may be dropped if no row uses them: those that another one has followed long enough ago."""
     followed = list(zip(ring.generations, ring.generations[1:], strict=False))
     if keep_previous:
@@ -293,5 +295,5 @@ def _hold_still(connection: Connection) -> None:
     connection.exec_driver_sql(f"LOCK TABLE {', '.join(tables)} IN SHARE MODE")
 
 
-def _outcome(resealed: _Resealed, resumed: bool, dropped: tuple[str, ...]) -> Outcome:
-    return Outcome(resealed.target, resumed, resealed.done, dropped, resealed.unopened, resealed.faults)
+def _outcome(resealed: _Resealed, resumed: bool, dropped: tuple[str, ...]) -> RotationResult:
+    return RotationResult(resealed.target, resumed, resealed.done, dropped, resealed.unopened, resealed.faults)

@@ -22,7 +22,7 @@ from headgate.platform.notifications import repository
 from headgate.platform.notifications.dispatcher import about
 from headgate.platform.notifications.models import notice_table
 from headgate.platform.notifications.templates import code_of, link, reason, sentence
-from headgate.platform.notifications.visibility import Reader
+from headgate.platform.notifications.visibility import NotificationReader
 from headgate.platform.webhooks.models import webhook_delivery_table, webhook_table
 from headgate.platform.webhooks.service import may_receive
 from headgate.settings.settings import Settings
@@ -44,7 +44,7 @@ class Claimed:
 
 
 @dataclass(frozen=True, slots=True)
-class Post:
+class WebhookRequest:
     """A request, ready to be sent."""
 
     url: str
@@ -152,14 +152,14 @@ class WebhookSender:
                 values |= {"sent_at": self._clock(), "error": None}
             self._database.write(lambda connection: connection.execute(_mine(claimed).values(values)).rowcount)
 
-    def _post(self, connection: Connection, claimed: Claimed) -> Post | None:
+    def _post(self, connection: Connection, claimed: Claimed) -> WebhookRequest | None:
         """What is posted, written now; None if whoever set the webhook may not know of it any more."""
         hook = connection.execute(select(webhook_table).where(webhook_table.c.id == claimed.webhook)).one_or_none()
         notice = connection.execute(select(notice_table).where(notice_table.c.id == claimed.notice)).one_or_none()
         moment = self._clock()
         if hook is None or notice is None or not may_receive(connection, hook.set_by_id, moment):
             return None
-        visible = Reader(connection, hook.set_by_id, moment).shown([notice])
+        visible = NotificationReader(connection, hook.set_by_id, moment).shown([notice])
         if notice.id not in visible:
             return None
         names = repository.names(connection, (notice.member_id, notice.actor_id))
@@ -180,7 +180,7 @@ class WebhookSender:
         url, secret = (
             self._sealer.open(getattr(hook, column), webhook_table.name, hook.id, column) for column in _SEALED
         )
-        return Post(url, body, {SIGNATURE: signature(secret, moment, body), EVENT: notice.event})
+        return WebhookRequest(url, body, {SIGNATURE: signature(secret, moment, body), EVENT: notice.event})
 
     def _note_failure(self, claimed: Claimed, error: Exception) -> None:
         """Note why it was not sent, and try it later: each time after twice as long, until it is too late."""

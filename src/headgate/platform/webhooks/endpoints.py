@@ -4,7 +4,7 @@ from typing import Any
 
 from headgate.kit.errors import Invalid, NotFound
 from headgate.outgoing.client import check_url
-from headgate.outgoing.errors import Refused
+from headgate.outgoing.errors import CallRefused
 from headgate.platform.http.call import Call
 from headgate.platform.http.guards import MemberOnOrganization, OnOrganization
 from headgate.platform.http.routes import Audit, GovernedRouter
@@ -26,7 +26,7 @@ def put_webhook(call: Call, body: WebhookIn) -> WebhookSet:
     """Have notices about runs posted to a URL: those that the caller may see, while they are an admin."""
     try:
         check_url(body.url, call.settings.outgoing)
-    except Refused as error:
+    except CallRefused as error:
         raise Invalid(f"url: {error}") from None
     secret = service.set_webhook(call.connection, call.services.sealer, body.url, call.caller.member, call.now)
     webhook = _shown(call)

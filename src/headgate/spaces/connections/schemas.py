@@ -10,7 +10,7 @@ from headgate.kit.names import MAX_LENGTH
 from headgate.kit.request_models import Input
 from headgate.organization.members.schemas import Named
 from headgate.platform.authorization.schemas import Creator
-from headgate.platform.external_systems.schemas import PlaceOut, SecretsIn
+from headgate.platform.external_systems.schemas import EndpointFieldsOut, SecretsIn
 from headgate.platform.resources.names import NameText
 
 _CODE = "Whether the code of notebooks may read its secrets: of whoever may use the connection in pipelines"
@@ -55,7 +55,7 @@ class ConnectionOut(ConnectionItem):
     """A connection, with where it points."""
 
     gateway: Named | None = Field(description="The gateway that it goes through")
-    place: PlaceOut | None = Field(description="Only for who may reach it (`connect`) or edit it")
+    place: EndpointFieldsOut | None = Field(description="Only for who may reach it (`connect`) or edit it")
 
 
 class ConnectionPage(BaseModel):

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from headgate.contracts.external_systems.endpoints import Endpoint
-from headgate.contracts.pipelines.steps import Item, Land
+from headgate.contracts.pipelines.steps import LakeItem, Land
 from headgate.contracts.pipelines.streams import Stream
 from headgate.execution.steps.context import Context, RunJob, StepFailed
-from headgate.execution.steps.files import Got
+from headgate.execution.steps.files import FetchedFiles
 from headgate.settings.settings import Settings
 
-TABLE = Item("tbl_1", "raw", "orders")
+TABLE = LakeItem("tbl_1", "raw", "orders")
 
 
 class Told(list[str]):
@@ -54,7 +54,7 @@ def context(folder: Path, *, seconds: float = 60, outgoing: dict[str, Any] | Non
 def land(name: str, **stream: Any) -> Land:
     """A step that lands a stream."""
     wanted = Stream.model_validate({"name": name, "table": "orders", "of": "files", **stream})
-    return Land(wanted, TABLE, Item("tbl_2", "raw", "orders_rejected"), "evolve")
+    return Land(wanted, TABLE, LakeItem("tbl_2", "raw", "orders_rejected"), "evolve")
 
 
 def endpoint(kind: str, config: dict[str, Any], **secrets: str) -> Endpoint:
@@ -62,7 +62,7 @@ def endpoint(kind: str, config: dict[str, Any], **secrets: str) -> Endpoint:
     return Endpoint("con_1", kind, config, secrets)
 
 
-def contents(got: Got) -> dict[str, bytes]:
+def contents(got: FetchedFiles) -> dict[str, bytes]:
     """What each file holds, by the name that members know."""
     return {one.name: Path(one.path).read_bytes() for one in got.files}
 

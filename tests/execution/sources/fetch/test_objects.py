@@ -12,7 +12,7 @@ from headgate.execution.sources.fetch.bucket import Bucket
 from headgate.execution.sources.fetch.objects import from_objects, plain_part
 from headgate.outgoing.client import Outgoing
 from headgate.settings.outgoing import OutgoingSettings
-from headgate.warehouse.sigv4 import Key
+from headgate.warehouse.sigv4 import AccessKey
 from tests.execution.sources.fetch import contents, context, endpoint, land, refused
 from tests.support.api import Reply, Seen, serving
 from tests.support.s3 import BUCKET, KEY_ID, REGION, SECRET, S3Server
@@ -165,7 +165,7 @@ def test_requests_name_the_bucket_as_the_store_wants_it() -> None:
 
     assert url(path_style=True) == "https://s3.test/lake/a%20b/%C3%BC"
     assert url(path_style=False) == "https://lake.s3.test/a%20b/%C3%BC"
-    found = Bucket("https://s3.test", "lake", "r", True, Key("k", "hidden-key"), "hidden-session")  # noqa: FBT003
+    found = Bucket("https://s3.test", "lake", "r", True, AccessKey("k", "hidden-key"), "hidden-session")  # noqa: FBT003
     assert "hidden" not in repr(found)
     assert found.headers(found.url("x"))["x-amz-security-token"] == "hidden-session"
 

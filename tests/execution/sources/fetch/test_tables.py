@@ -18,7 +18,7 @@ from headgate.contracts.pipelines.streams import Stream
 from headgate.execution.sources.fetch import catalog, scans, tables
 from headgate.execution.sources.fetch import external as outside
 from headgate.execution.sources.iceberg import fetched
-from headgate.execution.sources.readers import Asked, Since
+from headgate.execution.sources.readers import CursorPosition, ReadOptions
 from headgate.execution.steps.context import Context
 from headgate.kit.database import Database
 from headgate.schema import METADATA
@@ -63,14 +63,16 @@ class Reading:
         self.state: dict[str, Any] | None = None
         self.teller = Teller()
 
-    def rows(self, name: str, since: Since | None = None, run: Context | None = None, **stream: Any) -> pa.Table | None:
+    def rows(
+        self, name: str, since: CursorPosition | None = None, run: Context | None = None, **stream: Any
+    ) -> pa.Table | None:
         """What a run reads."""
         step, one = land(name, **stream), run or context(self.folder)
         more, state = outside.table(step, self.endpoint, one, self.state)
         self.state = state or self.state
         if more["after"] is not None and more["after"] == more["upto"]:
             return None
-        asked = Asked(
+        asked = ReadOptions(
             "iceberg",
             step.stream,
             self.endpoint.config,
@@ -79,7 +81,7 @@ class Reading:
             since=since,
             more=more,
         )
-        written = fetched(asked, self.teller, scans.Span(more["upto"], more["after"]))
+        written = fetched(asked, self.teller, scans.SnapshotRange(more["upto"], more["after"]))
         assert not list((one.folder / "copies").glob("*.part"))
         return pa.concat_tables([pq.read_table(file.path) for file in written])
 
@@ -177,8 +179,8 @@ def test_a_cursor_leaves_out_files_that_have_only_older_rows(other: Lake, tmp_pa
     reading = Reading(config(other.url), tmp_path, token=other.company.token("Tess"))
     more = {"read": "incremental", "write": "merge", "keys": ["id"], "cursor": "at"}
 
-    def since(value: str, look_back: timedelta | None = None) -> Since:
-        return Since(value, "timestamp", look_back, including=True)
+    def since(value: str, look_back: timedelta | None = None) -> CursorPosition:
+        return CursorPosition(value, "timestamp", look_back, including=True)
 
     assert reading.rows("raw.timed", **more).num_rows == 3
     assert reading.rows("raw.timed", since("2026-01-15T00:00:00.000000Z"), **more)["id"].to_pylist() == [3]

@@ -12,7 +12,7 @@ import pytest
 from headgate.execution.sources.fetch import archives as packed
 from headgate.execution.sources.fetch import downloads
 from headgate.execution.sources.fetch.web import from_web
-from headgate.execution.steps.context import Stopped
+from headgate.execution.steps.context import RunStopped
 from tests.execution.sources.fetch import contents, context, endpoint, land, refused
 from tests.support.api import SECRET, USER, Api, Reply, Seen, serving
 
@@ -160,7 +160,7 @@ def test_a_run_that_is_to_end_brings_nothing_more(api: Api, tmp_path: Path) -> N
         return Reply(CSV)
 
     api.on("/files/orders.csv", stop)
-    with pytest.raises(Stopped):
+    with pytest.raises(RunStopped):
         from_web(land("orders.csv"), endpoint("http", http(api)), one, None)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from headgate.contracts.pipelines.streams import Stream
 from headgate.execution.sources.api_requests import begin, explained, proxied, wanted
-from headgate.execution.sources.readers import Asked, Since
+from headgate.execution.sources.readers import CursorPosition, ReadOptions
 from headgate.execution.sources.rest.failures import ApiFailed
 from headgate.execution.spark.failures import Cause
 from headgate.execution.steps.context import StepFailed
@@ -16,10 +16,12 @@ from headgate.execution.steps.context import StepFailed
 MORE = {"max_answer_bytes": 1000, "max_pages": 7, "seconds": 60, "on_this_machine": True}
 
 
-def asked(since: Since | None = None, config: dict[str, Any] | None = None, **stream: Any) -> Asked:
+def asked(since: CursorPosition | None = None, config: dict[str, Any] | None = None, **stream: Any) -> ReadOptions:
     place = {"base_url": "https://api.test/v1", "auth": {"style": "bearer"}, "headers": {"Accept-Language": "de"}}
     found = Stream.model_validate({"name": "/orders", "table": "orders", **stream})
-    return Asked("http", found, {**place, **(config or {})}, {"token": "t0ken"}, folder="/x", since=since, more=MORE)
+    return ReadOptions(
+        "http", found, {**place, **(config or {})}, {"token": "t0ken"}, folder="/x", since=since, more=MORE
+    )
 
 
 def test_everything_that_was_said_is_asked() -> None:
@@ -31,7 +33,7 @@ def test_everything_that_was_said_is_asked() -> None:
         "partitions": ["n", "s"],
         "cursor_parameter": "since",
     }
-    since = Since("2026-01-02T00:00:00.000000Z", "timestamp", timedelta(hours=1), including=True)
+    since = CursorPosition("2026-01-02T00:00:00.000000Z", "timestamp", timedelta(hours=1), including=True)
     found = wanted(asked(since, {"per_second": 5, "retries": 2}, api=api), "http://u:p@127.0.0.1:1080")
     assert (found.base, found.path, found.rows) == ("https://api.test/v1", "/orders", "data.items")
     assert dict(found.parameters) == {"state": "open", "since": "2026-01-01T23:00:00Z"}
@@ -64,18 +66,18 @@ def test_tasks_on_other_machines_share_no_clock() -> None:
 def test_where_to_begin_is_written_as_apis_write_it(
     value: str, kind: str, look_back: timedelta | None, text: str
 ) -> None:
-    assert begin(Since(value, kind, look_back, including=True)) == text
+    assert begin(CursorPosition(value, kind, look_back, including=True)) == text
 
 
 def test_there_is_no_time_before_a_number() -> None:
     with pytest.raises(StepFailed, match="leave look_back out"):
-        begin(Since("7", "bigint", timedelta(days=1), including=True))
+        begin(CursorPosition("7", "bigint", timedelta(days=1), including=True))
 
 
 def test_a_secret_that_is_not_set_is_told() -> None:
     found = asked()
     with pytest.raises(StepFailed, match="token is not set") as failed:
-        wanted(Asked("http", found.stream, found.config, {}, more=MORE), None)
+        wanted(ReadOptions("http", found.stream, found.config, {}, more=MORE), None)
     assert failed.value.code == "MISSING_SECRET"
 
 

@@ -16,7 +16,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from headgate.execution.sources.rest import http_calls as calls
-from headgate.execution.sources.rest.http_calls import Pace, pause
+from headgate.execution.sources.rest.http_calls import RateLimiter, pause
 from headgate.execution.sources.rest.requests import Limits, Proxy
 from headgate.execution.sources.rest.source import shares, texts
 from tests.execution.sources.rest import asked, auth, failure, read
@@ -214,12 +214,12 @@ def test_tasks_of_a_machine_keep_a_common_pace(api: Api, tmp_path: Path) -> None
     assert len(api.seen) == 8
     assert time.monotonic() - began >= 0.35
     (tmp_path / "pace").write_text("garbled")
-    assert Pace(1000, 1, str(tmp_path / "pace")).wait() is None
-    assert Pace(1000, 1, str(tmp_path / "missing" / "pace")).wait() is None
+    assert RateLimiter(1000, 1, str(tmp_path / "pace")).wait() is None
+    assert RateLimiter(1000, 1, str(tmp_path / "missing" / "pace")).wait() is None
 
 
 def test_a_common_pace_is_not_slower_however_many_ask(tmp_path: Path) -> None:
-    paces = [Pace(0.01, 4, str(tmp_path / "pace")) for _ in range(4)]
+    paces = [RateLimiter(0.01, 4, str(tmp_path / "pace")) for _ in range(4)]
     first, *turns = [pace._turn() for pace in paces * 2]
     assert turns == pytest.approx([first + 100 * number for number in range(1, 8)])
 

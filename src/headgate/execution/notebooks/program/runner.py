@@ -15,7 +15,7 @@ from headgate.execution.notebooks.program import display as showing
 from headgate.execution.notebooks.program import wheels
 from headgate.execution.notebooks.program.capture import Capture
 from headgate.execution.notebooks.program.lake import Lake
-from headgate.execution.notebooks.program.spark import NoSpark, OwnSpark
+from headgate.execution.notebooks.program.spark import NoSpark, NotebookSpark
 
 STREAM_BYTES = 200_000
 DONE = "done.json"
@@ -29,7 +29,7 @@ def run(job: dict[str, Any]) -> None:
     wheels.unpack(Path(job["wheels"]), Path(job["scratch"], "wheels"))
     importlib.invalidate_caches()
     try:
-        spark = OwnSpark(job)
+        spark = NotebookSpark(job)
     except NoSpark:
         _write(folder / DONE, {"ok": False, "spark": False})
         os._exit(1)
@@ -42,7 +42,7 @@ def run(job: dict[str, Any]) -> None:
 class Runner:
     """The namespace of a notebook, and its cells."""
 
-    def __init__(self, job: dict[str, Any], spark: OwnSpark, folder: Path) -> None:
+    def __init__(self, job: dict[str, Any], spark: NotebookSpark, folder: Path) -> None:
         self._job, self._spark, self._folder = job, spark, folder
         self._left: int = job["output_bytes"]
         self._number = 0

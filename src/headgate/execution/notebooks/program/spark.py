@@ -15,7 +15,7 @@ class NoSpark(Exception):
     """Spark did not start."""
 
 
-class OwnSpark:
+class NotebookSpark:
     """Spark, for as long as the notebook runs."""
 
     def __init__(self, job: dict[str, Any]) -> None:

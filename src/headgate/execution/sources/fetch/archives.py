@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from headgate.execution.sources.fetch.downloads import Budget, to_disk
+from headgate.execution.sources.fetch.downloads import ByteBudget, to_disk
 from headgate.execution.steps.context import StepFailed
-from headgate.execution.steps.files import GotFile
+from headgate.execution.steps.files import FetchedFile
 
 MAX_MEMBERS = 10_000
 _PIECE = 1 << 20
@@ -20,9 +20,9 @@ _READ_PACKED = frozenset({"csv", "json", "xml"})
 """The formats that Spark reads from gzip by itself."""
 
 
-def unpacked(files: list[GotFile], file_format: str, folder: Path, budget: Budget) -> list[GotFile]:
+def unpacked(files: list[FetchedFile], file_format: str, folder: Path, budget: ByteBudget) -> list[FetchedFile]:
     """The same files, with those in archives in their place."""
-    found: list[GotFile] = []
+    found: list[FetchedFile] = []
     for one in files:
         begin = _begin(one)
         if begin.startswith(_ZIP) and file_format != "excel":
@@ -34,16 +34,16 @@ def unpacked(files: list[GotFile], file_format: str, folder: Path, budget: Budge
     return found
 
 
-def _begin(one: GotFile) -> bytes:
+def _begin(one: FetchedFile) -> bytes:
     with Path(one.path).open("rb") as file:
         return file.read(4)
 
 
-def _gunzipped(one: GotFile, file_format: str, folder: Path, budget: Budget) -> GotFile:
+def _gunzipped(one: FetchedFile, file_format: str, folder: Path, budget: ByteBudget) -> FetchedFile:
     target = folder / f"{Path(one.path).name}.gz"
     if file_format in _READ_PACKED:
         target.symlink_to(Path(one.path).resolve())
-        return GotFile(str(target), one.name, one.size)
+        return FetchedFile(str(target), one.name, one.size)
     target, size = target.with_suffix(".plain"), 0
     try:
         with Path(one.path).open("rb") as source, to_disk(target) as out:
@@ -52,7 +52,7 @@ def _gunzipped(one: GotFile, file_format: str, folder: Path, budget: Budget) -> 
                 size += out.write(piece)
     except (EOFError, zlib.error):
         raise StepFailed("FILE_DAMAGED", f"{one.name} is packed by gzip, and damaged; have it made again") from None
-    return GotFile(str(target), one.name.removesuffix(".gz"), size)
+    return FetchedFile(str(target), one.name.removesuffix(".gz"), size)
 
 
 def _inflated(source: BinaryIO) -> Iterator[bytes]:
@@ -66,9 +66,9 @@ def _inflated(source: BinaryIO) -> Iterator[bytes]:
             raise EOFError from None
 
 
-def _members(one: GotFile, folder: Path, budget: Budget) -> list[GotFile]:
+def _members(one: FetchedFile, folder: Path, budget: ByteBudget) -> list[FetchedFile]:
     """The files in an archive; what systems put beside them is left out."""
-    found: list[GotFile] = []
+    found: list[FetchedFile] = []
     folder.mkdir()
     try:
         with zipfile.ZipFile(one.path) as archive:
@@ -80,7 +80,7 @@ def _members(one: GotFile, folder: Path, budget: Budget) -> list[GotFile]:
                     raise _refused(one, "is locked by a password; have it packed without")
                 target = folder / f"{number:06}{'.gz' if entry.filename.lower().endswith('.gz') else ''}"
                 found.append(
-                    GotFile(str(target), f"{one.name}/{entry.filename}", _copied(archive, entry, target, budget))
+                    FetchedFile(str(target), f"{one.name}/{entry.filename}", _copied(archive, entry, target, budget))
                 )
                 if _begin(found[-1]).startswith(_ZIP):
                     raise _refused(
@@ -91,7 +91,7 @@ def _members(one: GotFile, folder: Path, budget: Budget) -> list[GotFile]:
     return found
 
 
-def _copied(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, target: Path, budget: Budget) -> int:
+def _copied(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, target: Path, budget: ByteBudget) -> int:
     size = 0
     with archive.open(entry) as source, to_disk(target) as out:
         while piece := source.read(_PIECE):
@@ -104,7 +104,7 @@ def _is_aside(name: str) -> bool:
     return name.startswith("__MACOSX/") or any(part.startswith(".") and part != ".." for part in name.split("/"))
 
 
-def _refused(one: GotFile, why: str) -> StepFailed:
+def _refused(one: FetchedFile, why: str) -> StepFailed:
     return StepFailed("ARCHIVE_REFUSED", f"The archive {_shown(one.name)} {why}")
 
 

@@ -15,8 +15,8 @@ from headgate.execution.sources.rest.http_calls import pause
 from headgate.execution.sources.rest.requests import Limits
 from headgate.execution.steps.context import StepFailed
 from headgate.outgoing.client import Outgoing, Response
-from headgate.outgoing.errors import OutgoingError, Refused
-from headgate.warehouse.sigv4 import UNSIGNED, Key, signed
+from headgate.outgoing.errors import CallRefused, OutgoingError
+from headgate.warehouse.sigv4 import UNSIGNED, AccessKey, signed
 
 RETRIES = 3
 _PAGE = 1000
@@ -50,7 +50,7 @@ class Bucket:
     name: str
     region: str
     path_style: bool
-    key: Key | None = None
+    key: AccessKey | None = None
     session: str = field(default="", repr=False)
 
     def url(self, key: str) -> str:
@@ -99,7 +99,7 @@ class Bucket:
     def _asked(self, url: str, outgoing: Outgoing) -> ET.Element:
         try:
             answer = outgoing.request("GET", url, headers=self.headers(url))
-        except Refused as error:
+        except CallRefused as error:
             raise StepFailed("ADDRESS_REFUSED", f"The bucket {self.name} was not reached: {error}") from None
         except OutgoingError as error:
             told = f"The bucket {self.name} was not reached: {error}"
@@ -139,6 +139,6 @@ def _code(answer: Response) -> str:
     return found if found.isalnum() and len(found) < 60 else ""
 
 
-def keyed(identifier: str | None, secrets: Mapping[str, str]) -> Key | None:
+def keyed(identifier: str | None, secrets: Mapping[str, str]) -> AccessKey | None:
     """The key of a connection, if it has one."""
-    return Key(identifier, secret(secrets, "secret_key")) if identifier else None
+    return AccessKey(identifier, secret(secrets, "secret_key")) if identifier else None

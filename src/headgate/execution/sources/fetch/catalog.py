@@ -23,8 +23,8 @@ from headgate.execution.sources.rest.requests import Auth
 from headgate.execution.sources.rest.wire import origin
 from headgate.execution.steps.context import StepFailed
 from headgate.outgoing.client import Outgoing
-from headgate.outgoing.errors import OutgoingError, Refused
-from headgate.warehouse.sigv4 import Key
+from headgate.outgoing.errors import CallRefused, OutgoingError
+from headgate.warehouse.sigv4 import AccessKey
 
 if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
@@ -153,7 +153,7 @@ class Catalog:
                             "CATALOG_ODD", f"What the catalog says of {what} has more than {MAX_METADATA:,} bytes"
                         )
                 return found.status, bytes(content)
-        except Refused as error:
+        except CallRefused as error:
             raise StepFailed("ADDRESS_REFUSED", f"The catalog was not asked: {error}") from None
         except OutgoingError as error:
             raise StepFailed("CATALOG_UNREACHABLE", f"The catalog was not reached: {error}", passing=True) from None
@@ -200,7 +200,7 @@ class Files:
         region = told.get("s3.region") or told.get("client.region") or _USUAL_REGION
         endpoint = (told.get("s3.endpoint") or f"https://s3.{region}.amazonaws.com").rstrip("/")
         identifier, hidden = told.get("s3.access-key-id"), told.get("s3.secret-access-key")
-        key = Key(identifier, hidden) if identifier and hidden else None
+        key = AccessKey(identifier, hidden) if identifier and hidden else None
         path_style = told.get("s3.path-style-access", "").lower() == "true" or "." in name
         return Bucket(endpoint, name, region, path_style, key, told.get("s3.session-token", "") if key else "")
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from headgate.contracts.external_systems.kinds import BasicAuth, BearerAuth, Http, KeyAuth, OAuthAuth
 from headgate.execution.sources.rest.failures import ApiFailed
 from headgate.execution.sources.rest.requests import Auth
-from headgate.execution.sources.rest.wire import Answer
+from headgate.execution.sources.rest.wire import HttpResponse
 from headgate.execution.steps.context import StepFailed
 from headgate.outgoing.client import Outgoing
 from headgate.outgoing.errors import OutgoingError
@@ -38,10 +38,10 @@ def secret(secrets: Mapping[str, str], name: str) -> str:
     return secrets[name]
 
 
-def posted(outgoing: Outgoing, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
+def posted(outgoing: Outgoing, url: str, headers: Mapping[str, str], body: bytes) -> HttpResponse:
     """Send a form to a service that gives tokens."""
     try:
         found = outgoing.request("POST", url, headers=headers, content=body)
     except OutgoingError as error:
         raise ApiFailed("API_UNREACHABLE", f"The token service was not reached: {error}", passing=True) from None
-    return Answer(found.status, found.headers, found.body)
+    return HttpResponse(found.status, found.headers, found.body)

@@ -12,9 +12,9 @@ from typing import BinaryIO, cast
 
 from headgate.execution.sources.rest.http_calls import pause, retry_after
 from headgate.execution.sources.rest.requests import Limits
-from headgate.execution.steps.context import Context, StepFailed, Stopped
-from headgate.outgoing.client import Outgoing, Streamed
-from headgate.outgoing.errors import OutgoingError, Refused, Unreachable
+from headgate.execution.steps.context import Context, RunStopped, StepFailed
+from headgate.outgoing.client import Outgoing, StreamedResponse
+from headgate.outgoing.errors import CallRefused, OutgoingError, Unreachable
 
 RETRIES = 5
 TELL_SECONDS = 15.0
@@ -22,7 +22,7 @@ _MB = 1 << 20
 Headers = Callable[[], Mapping[str, str]]
 """The headers of a request, made anew for each: signatures and tokens end."""
 
-Judge = Callable[[Streamed], StepFailed | None]
+Judge = Callable[[StreamedResponse], StepFailed | None]
 """What is wrong with an answer that is neither a file nor passing trouble; None to let the usual words be said."""
 
 
@@ -43,10 +43,10 @@ class Terms:
     def wait(self, seconds: float) -> None:
         """Wait; Stopped as soon as the run is to end."""
         if self.stopping.wait(seconds):
-            raise Stopped
+            raise RunStopped
 
 
-class Budget:
+class ByteBudget:
     """The bytes that a stream may still bring; threads share it."""
 
     def __init__(self, terms: Terms) -> None:
@@ -96,7 +96,7 @@ class Downloads:
     def __init__(self, outgoing: Outgoing, terms: Terms, *, retries: int = RETRIES) -> None:
         self._outgoing, self._terms, self._retries = outgoing, terms, retries
         self._until = time.monotonic() + terms.seconds
-        self.budget = Budget(terms)
+        self.budget = ByteBudget(terms)
 
     def file(self, url: str, target: Path, *, headers: Headers, name: str, judge: Judge | None = None) -> Fetched:
         """Bring a file; `name` is what members call it."""
@@ -130,7 +130,7 @@ class Downloads:
         dropped = part.dropped
         try:
             yield
-        except Refused as error:
+        except CallRefused as error:
             raise StepFailed("ADDRESS_REFUSED", f"{part.name} was not fetched: {error}") from None
         except Unreachable as error:
             raise _Passing("FILE_UNREACHABLE", f"{part.name} did not come whole: {error}") from None
@@ -173,7 +173,7 @@ class _Part:
         rest = {"Range": f"bytes={self.size}-", "If-Range": self._mark} if self.size else {}
         return {**self._headers(), **rest}
 
-    def look(self, answer: Streamed) -> None:
+    def look(self, answer: StreamedResponse) -> None:
         """Look at an answer's head."""
         begins = answer.headers.get("content-range", "").startswith(f"bytes {self.size}-")
         if answer.status == 206 and self.size and begins:
@@ -196,7 +196,7 @@ class _Part:
         self.size += len(piece)
         self._hash.update(piece)
 
-    def whole(self, answer: Streamed) -> Fetched:
+    def whole(self, answer: StreamedResponse) -> Fetched:
         """The file, which is here now."""
         kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
         return Fetched(self.target, self.size, self._hash.hexdigest(), kind, answer.url)
@@ -205,7 +205,7 @@ class _Part:
         self.dropped += self.size
         self._begin()
 
-    def _trouble(self, answer: Streamed) -> Exception:
+    def _trouble(self, answer: StreamedResponse) -> Exception:
         status = answer.status
         if status in (408, 425, 429) or status >= 500:
             told = "is asked for too often" if status == 429 else "cannot be given now"

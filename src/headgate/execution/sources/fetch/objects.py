@@ -11,15 +11,15 @@ from headgate.execution.sources.fetch.archives import unpacked
 from headgate.execution.sources.fetch.bucket import Bucket, keyed
 from headgate.execution.sources.fetch.downloads import Downloads, Terms
 from headgate.execution.steps.context import Context, StepFailed, VolumeFile
-from headgate.execution.steps.files import MAX_FILES, Got, empty_folder, gathered, matches
-from headgate.outgoing.client import Outgoing, Streamed
+from headgate.execution.steps.files import MAX_FILES, FetchedFiles, empty_folder, gathered, matches
+from headgate.outgoing.client import Outgoing, StreamedResponse
 
 AT_ONCE = 8
 LISTED = 2_000_000
 """How many objects are looked at for those that a pattern names."""
 
 
-def from_objects(step: Land, endpoint: Endpoint, context: Context, state: dict[str, Any] | None) -> Got:
+def from_objects(step: Land, endpoint: Endpoint, context: Context, state: dict[str, Any] | None) -> FetchedFiles:
     """The files, brought here."""
     place = ObjectStore.model_validate(endpoint.config)
     bucket = Bucket(
@@ -73,7 +73,7 @@ def plain_part(pattern: str) -> str:
 
 
 def _judge(bucket: Bucket) -> Any:
-    def judged(answer: Streamed) -> StepFailed | None:
+    def judged(answer: StreamedResponse) -> StepFailed | None:
         return None if answer.status == 404 else bucket.trouble(answer.status, "")
 
     return judged

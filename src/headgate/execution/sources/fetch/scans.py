@@ -21,7 +21,7 @@ REFRESH = "run a full refresh once"
 
 
 @dataclass(frozen=True)
-class Span:
+class SnapshotRange:
     """The snapshot that is read; with `after`, only what came after that one."""
 
     upto: int | None
@@ -33,23 +33,23 @@ class Span:
         return {"type": SNAPSHOT, "cursor": str(self.upto)} if self.upto is not None else None
 
 
-def span(metadata: "TableMetadata", state: dict[str, Any] | None, *, by_snapshot: bool, merges: bool) -> Span:
+def span(metadata: "TableMetadata", state: dict[str, Any] | None, *, by_snapshot: bool, merges: bool) -> SnapshotRange:
     """What is to be read now; StepFailed if it cannot be told what is new."""
     current = metadata.current_snapshot()
     upto = current.snapshot_id if current else None
     if not by_snapshot or state is None or state.get("type") != SNAPSHOT:
-        return Span(upto)
+        return SnapshotRange(upto)
     after = int(state["cursor"])
-    for one in newer(metadata, Span(upto, after)):
+    for one in newer(metadata, SnapshotRange(upto, after)):
         operation = one.summary.operation.value if one.summary else "overwrite"
         if operation in {"append", "replace"} or (operation == "overwrite" and merges):
             continue
         told = f"Rows of the table were {'deleted' if operation == 'delete' else 'written anew'} since the last run, "
         raise StepFailed("NOT_APPENDED", f"{told}which cannot be told from its files; {REFRESH}, or read by a cursor")
-    return Span(upto, after)
+    return SnapshotRange(upto, after)
 
 
-def newer(metadata: "TableMetadata", wanted: Span) -> list["Snapshot"]:
+def newer(metadata: "TableMetadata", wanted: SnapshotRange) -> list["Snapshot"]:
     """The snapshots after the one that was read last, the newest first."""
     found: list[Snapshot] = []
     at = wanted.upto
@@ -64,7 +64,7 @@ def newer(metadata: "TableMetadata", wanted: Span) -> list["Snapshot"]:
 
 
 def tasks(
-    metadata: "TableMetadata", io: "FileIO", wanted: Span, condition: "BooleanExpression"
+    metadata: "TableMetadata", io: "FileIO", wanted: SnapshotRange, condition: "BooleanExpression"
 ) -> list["FileScanTask"]:
     """The files to read, each with its deletes."""
     from pyiceberg.manifest import ManifestContent, ManifestEntryStatus

@@ -33,7 +33,7 @@ GROUP_ROWS = 250_000
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenParquet:
     """A file that was written for Spark."""
 
     path: Path
@@ -104,7 +104,7 @@ class Fetched:
 
 def write(
     metadata: "TableMetadata", schema: "Schema", tasks: list["FileScanTask"], fetched: Fetched, folder: Path, most: int
-) -> list[Written]:
+) -> list[WrittenParquet]:
     """Write the rows of some files in the table's present columns, several at once; at least one file, if empty."""
     if sum(max(one.file.file_size_in_bytes, 0) for one in tasks) > most:
         raise too_many(most)
@@ -139,7 +139,7 @@ class _Scan:
         with reading():
             self._deletes = _read_all_delete_files(self._io, tasks)
 
-    def one(self, task: "FileScanTask", target: Path) -> Written:
+    def one(self, task: "FileScanTask", target: Path) -> WrittenParquet:
         """The rows of one file."""
         import pyarrow.parquet as pq
 
@@ -149,14 +149,14 @@ class _Scan:
                 out.write_batch(_plain_batch(batch, self._plain), GROUP_ROWS)
                 rows += batch.num_rows
         self._fetched.drop(task.file.file_path)
-        return Written(target, rows, target.stat().st_size)
+        return WrittenParquet(target, rows, target.stat().st_size)
 
-    def none(self, target: Path) -> Written:
+    def none(self, target: Path) -> WrittenParquet:
         """No rows, but columns."""
         import pyarrow.parquet as pq
 
         pq.write_table(self._plain.empty_table(), target)
-        return Written(target, 0, target.stat().st_size)
+        return WrittenParquet(target, 0, target.stat().st_size)
 
     def _batches(self, task: "FileScanTask") -> Iterator["pa.RecordBatch"]:
         from pyiceberg.expressions import AlwaysTrue

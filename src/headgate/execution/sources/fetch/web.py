@@ -15,13 +15,13 @@ from headgate.execution.sources.rest.auth import Credentials
 from headgate.execution.sources.rest.failures import ApiFailed
 from headgate.execution.sources.rest.http_calls import below
 from headgate.execution.steps.context import Context, StepFailed, VolumeFile
-from headgate.execution.steps.files import Got, empty_folder, gathered
+from headgate.execution.steps.files import FetchedFiles, empty_folder, gathered
 from headgate.outgoing.client import Outgoing
 
 _PAGES = frozenset({"text/html", "application/xhtml+xml"})
 
 
-def from_web(step: Land, endpoint: Endpoint, context: Context, state: dict[str, Any] | None) -> Got:
+def from_web(step: Land, endpoint: Endpoint, context: Context, state: dict[str, Any] | None) -> FetchedFiles:
     """The file, or those in it if it is an archive; none if it is the one that was landed last."""
     if "*" in step.stream.name:
         told = "An address names one file, so * cannot stand in it; add a stream for each file"

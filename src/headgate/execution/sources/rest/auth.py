@@ -10,13 +10,13 @@ from urllib.parse import quote, quote_plus, urlencode
 
 from headgate.execution.sources.rest.failures import ApiFailed
 from headgate.execution.sources.rest.requests import Auth
-from headgate.execution.sources.rest.wire import Answer
+from headgate.execution.sources.rest.wire import HttpResponse
 
 _MARGIN = 30.0
 _USUAL = 3600.0
 _VALUE = re.compile(r"[\x20-\x7e]*")
 AGAIN = "give the connection its secret again, and see that it has not expired"
-Post = Callable[[str, dict[str, str], bytes], Answer]
+Post = Callable[[str, dict[str, str], bytes], HttpResponse]
 """Sends a form to an address and gives the answer."""
 
 

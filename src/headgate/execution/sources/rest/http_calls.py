@@ -10,9 +10,9 @@ from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urljoin, urls
 
 from headgate.execution.sources.rest.auth import AGAIN, Credentials
 from headgate.execution.sources.rest.failures import ApiFailed, hidden
-from headgate.execution.sources.rest.requests import Asked, Limits
+from headgate.execution.sources.rest.requests import Limits, RequestOptions
 from headgate.execution.sources.rest.responses import parsed
-from headgate.execution.sources.rest.wire import Answer, Origin, Unanswered, Wire, origin
+from headgate.execution.sources.rest.wire import HttpResponse, NoResponse, Origin, OriginConnections, origin
 
 MAX_REDIRECTS = 5
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -22,7 +22,7 @@ _SAFE = "%/:=&?~#+!$,;'@()*[]-._"
 _EXCERPT = 200
 
 
-class Pace:
+class RateLimiter:
     """Lets so many calls pass in a second: over all tasks on a machine that share a file, else a share for each."""
 
     def __init__(self, calls_per_second: float, tasks: int = 1, file: str = "") -> None:
@@ -60,10 +60,10 @@ def _seconds(text: str) -> float:
 class Caller:
     """Asks one API. Not for several threads."""
 
-    def __init__(self, asked: Asked, tasks: int = 1) -> None:
+    def __init__(self, asked: RequestOptions, tasks: int = 1) -> None:
         self._asked, self._limits = asked, asked.limits
-        self._wire = Wire(asked.proxy, asked.certificates, asked.limits.answer_bytes)
-        self._pace = Pace(asked.limits.calls_per_second, tasks, asked.pace_file)
+        self._wire = OriginConnections(asked.proxy, asked.certificates, asked.limits.answer_bytes)
+        self._pace = RateLimiter(asked.limits.calls_per_second, tasks, asked.pace_file)
         self._credentials = Credentials(asked.auth, self._post)
         self._base = urlsplit(asked.base)
         self.home: Origin = origin(self._base)
@@ -88,7 +88,7 @@ class Caller:
             raise ApiFailed("API_ELSEWHERE", told)
         return self._here(found)
 
-    def get(self, url: str, parameters: Mapping[str, str]) -> Answer:
+    def get(self, url: str, parameters: Mapping[str, str]) -> HttpResponse:
         """GET an address of this API: an answer below 300, or a 404. ApiFailed says what else came of it."""
         try:
             return self._judged(self._authorized(_with(url, parameters)))
@@ -96,7 +96,7 @@ class Caller:
             message = hidden(error.message, self._credentials.secrets())
             raise ApiFailed(error.code, message, passing=error.passing) from None
 
-    def _authorized(self, url: str) -> Answer:
+    def _authorized(self, url: str) -> HttpResponse:
         renewed = False
         while True:
             answer = self._followed(url)
@@ -104,7 +104,7 @@ class Caller:
                 return answer
             renewed = True
 
-    def _followed(self, url: str) -> Answer:
+    def _followed(self, url: str) -> HttpResponse:
         for _ in range(MAX_REDIRECTS + 1):
             headers = {"Accept": "application/json", "User-Agent": "Headgate", **dict(self._asked.headers)}
             shown = _with(url, self._credentials.parameters())
@@ -124,10 +124,10 @@ class Caller:
         query = f"?{quote(found.query, safe=_SAFE)}" if found.query else ""
         return f"{self._base.scheme}://{self._base.netloc}{quote(found.path, safe=_SAFE)}{query}"
 
-    def _post(self, url: str, headers: dict[str, str], body: bytes) -> Answer:
+    def _post(self, url: str, headers: dict[str, str], body: bytes) -> HttpResponse:
         return self._patiently("POST", url, headers, body)
 
-    def _patiently(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
+    def _patiently(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> HttpResponse:
         """Send a request, and again after a while if it was in vain by no fault of its own."""
         host, tried = origin(urlsplit(url))[1], 0
         stale = False
@@ -139,7 +139,7 @@ class Caller:
                     return answer
                 error = _busy(host, answer.status)
                 asked_for = retry_after(answer.headers)
-            except Unanswered as reason:
+            except NoResponse as reason:
                 if reason.stale and not stale:
                     stale = True
                     continue
@@ -166,7 +166,7 @@ class Caller:
             raise ApiFailed(error.code, f"{error.message}, and no time is left to try again", passing=True)
         time.sleep(seconds)
 
-    def _judged(self, answer: Answer) -> Answer:
+    def _judged(self, answer: HttpResponse) -> HttpResponse:
         if answer.status < 300 or answer.status == 404:
             return answer
         if answer.status == 401:
@@ -177,7 +177,7 @@ class Caller:
         told = f"{self.home[1]} refused the request for {self.shown()} ({answer.status}){_said(answer)}"
         raise ApiFailed("API_REFUSED", f"{told}; check the path and its parameters")
 
-    def missing(self, answer: Answer) -> ApiFailed:
+    def missing(self, answer: HttpResponse) -> ApiFailed:
         """That there is nothing at the address."""
         told = f"{self.home[1]} has nothing at {self.shown()} (404){_said(answer)}; check the connection's address and "
         return ApiFailed("API_NOT_FOUND", hidden(told + "the stream's name", self._credentials.secrets()))
@@ -242,7 +242,7 @@ def _with(url: str, parameters: Mapping[str, str]) -> str:
     return f"{before}?{urlencode([*kept, *parameters.items()])}"
 
 
-def _said(answer: Answer) -> str:
+def _said(answer: HttpResponse) -> str:
     """The reason that an answer gives in one of the usual fields."""
     try:
         found = parsed(answer.body, "")

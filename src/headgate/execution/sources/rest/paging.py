@@ -6,14 +6,14 @@ from typing import Any
 
 from headgate.execution.sources.rest.failures import ApiFailed
 from headgate.execution.sources.rest.http_calls import Caller
-from headgate.execution.sources.rest.requests import Asked, Pages
+from headgate.execution.sources.rest.requests import Pages, RequestOptions
 from headgate.execution.sources.rest.responses import at, linked, parsed, rows
-from headgate.execution.sources.rest.wire import Answer
+from headgate.execution.sources.rest.wire import HttpResponse
 
 _LONGEST_CURSOR = 4096
 
 
-def pages(caller: Caller, asked: Asked, partition: str | None = None) -> Iterator[list[Any]]:
+def pages(caller: Caller, asked: RequestOptions, partition: str | None = None) -> Iterator[list[Any]]:
     """The rows of each page of one partition."""
     given = dict(asked.parameters)
     if partition is not None:
@@ -64,10 +64,10 @@ class _One:
         """The parameters of the first page."""
         return {}
 
-    def look(self, answer: Answer, found: list[Any]) -> None:
+    def look(self, answer: HttpResponse, found: list[Any]) -> None:
         """Look at a page before its rows are taken; ApiFailed if it is an earlier one."""
 
-    def turn(self, url: str, answer: Answer, body: Any, found: list[Any]) -> Turned:
+    def turn(self, url: str, answer: HttpResponse, body: Any, found: list[Any]) -> Turned:
         """Where the next page is; None if this is the last."""
         return None
 
@@ -96,7 +96,7 @@ class _Numbered(_One):
     def first(self) -> dict[str, str]:
         return {self._paging.parameter: str(self._at), **self._sized()}
 
-    def look(self, answer: Answer, found: list[Any]) -> None:
+    def look(self, answer: HttpResponse, found: list[Any]) -> None:
         # A page that is shorter than asked for is not the last for certain: many APIs give fewer rows than asked.
         page = hashlib.sha256(answer.body).digest()
         if found and page == self._last:
@@ -104,7 +104,7 @@ class _Numbered(_One):
             raise ApiFailed("API_LOOP", told + "parameter, so check the paging's style and parameter")
         self._last = page
 
-    def turn(self, url: str, answer: Answer, body: Any, found: list[Any]) -> Turned:
+    def turn(self, url: str, answer: HttpResponse, body: Any, found: list[Any]) -> Turned:
         if not found:
             return None
         self._at += 1 if self._paging.style == "page" else len(found)
@@ -117,7 +117,7 @@ class _Cursor(_One):
     def first(self) -> dict[str, str]:
         return self._sized()
 
-    def turn(self, url: str, answer: Answer, body: Any, found: list[Any]) -> Turned:
+    def turn(self, url: str, answer: HttpResponse, body: Any, found: list[Any]) -> Turned:
         value = _at(body, self._paging.next)
         if value is None or value is False or value == "":
             return None
@@ -137,7 +137,7 @@ class _Link(_One):
     def first(self) -> dict[str, str]:
         return self._sized()
 
-    def turn(self, url: str, answer: Answer, body: Any, found: list[Any]) -> Turned:
+    def turn(self, url: str, answer: HttpResponse, body: Any, found: list[Any]) -> Turned:
         place = self._paging.next
         target = _at(body, place) if place else linked(answer.headers.get("link", ""))
         if target is None or target is False or target == "":

@@ -58,7 +58,7 @@ class Proxy:
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestOptions:
     """All that a reader needs."""
 
     base: str

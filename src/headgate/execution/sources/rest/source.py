@@ -9,7 +9,7 @@ from typing import Any
 
 from headgate.execution.sources.rest.http_calls import Caller
 from headgate.execution.sources.rest.paging import pages
-from headgate.execution.sources.rest.requests import Asked
+from headgate.execution.sources.rest.requests import RequestOptions
 from headgate.execution.sources.rest.responses import as_text
 
 NAME = "headgate_api"
@@ -17,7 +17,7 @@ COLUMN = "row"
 _BATCH = 10_000
 
 
-def register(spark: Any, asked: Asked) -> str:
+def register(spark: Any, asked: RequestOptions) -> str:
     """Make the API readable in a session of Spark: the format's name, whose rows have one text, COLUMN."""
     from pyspark import cloudpickle
 
@@ -28,14 +28,14 @@ def register(spark: Any, asked: Asked) -> str:
     return NAME
 
 
-def shares(asked: Asked) -> list[tuple[str | None, ...]]:
+def shares(asked: RequestOptions) -> list[tuple[str | None, ...]]:
     """Which partitions each task reads, one after the other."""
     values: tuple[str | None, ...] = asked.partitions if asked.partition_parameter else (None,)
     tasks = max(1, min(len(values), asked.tasks))
     return [values[number::tasks] for number in range(tasks)]
 
 
-def texts(asked: Asked, share: tuple[str | None, ...]) -> Iterator[list[str]]:
+def texts(asked: RequestOptions, share: tuple[str | None, ...]) -> Iterator[list[str]]:
     """The rows of some partitions, page by page."""
     caller = Caller(asked, len(shares(asked)))
     try:
@@ -46,7 +46,7 @@ def texts(asked: Asked, share: tuple[str | None, ...]) -> Iterator[list[str]]:
         caller.close()
 
 
-def _source(asked: Asked) -> type:
+def _source(asked: RequestOptions) -> type:
     import pyarrow as pa
     from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 

@@ -19,7 +19,7 @@ _PORTS = {"http": 80, "https": 443}
 Origin = tuple[str, str, int]
 
 
-class Unanswered(Exception):
+class NoResponse(Exception):
     """There was no whole answer: nothing listens, it broke off, or it took too long. Another try may help.
 
     `stale` if the connection was an older one, which the other side may have closed meanwhile.
@@ -31,7 +31,7 @@ class Unanswered(Exception):
 
 
 @dataclass(frozen=True)
-class Answer:
+class HttpResponse:
     """An answer: its headers in lower case, repeated ones joined by commas; its body unpacked."""
 
     status: int
@@ -47,7 +47,7 @@ def origin(parts: SplitResult) -> Origin:
     return scheme, host, parts.port or _PORTS[scheme]
 
 
-class Wire:
+class OriginConnections:
     """Connections, one an origin, kept open between requests. Not for several threads."""
 
     def __init__(self, proxy: Proxy | None, certificates: str, answer_bytes: int) -> None:
@@ -56,7 +56,9 @@ class Wire:
         self._context: ssl.SSLContext | None = None
         self._open: dict[Origin, http.client.HTTPConnection] = {}
 
-    def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, seconds: float) -> Answer:
+    def send(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, seconds: float
+    ) -> HttpResponse:
         """Send a request and read its answer, all within these seconds; Unanswered, or ApiFailed if it is too large."""
         parts = urlsplit(url)
         place = origin(parts)
@@ -66,7 +68,9 @@ class Wire:
             connection.request(method, target, body, {**headers, "Accept-Encoding": "gzip"})
             response = connection.getresponse()
             found = {name.lower(): ", ".join(response.headers.get_all(name) or ()) for name in response.headers}
-            answer = Answer(response.status, found, self._body(response, found.get("content-encoding", ""), place[1]))
+            answer = HttpResponse(
+                response.status, found, self._body(response, found.get("content-encoding", ""), place[1])
+            )
             if response.will_close:
                 self._drop(place)
             return answer
@@ -95,13 +99,13 @@ class Wire:
             raise ApiFailed("API_UNSAFE", told) from None
         except (OSError, http.client.HTTPException, ValueError, zlib.error) as error:
             if not cut.is_set() and not isinstance(error, TimeoutError):
-                raise Unanswered(_words(host, place[2], error), stale=stale) from None
+                raise NoResponse(_words(host, place[2], error), stale=stale) from None
         finally:
             watch.cancel()
             if not whole:
                 self._drop(place)
         if not whole:
-            raise Unanswered(f"{host} did not answer in time")
+            raise NoResponse(f"{host} did not answer in time")
 
     def _cut(self, place: Origin, cut: threading.Event) -> None:
         cut.set()
@@ -151,7 +155,7 @@ class Wire:
         reason = said or answer.reason or f"there is no way to {host}"
         if answer.status == 403:
             raise ApiFailed("ADDRESS_REFUSED", reason)
-        raise Unanswered(reason)
+        raise NoResponse(reason)
 
     def _tls(self) -> ssl.SSLContext:
         if self._context is None:

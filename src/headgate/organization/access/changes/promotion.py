@@ -29,7 +29,7 @@ Condition = Callable[[str, datetime], ColumnElement[bool]]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class CredentialKind:
     """A kind of credential: its table, the column that says when one ended, and which of a member's are to end."""
 
     table: Table
@@ -65,10 +65,10 @@ def _waiting_invitation(member: str, now: datetime) -> ColumnElement[bool]:
 
 
 KINDS = (
-    Kind(session_table, "ended_at", _alive_session),
-    Kind(token_table, "revoked_at", _alive_token),
-    Kind(link_table, "used_at", _waiting_link),
-    Kind(invitation_table, "revoked_at", _waiting_invitation),
+    CredentialKind(session_table, "ended_at", _alive_session),
+    CredentialKind(token_table, "revoked_at", _alive_token),
+    CredentialKind(link_table, "used_at", _waiting_link),
+    CredentialKind(invitation_table, "revoked_at", _waiting_invitation),
 )
 """Every kind of credential. A new one has the columns of `kit.models.provenance`, and its line here."""
 

@@ -87,7 +87,7 @@ def dependents(connection: Connection, ids: Iterable[str]) -> set[str]:
 
 
 @dataclass(slots=True)
-class Reach:
+class AffectedAccess:
     """Whom a change may concern: some members on everything, and everyone on some resources."""
 
     members: set[str] = field(default_factory=set)
@@ -95,9 +95,9 @@ class Reach:
     everything: bool = False
 
 
-def reach(connection: Connection, delta: Delta) -> Reach:
+def reach(connection: Connection, delta: Delta) -> AffectedAccess:
     """Whom a change may concern. It may name more than do gain or lose, never fewer."""
-    found = Reach(everything=bool(delta.rows(organization_table)))
+    found = AffectedAccess(everything=bool(delta.rows(organization_table)))
     named = {row[column] for table, column in _BY_RESOURCE.items() for row in delta.rows(table)}
     named |= {row["id"] for table in _THEMSELVES for row in delta.rows(table)}
     granted = _grant_resources(connection, delta)
