@@ -9,10 +9,7 @@ from headgate import __version__
 from headgate.kit.batch_writer import Batches
 from headgate.kit.database import Database
 from headgate.lakehouse.catalog import endpoints as catalog
-from headgate.lakehouse.catalog import namespace_endpoints as namespaces
-from headgate.lakehouse.catalog import oauth
-from headgate.lakehouse.catalog import signing_endpoints as signing
-from headgate.lakehouse.catalog import view_endpoints as views
+from headgate.lakehouse.catalog import namespace_endpoints, oauth, signing_endpoints, view_endpoints
 from headgate.lakehouse.completion import endpoints as names
 from headgate.lakehouse.files import endpoints as files
 from headgate.lakehouse.integrations import endpoints as integrations
@@ -92,10 +89,10 @@ ROUTERS = (
     audit.router,
     authzen.router,
     oauth.router,
-    namespaces.router,
+    namespace_endpoints.router,
     catalog.router,
-    views.router,
-    signing.router,
+    view_endpoints.router,
+    signing_endpoints.router,
     workbench.router,
     saved.router,
     workers.router,
@@ -118,8 +115,8 @@ ROUTERS = (
 
 def create_app(settings: Settings, database: Database | None = None) -> FastAPI:
     """The application for these settings."""
-    found = database or Database(settings.database_url, pool_size=settings.database.pool_size)
-    sign_events(found, lambda: key_file(settings).key("audit"))
+    result = database or Database(settings.database_url, pool_size=settings.database.pool_size)
+    sign_events(result, lambda: key_file(settings).key("audit"))
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -127,7 +124,7 @@ def create_app(settings: Settings, database: Database | None = None) -> FastAPI:
         app.state.services.watch.close()
         app.state.services.batches.close()
         app.state.services.uses.close()
-        found.close()
+        result.close()
 
     app = FastAPI(
         title="Headgate",
@@ -141,9 +138,9 @@ def create_app(settings: Settings, database: Database | None = None) -> FastAPI:
     )
     app.state.services = Services(
         settings,
-        found,
-        Batches(found, record, "audit events"),
-        Batches(found, note_uses, "times of use"),
+        result,
+        Batches(result, record, "audit events"),
+        Batches(result, note_uses, "times of use"),
         key_file(settings),
     )
     for router in ROUTERS:

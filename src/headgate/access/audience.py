@@ -75,8 +75,8 @@ def implies(a: Condition, b: Condition, book: RuleBook, kind: str) -> bool:
             return implies(a.inner, b.inner, book, RELATIONS[kind, a.relation].kind)
         case Can(), Can():
             return all(
-                any(implies(one.condition, other.condition, book, kind) for other in book.granting(kind, b.action))
-                for one in book.granting(kind, a.action)
+                any(implies(path.condition, other.condition, book, kind) for other in book.granting(kind, b.action))
+                for path in book.granting(kind, a.action)
             )
     return False
 
@@ -92,13 +92,13 @@ def _narrower(a: str, b: str) -> bool:
 
 def _needed(book: RuleBook, kind: str) -> list[Condition]:
     """The conditions that list resources of a kind, without those that another makes redundant."""
-    found = [path.condition for path in book.granting(kind, book.tables[kind].listed_by)]
+    conditions = [path.condition for path in book.granting(kind, book.tables[kind].listed_by)]
 
     kept: list[Condition] = []
-    for index, one in enumerate(found):
-        others = kept + found[index + 1 :]
-        if not any(implies(one, other, book, kind) for other in others):
-            kept.append(one)
+    for index, condition in enumerate(conditions):
+        others = kept + conditions[index + 1 :]
+        if not any(implies(condition, other, book, kind) for other in others):
+            kept.append(condition)
     return kept
 
 
@@ -179,7 +179,7 @@ def audience(kind: str, book: RuleBook = BOOK) -> Audience:
         for n, way in enumerate(ways)
         if not any(other.covers(way) and (not way.covers(other) or m < n) for m, other in enumerate(ways) if m != n)
     )
-    return Audience(kind, kept, tuple(inherited), tuple(audience(one.kind, book) for one in inherited))
+    return Audience(kind, kept, tuple(inherited), tuple(audience(inherited.kind, book) for inherited in inherited))
 
 
 def _inherits(condition: Condition, book: RuleBook, kind: str) -> Inherited | None:
@@ -199,25 +199,26 @@ def _keyed(kind: str, origin: str, way: ListingPath, value: str) -> str:
     return f"'{kind}|{origin}.{way.code}:' || {value}"
 
 
-def _entries(found: Audience, only: str) -> Iterator[str]:
+def _entries(audience: Audience, only: str) -> Iterator[str]:
     """SELECTs of (resource_id, key, expires_at) for the resources of a kind; `only` narrows by `{id}`."""
-    kind = KINDS[found.kind]
-    for way in found.ways:
+    kind = KINDS[audience.kind]
+    for way in audience.ways:
         for source in way.meeting.sources if way.meeting else (Source("''"),):
             join = source.join.replace("{only}", only.format(id="resource_id"))
             conditions = [kind.where.format(t="r"), only.format(id="r.id"), *sorted(way.filters)]
             if source.value.endswith("_id"):
                 conditions.append(f"{source.value} IS NOT NULL")
             yield (
-                f"SELECT r.id AS resource_id, {_keyed(found.kind, found.kind, way, source.value)} AS key, "
+                f"SELECT r.id AS resource_id, {_keyed(audience.kind, audience.kind, way, source.value)} AS key, "
                 f"{source.expires} AS expires_at FROM {kind.table} r {' '.join(way.joins)} {join} "
                 f"WHERE {' AND '.join(conditions)}"
             )
-    for one in found.inherited:
+    for inherited in audience.inherited:
         yield (
-            f"SELECT r.id AS resource_id, '{found.kind}' || SUBSTR(pa.key, {len(one.kind) + 1}) AS key, "
-            f"pa.expires_at AS expires_at FROM {kind.table} r JOIN audience pa ON pa.resource_id = r.{one.column} "
-            f"AND SUBSTR(pa.key, 1, {len(one.kind) + 1}) = '{one.kind}|' "
+            f"SELECT r.id AS resource_id, '{audience.kind}' || SUBSTR(pa.key, {len(inherited.kind) + 1}) AS key, "
+            f"pa.expires_at AS expires_at FROM {kind.table} r "
+            f"JOIN audience pa ON pa.resource_id = r.{inherited.column} "
+            f"AND SUBSTR(pa.key, 1, {len(inherited.kind) + 1}) = '{inherited.kind}|' "
             f"WHERE {kind.where.format(t='r')} AND {only.format(id='r.id')}"
         )
 
@@ -242,15 +243,15 @@ def fill(kind: str, only: str = "TRUE", book: RuleBook = BOOK) -> str:
     )
 
 
-def _held(found: Audience, prefix: str) -> Iterator[str]:
-    for way in found.ways:
+def _held(audience: Audience, prefix: str) -> Iterator[str]:
+    for way in audience.ways:
         for holding in way.meeting.holdings if way.meeting else (MemberValues("''"),):
             conditions = [ACTIVE, holding.where, *sorted(way.members)]
             yield (
-                f"SELECT {_keyed(prefix, found.kind, way, holding.value)} AS key FROM members m {holding.join} "
+                f"SELECT {_keyed(prefix, audience.kind, way, holding.value)} AS key FROM members m {holding.join} "
                 f"WHERE m.id = :member AND {' AND '.join(conditions)}"
             )
-    for source in found.sources:
+    for source in audience.sources:
         yield from _held(source, prefix)
 
 
@@ -261,10 +262,10 @@ def keys(kind: str, book: RuleBook = BOOK) -> str:
 
 def whole_key(kind: str, book: RuleBook = BOOK) -> str | None:
     """The key under which every listed resource of a kind is filed, if there is one: who holds it needs no other."""
-    found = audience(kind, book)
-    for way in found.ways:
+    result = audience(kind, book)
+    for way in result.ways:
         bare = replace(way, members=frozenset())
-        if way.meeting is None and all(bare.covers(replace(other, members=frozenset())) for other in found.ways):
+        if way.meeting is None and all(bare.covers(replace(other, members=frozenset())) for other in result.ways):
             return f"{kind}|{kind}.{way.code}:"
     return None
 
@@ -275,7 +276,7 @@ def order(book: RuleBook = BOOK) -> tuple[str, ...]:
     pending = [kind for kind, rules in book.tables.items() if rules.listed_by]
     while pending:
         kind = pending.pop(0)
-        if all(one.kind in done for one in audience(kind, book).inherited):
+        if all(inherited.kind in done for inherited in audience(kind, book).inherited):
             done.append(kind)
         else:
             pending.append(kind)

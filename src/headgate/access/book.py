@@ -47,12 +47,12 @@ class RuleBook:
 
     def allows(self, kind: str, action: str) -> Check:
         """A function that tells whether a member has an action on a resource of this kind."""
-        found = self._checks.get((kind, action))
-        if found is None:
+        response = self._checks.get((kind, action))
+        if response is None:
             at = SqlPosition(self, kind)
             parts = [path.condition.python(at) for path in self.granting(kind, action)]
-            found = self._checks[kind, action] = self.compiled(f"lambda m, r: {' or '.join(parts) or 'False'}")
-        return found
+            response = self._checks[kind, action] = self.compiled(f"lambda m, r: {' or '.join(parts) or 'False'}")
+        return response
 
     def decide(self, subject: Subject | None, action: str, thing: Thing | None) -> Decision:
         """Decide about one member and one resource, from facts in memory. Anything unknown is denied."""
@@ -77,8 +77,8 @@ class RuleBook:
 
     def decision(self, kind: str, action: str, mask: int) -> Decision:
         """The decision that a set of open paths (as bits, in the table's order) comes to."""
-        found = self._decisions.get((kind, action, mask))
-        if found is None:
+        decision = self._decisions.get((kind, action, mask))
+        if decision is None:
             named = [
                 (bool(mask >> bit & 1), path.name)
                 for bit, path in enumerate(self._askable(kind, action))
@@ -86,8 +86,8 @@ class RuleBook:
             ]
             via = tuple(name for is_open, name in named if is_open)
             missing = () if via else tuple(name for _, name in named)
-            found = self._decisions[kind, action, mask] = Decision(bool(via), via, missing)
-        return found
+            decision = self._decisions[kind, action, mask] = Decision(bool(via), via, missing)
+        return decision
 
     def _askable(self, kind: str, action: str) -> tuple[Path, ...]:
         """The paths of a kind, unless the action is one that nobody is ever asked about."""
@@ -96,22 +96,22 @@ class RuleBook:
 
     def allowed_actions(self, kind: str, mask: int) -> tuple[str, ...]:
         """The actions that a set of open paths grants together."""
-        found = self._actions_of_mask.get((kind, mask))
-        if found is None:
+        response = self._actions_of_mask.get((kind, mask))
+        if response is None:
             paths = self.tables[kind].paths
             granted = {a for bit, path in enumerate(paths) if mask >> bit & 1 for a in path.grants}
-            found = tuple(action for action in self.actions(kind) if action in granted)
-            self._actions_of_mask[kind, mask] = found
-        return found
+            response = tuple(action for action in self.actions(kind) if action in granted)
+            self._actions_of_mask[kind, mask] = response
+        return response
 
     def open_paths(self, kind: str, mask: int) -> tuple[str, ...]:
         """The names of the paths in a set of open ones."""
-        found = self._paths_of_mask.get((kind, mask))
-        if found is None:
+        response = self._paths_of_mask.get((kind, mask))
+        if response is None:
             paths = self.tables[kind].paths
-            found = tuple(path.name for bit, path in enumerate(paths) if mask >> bit & 1)
-            self._paths_of_mask[kind, mask] = found
-        return found
+            response = tuple(path.name for bit, path in enumerate(paths) if mask >> bit & 1)
+            self._paths_of_mask[kind, mask] = response
+        return response
 
     def at(self, kind: str) -> SqlPosition:
         """Where SQL about a kind begins: `m` is the member's row, `r` the resource's."""

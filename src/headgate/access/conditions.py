@@ -58,8 +58,8 @@ class Condition:
 
     def check(self, book: "RuleBook", kind: str) -> Check:
         """A function that tells whether it holds, for resources of this kind."""
-        found: Check = book.compiled(f"lambda m, r: {self.python(SqlPosition(book, kind))}")
-        return found
+        result: Check = book.compiled(f"lambda m, r: {self.python(SqlPosition(book, kind))}")
+        return result
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,13 +56,15 @@ def reasons(
     subject: Subject | None, action: str, thing: Thing, known: Known, book: RuleBook = BOOK
 ) -> list[PathReason]:
     """Each path that grants the action: those that are open first, then those that lack least."""
-    found = []
+    result = []
     for path in book.granting(thing.kind, action):
         gaps = _Gaps(book, known).of(path.condition, subject, thing)
         about = {gap.about.id: gap.about for gap in gaps if gap.about is not None and known(gap.about)}
         texts = tuple(dict.fromkeys(gap.text for gap in gaps))
-        found.append(PathReason(path.name, path.condition.words(thing.kind), texts, path.remedy, tuple(about.values())))
-    return sorted(found, key=lambda reason: len(reason.missing))
+        result.append(
+            PathReason(path.name, path.condition.words(thing.kind), texts, path.remedy, tuple(about.values()))
+        )
+    return sorted(result, key=lambda reason: len(reason.missing))
 
 
 def level_held(subject: Subject, item: Thing) -> str:

@@ -23,7 +23,7 @@ def why_not(maker: Subject, draft: GrantDraft, book: RuleBook = BOOK) -> tuple[s
 
 def own_end(maker: Subject, resource: Layer | Item) -> datetime | None:
     """When the last of the Manager grants ends by which someone grants on a resource; None if one never does."""
-    ends = [one.expires for one in resource.reach if one.level >= MANAGER and one.grantee in maker.keys]
+    ends = [value.expires for value in resource.reach if value.level >= MANAGER and value.grantee in maker.keys]
     known = [end for end in ends if end is not None]
     return max(known) if known and len(known) == len(ends) else None
 

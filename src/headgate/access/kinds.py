@@ -133,7 +133,7 @@ def _draft_only(kind: str, attribute: str, words: str) -> Collection:
 
 def _flow_collections(kind: str, connections: str) -> dict[tuple[str, str], Collection]:
     read, write = " AND {x}.enabled AND {x}.mode = 'read'", " AND {x}.enabled AND {x}.mode = 'write'"
-    found = {
+    values = {
         "counted": _refs("counted", "table that it reads or writes", " AND {x}.enabled"),
         "enabled_reads": _refs("enabled_reads", "table that it reads", read),
         "enabled_writes": _refs("enabled_writes", "table that it writes", write),
@@ -173,7 +173,7 @@ def _flow_collections(kind: str, connections: str) -> dict[tuple[str, str], Coll
             "gateway that it uses",
         ),
     }
-    return {(kind, name): collection for name, collection in found.items()}
+    return {(kind, name): collection for name, collection in values.items()}
 
 
 COLLECTIONS: dict[tuple[str, str], Collection] = {

@@ -85,9 +85,9 @@ class _Reader:
         if node := self._section("now"):
             world.now = node.instant()
         if node := self._section("organization"):
-            found = _fields(node, {"plan": PLANS, "invites": INVITES})
-            world.plan = found["plan"].word(PLANS) if "plan" in found else world.plan
-            world.invites = found["invites"].word(INVITES) if "invites" in found else world.invites
+            values = _fields(node, {"plan": PLANS, "invites": INVITES})
+            world.plan = values["plan"].word(PLANS) if "plan" in values else world.plan
+            world.invites = values["invites"].word(INVITES) if "invites" in values else world.invites
         if node := self._section("contexts"):
             world.contexts = [self._declare("context", element, element.text()) for element in node.elements()]
         if node := self._section("members"):
@@ -112,28 +112,28 @@ class _Reader:
         return checked
 
     def _member(self, name: str, node: Node) -> None:
-        found = _fields(node, {"role", "scope", "contexts", "security_roles"})
-        if "role" not in found:
+        values = _fields(node, {"role", "scope", "contexts", "security_roles"})
+        if "role" not in values:
             node.fail("a member needs a role: owner, admin, technical or business")
-        spec = MemberSpec(name, found["role"].word(ROLES))
-        if "scope" in found:
-            spec.scope = found["scope"].word(SCOPES)
-        if "contexts" in found:
-            spec.contexts = self._names(found["contexts"], self._find_context)
-        if "security_roles" in found:
-            spec.security_roles = _unique([e.word(SECURITY_ROLES) for e in found["security_roles"].elements()])
+        spec = MemberSpec(name, values["role"].word(ROLES))
+        if "scope" in values:
+            spec.scope = values["scope"].word(SCOPES)
+        if "contexts" in values:
+            spec.contexts = self._names(values["contexts"], self._find_context)
+        if "security_roles" in values:
+            spec.security_roles = _unique([e.word(SECURITY_ROLES) for e in values["security_roles"].elements()])
         self.world.members[name] = spec
 
     def _names(self, node: Node, find: Callable[[Node], str]) -> list[str]:
         return _unique([find(element) for element in node.elements()])
 
     def _find(self, kind: str, node: Node, name: str) -> str:
-        found = self.names.get(kind, {}).get(name_key(name))
-        if found is None:
+        response = self.names.get(kind, {}).get(name_key(name))
+        if response is None:
             if self.lenient:
                 return cast("str", Unknown(name))
             node.fail(f"there is no {kind} called {name!r} in this world")
-        return found
+        return response
 
     def _find_member(self, node: Node) -> str:
         return self._find("member", node, node.text())
@@ -151,25 +151,25 @@ class _Reader:
 
     def _resources(self) -> None:
         declared = [self._resource(node) for node in self._elements("resources")]
-        for spec, node, found in declared:
-            spec.fields = {name: self._value(found[name], FIELDS[spec.kind][name]) for name in found}
+        for spec, node, values in declared:
+            spec.fields = {name: self._value(values[name], FIELDS[spec.kind][name]) for name in values}
             _check_complete(spec, node)
         for node in self._elements("grants"):
             self.world.grants.append(self._grant(node))
 
     def _resource(self, node: Node) -> tuple[ResourceSpec, Node, dict[str, Node]]:
-        found = dict(node.items())
-        if "kind" not in found or "name" not in found:
+        values = dict(node.items())
+        if "kind" not in values or "name" not in values:
             node.fail("a resource needs a kind and a name")
-        kind = found.pop("kind").word(tuple(FIELDS))
-        name_node = found.pop("name")
-        for field_name, value in found.items():
+        kind = values.pop("kind").word(tuple(FIELDS))
+        name_node = values.pop("name")
+        for field_name, value in values.items():
             if field_name not in FIELDS[kind]:
                 known = ", ".join(("kind", "name", *FIELDS[kind]))
                 value.fail(f"a {kind} has no {field_name!r}; it has {known}")
         spec = ResourceSpec(kind, self._declare_resource(kind, name_node))
         self.world.resources.append(spec)
-        return spec, node, {name: value for name, value in found.items() if not value.is_null}
+        return spec, node, {name: value for name, value in values.items() if not value.is_null}
 
     def _declare_resource(self, kind: str, node: Node) -> str:
         name = node.text()
@@ -208,16 +208,16 @@ class _Reader:
         return self._find("member", node, name)
 
     def _grant(self, node: Node) -> GrantSpec:
-        found = _fields(node, {"to", "resource", "level", "expires"})
+        values = _fields(node, {"to", "resource", "level", "expires"})
         for name in ("to", "resource", "level"):
-            if name not in found:
+            if name not in values:
                 node.fail(f"a grant needs {name!r}")
-        kind, resource = self._target(found["resource"])
+        kind, resource = self._target(values["resource"])
         if kind not in {"layer", "table", "volume"} or resource is None:
-            found["resource"].fail("a grant is on a layer, a table or a volume")
-        level = LEVELS[found["level"].word(tuple(LEVELS))]
-        expires = found["expires"].instant() if "expires" in found else None
-        to = self._find_principal(found["to"])
+            values["resource"].fail("a grant is on a layer, a table or a volume")
+        level = LEVELS[values["level"].word(tuple(LEVELS))]
+        expires = values["expires"].instant() if "expires" in values else None
+        to = self._find_principal(values["to"])
         key = (to, kind, resource, level)
         if key in self.granted:
             node.fail(f"{to} has this level on {kind}:{resource} already; there is one grant for each level")
@@ -241,24 +241,24 @@ class _Reader:
         return kind, self._find(kind, node, name.strip())
 
     def _check(self, node: Node) -> Check:
-        found = _fields(node, {"member", "action", "can", "cannot", "resource", "kind", "with", "token", "allowed"})
-        actions = _asked(node, found)
-        if ("resource" in found) == ("kind" in found):
+        values = _fields(node, {"member", "action", "can", "cannot", "resource", "kind", "with", "token", "allowed"})
+        actions = _asked(node, values)
+        if ("resource" in values) == ("kind" in values):
             node.fail("a check names either a resource, or, to create or add one, a kind")
-        kind, name = self._target(found["resource"]) if "resource" in found else (_kind(found["kind"]), None)
-        _check_draft(node, found, actions)
-        member = self._find_member(found["member"]) if "member" in found else None
+        kind, name = self._target(values["resource"]) if "resource" in values else (_kind(values["kind"]), None)
+        _check_draft(node, values, actions)
+        member = self._find_member(values["member"]) if "member" in values else None
         if ("fire" in actions) != (member is None):
             node.fail("a check names a member; only fire leaves it out, and it is asked alone")
-        return Check(member, actions, kind, name, self._state(found, kind, actions), self._token(found), node.line)
+        return Check(member, actions, kind, name, self._state(values, kind, actions), self._token(values), node.line)
 
-    def _state(self, found: dict[str, Node], kind: str, actions: dict[str, bool]) -> dict[str, Any] | None:
-        if "with" not in found:
+    def _state(self, result: dict[str, Node], kind: str, actions: dict[str, bool]) -> dict[str, Any] | None:
+        if "with" not in result:
             return None
         is_grant = {"grant", "grant_manager"} & set(actions)
         fields = GRANT_STATE if is_grant else STATE.get(kind, {})
         state: dict[str, Any] = {}
-        for name, node in found["with"].items():
+        for name, node in result["with"].items():
             if name not in fields:
                 node.fail(f"`with` of a {kind} has no {name!r}; it has {', '.join(fields) or 'nothing'}")
             self.lenient = True
@@ -266,10 +266,10 @@ class _Reader:
             self.lenient = False
         return state
 
-    def _token(self, found: dict[str, Node]) -> TokenSpec | None:
-        if "token" not in found:
+    def _token(self, result: dict[str, Node]) -> TokenSpec | None:
+        if "token" not in result:
             return None
-        given = _fields(found["token"], {"read_only", "only", "expires"})
+        given = _fields(result["token"], {"read_only", "only", "expires"})
         return TokenSpec(
             given["read_only"].flag() if "read_only" in given else False,
             self._names(given["only"], table_ref) if "only" in given else None,
@@ -277,32 +277,32 @@ class _Reader:
         )
 
     def _list(self, node: Node) -> ListCheck:
-        found = _fields(node, {"member", "action", "kind", "expect", "token"})
+        values = _fields(node, {"member", "action", "kind", "expect", "token"})
         for name in ("member", "action", "kind", "expect"):
-            if name not in found:
+            if name not in values:
                 node.fail(f"a list needs {name!r}")
-        kind = _kind(found["kind"])
+        kind = _kind(values["kind"])
         stored = "pipeline" if kind == "task" else kind
-        expect = self._names(found["expect"], lambda n: self._find(stored, n, n.text()))
-        action = _action(found["action"])
-        return ListCheck(self._find_member(found["member"]), action, kind, expect, self._token(found), node.line)
+        expect = self._names(values["expect"], lambda n: self._find(stored, n, n.text()))
+        action = _action(values["action"])
+        return ListCheck(self._find_member(values["member"]), action, kind, expect, self._token(values), node.line)
 
     def _who(self, node: Node) -> WhoCheck:
-        found = _fields(node, {"action", "resource", "expect"})
+        values = _fields(node, {"action", "resource", "expect"})
         for name in ("action", "resource", "expect"):
-            if name not in found:
+            if name not in values:
                 node.fail(f"a who_can needs {name!r}")
-        kind, resource = self._target(found["resource"])
-        expect = self._names(found["expect"], self._find_member)
-        return WhoCheck(_action(found["action"]), kind, resource, expect, node.line)
+        kind, resource = self._target(values["resource"])
+        expect = self._names(values["expect"], self._find_member)
+        return WhoCheck(_action(values["action"]), kind, resource, expect, node.line)
 
 
 def _fields(node: Node, known: Any) -> dict[str, Node]:
-    found = dict(node.items())
-    for name, value in found.items():
+    values = dict(node.items())
+    for name, value in values.items():
         if name not in known:
             value.fail(f"{name!r} is not known here; the keys are {', '.join(sorted(known))}")
-    return {name: value for name, value in found.items() if not value.is_null}
+    return {name: value for name, value in values.items() if not value.is_null}
 
 
 def _unique(values: list[str]) -> list[str]:
@@ -346,18 +346,18 @@ def _action(node: Node) -> str:
     return node.word(tuple(sorted(DESCRIPTIONS)))
 
 
-def _asked(node: Node, found: dict[str, Node]) -> dict[str, bool]:
+def _asked(node: Node, result: dict[str, Node]) -> dict[str, bool]:
     """The actions that a check asks about, with what it expects."""
-    if "action" in found:
-        if "allowed" not in found:
+    if "action" in result:
+        if "allowed" not in result:
             node.fail("a check of one action needs 'allowed: true' or 'allowed: false'")
-        if "can" in found or "cannot" in found:
+        if "can" in result or "cannot" in result:
             node.fail("a check has either action and allowed, or can and cannot")
-        return {_action(found["action"]): found["allowed"].flag()}
-    if "allowed" in found:
+        return {_action(result["action"]): result["allowed"].flag()}
+    if "allowed" in result:
         node.fail("'allowed' goes with 'action'; can and cannot say it themselves")
-    actions = {_action(e): True for e in (found["can"].elements() if "can" in found else ())}
-    for element in found["cannot"].elements() if "cannot" in found else ():
+    actions = {_action(e): True for e in (result["can"].elements() if "can" in result else ())}
+    for element in result["cannot"].elements() if "cannot" in result else ():
         action = _action(element)
         if action in actions:
             element.fail(f"{action!r} is expected both to be allowed and not")
@@ -367,6 +367,6 @@ def _asked(node: Node, found: dict[str, Node]) -> dict[str, bool]:
     return actions
 
 
-def _check_draft(node: Node, found: dict[str, Node], actions: dict[str, bool]) -> None:
-    if "kind" in found and not set(actions) <= DRAFT_ACTIONS:
+def _check_draft(node: Node, result: dict[str, Node], actions: dict[str, bool]) -> None:
+    if "kind" in result and not set(actions) <= DRAFT_ACTIONS:
         node.fail("only create and add are asked of a kind; other actions need a resource")

@@ -76,29 +76,29 @@ class Node:
 
     def word(self, words: tuple[str, ...]) -> str:
         """One of these words."""
-        found = self.text()
-        if found not in words:
-            self.fail(f"{found!r} is not one of {', '.join(words)}")
-        return found
+        result = self.text()
+        if result not in words:
+            self.fail(f"{result!r} is not one of {', '.join(words)}")
+        return result
 
     def flag(self) -> bool:
         """True or false."""
-        found = self.text().lower()
-        if found not in _TRUE | _FALSE:
-            self.fail(f"{found!r} is neither true nor false")
-        return found in _TRUE
+        result = self.text().lower()
+        if result not in _TRUE | _FALSE:
+            self.fail(f"{result!r} is neither true nor false")
+        return result in _TRUE
 
     def instant(self) -> datetime:
         """A time; a date means 00:00 UTC of that day, a time without a zone is UTC."""
-        found = self.text()
+        result = self.text()
         try:
-            if len(found) == len("2026-01-01"):
-                day = date.fromisoformat(found)
+            if len(result) == len("2026-01-01"):
+                day = date.fromisoformat(result)
                 return datetime(day.year, day.month, day.day, tzinfo=UTC)
-            moment = datetime.fromisoformat(found)
+            moment = datetime.fromisoformat(result)
             return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
         except (ValueError, OverflowError):
-            self.fail(f"{found!r} is not a date or time; write 2026-06-01 or 2026-06-01T00:00:00Z")
+            self.fail(f"{result!r} is not a date or time; write 2026-06-01 or 2026-06-01T00:00:00Z")
 
 
 def parse(text: str, file: str) -> Node:

@@ -34,8 +34,8 @@ def save(login: Login) -> Path:
 def stored() -> Login | None:
     """The login that was kept; None if there is none, or it cannot be read."""
     try:
-        found = json.loads(_place().read_text())
-        return Login(**{name: str(found[name]) for name in ("server", "token", "token_id", "member")})
+        document = json.loads(_place().read_text())
+        return Login(**{name: str(document[name]) for name in ("server", "token", "token_id", "member")})
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -11,7 +11,7 @@ app = typer.Typer(help="The database's version.", no_args_is_help=True, rich_mar
 @told
 def upgrade(as_json: Json = False) -> None:
     """Bring the database to the version that this Headgate needs. Back it up first."""
-    from headgate.kit import schema_version as version
+    from headgate.kit import schema_version
     from headgate.kit.database import Database
     from headgate.kit.errors import Conflict
     from headgate.migrations import upgrade as run
@@ -19,19 +19,19 @@ def upgrade(as_json: Json = False) -> None:
 
     database = Database(load().database_url, pool_size=2)
     try:
-        before = version.current(database)
+        before = schema_version.current(database)
         if before == "":
             raise Conflict("the database has tables that are not Headgate's; give `database.url` an empty one")
-        if before is not None and before > version.NEEDED:
-            raise Conflict(f"the database is of version {before}, newer than this Headgate ({version.NEEDED})")
+        if before is not None and before > schema_version.NEEDED:
+            raise Conflict(f"the database is of version {before}, newer than this Headgate ({schema_version.NEEDED})")
         run(database.engine)
     finally:
         database.close()
     if as_json:
-        print_json({"before": before, "now": version.NEEDED})
+        print_json({"before": before, "now": schema_version.NEEDED})
     else:
-        state = "already" if before == version.NEEDED else "now"
-        print(f"The database has version {version.NEEDED} {state}.")
+        state = "already" if before == schema_version.NEEDED else "now"
+        print(f"The database has version {schema_version.NEEDED} {state}.")
 
 
 @app.command()
@@ -42,22 +42,22 @@ def status(as_json: Json = False) -> None:
 
     from sqlalchemy.engine import make_url
 
-    from headgate.kit import schema_version as version
+    from headgate.kit import schema_version
     from headgate.kit.database import Database
     from headgate.settings.settings import load
 
     address = load().database_url
     url = make_url(address)
-    found = None
+    result = None
     if url.get_backend_name() != "sqlite" or Path(url.database or "").is_file():
         database = Database(address, pool_size=2)
         try:
-            found = version.current(database)
+            result = schema_version.current(database)
         finally:
             database.close()
     if as_json:
-        print_json({"database": found, "needed": version.NEEDED})
+        print_json({"database": result, "needed": schema_version.NEEDED})
         return
-    print(f"database: {found or 'empty'}\nneeded:   {version.NEEDED}")
-    if found != version.NEEDED:
+    print(f"database: {result or 'empty'}\nneeded:   {schema_version.NEEDED}")
+    if result != schema_version.NEEDED:
         print("Run `headgate db upgrade`.")

@@ -16,29 +16,29 @@ class SentAs:
 
 def own_words(command: Callable[..., Any]) -> dict[str, str]:
     """What a command calls the fields that it sends: `--limit`, `NAME`."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for name, parameter in inspect.signature(command).parameters.items():
         marks = getattr(parameter.annotation, "__metadata__", ())
-        info = next((one for one in marks if hasattr(one, "param_decls")), None)
+        info = next((mark for mark in marks if hasattr(mark, "param_decls")), None)
         if info is None:
             continue
-        flags = [one for one in info.param_decls or () if one.startswith("--")]
+        flags = [value for value in info.param_decls or () if value.startswith("--")]
         is_option = type(info).__name__ == "OptionInfo"
         shown = (flags or [f"--{name.replace('_', '-')}"])[0] if is_option else info.metavar or name.upper()
-        for field in (name.rstrip("_"), *(one.field for one in marks if isinstance(one, SentAs))):
-            found[field] = shown
-    return found
+        for field in (name.rstrip("_"), *(mark.field for mark in marks if isinstance(mark, SentAs))):
+            values[field] = shown
+    return values
 
 
 def translated(problem: Mapping[str, Any], detail: str, words: Mapping[str, str]) -> str:
     """What a server says of a request, in a command's own words."""
     if problem.get("errors"):
-        told = [f"{_spoken(str(one['place']), words)}: {one['message']}" for one in problem["errors"]]
+        told = [f"{_spoken(str(value['place']), words)}: {value['message']}" for value in problem["errors"]]
         return "; ".join(told)
     field = re.match(r"([a-z_]+(?:\.\w+)*): ", detail)
     if field is not None:
         detail = f"{_spoken(field[1], words)}: {detail[field.end() :]}"
-    return re.sub(r"`([a-z_]+)`", lambda found: words.get(found[1], found[0]), detail)
+    return re.sub(r"`([a-z_]+)`", lambda match: words.get(match[1], match[0]), detail)
 
 
 def _spoken(place: str, words: Mapping[str, str]) -> str:

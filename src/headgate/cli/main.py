@@ -7,30 +7,24 @@ import typer
 
 from headgate import __version__
 from headgate.cli import database, installation
-from headgate.cli.execution import spark as engine
-from headgate.cli.execution import worker
-from headgate.cli.lakehouse import deleted, maintenance
+from headgate.cli.execution import spark, worker
+from headgate.cli.lakehouse import deleted, maintenance, saved_query, sql
 from headgate.cli.lakehouse import grant as granting
 from headgate.cli.lakehouse import integration as integrations
 from headgate.cli.lakehouse import layer as layers
-from headgate.cli.lakehouse import saved_query as saved
-from headgate.cli.lakehouse import sql as workbench
 from headgate.cli.lakehouse import table as tables
 from headgate.cli.lakehouse import volume as volumes
 from headgate.cli.marts import destination as destinations
-from headgate.cli.organization import access, organization
-from headgate.cli.organization import access_request as requests
+from headgate.cli.organization import access, access_request, my, organization
 from headgate.cli.organization import context as contexts
 from headgate.cli.organization import group as groups
 from headgate.cli.organization import member as members
-from headgate.cli.organization import my as own
 from headgate.cli.organization import session as sessions
 from headgate.cli.organization import token as tokens
 from headgate.cli.pipelines import pipeline as pipelines
 from headgate.cli.pipelines import run as runs
 from headgate.cli.pipelines import trigger as triggers
-from headgate.cli.platform import audit, notifications
-from headgate.cli.platform import keys as secrets
+from headgate.cli.platform import audit, keys, notifications
 from headgate.cli.platform import resource as resources
 from headgate.cli.spaces import connection as connections
 from headgate.cli.spaces import space as spaces
@@ -45,11 +39,11 @@ app = typer.Typer(
 )
 app.command("up")(installation.up)
 app.command("demo")(installation.demo)
-app.command("doctor")(engine.doctor)
+app.command("doctor")(spark.doctor)
 app.command("init")(sessions.init)
 app.command("login")(sessions.login)
 app.command("logout")(sessions.logout)
-app.add_typer(own.app, name="my")
+app.add_typer(my.app, name="my")
 app.add_typer(members.app, name="member")
 app.add_typer(members.invitations, name="invitation")
 app.add_typer(organization.app, name="organization")
@@ -60,7 +54,7 @@ app.add_typer(installation.config, name="config")
 app.add_typer(database.app, name="db")
 app.add_typer(tokens.app, name="token")
 app.add_typer(access.app, name="access")
-app.add_typer(requests.app, name="request")
+app.add_typer(access_request.app, name="request")
 app.add_typer(resources.app, name="resource")
 app.add_typer(layers.app, name="layer")
 app.add_typer(tables.app, name="table")
@@ -72,17 +66,17 @@ app.add_typer(destinations.app, name="destination")
 app.command("grant")(granting.grant)
 app.command("revoke")(granting.revoke)
 app.add_typer(audit.app, name="audit")
-app.add_typer(secrets.app, name="keys")
-app.add_typer(engine.app, name="spark")
-app.add_typer(saved.app, name="saved")
-app.add_typer(workbench.app, name="statement")
+app.add_typer(keys.app, name="keys")
+app.add_typer(spark.app, name="spark")
+app.add_typer(saved_query.app, name="saved")
+app.add_typer(sql.app, name="statement")
 app.add_typer(worker.app, name="worker")
 app.add_typer(pipelines.app, name="pipeline")
 app.add_typer(triggers.app, name="trigger")
 app.add_typer(runs.app, name="run")
 app.add_typer(integrations.app, name="integration")
 app.add_typer(maintenance.app, name="maintenance")
-app.command("sql")(workbench.sql)
+app.command("sql")(sql.sql)
 app.command("me")(access.me)
 
 

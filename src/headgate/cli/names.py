@@ -9,7 +9,7 @@ from headgate.kit.names import name_key, several
 
 def only(items: Iterable[dict[str, Any]], kind: str, name: str, see: str | None = None) -> str:
     """The id of the item of this name; `see` is the command that lists them, if it is not `headgate KIND list`."""
-    same = [str(one["id"]) for one in items if name_key(one["name"]) == name_key(name)]
+    same = [str(item["id"]) for item in items if name_key(item["name"]) == name_key(name)]
     if not same:
         noun, command = kind.replace("_", " "), see or f"headgate {kind} list"
         raise NotFound(f"There is no {noun} called {name!r} that you may see; `{command}` shows them")

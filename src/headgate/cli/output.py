@@ -39,7 +39,7 @@ def printable(text: str) -> str:
 def print_json(value: Any) -> None:
     """Print a value as JSON; what could steer the terminal is written as JSON escapes it."""
     text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
-    print(_UNUSUAL.sub(lambda found: found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1], text))
+    print(_UNUSUAL.sub(lambda match: match[0] if match[0].isprintable() else json.dumps(match[0])[1:-1], text))
 
 
 def print_table(
@@ -49,13 +49,13 @@ def print_table(
 
     `verbatim` headings are names of somebody's columns, and stay as they are.
     """
-    found, shown = [[_cell(value) for value in row] for row in rows], [_cell(column) for column in columns]
-    if not found:
+    results, shown = [[_cell(value) for value in row] for row in rows], [_cell(column) for column in columns]
+    if not results:
         print(printable(empty))
         return
     if not sys.stdout.isatty():
-        widths = [max(len(row[n]) for row in [shown, *found]) for n in range(len(shown))]
-        for row in [[column if verbatim else column.upper() for column in shown], *found]:
+        widths = [max(len(row[n]) for row in [shown, *results]) for n in range(len(shown))]
+        for row in [[column if verbatim else column.upper() for column in shown], *results]:
             print("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
         return
     from rich.console import Console
@@ -65,7 +65,7 @@ def print_table(
     table = Table(box=None, header_style="bold", pad_edge=False)
     for column in shown:
         table.add_column(Text(column), overflow="fold")
-    for row in found:
+    for row in results:
         table.add_row(*(Text(text) for text in row))
     Console().print(table)
 
@@ -75,7 +75,7 @@ def _cell(value: Any) -> str:
         return "—"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    text = ", ".join(str(one) for one in value) if isinstance(value, list | tuple) else str(value)
+    text = ", ".join(str(value) for value in value) if isinstance(value, list | tuple) else str(value)
     return printable(text).replace("\n", "\N{REPLACEMENT CHARACTER}")
 
 

@@ -13,17 +13,17 @@ Cursor = Annotated[str | None, typer.Option(help="From the page before.")]
 
 
 def print_page(
-    found: Any, columns: Sequence[str], rows: Iterable[Sequence[Any]], empty: str = "Nothing.", *, as_json: bool
+    result: Any, columns: Sequence[str], rows: Iterable[Sequence[Any]], empty: str = "Nothing.", *, as_json: bool
 ) -> None:
     """Print a page of a list, and how to get the next."""
     if as_json:
-        print_json(found)
+        print_json(result)
         return
     print_table(columns, rows, empty=empty)
-    print_more(found)
+    print_more(result)
 
 
-def print_more(found: Any) -> None:
+def print_more(result: Any) -> None:
     """Say how to get the next page, if there is one."""
-    if found["next_cursor"]:
-        print(f"more: --cursor {found['next_cursor']}")
+    if result["next_cursor"]:
+        print(f"more: --cursor {result['next_cursor']}")

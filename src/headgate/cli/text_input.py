@@ -36,8 +36,8 @@ def _decoded(raw: bytes, place: str) -> str:
 
 def check_arguments(arguments: Sequence[str]) -> None:
     """End with a sentence if an argument is not UTF-8; it could be neither sent nor printed."""
-    for one in arguments:
-        if any("\ud800" <= c <= "\udfff" for c in one):
-            shown = "".join("\N{REPLACEMENT CHARACTER}" if "\ud800" <= c <= "\udfff" else c for c in one)
+    for argument in arguments:
+        if any("\ud800" <= c <= "\udfff" for c in argument):
+            shown = "".join("\N{REPLACEMENT CHARACTER}" if "\ud800" <= c <= "\udfff" else c for c in argument)
             complain(f"the argument {shown!r} is not UTF-8 text; write it in UTF-8")
             sys.exit(MALFORMED)

@@ -99,7 +99,7 @@ def wait(
 
 def cancel(connection: Connection, statement: str) -> str:
     """Cancel a statement and wait up to ten seconds; its state."""
-    found = connection.post(f"{STATEMENTS}/{statement}/cancel")
-    if found["state"] == "cancelling":
-        found = connection.get(f"{STATEMENTS}/{statement}", wait=10)
-    return str(found["state"])
+    response = connection.post(f"{STATEMENTS}/{statement}/cancel")
+    if response["state"] == "cancelling":
+        response = connection.get(f"{STATEMENTS}/{statement}", wait=10)
+    return str(response["state"])

@@ -37,15 +37,15 @@ def split(text: str) -> Script:
     Positions in the statement stay those of the text. Settings that no statement follows are left in it: Spark's guard
     refuses them, and says how they are written.
     """
-    found, end = Script(text), 0
+    script, end = Script(text), 0
     while (setting := _SETTING.match(text, _begin(text, end))) is not None:
         end = setting.end()
         given = setting.groupdict()
-        found = replace(found, **{name: given[name] for name in ("time_zone", "layer") if given[name] is not None})
+        script = replace(script, **{name: given[name] for name in ("time_zone", "layer") if given[name] is not None})
     if _begin(text, end) == len(text):
         return Script(text)
-    _check(found.time_zone)
-    return replace(found, sql=re.sub(r"[^\n]", " ", text[:end]) + text[end:])
+    _check(script.time_zone)
+    return replace(script, sql=re.sub(r"[^\n]", " ", text[:end]) + text[end:])
 
 
 def _begin(text: str, at: int) -> int:

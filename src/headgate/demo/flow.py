@@ -151,8 +151,8 @@ def _land(shown: PrintedCommands, place: str) -> None:
     shown.run("Tess", 'run start "Land customers" --follow')
     print(f"\n10. An API on {place} lands beside it, page by page:")
     shown.run("Tess", f'connection add Products --space "Sales data" --kind http --set base_url={place}', quiet=True)
-    found = shown.run("Tess", "connection show Products --json", quiet=True)
-    connection = json.loads(found)["id"]
+    result = shown.run("Tess", "connection show Products --json", quiet=True)
+    connection = json.loads(result)["id"]
     shown.file("land_products.yaml", LAND_PRODUCTS.replace("CONNECTION", connection))
     shown.run("Tess", 'pipeline add "Land products" -f land_products.yaml')
     shown.run("Tess", 'run start "Land products" --follow')

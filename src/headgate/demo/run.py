@@ -78,11 +78,11 @@ def run(folder: Path, *, stay: bool) -> int:
 
 def _refuse_without_what_it_needs(settings: Settings) -> None:
     """Say what this machine lacks before anything is shown."""
-    from headgate.execution.sandbox import bubblewrap as sandbox  # noqa: PLC0415 - loads what speaks with Spark's machine
+    from headgate.execution.sandbox import bubblewrap  # noqa: PLC0415 - loads what speaks with Spark's machine
     from headgate.execution.spark import doctor  # noqa: PLC0415 - loads what speaks with Spark's machine
 
     lacking = doctor.wrong(settings)
-    if settings.notebooks.mode == "sandbox" and (why := sandbox.missing(settings.spark.sandbox_uid)):
+    if settings.notebooks.mode == "sandbox" and (why := bubblewrap.missing(settings.spark.sandbox_uid)):
         lacking.append(f"notebooks need a sandbox: {why}")
     if lacking:
         raise Conflict("This machine lacks what the demo needs. " + ". ".join(dict.fromkeys(lacking)) + f". {DOCTOR}")

@@ -128,20 +128,20 @@ class Allowed:
         names, networks = set[str](), list[Network]()
         for entry in entries:
             try:
-                found = _entry(entry.strip())
+                result = _entry(entry.strip())
             except (ValueError, CallRefused):
                 kinds = "a host name, an address or a network such as 10.1.0.0/16"
                 raise BadSettings(f"outgoing.allow: {entry!r} must be {kinds}") from None
-            if isinstance(found, str):
-                names.add(found)
+            if isinstance(result, str):
+                names.add(result)
             else:
-                networks.append(found)
+                networks.append(result)
         return cls(frozenset(names), tuple(networks))
 
     def permits(self, address: Address) -> bool:
         """Whether a call may go to this address: it is public, or listed in either of its spellings."""
         return fault(address) is None or any(
-            one in network for one in (address, meant(address)) for network in self.networks
+            value in network for value in (address, meant(address)) for network in self.networks
         )
 
 

@@ -183,10 +183,10 @@ class Outgoing:
         self._guard.check(ask.target)
         with _plainly(ask.target, self._settings):
             response = self._pool.handle_request(ask.core(deadline))
-            found = _Opened(response.status, httpx.Headers(response.headers), ask, response)
-            if _location(found) is not None:
+            opened = _Opened(response.status, httpx.Headers(response.headers), ask, response)
+            if _location(opened) is not None:
                 response.close()
-            return found
+            return opened
 
     def _send(self, ask: _Ask, deadline: float) -> Response:
         opened = self._open(ask, deadline)
@@ -284,8 +284,8 @@ def _inflated(pieces: Iterable[bytes]) -> Iterator[bytes]:
     started = False
     for piece in pieces:
         started, rest = True, piece
-        while not inflater.eof and (found := inflater.decompress(rest, _INFLATED)):
-            yield found
+        while not inflater.eof and (result := inflater.decompress(rest, _INFLATED)):
+            yield result
             rest = inflater.unconsumed_tail
     if started and not inflater.eof:
         raise _Garbled

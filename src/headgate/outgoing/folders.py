@@ -35,11 +35,11 @@ def _check_written(path: str, allowed: Sequence[Path], setting: str) -> None:
 def _resolved(path: str, allowed: Sequence[Path], setting: str) -> tuple[Path, tuple[str, ...]]:
     """An allowed folder, and the names from there to where a path leads, all links followed."""
     try:
-        found = Path(path).resolve()
+        result = Path(path).resolve()
         for folder in allowed:
             root = folder.resolve()
-            if found.is_relative_to(root):
-                return root, found.relative_to(root).parts
+            if result.is_relative_to(root):
+                return root, result.relative_to(root).parts
     except (OSError, RuntimeError) as error:
         raise FolderNotAllowed(f"{path} cannot be resolved: {error}; choose another folder") from None
     raise FolderNotAllowed(
@@ -94,15 +94,15 @@ class Root:
         try:
             folder = walked(self.handle, folders)
             try:
-                found = os.open(last, _FILE, dir_fd=folder)
+                result = os.open(last, _FILE, dir_fd=folder)
             finally:
                 os.close(folder)
         except OSError as error:
             raise FolderNotAllowed(f"{name} cannot be opened: {error.strerror}") from None
-        if not stat.S_ISREG(os.fstat(found).st_mode):
-            os.close(found)
+        if not stat.S_ISREG(os.fstat(result).st_mode):
+            os.close(result)
             raise FolderNotAllowed(f"{name} is not a regular file")
-        return found
+        return result
 
 
 @contextmanager
@@ -128,11 +128,11 @@ def opened(path: str, allowed: Sequence[Path], setting: str) -> Iterator[Root]:
 
 def walked(handle: int, parts: Sequence[str]) -> int:
     """A handle of a folder below another, component by component; a link on the way is an OSError."""
-    found = os.dup(handle)
+    result = os.dup(handle)
     for part in parts:
         try:
-            inner = os.open(part, _FOLDER, dir_fd=found)
+            inner = os.open(part, _FOLDER, dir_fd=result)
         finally:
-            os.close(found)
-        found = inner
-    return found
+            os.close(result)
+        result = inner
+    return result

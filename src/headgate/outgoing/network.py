@@ -28,7 +28,7 @@ _PIECE = 16 << 10
 
 def system_resolver(name: str) -> list[str]:
     """The addresses that this machine finds for a name."""
-    return [str(found[4][0]) for found in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)]
+    return [str(result[4][0]) for result in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)]
 
 
 def left(deadline: float | None) -> float:
@@ -66,14 +66,14 @@ class Guard:
     def addresses(self, host: Host, deadline: float) -> list[Address]:
         """The addresses of a host, all of them judged: one that is not permitted spoils the answer."""
         if not isinstance(host, str):
-            found = [host]
+            results = [host]
         else:
-            found = self._resolve(host, deadline)
+            results = self._resolve(host, deadline)
             if host in self._allowed.names:
-                return found
-        if not all(self._allowed.permits(address) for address in found):
+                return results
+        if not all(self._allowed.permits(address) for address in results):
             raise refusal(host)
-        return found
+        return results
 
     def _resolve(self, name: str, deadline: float) -> list[Address]:
         """Ask in a thread, since the system's resolver knows no timeout and a hostile name server takes its time."""
@@ -87,14 +87,14 @@ class Guard:
 
         threading.Thread(target=ask, daemon=True, name="headgate-resolve").start()
         try:
-            found = [ip_address(text) for text in answer.result(left(deadline))]
+            results = [ip_address(text) for text in answer.result(left(deadline))]
         except TimeoutError:
             raise httpcore2.ConnectTimeout from None
         except (OSError, UnicodeError):
-            found = []
-        if not found:
+            results = []
+        if not results:
             raise Unreachable(f"{name} cannot be found: there is no address for this name")
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(results))
 
 
 class GuardedBackend(httpcore2.NetworkBackend):

@@ -107,9 +107,9 @@ class Egress:
             listener.close()
         with self._lock:
             under_way = list(self._open)
-        for one in under_way:
+        for connection in under_way:
             with suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
+                connection.shutdown(socket.SHUT_RDWR)
 
     # Connections, each in a thread of its own
 
@@ -167,24 +167,24 @@ class Egress:
                     _join(near, far)
 
     @contextmanager
-    def _counted(self, one: socket.socket) -> Iterator[None]:
+    def _counted(self, connection: socket.socket) -> Iterator[None]:
         with self._lock:
-            self._open.add(one)
+            self._open.add(connection)
         try:
             yield
         finally:
             with self._lock:
-                self._open.discard(one)
+                self._open.discard(connection)
 
     def _of(self, wanted: ConnectRequest) -> list[ProxyTicket] | None:
         """The tickets that count for a connection; None for one that is not known."""
         with self._lock:
             if wanted.user is None:
                 return list(self._tickets.values())
-            found = self._tickets.get(wanted.user)
-        if found is None or not hmac.compare_digest(found.password.encode(), wanted.password.encode()):
+            proxy_ticket = self._tickets.get(wanted.user)
+        if proxy_ticket is None or not hmac.compare_digest(proxy_ticket.password.encode(), wanted.password.encode()):
             return None
-        return [found]
+        return [proxy_ticket]
 
     def _dialled(self, wanted: ConnectRequest, tickets: list[ProxyTicket]) -> tuple[socket.socket | None, str, str]:
         """A connection; or none, which kind of trouble there was, and why."""
@@ -213,14 +213,14 @@ class Egress:
         self, host: Host, port: int, tickets: list[ProxyTicket], deadline: float
     ) -> tuple[list[ProxyTicket], list[str]]:
         """The tickets that declare a host, and its addresses. A program may ask for an address that it looked up."""
-        concerned = [one for one in tickets if (host, port) in one.hosts]
+        concerned = [ticket for ticket in tickets if (host, port) in ticket.hosts]
         if concerned:
-            return concerned, [str(one) for one in self._guard.addresses(host, deadline)]
+            return concerned, [str(address) for address in self._guard.addresses(host, deadline)]
         if not isinstance(host, str):
-            for one in tickets:
-                for name, declared in one.hosts:
+            for entry in tickets:
+                for name, declared in entry.hosts:
                     if declared == port and host in self._guard.addresses(name, deadline):
-                        return [one], [str(host)]
+                        return [entry], [str(host)]
         raise CallRefused("this run did not declare that it goes there")
 
 
@@ -242,9 +242,9 @@ def _bare(host: str) -> str:
 def _note(tickets: list[ProxyTicket], what: str, text: str) -> None:
     _log.warning(f"a connection was {what}", why=text)
     for ticket in tickets:
-        found: list[str] = getattr(ticket, what)
-        if len(found) < _KEPT:
-            found.append(text)
+        results: list[str] = getattr(ticket, what)
+        if len(results) < _KEPT:
+            results.append(text)
 
 
 def _connected(addresses: list[str], port: int, deadline: float) -> socket.socket:

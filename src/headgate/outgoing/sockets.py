@@ -48,10 +48,10 @@ def dial(
     host, guard = _host(text), Guard(Allowed.of(settings.allow), resolver or system_resolver)
     guard.check_host(host, text)
     try:
-        found = guard.addresses(host, deadline)
+        results = guard.addresses(host, deadline)
     except httpcore2.TimeoutException:
         raise Unreachable(f"{text} could not be looked up in time") from None
-    return ResolvedHost(text, port, tuple(found))
+    return ResolvedHost(text, port, tuple(results))
 
 
 def _host(text: str) -> str | Address:

@@ -43,16 +43,16 @@ def read_url(url: str) -> RequestTarget:
         raise CallRefused(f"the URL is longer than {MAX_LENGTH} characters")
     if not url.isprintable() or " " in url or "\\" in url:
         raise CallRefused("the URL has spaces, backslashes or control characters; write them as %20, %5C and so on")
-    found = _URL.fullmatch(url)
-    if not found:
+    match = _URL.fullmatch(url)
+    if not match:
         raise CallRefused("the URL must start with http:// or https://")
-    if "@" in found["authority"]:
+    if "@" in match["authority"]:
         raise CallRefused("the URL has a user name or password before the host; send them in a header instead")
-    place = _AUTHORITY.fullmatch(found["authority"])
+    place = _AUTHORITY.fullmatch(match["authority"])
     if not place or (place["port"] and not 1 <= int(place["port"]) <= 65535):
         raise CallRefused("the URL must have a host and, if any, a port from 1 to 65535")
     host = read_host(place["host"])
-    return RequestTarget(_rebuilt(found["scheme"].lower(), host, place["port"], found["rest"]), host, place["host"])
+    return RequestTarget(_rebuilt(match["scheme"].lower(), host, place["port"], match["rest"]), host, place["host"])
 
 
 def _rebuilt(scheme: str, host: Host, port: str | None, rest: str) -> httpx.URL:

@@ -34,14 +34,14 @@ def of_query(output: str | None, told: Told, loaded: Mapping[str, str | None]) -
     """What Spark told of a query's columns; `loaded` are the ids of the tables by their names."""
     if output is None:
         return []
-    found = [
+    results = [
         ColumnOrigin(output, column, source, name)
         for column, parts in told
         for ref, name in parts
         # A branch or tag stands behind the table's name.
         if (source := loaded.get(".".join(ref.split(".")[:2]))) is not None
     ]
-    return found if len(found) <= MOST else []
+    return results if len(results) <= MOST else []
 
 
 def by_definition(definition: AnyDefinition, items: Mapping[str, str]) -> list[ColumnOrigin]:
@@ -50,8 +50,8 @@ def by_definition(definition: AnyDefinition, items: Mapping[str, str]) -> list[C
         case definitions.History():
             pairs = [(definition.output, definition.table)]
         case definitions.Source():
-            streams = [one for one in definition.streams if one.enabled]
-            pairs = [(f"{definition.output_layer}.{one.table}", definition.volume or "") for one in streams]
+            streams = [stream for stream in definition.streams if stream.enabled]
+            pairs = [(f"{definition.output_layer}.{stream.table}", definition.volume or "") for stream in streams]
         case _:
             return []
     return [
@@ -63,4 +63,4 @@ def by_definition(definition: AnyDefinition, items: Mapping[str, str]) -> list[C
 
 def parse(stored: Any) -> list[ColumnOrigin]:
     """Those of a stored pipeline."""
-    return [ColumnOrigin(*one) for one in stored or ()]
+    return [ColumnOrigin(*value) for value in stored or ()]

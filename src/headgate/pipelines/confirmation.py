@@ -10,13 +10,12 @@ from sqlalchemy import select, update
 from headgate.contracts.pipelines import definitions
 from headgate.kit.errors import Conflict
 from headgate.kit.ids import kind_of
-from headgate.pipelines import save as saving
-from headgate.pipelines import source_reads as readings
+from headgate.pipelines import save, source_reads
 from headgate.pipelines.models import pipeline_definition_table, pipeline_table
 from headgate.pipelines.schemas import EndpointOut
 from headgate.platform.external_systems import service as places
 from headgate.platform.http.call import Call
-from headgate.platform.resources import presentation as showing
+from headgate.platform.resources import presentation
 
 _LOOK = "look at where it points now, in `endpoints` of the pipeline, and confirm that"
 SEES = {"connection": ("connect", "edit"), "destination": ("see",)}
@@ -25,7 +24,7 @@ SEES = {"connection": ("connect", "edit"), "destination": ("see",)}
 
 def shown(call: Call, confirmed: dict[str, int]) -> list[EndpointOut]:
     """Where the connections and the destination point now, as far as the caller may see them."""
-    return [found for one, version in confirmed.items() if (found := _shown(call, one, version)) is not None]
+    return [endpoint for value, version in confirmed.items() if (endpoint := _shown(call, value, version)) is not None]
 
 
 def _shown(call: Call, identifier: str, confirmed: int) -> EndpointOut | None:
@@ -36,7 +35,7 @@ def _shown(call: Call, identifier: str, confirmed: int) -> EndpointOut | None:
     is_open = any(call.decide(action, kind, identifier) for action in SEES[kind])
     return EndpointOut(
         id=identifier,
-        name=showing.one(call, identifier).name,
+        name=presentation.one(call, identifier).name,
         kind=place.kind,
         config=place.config if is_open else None,
         version=place.version,
@@ -49,7 +48,7 @@ def confirm(call: Call, pipeline_id: str, seen: dict[str, int]) -> None:
     """Confirm the places that were repointed, each by the version that the caller was shown; the caller is responsible
     for them from then on.
     """
-    decision = call.require("confirm", saving.KIND, pipeline_id)
+    decision = call.require("confirm", save.KIND, pipeline_id)
     mine = pipeline_definition_table.c.pipeline_id == pipeline_id
     row = call.connection.execute(select(pipeline_definition_table).where(mine)).mappings().one_or_none()
     if row is None:
@@ -57,8 +56,8 @@ def confirm(call: Call, pipeline_id: str, seen: dict[str, int]) -> None:
     definition = definitions.parse(row["definition"])
     if isinstance(definition, definitions.Notebook):
         for connection in definitions.connections(definition):
-            readings.require_code(call, connection)
-    now = saving.place_versions(call, definition)
+            source_reads.require_code(call, connection)
+    now = save.place_versions(call, definition)
     _check(call, row["place_versions"], now, seen)
     member = call.caller.member
     values = {"place_versions": now, "saved_by_id": member, "saved_at": call.now}
@@ -67,20 +66,20 @@ def confirm(call: Call, pipeline_id: str, seen: dict[str, int]) -> None:
     call.connection.execute(update(pipeline_table).where(own).values(acts_for_id=member))
     before = {"places": row["place_versions"], "saved_by": row["saved_by_id"]}
     after = {"places": now, "saved_by": member}
-    about: dict[str, Any] = {"action": "confirm", "kind": saving.KIND, "resource_id": pipeline_id}
-    call.record(call.event(saving.CONFIRMED, allowed=True, **about, via=list(decision.via), before=before, after=after))
+    about: dict[str, Any] = {"action": "confirm", "kind": save.KIND, "resource_id": pipeline_id}
+    call.record(call.event(save.CONFIRMED, allowed=True, **about, via=list(decision.via), before=before, after=after))
 
 
 def _check(call: Call, confirmed: dict[str, int], now: dict[str, int], seen: dict[str, int]) -> None:
     """See that every place that moved is named, with its version of now."""
-    moved = {one: version for one, version in now.items() if confirmed.get(one) != version}
+    moved = {entry: version for entry, version in now.items() if confirmed.get(entry) != version}
     if not moved:
         raise Conflict(
             "Nothing was repointed since this pipeline named it or was confirmed; there is nothing to confirm"
         )
-    for one, version in moved.items():
-        name = showing.one(call, one).name
-        if one not in seen:
+    for value, version in moved.items():
+        name = presentation.one(call, value).name
+        if value not in seen:
             raise Conflict(f"{name!r} was repointed, and `versions` does not name it; {_LOOK}")
-        if seen[one] != version:
-            raise Conflict(f"{name!r} points somewhere else than in version {seen[one]}, which you saw; {_LOOK}")
+        if seen[value] != version:
+            raise Conflict(f"{name!r} points somewhere else than in version {seen[value]}, which you saw; {_LOOK}")

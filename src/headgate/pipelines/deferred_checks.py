@@ -18,9 +18,9 @@ _pointers = table_pointer_table.c
 
 def probed_sql(connection: Connection, definition: AnyDefinition) -> list[str]:
     """The SQL of a definition that can be analysed now, to learn what it reads."""
-    found = [definition.sql] if isinstance(definition, definitions.Query) else []
-    new = unwritten(connection, definition, {one.table for one in definitions.custom_checks(definition)})
-    return found + [one.sql for one in definitions.custom_checks(definition) if one.table not in new]
+    results = [definition.sql] if isinstance(definition, definitions.Query) else []
+    new = unwritten(connection, definition, {check.table for check in definitions.custom_checks(definition)})
+    return results + [check.sql for check in definitions.custom_checks(definition) if check.table not in new]
 
 
 def unwritten(connection: Connection, definition: AnyDefinition, names: Iterable[str]) -> set[str]:
@@ -28,16 +28,16 @@ def unwritten(connection: Connection, definition: AnyDefinition, names: Iterable
     if not isinstance(definition, definitions.Source | definitions.Notebook):
         return set()
     lookup = Lookup(connection)
-    found = {name: lookup.table(name)[0] for name in names}
-    has_pointer = select(_pointers.table_id).where(_pointers.table_id.in_(list(filter(None, found.values()))))
+    values = {name: lookup.table(name)[0] for name in names}
+    has_pointer = select(_pointers.table_id).where(_pointers.table_id.in_(list(filter(None, values.values()))))
     written = set(connection.execute(has_pointer).scalars())
-    return {name for name, item in found.items() if item not in written}
+    return {name for name, item in values.items() if item not in written}
 
 
 def is_of_own(connection: Connection, definition: AnyDefinition, missing: Iterable[str]) -> bool:
     """Whether all that a probe did not find are tables that the definition itself is to write."""
-    asked = {one.lower() for one in missing}
-    own = {one.lower() for one in definitions.checked(definition)}
+    asked = {value.lower() for value in missing}
+    own = {value.lower() for value in definitions.checked(definition)}
     return bool(asked) and asked <= own and unwritten(connection, definition, asked) == asked
 
 
@@ -48,7 +48,7 @@ def notes(connection: Connection, definition: AnyDefinition) -> list[str]:
         return []
     volumes = definitions.volumes(definition)
     own = {name for name, enabled in definitions.outputs(definition).items() if enabled and name not in volumes}
-    new = sorted(unwritten(connection, definition, own | {one.table for one in checks}))
+    new = sorted(unwritten(connection, definition, own | {check.table for check in checks}))
     if not new:
         return []
     return [

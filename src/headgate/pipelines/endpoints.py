@@ -7,22 +7,14 @@ from fastapi import Path, Query
 from headgate.kit.errors import Conflict, TooManyAttempts
 from headgate.kit.paging import DEFAULT_LIMIT
 from headgate.pipelines import (
-    confirmation as confirming,
-)
-from headgate.pipelines import (
-    deferred_checks as unjudged,
-)
-from headgate.pipelines import (
-    expected_columns as foreseen,
-)
-from headgate.pipelines import (
-    probe as probing,
+    confirmation,
+    deferred_checks,
+    expected_columns,
+    probe,
+    service,
 )
 from headgate.pipelines import (
     save as saving,
-)
-from headgate.pipelines import (
-    service,
 )
 from headgate.pipelines.runs import service as runs
 from headgate.pipelines.runs.schemas import RunOut
@@ -43,7 +35,7 @@ from headgate.platform.http.call import Call
 from headgate.platform.http.guards import MemberOn, OnPipeline, SignedIn
 from headgate.platform.http.paging import After, Limit, Prefix
 from headgate.platform.http.routes import Audit, GovernedRouter, Stages
-from headgate.platform.resources import presentation as showing
+from headgate.platform.resources import presentation
 
 router = GovernedRouter(prefix="/api/pipelines", tags=["pipelines"])
 
@@ -58,8 +50,8 @@ def list_pipelines(
     call: Call, sort: Sort = ResourceSort.name, prefix: Prefix = "", limit: Limit = DEFAULT_LIMIT, cursor: After = None
 ) -> PipelinePage:
     """Pipelines by page, each with its last run and what one may do with it."""
-    found, following = showing.listed(call, saving.KIND, sort, prefix, limit, cursor)
-    return PipelinePage(items=service.items(call, found), next_cursor=following)
+    resources, following = presentation.listed(call, saving.KIND, sort, prefix, limit, cursor)
+    return PipelinePage(items=service.items(call, resources), next_cursor=following)
 
 
 def _save(stages: Stages, draft: saving.PipelineDraft, *, active: bool | None = None) -> PipelineSaving:
@@ -69,7 +61,7 @@ def _save(stages: Stages, draft: saving.PipelineDraft, *, active: bool | None = 
         if draft.own is not None and active is not None:
             service.change(call, draft.own, PipelineChange(active=active))
 
-    fields = foreseen.of_history(stages, draft.definition)
+    fields = expected_columns.of_history(stages, draft.definition)
 
     def save(call: Call) -> str:
         turn(call)
@@ -78,9 +70,9 @@ def _save(stages: Stages, draft: saving.PipelineDraft, *, active: bool | None = 
     def work(call: Call) -> str:
         turn(call)
         saving.judge(call, draft, saving.refs(call, draft.definition, []))
-        return probing.submit(call, draft, sql, fields)
+        return probe.submit(call, draft, sql, fields)
 
-    sql = stages.read(lambda call: unjudged.probed_sql(call.connection, draft.definition))
+    sql = stages.read(lambda call: deferred_checks.probed_sql(call.connection, draft.definition))
     if not sql:
         return PipelineSaving(id=stages.write(save), statement=None, state="saved")
     statement = stages.write(work)
@@ -167,7 +159,7 @@ def confirm_pipeline(call: Call, pipeline_id: PipelineId, body: ConfirmIn) -> Pi
     pipeline needs, and the caller becomes its last saver: outside of data projects it runs with the caller's rights
     from then on. `versions` names what `endpoints` showed; 409 if one was repointed again meanwhile.
     """
-    confirming.confirm(call, pipeline_id, body.versions)
+    confirmation.confirm(call, pipeline_id, body.versions)
     return service.shown(call, pipeline_id)
 
 
@@ -176,6 +168,6 @@ def confirm_pipeline(call: Call, pipeline_id: PipelineId, body: ConfirmIn) -> Pi
 )
 def run_pipeline(stages: Stages, pipeline_id: PipelineId, body: RunIn) -> RunOut:
     """Have a pipeline run, with the rights of whom it acts for. It waits for a worker; `GET` with `wait` follows it."""
-    found = stages.write(lambda call: runs.start_by_hand(call, pipeline_id, body.full_refresh, body.parameters))
+    run = stages.write(lambda call: runs.start_by_hand(call, pipeline_id, body.full_refresh, body.parameters))
     stages.services.watch.ring()
-    return found
+    return run

@@ -35,17 +35,19 @@ def of_history(stages: Stages, definition: AnyDefinition) -> Fields | None:
     table = definition.table
 
     def look(call: Call) -> Any:
-        found = call.lookup.of("table", table)
-        if found is None or not call.decide("execute", "table", found):
+        match_ = call.lookup.of("table", table)
+        if match_ is None or not call.decide("execute", "table", match_):
             return None
-        pointer = select(table_pointer_table).where(_pointers.table_id == found)
-        return call.connection.execute(pointer).mappings().one_or_none() or stored(call, found)
+        pointer = select(table_pointer_table).where(_pointers.table_id == match_)
+        return call.connection.execute(pointer).mappings().one_or_none() or stored(call, match_)
 
-    found = stages.read(look)
-    if found is None:
+    result = stages.read(look)
+    if result is None:
         return None
     try:
-        fields = found if isinstance(found, list) else current_schema(document(stages.services.store, found))["fields"]
+        fields = (
+            result if isinstance(result, list) else current_schema(document(stages.services.store, result))["fields"]
+        )
         source = iceberg.columns(fields)
     except (Damaged, iceberg.Unknown):
         return None
@@ -63,8 +65,8 @@ def _versions(definition: definitions.History, source: types.Columns) -> Fields 
 
 def stored(call: Call, table_id: str) -> Fields | None:
     """The columns that a table will have, as far as what writes it was saved with them."""
-    found: Fields | None = call.connection.execute(select(_probed.columns).where(_probed.table_id == table_id)).scalar()
-    return found
+    value: Fields | None = call.connection.execute(select(_probed.columns).where(_probed.table_id == table_id)).scalar()
+    return value
 
 
 def keep(call: Call, pipeline_id: str, table_id: str | None, fields: Fields | None) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from sqlalchemy import Connection, select
 
-from headgate.contracts.pipelines import definitions as kinds
+from headgate.contracts.pipelines import definitions
 from headgate.contracts.pipelines.steps import (
     AnyStep,
     Check,
@@ -19,7 +19,9 @@ from headgate.contracts.pipelines.steps import (
 from headgate.lakehouse.models import table_ref_table
 from headgate.platform.authorization.models import resource_table
 
-AnyDefinition = kinds.Source | kinds.Query | kinds.Notebook | kinds.History | kinds.Delivery
+AnyDefinition = (
+    definitions.Source | definitions.Query | definitions.Notebook | definitions.History | definitions.Delivery
+)
 _refs, _resources = table_ref_table.c, resource_table.c
 
 
@@ -30,8 +32,8 @@ class InvalidPlan(Exception):
 class DeclaredItems:
     """The tables and volumes that a pipeline declared, by the names that its definition uses."""
 
-    def __init__(self, found: dict[str, LakeItem]) -> None:
-        self._found = found
+    def __init__(self, result: dict[str, LakeItem]) -> None:
+        self._found = result
 
     @classmethod
     def of(cls, connection: Connection, pipeline_id: str) -> "DeclaredItems":
@@ -46,10 +48,10 @@ class DeclaredItems:
 
     def get(self, ref: str) -> LakeItem:
         """The one that the definition calls so; NoPlan if it is gone."""
-        found = self._found.get(ref.lower())
-        if found is None:
+        item = self._found.get(ref.lower())
+        if item is None:
             raise InvalidPlan(f"{ref} does not exist any more; restore it, or save the pipeline without it")
-        return found
+        return item
 
     def all(self, refs: Iterable[str]) -> tuple[LakeItem, ...]:
         """Those that the definition calls so."""
@@ -60,50 +62,50 @@ def plan(definition: AnyDefinition, items: DeclaredItems) -> list[AnyStep]:
     """The steps of a definition, in order. Checks come last, before all is published together."""
     steps: list[AnyStep] = []
     match definition:
-        case kinds.Source():
+        case definitions.Source():
             steps += _landings(definition, items)
-        case kinds.Query():
+        case definitions.Query():
             steps.append(Refine(definition.model_copy(update={"expectations": ()}), items.get(definition.output)))
-        case kinds.Notebook():
+        case definitions.Notebook():
             steps += _notebook(definition, items)
-        case kinds.History():
+        case definitions.History():
             history = definition.model_copy(update={"expectations": ()})
             steps.append(KeepHistory(history, items.get(definition.table), items.get(definition.output)))
-        case kinds.Delivery():
-            steps += [Deliver(one, items.get(one.table)) for one in definition.tables]
+        case definitions.Delivery():
+            steps += [Deliver(table, items.get(table.table)) for table in definition.tables]
     checks: list[AnyStep] = [
-        Check(one, items.get(one.table), items.get(one.other) if one.other else None)
-        for one in definition.expectations
-        if kinds.outputs(definition).get(one.table, True)
+        Check(expectation, items.get(expectation.table), items.get(expectation.other) if expectation.other else None)
+        for expectation in definition.expectations
+        if definitions.outputs(definition).get(expectation.table, True)
     ]
     # What leaves the lakehouse is checked before it leaves.
-    return [*checks, *steps] if isinstance(definition, kinds.Delivery) else [*steps, *checks]
+    return [*checks, *steps] if isinstance(definition, definitions.Delivery) else [*steps, *checks]
 
 
-def _landings(definition: kinds.Source, items: DeclaredItems) -> list[AnyStep]:
+def _landings(definition: definitions.Source, items: DeclaredItems) -> list[AnyStep]:
     volume = items.get(definition.volume) if definition.volume else None
-    found: list[AnyStep] = []
+    results: list[AnyStep] = []
     for stream in definition.streams:
         if stream.enabled:
             name = f"{definition.output_layer}.{stream.table}"
-            table, rejected = items.get(name), items.get(name + kinds.REJECTED)
-            found.append(Land(stream, table, rejected, definition.schema_changes, volume))
-    return found
+            table, rejected = items.get(name), items.get(name + definitions.REJECTED)
+            results.append(Land(stream, table, rejected, definition.schema_changes, volume))
+    return results
 
 
-def _notebook(definition: kinds.Notebook, items: DeclaredItems) -> list[AnyStep]:
+def _notebook(definition: definitions.Notebook, items: DeclaredItems) -> list[AnyStep]:
     run = RunNotebook(
         cells=definition.cells,
         inputs=items.all(definition.inputs),
-        outputs=items.all(one.table for one in definition.outputs),
+        outputs=items.all(output.table for output in definition.outputs),
         volumes=items.all(definition.volumes),
         output_volumes=items.all(definition.output_volumes),
-        wheels=tuple((items.get(one.volume), one.path) for one in definition.wheels),
+        wheels=tuple((items.get(wheel.volume), wheel.path) for wheel in definition.wheels),
         hosts=definition.hosts,
         secrets=definition.secrets,
         parameters=definition.parameters,
     )
-    return [run, *(SaveStaged(one, items.get(one.table)) for one in definition.outputs)]
+    return [run, *(SaveStaged(output, items.get(output.table)) for output in definition.outputs)]
 
 
 def item_of(step: AnyStep) -> str | None:

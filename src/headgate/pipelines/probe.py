@@ -20,8 +20,7 @@ from headgate.lakehouse.saved_queries.service import NotSaved
 from headgate.lakehouse.sql import service as workbench
 from headgate.organization.tokens import service as tokens
 from headgate.organization.tokens.models import token_table
-from headgate.pipelines import deferred_checks as unjudged
-from headgate.pipelines import expected_columns as foreseen
+from headgate.pipelines import deferred_checks, expected_columns
 from headgate.pipelines.save import Analysed, PipelineDraft, save
 from headgate.platform.http.call import Call, Caller
 from headgate.platform.http.services import Services
@@ -30,7 +29,7 @@ PIPELINE = "pipeline"
 _loads, _works = work_load_table.c, work_token_table.c
 
 
-def submit(call: Call, draft: PipelineDraft, sql: list[str], fields: foreseen.Fields | None = None) -> str:
+def submit(call: Call, draft: PipelineDraft, sql: list[str], fields: expected_columns.Fields | None = None) -> str:
     """Have the SQL of a draft analysed, and the draft saved then; the id of the statement that does it.
 
     `fields` are the columns of its output, if they are known without Spark.
@@ -39,7 +38,7 @@ def submit(call: Call, draft: PipelineDraft, sql: list[str], fields: foreseen.Fi
     wanted = {**asdict(draft), "definition": draft.definition.model_dump(mode="json")}
     is_query = isinstance(draft.definition, definitions.Query)
     windowed = isinstance(draft.definition, definitions.Query) and draft.definition.write == "window"
-    told = {"tells": is_query, "windowed": windowed, OWN: foreseen.output(draft.definition)}
+    told = {"tells": is_query, "windowed": windowed, OWN: expected_columns.output(draft.definition)}
     save = {PIPELINE: wanted, "more": more, **told, ANALYSED: {COLUMNS: fields}}
     return workbench.submit(call, first, None, save=save)
 
@@ -56,7 +55,9 @@ def save_probed(
     call = Call(connection, now, _author(connection, row), services)
     own = definitions.outputs(draft.definition)
     loaded = _loaded(connection, row["id"])
-    if missing and unjudged.is_of_own(connection, draft.definition, (one for one, id_ in loaded.items() if not id_)):
+    if missing and deferred_checks.is_of_own(
+        connection, draft.definition, (value for value, id_ in loaded.items() if not id_)
+    ):
         missing = None
     known = Analysed(analysed.get(COLUMNS), analysed.get("origins") or (), loaded)
     try:
@@ -82,8 +83,8 @@ def _author(connection: Connection, row: RowMapping) -> Caller:
     member, token = row["member_id"], row["token_id"]
     if token is None:
         return Caller(member)
-    found = connection.execute(select(token_table).where(token_table.c.id == token)).mappings().one()
+    result = connection.execute(select(token_table).where(token_table.c.id == token)).mappings().one()
     limits = tokens.narrowing(
-        connection, token, read_only=found["read_only"], listed=found["listed"], expires=found["expires_at"]
+        connection, token, read_only=result["read_only"], listed=result["listed"], expires=result["expires_at"]
     )
     return Caller(member, token, limits)

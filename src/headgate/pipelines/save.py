@@ -12,21 +12,18 @@ from sqlalchemy import delete, insert, select, update
 from sqlalchemy.engine import RowMapping
 
 from headgate.access.decision import Decision
-from headgate.contracts.pipelines import definitions
-from headgate.contracts.pipelines import delivery_targets as sendings
+from headgate.contracts.pipelines import definitions, delivery_targets
 from headgate.kit.errors import Denied, Invalid
 from headgate.kit.ids import kind_of
 from headgate.kit.names import BadName, check_name
 from headgate.lakehouse.catalog import views
 from headgate.lakehouse.items.service import create_item
 from headgate.lakehouse.models import table_ref_table
-from headgate.pipelines import column_lineage as origins
-from headgate.pipelines import expected_columns as foreseen
-from headgate.pipelines import source_reads as readings
+from headgate.pipelines import column_lineage, expected_columns, source_reads
 from headgate.pipelines.models import pipeline_connection_table, pipeline_definition_table, pipeline_table
 from headgate.pipelines.planner import AnyDefinition
 from headgate.pipelines.triggers.cycles import refuse_saved
-from headgate.platform.authorization import writer as writing
+from headgate.platform.authorization import writer
 from headgate.platform.authorization.creation import require_new
 from headgate.platform.authorization.drafts import QuestionContext
 from headgate.platform.authorization.list_index import refresh
@@ -77,13 +74,13 @@ def refs(call: Call, definition: AnyDefinition, probed: list[str]) -> list[Ref]:
     if isinstance(definition, definitions.Source):
         writes |= {name + definitions.REJECTED: on for name, on in writes.items()}
     reads = dict.fromkeys([*definitions.declared_reads(definition), *probed], True)
-    found = []
+    result = []
     for mode, names in (("read", reads), ("write", writes)):
         for name, enabled in names.items():
             # What a run writes it may also read: that is no read of its own.
             if mode == "write" or name not in writes:
-                found.append(Ref(name, mode, enabled, *call.lookup.table(name)))
-    return found
+                result.append(Ref(name, mode, enabled, *call.lookup.table(name)))
+    return result
 
 
 def output_layer(definition: AnyDefinition) -> str | None:
@@ -100,25 +97,25 @@ def output_layer(definition: AnyDefinition) -> str | None:
     return None
 
 
-def state(draft: PipelineDraft, found: list[Ref]) -> dict[str, Any]:
+def state(draft: PipelineDraft, result: list[Ref]) -> dict[str, Any]:
     """The draft, as the rule tables judge it."""
     definition = draft.definition
     place = {"project": draft.project} if draft.project and draft.own is None else {}
     return {
         "pipeline_kind": definition.kind,
         "output_layer": output_layer(definition),
-        "reads": [one.name for one in found if one.mode == "read"],
-        "writes": [one.name for one in found if one.mode == "write"],
-        "disabled": [one.name for one in found if not one.enabled],
+        "reads": [ref.name for ref in result if ref.mode == "read"],
+        "writes": [ref.name for ref in result if ref.mode == "write"],
+        "disabled": [ref.name for ref in result if not ref.enabled],
         "connections": definitions.connections(definition),
         "destination": definition.destination if isinstance(definition, definitions.Delivery) else None,
         **place,
     }
 
 
-def judge(call: Call, draft: PipelineDraft, found: list[Ref]) -> Decision:
+def judge(call: Call, draft: PipelineDraft, result: list[Ref]) -> Decision:
     """The decision about a save, if it allows; else a refusal with the reasons."""
-    wanted = state(draft, found)
+    wanted = state(draft, result)
     if draft.own is None:
         try:
             return require_new(call, "create" if draft.project else "add", KIND, wanted)
@@ -150,8 +147,8 @@ def _project(call: Call, pipeline_id: str) -> str | None:
 class Analysed:
     """What is known of an output before its first run."""
 
-    fields: foreseen.Fields | None = None
-    told: origins.Told = ()
+    fields: expected_columns.Fields | None = None
+    told: column_lineage.Told = ()
     loaded: Mapping[str, str | None] = field(default_factory=dict)
     """The ids of the tables that a probe loaded, by the names that its SQL calls them."""
 
@@ -164,13 +161,13 @@ def save(
     analysed: Analysed = Analysed(),  # noqa: B008 - it is frozen
 ) -> str:
     """Judge and write a pipeline, in this transaction; its id."""
-    found = refs(call, draft.definition, probed)
-    decision = judge(call, draft, found)
-    check_kinds(call, draft.definition, found)
+    result = refs(call, draft.definition, probed)
+    decision = judge(call, draft, result)
+    check_kinds(call, draft.definition, result)
     check_places(call, draft.definition)
     _check_cursors(call, draft.definition)
-    found = [_made(call, one) for one in found]
-    missing = [one.name for one in found if one.item_id is None]
+    result = [_made(call, ref) for ref in result]
+    missing = [ref.name for ref in result if ref.item_id is None]
     if missing:
         unresolved = unresolved or f"{', '.join(missing)} does not exist"
     layer = call.lookup.of("layer", output_layer(draft.definition))
@@ -178,11 +175,11 @@ def save(
     values = {"pipeline_kind": draft.definition.kind, "output_layer_id": layer, "destination_id": destination}
     identifier = _write(call, draft, values)
     _write_definition(call, draft, identifier, unresolved)
-    _write_refs(call, identifier, found, definitions.connections(draft.definition))
-    _write_analysed(call, draft.definition, identifier, found, analysed)
+    _write_refs(call, identifier, result, definitions.connections(draft.definition))
+    _write_analysed(call, draft.definition, identifier, result, analysed)
     refuse_saved(call, identifier)
     refresh(call.connection, [identifier])
-    after = {"version": _row(call, identifier)["version"], "kind": draft.definition.kind, "refs": len(found)}
+    after = {"version": _row(call, identifier)["version"], "kind": draft.definition.kind, "refs": len(result)}
     call.record(
         call.event(
             SAVED, allowed=True, action="edit", kind=KIND, resource_id=identifier, via=list(decision.via), after=after
@@ -191,39 +188,41 @@ def save(
     return identifier
 
 
-def check_kinds(call: Call, definition: AnyDefinition, found: list[Ref]) -> None:
+def check_kinds(call: Call, definition: AnyDefinition, result: list[Ref]) -> None:
     """See that what is named as a table or a volume is one. A volume is not made by a run: it must be there."""
-    _check_views(call, definition, found)
+    _check_views(call, definition, result)
     volumes = definitions.volumes(definition)
-    for one in found:
-        wanted = "volume" if one.name in volumes else "table"
-        is_made = wanted == "table" or one.mode == "read"
-        if one.item_id is None and not is_made:
-            raise Invalid(f"definition: there is no volume {one.name}; make it first")
-        if one.item_id is not None and kind_of(one.item_id) != wanted:
-            raise Invalid(f"definition: {one.name} is a {kind_of(one.item_id)}, and is named as a {wanted}")
+    for ref in result:
+        wanted = "volume" if ref.name in volumes else "table"
+        is_made = wanted == "table" or ref.mode == "read"
+        if ref.item_id is None and not is_made:
+            raise Invalid(f"definition: there is no volume {ref.name}; make it first")
+        if ref.item_id is not None and kind_of(ref.item_id) != wanted:
+            raise Invalid(f"definition: {ref.name} is a {kind_of(ref.item_id)}, and is named as a {wanted}")
 
 
-def _check_views(call: Call, definition: AnyDefinition, found: list[Ref]) -> None:
+def _check_views(call: Call, definition: AnyDefinition, result: list[Ref]) -> None:
     """Refuse a view where the rows of a table are needed: SQL alone knows what it gives, and nothing writes into it."""
-    known = views.among(call.connection, [one.item_id for one in found if one.item_id is not None])
-    for one in found:
-        if one.item_id in known and not (isinstance(definition, definitions.Query) and one.mode == "read"):
+    known = views.among(call.connection, [ref.item_id for ref in result if ref.item_id is not None])
+    for entry in result:
+        if entry.item_id in known and not (isinstance(definition, definitions.Query) and entry.mode == "read"):
             todo = (
-                "name another output" if one.mode == "write" else "read it by a query pipeline, and use its output here"
+                "name another output"
+                if entry.mode == "write"
+                else "read it by a query pipeline, and use its output here"
             )
-            raise Invalid(f"definition: {one.name} is a view; {todo}")
+            raise Invalid(f"definition: {entry.name} is a view; {todo}")
 
 
 def check_places(call: Call, definition: AnyDefinition) -> None:
     """What is read and sent must be what the kinds of its connection and destination give and take."""
-    readings.check(call, definition)
+    source_reads.check(call, definition)
     if not isinstance(definition, definitions.Delivery):
         return
     kind = kinds(call.connection, [definition.destination]).get(definition.destination)
-    for number, one in enumerate(definition.tables if kind else ()):
+    for number, delivery in enumerate(definition.tables if kind else ()):
         try:
-            sendings.check(one, str(kind))
+            delivery_targets.check(delivery, str(kind))
         except ValueError as error:
             raise Invalid(f"definition.tables.{number}.{error}") from None
 
@@ -234,8 +233,8 @@ def _check_cursors(call: Call, definition: AnyDefinition) -> None:
         return
     if kinds(call.connection, [definition.connection]).get(definition.connection) not in DATABASES:
         return
-    for number, one in enumerate(definition.streams):
-        if one.read == "incremental" and one.cursor is None:
+    for number, stream in enumerate(definition.streams):
+        if stream.read == "incremental" and stream.cursor is None:
             raise Invalid(
                 f"definition.streams.{number}.cursor: an incremental read of a database needs a cursor, a column that "
                 "only grows; name one, or read in full"
@@ -255,11 +254,11 @@ def _made(call: Call, ref: Ref) -> Ref:
 def _write(call: Call, draft: PipelineDraft, values: dict[str, Any]) -> str:
     member = call.caller.member
     if draft.own is not None:
-        writing.touch(call.connection, draft.own, call.now, _name(draft.name) if draft.name else None)
+        writer.touch(call.connection, draft.own, call.now, _name(draft.name) if draft.name else None)
         changed = {**values, "acts_for_id": member}
         call.connection.execute(update(pipeline_table).where(_pipelines.id == draft.own).values(changed))
         return draft.own
-    identifier = writing.add(call.connection, KIND, _name(draft.name or ""), call.now, member)
+    identifier = writer.add(call.connection, KIND, _name(draft.name or ""), call.now, member)
     owner = member if draft.project else None
     fixed = {"id": identifier, "project_id": draft.project, "acts_for_id": member, "owner_id": owner}
     call.connection.execute(insert(pipeline_table).values(**fixed, **values))
@@ -292,22 +291,26 @@ def _write_definition(call: Call, draft: PipelineDraft, identifier: str, unresol
         return
     # A save names a connection or destination, not where it points: what was repointed is still to be confirmed.
     confirmed = {**values["place_versions"], **stored["place_versions"]}
-    places = {one: confirmed[one] for one in values["place_versions"]}
+    places = {value: confirmed[value] for value in values["place_versions"]}
     values |= {"version": stored["version"] + 1, "failures": 0, "place_versions": places}
     mine = _definitions.pipeline_id == identifier
     call.connection.execute(update(pipeline_definition_table).where(mine).values(values))
 
 
 def _write_analysed(
-    call: Call, definition: AnyDefinition, identifier: str, found: list[Ref], analysed: Analysed
+    call: Call, definition: AnyDefinition, identifier: str, result: list[Ref], analysed: Analysed
 ) -> None:
     """Write down what is known of the outputs: their columns, and what these are made of."""
-    items = {one.name: one.item_id for one in found if one.item_id is not None}
-    output = items.get(foreseen.output(definition) or "")
-    foreseen.keep(call, identifier, output, analysed.fields)
-    known = origins.by_definition(definition, items) or origins.of_query(output, analysed.told, analysed.loaded)
+    items = {ref.name: ref.item_id for ref in result if ref.item_id is not None}
+    output = items.get(expected_columns.output(definition) or "")
+    expected_columns.keep(call, identifier, output, analysed.fields)
+    known = column_lineage.by_definition(definition, items) or column_lineage.of_query(
+        output, analysed.told, analysed.loaded
+    )
     mine = _definitions.pipeline_id == identifier
-    call.connection.execute(update(pipeline_definition_table).where(mine).values(origins=[list(one) for one in known]))
+    call.connection.execute(
+        update(pipeline_definition_table).where(mine).values(origins=[list(value) for value in known])
+    )
 
 
 def place_versions(call: Call, definition: AnyDefinition) -> dict[str, int]:
@@ -315,11 +318,11 @@ def place_versions(call: Call, definition: AnyDefinition) -> dict[str, int]:
     places = definitions.connections(definition)
     if isinstance(definition, definitions.Delivery):
         places.append(definition.destination)
-    found = {one: place_of(call.connection, one) for one in places}
-    gone = [one for one, place in found.items() if place is None]
+    values = {place: place_of(call.connection, place) for place in places}
+    gone = [value for value, place in values.items() if place is None]
     if gone:
         raise Invalid(f"definition: {gone[0]} points nowhere yet; say where it points first")
-    return {one: place.version for one, place in found.items() if place is not None}
+    return {value: place.version for value, place in values.items() if place is not None}
 
 
 def _row(call: Call, identifier: str) -> RowMapping:
@@ -327,22 +330,22 @@ def _row(call: Call, identifier: str) -> RowMapping:
     return call.connection.execute(mine).mappings().one()
 
 
-def _write_refs(call: Call, identifier: str, found: list[Ref], connections: list[str]) -> None:
+def _write_refs(call: Call, identifier: str, result: list[Ref], connections: list[str]) -> None:
     call.connection.execute(delete(table_ref_table).where(_refs.resource_id == identifier))
     rows: list[dict[str, Any]] = [
         {
             "resource_id": identifier,
-            "mode": one.mode,
-            "ref": one.name,
-            "item_id": one.item_id,
-            "layer_id": one.layer_id,
-            "enabled": one.enabled,
+            "mode": ref.mode,
+            "ref": ref.name,
+            "item_id": ref.item_id,
+            "layer_id": ref.layer_id,
+            "enabled": ref.enabled,
         }
-        for one in found
+        for ref in result
     ]
     if rows:
         call.connection.execute(insert(table_ref_table), rows)
     call.connection.execute(delete(pipeline_connection_table).where(_uses.pipeline_id == identifier))
     if connections:
-        uses = [{"pipeline_id": identifier, "connection_id": one} for one in connections]
+        uses = [{"pipeline_id": identifier, "connection_id": connection} for connection in connections]
         call.connection.execute(insert(pipeline_connection_table), uses)

@@ -12,19 +12,11 @@ from headgate.kit.errors import Conflict, NotFound
 from headgate.kit.ids import kind_of
 from headgate.lakehouse.models import table_ref_table
 from headgate.pipelines import (
-    confirmation as confirming,
-)
-from headgate.pipelines import (
-    deferred_checks as unjudged,
-)
-from headgate.pipelines import (
-    planner as planning,
-)
-from headgate.pipelines import (
-    save as saving,
-)
-from headgate.pipelines import (
-    source_reads as readings,
+    confirmation,
+    deferred_checks,
+    planner,
+    save,
+    source_reads,
 )
 from headgate.pipelines.models import pipeline_definition_table, pipeline_table
 from headgate.pipelines.runs.models import run_table
@@ -39,7 +31,7 @@ from headgate.pipelines.schemas import (
     StepOut,
 )
 from headgate.pipelines.triggers.models import trigger_table
-from headgate.platform.authorization import writer as writing
+from headgate.platform.authorization import writer
 from headgate.platform.authorization.facts import Facts
 from headgate.platform.authorization.list_index import refresh
 from headgate.platform.authorization.models import resource_table
@@ -47,7 +39,7 @@ from headgate.platform.authorization.questions import Question, decide, is_ready
 from headgate.platform.authorization.schemas import Resource
 from headgate.platform.http.call import Call
 from headgate.platform.jobs.models import HELD, WAITING
-from headgate.platform.resources import presentation as showing
+from headgate.platform.resources import presentation
 from headgate.spaces.spaces.models import project_table
 
 _pipelines, _definitions, _refs, _runs = pipeline_table.c, pipeline_definition_table.c, table_ref_table.c, run_table.c
@@ -58,35 +50,35 @@ def stored(call: Call, pipeline_id: str) -> RowMapping:
     """The row of a pipeline, with its definition's, if it has one."""
     joined = pipeline_table.outerjoin(pipeline_definition_table, _definitions.pipeline_id == _pipelines.id)
     joined = joined.outerjoin(project_table, project_table.c.id == _pipelines.project_id)
-    columns: list[Any] = [*_pipelines, *(one for one in _definitions if one.name != "pipeline_id")]
+    columns: list[Any] = [*_pipelines, *(definition for definition in _definitions if definition.name != "pipeline_id")]
     columns.append(project_table.c.owner_id.label("project_owner"))
     query = select(*columns).select_from(joined).where(_pipelines.id == pipeline_id)
-    found = call.connection.execute(query).mappings().one_or_none()
-    if found is None:
+    row = call.connection.execute(query).mappings().one_or_none()
+    if row is None:
         raise NotFound
-    return found
+    return row
 
 
 def items(call: Call, page: list[Resource]) -> list[PipelineItem]:
     """Pipelines of a list, in three queries whatever their number."""
-    ids = [one.id for one in page]
+    ids = [resource.id for resource in page]
     joined = pipeline_table.outerjoin(pipeline_definition_table, _definitions.pipeline_id == _pipelines.id)
     query = select(_pipelines.id, _pipelines.pipeline_kind, _definitions.active).select_from(joined)
     rows = {row.id: row for row in call.connection.execute(query.where(_pipelines.id.in_(ids)))}
     runs = _last_runs(call, ids)
     return [
         PipelineItem(
-            id=one.id,
-            name=one.name,
-            kind=rows[one.id].pipeline_kind,
-            active=bool(rows[one.id].active),
-            created_at=one.created_at,
-            updated_at=one.updated_at,
-            last_run=runs.get(one.id),
-            allowed=list(one.allowed),
+            id=resource.id,
+            name=resource.name,
+            kind=rows[resource.id].pipeline_kind,
+            active=bool(rows[resource.id].active),
+            created_at=resource.created_at,
+            updated_at=resource.updated_at,
+            last_run=runs.get(resource.id),
+            allowed=list(resource.allowed),
         )
-        for one in page
-        if one.id in rows
+        for resource in page
+        if resource.id in rows
     ]
 
 
@@ -108,8 +100,8 @@ def refs(call: Call, pipeline_id: str) -> list[RowMapping]:
 
 def _seen(call: Call, every: list[RowMapping]) -> set[str]:
     """The names of those that the caller may see."""
-    visible = showing.allowed(call, (one["item_id"] for one in every))
-    return {one["ref"] for one in every if (one["item_id"] in visible if one["item_id"] else _reads(call, one["ref"]))}
+    visible = presentation.allowed(call, (row["item_id"] for row in every))
+    return {row["ref"] for row in every if (row["item_id"] in visible if row["item_id"] else _reads(call, row["ref"]))}
 
 
 def _reads(call: Call, ref: str) -> bool:
@@ -121,15 +113,15 @@ def _reads(call: Call, ref: str) -> bool:
 
 def shown(call: Call, pipeline_id: str) -> PipelineOut:
     """A pipeline, as far as the caller may see what it names."""
-    [item] = items(call, [showing.one(call, pipeline_id)])
+    [item] = items(call, [presentation.one(call, pipeline_id)])
     row = stored(call, pipeline_id)
     every = refs(call, pipeline_id)
     seen = _seen(call, every)
     names: dict[str, list[str]] = {"read": [], "write": []}
-    for one in every:
-        if one["ref"] in seen:
-            names[one["mode"]].append(one["ref"])
-    hidden = sum(one["ref"] not in seen for one in every)
+    for entry in every:
+        if entry["ref"] in seen:
+            names[entry["mode"]].append(entry["ref"])
+    hidden = sum(row["ref"] not in seen for row in every)
     whole = hidden == 0
     return PipelineOut(
         **item.model_dump(),
@@ -147,13 +139,13 @@ def shown(call: Call, pipeline_id: str) -> PipelineOut:
         reads=names["read"],
         writes=names["write"],
         hidden=hidden,
-        endpoints=confirming.shown(call, row["place_versions"] or {}),
+        endpoints=confirmation.shown(call, row["place_versions"] or {}),
     )
 
 
 def _notes(call: Call, row: RowMapping) -> list[str]:
     try:
-        return unjudged.notes(call.connection, definitions.parse(row["definition"])) if row["definition"] else []
+        return deferred_checks.notes(call.connection, definitions.parse(row["definition"])) if row["definition"] else []
     except ValueError:
         return []
 
@@ -163,9 +155,9 @@ def change(call: Call, pipeline_id: str, body: PipelineChange) -> None:
     is_task = stored(call, pipeline_id)["project_id"] is not None
     action = "edit_attributes" if is_task else "edit"
     if body.active is not None:
-        call.require("edit_attributes" if is_task else "activate", saving.KIND, pipeline_id)
+        call.require("edit_attributes" if is_task else "activate", save.KIND, pipeline_id)
     if body.active is None or body.name is not None or body.description is not None:
-        call.require(action, saving.KIND, pipeline_id)
+        call.require(action, save.KIND, pipeline_id)
     values: dict[str, Any] = {}
     if body.description is not None:
         values["description"] = body.description
@@ -177,11 +169,11 @@ def change(call: Call, pipeline_id: str, body: PipelineChange) -> None:
         mine = _definitions.pipeline_id == pipeline_id
         if call.connection.execute(update(pipeline_definition_table).where(mine).values(values)).rowcount != 1:
             raise Conflict("This pipeline has no definition; save one first")
-    writing.touch(call.connection, pipeline_id, call.now, body.name)
+    writer.touch(call.connection, pipeline_id, call.now, body.name)
     refresh(call.connection, [pipeline_id])
     after = body.model_dump(exclude_unset=True, exclude={"definition"})
     call.record(
-        call.event(saving.CHANGED, allowed=True, action=action, kind=saving.KIND, resource_id=pipeline_id, after=after)
+        call.event(save.CHANGED, allowed=True, action=action, kind=save.KIND, resource_id=pipeline_id, after=after)
     )
 
 
@@ -190,17 +182,17 @@ def delete(call: Call, pipeline_id: str) -> str:
     query = select(_runs.id).where(_runs.parent_id == pipeline_id, _runs.state.in_((*HELD, WAITING))).limit(1)
     if call.connection.execute(query).first() is not None:
         raise Conflict("A run of this pipeline waits or runs; cancel it first")
-    name = showing.one(call, pipeline_id).name
+    name = presentation.one(call, pipeline_id).name
     for table in (trigger_table, run_table):
         own = select(table.c.id).where(table.c.parent_id == pipeline_id)
         call.connection.execute(sql_delete(resource_table).where(resource_table.c.id.in_(own)))
-    writing.remove(call.connection, pipeline_id)
+    writer.remove(call.connection, pipeline_id)
     call.record(
         call.event(
-            saving.DELETED,
+            save.DELETED,
             allowed=True,
             action="delete",
-            kind=saving.KIND,
+            kind=save.KIND,
             resource_id=pipeline_id,
             after={"name": name},
         )
@@ -214,9 +206,9 @@ def delete(call: Call, pipeline_id: str) -> str:
 def plan_of(call: Call, pipeline_id: str) -> PlanOut:
     """What a run of a stored pipeline would do, and whether whom it acts for has what it needs."""
     row = stored(call, pipeline_id)
-    found = refs(call, pipeline_id)
-    seen = _seen(call, found)
-    whole = all(one["ref"] in seen for one in found)
+    rows = refs(call, pipeline_id)
+    seen = _seen(call, rows)
+    whole = all(row["ref"] in seen for row in rows)
     acts_for = _acts_for(row)
     problems: list[str] = []
     try:
@@ -228,24 +220,24 @@ def plan_of(call: Call, pipeline_id: str) -> PlanOut:
     definition = definitions.parse(row["definition"])
     steps: list[StepOut] = []
     try:
-        plan = planning.plan(definition, planning.DeclaredItems.of(call.connection, pipeline_id))
+        plan = planner.plan(definition, planner.DeclaredItems.of(call.connection, pipeline_id))
         steps = [_step(number, step, whole) for number, step in enumerate(plan)]
-    except planning.InvalidPlan as error:
+    except planner.InvalidPlan as error:
         problems.append(str(error) if whole else "A table that it needs does not exist any more")
     needs = [
         _needed(
             call,
             {acts_for, row["acts_for_id"]},
-            one["mode"],
-            one["ref"] if one["ref"] in seen else None,
-            one["item_id"],
-            one["layer_id"],
+            entry["mode"],
+            entry["ref"] if entry["ref"] in seen else None,
+            entry["item_id"],
+            entry["layer_id"],
         )
-        for one in found
-        if one["enabled"]
+        for entry in rows
+        if entry["enabled"]
     ]
     if whole:
-        problems += readings.missing_wheels(call, definition, {one["ref"]: one["item_id"] for one in found})
+        problems += source_reads.missing_wheels(call, definition, {row["ref"]: row["item_id"] for row in rows})
     ready = is_ready(Facts(call.connection, call.now), pipeline_id)
     if not ready:
         problems.append(
@@ -254,42 +246,42 @@ def plan_of(call: Call, pipeline_id: str) -> PlanOut:
         )
     if not row["active"]:
         problems.append("It is not active; activate it first")
-    may = ready and not problems and bool(call.decide("start", saving.KIND, pipeline_id))
-    notes = unjudged.notes(call.connection, definition) if whole else []
+    may = ready and not problems and bool(call.decide("start", save.KIND, pipeline_id))
+    notes = deferred_checks.notes(call.connection, definition) if whole else []
     return PlanOut(steps=steps, needs=needs, acts_for=acts_for, may_start=may, problems=problems, notes=notes)
 
 
 def _acts_for(row: RowMapping) -> str | None:
     """By whose rights a pipeline runs: those of who saved it last, or, of a task, of the project's owner."""
-    found: str | None = row["project_owner"] if row["project_id"] else row["acts_for_id"]
-    return found
+    result: str | None = row["project_owner"] if row["project_id"] else row["acts_for_id"]
+    return result
 
 
-def plan_draft(call: Call, draft: saving.PipelineDraft) -> PlanOut:
+def plan_draft(call: Call, draft: save.PipelineDraft) -> PlanOut:
     """What a definition would do if the caller saved it, without saving it."""
-    found = saving.refs(call, draft.definition, [])
-    saving.judge(call, draft, found)
-    saving.check_kinds(call, draft.definition, found)
-    saving.check_places(call, draft.definition)
-    known = {one.name: LakeItem(one.item_id or "", *one.name.split(".", 1)) for one in found}
+    refs = save.refs(call, draft.definition, [])
+    save.judge(call, draft, refs)
+    save.check_kinds(call, draft.definition, refs)
+    save.check_places(call, draft.definition)
+    known = {ref.name: LakeItem(ref.item_id or "", *ref.name.split(".", 1)) for ref in refs}
     problems = [
-        f"{one.name} does not exist: until it does, the pipeline cannot start"
-        for one in found
-        if one.mode == "read" and one.item_id is None
+        f"{ref.name} does not exist: until it does, the pipeline cannot start"
+        for ref in refs
+        if ref.mode == "read" and ref.item_id is None
     ]
-    problems += readings.missing_wheels(call, draft.definition, {one.name: one.item_id for one in found})
-    if unjudged.probed_sql(call.connection, draft.definition):
+    problems += source_reads.missing_wheels(call, draft.definition, {ref.name: ref.item_id for ref in refs})
+    if deferred_checks.probed_sql(call.connection, draft.definition):
         problems.append("What its SQL reads is found out when it is saved")
-    steps = planning.plan(draft.definition, planning.DeclaredItems(known))
+    steps = planner.plan(draft.definition, planner.DeclaredItems(known))
     author: set[str | None] = {call.caller.member}
-    needs = [_needed(call, author, one.mode, one.name, one.item_id, one.layer_id) for one in found if one.enabled]
+    needs = [_needed(call, author, ref.mode, ref.name, ref.item_id, ref.layer_id) for ref in refs if ref.enabled]
     return PlanOut(
         steps=[_step(number, step, True) for number, step in enumerate(steps)],  # noqa: FBT003
         needs=needs,
         acts_for=call.caller.member,
         may_start=False,
         problems=problems,
-        notes=unjudged.notes(call.connection, draft.definition),
+        notes=deferred_checks.notes(call.connection, draft.definition),
     )
 
 
@@ -306,5 +298,5 @@ def _needed(
     kind = kind_of(about) if about else None
     action = "edit" if level == "editor" else "see" if kind in {"layer", "volume"} else "execute"
     asked = [Question(member, action, kind, about) for member in members] if about and kind else []
-    held = bool(asked) and all(decide(call.connection, one, call.now) for one in asked)
+    held = bool(asked) and all(decide(call.connection, question, call.now) for question in asked)
     return NeededOut(name=name, mode=mode, level=level, held=held)

@@ -18,7 +18,7 @@ from headgate.outgoing.errors import CallRefused
 from headgate.outgoing.sockets import check_host
 from headgate.platform.external_systems.repository import kinds, row
 from headgate.platform.http.call import Call
-from headgate.platform.resources import presentation as showing
+from headgate.platform.resources import presentation
 
 DATABASES = frozenset({"postgresql", "mysql"})
 _files = volume_file_table.c
@@ -29,9 +29,9 @@ def check(call: Call, definition: object) -> None:
     """Refuse what its place cannot give, or a place that it may not call; Invalid says why, and what to write."""
     if isinstance(definition, Source) and definition.connection is not None:
         kind = kinds(call.connection, [definition.connection]).get(definition.connection)
-        for number, one in enumerate(definition.streams if kind else ()):
+        for number, stream in enumerate(definition.streams if kind else ()):
             try:
-                check_stream(one, str(kind))
+                check_stream(stream, str(kind))
             except ValueError as error:
                 raise Invalid(f"definition.streams.{number}.{error}") from None
     elif isinstance(definition, Notebook):
@@ -68,14 +68,16 @@ def _check_hosts(call: Call, notebook: Notebook) -> None:
 
 
 def _check_secrets(call: Call, notebook: Notebook) -> None:
-    for connection in dict.fromkeys(one.connection for one in notebook.secrets):
+    for connection in dict.fromkeys(secret.connection for secret in notebook.secrets):
         require_code(call, connection)
-    for number, one in enumerate(notebook.secrets):
-        found = row(call.connection, one.connection)
-        takes = parse(found["place_kind"], found["config"]).takes() if found else {}
-        if found and one.field not in takes:
+    for number, secret_ref in enumerate(notebook.secrets):
+        result = row(call.connection, secret_ref.connection)
+        takes = parse(result["place_kind"], result["config"]).takes() if result else {}
+        if result and secret_ref.field not in takes:
             known = f"it has {', '.join(takes)}" if takes else "it has none"
-            raise Invalid(f"definition.secrets.{number}.field: the connection has no secret {one.field!r}; {known}")
+            raise Invalid(
+                f"definition.secrets.{number}.field: the connection has no secret {secret_ref.field!r}; {known}"
+            )
 
 
 def require_code(call: Call, connection: str) -> None:
@@ -87,7 +89,7 @@ def require_code(call: Call, connection: str) -> None:
     if not call.may_see(connection):
         call.refuse("read_secrets", "connection", connection)
     call.note_denial("read_secrets", "connection", connection)
-    name = showing.one(call, connection).name
+    name = presentation.one(call, connection).name
     raise Denied(
         f"definition.secrets: the connection {name!r} does not let code read its secrets. Its owner can allow that "
         "with `headgate connection change --allow-code`"
@@ -96,9 +98,9 @@ def require_code(call: Call, connection: str) -> None:
 
 def missing_wheels(call: Call, definition: object, volumes: Mapping[str, str | None]) -> list[str]:
     """Of the wheels of a notebook, those that are not in their volumes now, which `volumes` gives the ids of."""
-    found = []
-    for one in definition.wheels if isinstance(definition, Notebook) else ():
-        place = (_files.volume_id == volumes.get(one.volume), _files.path == one.path)
+    result = []
+    for wheel in definition.wheels if isinstance(definition, Notebook) else ():
+        place = (_files.volume_id == volumes.get(wheel.volume), _files.path == wheel.path)
         if call.connection.execute(select(_files.id).where(*place)).first() is None:
-            found.append(f"{one.volume} has no file {one.path}; put the wheel there, or leave it out")
-    return found
+            result.append(f"{wheel.volume} has no file {wheel.path}; put the wheel there, or leave it out")
+    return result

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel, Field, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
-from headgate.kit import crash_points as crash
+from headgate.kit import crash_points
 from headgate.settings.audit import AuditSettings
 from headgate.settings.database import DatabaseSettings
 from headgate.settings.external_systems import DeliveriesSettings, SourcesSettings
@@ -123,7 +123,7 @@ def _suggestion(name: str) -> str:
 
 def _check_variables(environ: Mapping[str, str]) -> None:
     """Reject unknown variables: a misspelt variable must not be ignored."""
-    own = {FILE_VARIABLE, f"{PREFIX}SERVER_URL", f"{PREFIX}TOKEN", f"{PREFIX}WORKER_TOKEN", crash.VARIABLE}
+    own = {FILE_VARIABLE, f"{PREFIX}SERVER_URL", f"{PREFIX}TOKEN", f"{PREFIX}WORKER_TOKEN", crash_points.VARIABLE}
     known = {name.upper() for name, _, _ in described(Settings)}
     for variable in environ:
         if variable.startswith(PREFIX) and variable not in own:

@@ -5,7 +5,7 @@ from pathlib import Path
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
-from headgate.kit import schema_version as version
+from headgate.kit import schema_version
 from headgate.kit.database import Database
 from headgate.kit.key_file import BadKeyFile, KeyFile
 from headgate.platform.audit.signatures import sign_events
@@ -35,14 +35,14 @@ def check(settings: Settings) -> None:
     settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     database = opened(settings)
     try:
-        revision = version.current(database)
-        _keys(settings, database if revision == version.NEEDED else None)
+        revision = schema_version.current(database)
+        _keys(settings, database if revision == schema_version.NEEDED else None)
         if revision is None:
             from headgate.migrations import upgrade  # noqa: PLC0415 - loads Alembic, once in an installation's life
 
             upgrade(database.engine)
-        elif revision != version.NEEDED:
-            raise NotReady(_advice(revision, version.NEEDED))
+        elif revision != schema_version.NEEDED:
+            raise NotReady(_advice(revision, schema_version.NEEDED))
         _layers(database)
     finally:
         database.close()
@@ -82,11 +82,11 @@ def existing(settings: Settings) -> Database:
         )
     database = opened(settings)
     try:
-        revision = version.current(database)
+        revision = schema_version.current(database)
         if revision is None:
             raise NotReady("The database is empty; `headgate up` or `headgate init` prepares it")
-        if revision != version.NEEDED:
-            raise NotReady(_advice(revision, version.NEEDED))
+        if revision != schema_version.NEEDED:
+            raise NotReady(_advice(revision, schema_version.NEEDED))
     except Exception:
         database.close()
         raise

@@ -146,8 +146,8 @@ class BucketStore:
     def size_named(self, path: str) -> int:
         """The same of a name that an engine chose; whoever asks has made sure that it lies where it may."""
         with self._asking(path):
-            found = self.client.head_object(Bucket=self.address.bucket, Key=f"{self.address.prefix}{path}")
-            return int(found["ContentLength"])
+            result = self.client.head_object(Bucket=self.address.bucket, Key=f"{self.address.prefix}{path}")
+            return int(result["ContentLength"])
 
     def files(self, folder: str) -> Iterator[StoredFile]:
         """Every file below a folder, in no order; none if there is no such folder."""
@@ -155,10 +155,10 @@ class BucketStore:
         with self._asking(folder):
             pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.address.bucket, Prefix=prefix)
             for page in pages:
-                for one in page.get("Contents", []):
-                    if not one["Key"].endswith("/"):
-                        name = one["Key"].removeprefix(self.address.prefix)
-                        yield StoredFile(name, one["Size"], one["LastModified"])
+                for value in page.get("Contents", []):
+                    if not value["Key"].endswith("/"):
+                        name = value["Key"].removeprefix(self.address.prefix)
+                        yield StoredFile(name, value["Size"], value["LastModified"])
 
     def delete(self, path: str) -> None:
         """Delete a file, if it is there."""
@@ -175,7 +175,7 @@ class BucketStore:
         with self._asking(folder):
             pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.address.bucket, Prefix=prefix)
             for page in pages:
-                self._delete_all([{"Key": one["Key"]} for one in page.get("Contents", [])])
+                self._delete_all([{"Key": value["Key"]} for value in page.get("Contents", [])])
 
     def _delete_all(self, keys: list[dict[str, str]]) -> None:
         """Delete files by their keys, at most a thousand."""

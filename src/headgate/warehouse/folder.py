@@ -74,9 +74,9 @@ class FolderStore:
             for name in names:
                 file = Path(place, name)
                 with suppress(FileNotFoundError):
-                    found = file.lstat()
-                    modified = datetime.fromtimestamp(found.st_mtime, UTC)
-                    yield StoredFile(str(file.relative_to(self.root)), found.st_size, modified)
+                    results = file.lstat()
+                    modified = datetime.fromtimestamp(results.st_mtime, UTC)
+                    yield StoredFile(str(file.relative_to(self.root)), results.st_size, modified)
 
     def delete(self, path: str) -> None:
         """Delete a file, if it is there."""

@@ -15,10 +15,10 @@ def probe(store: BucketStore, folder: str) -> list[str]:
     """What is amiss with a bucket that can be used; raises what the store raises if it cannot."""
     store.write(f"{folder}/file", [b"headgate"])
     try:
-        found = (
+        results = (
             [] if store.read(f"{folder}/file") == b"headgate" else ["The store gives back other bytes than it was sent"]
         )
-        return [*found, *_is_written_over(store, folder), *_answers_anyone(store, folder), *_copies(store, folder)]
+        return [*results, *_is_written_over(store, folder), *_answers_anyone(store, folder), *_copies(store, folder)]
     finally:
         store.delete_folder(folder)
 

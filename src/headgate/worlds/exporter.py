@@ -37,10 +37,10 @@ class Exporter:
 
     def _grouped(self, text: str) -> dict[str, list[Any]]:
         """Rows by their first column."""
-        found: dict[str, list[Any]] = {}
+        values: dict[str, list[Any]] = {}
         for first, *rest in self._rows(text):
-            found.setdefault(first, []).append(rest[0] if len(rest) == 1 else tuple(rest))
-        return found
+            values.setdefault(first, []).append(rest[0] if len(rest) == 1 else tuple(rest))
+        return values
 
     def world(self, *, assertions: bool = True) -> RawWorld:
         """The organization as plain data, in the order of the world format."""
@@ -50,44 +50,46 @@ class Exporter:
         self.names.update(contexts)
         members = self._members(contexts)
         self._name_resources()
-        found: RawWorld = {
+        values: RawWorld = {
             "now": iso(self.now),
             "organization": {"plan": plan, "invites": invites},
             "contexts": list(contexts.values()),
             "groups": self._groups(),
             "members": members,
-            "resources": [one for kind in FIELDS for one in self._resources(kind)],
+            "resources": [resource for kind in FIELDS for resource in self._resources(kind)],
             "grants": list(self._grants()),
         }
         if assertions:
-            found["lists"] = list(self._lists())
-        return found
+            values["lists"] = list(self._lists())
+        return values
 
     def _members(self, contexts: dict[str, str]) -> RawWorld:
         held = self._grouped("SELECT member_id, context_id FROM member_contexts")
         security = self._grouped("SELECT member_id, security_role FROM member_security_roles")
-        found: RawWorld = {}
+        values: RawWorld = {}
         rows = self._rows("SELECT id, name, role, scope FROM members WHERE removed_at IS NULL ORDER BY name_key")
         for identifier, name, role, scope in rows:
             self.members[identifier] = name
-            found[name] = {"role": role}
+            values[name] = {"role": role}
             if scope != "entire":
-                found[name]["scope"] = scope
+                values[name]["scope"] = scope
             if identifier in held:
-                found[name]["contexts"] = sorted(contexts[one] for one in held[identifier])
+                values[name]["contexts"] = sorted(contexts[value] for value in held[identifier])
             if identifier in security:
-                found[name]["security_roles"] = sorted(security[identifier])
+                values[name]["security_roles"] = sorted(security[identifier])
         self.names.update(self.members)
-        return found
+        return values
 
     def _groups(self) -> RawWorld:
         inside = self._grouped("SELECT group_id, member_id FROM group_members")
-        found: RawWorld = {}
+        results: RawWorld = {}
         for identifier, name in self._rows("SELECT id, name FROM groups ORDER BY name_key"):
             self.names[identifier] = f"{GROUP}{name}"
             if identifier != ALL_GROUP:
-                found[name] = sorted(self.members[one] for one in inside.get(identifier, ()) if one in self.members)
-        return found
+                results[name] = sorted(
+                    self.members[value] for value in inside.get(identifier, ()) if value in self.members
+                )
+        return results
 
     def _name_resources(self) -> None:
         """A name for each resource, made unique in its kind by the id where two scopes use the same one."""
@@ -132,7 +134,7 @@ class Exporter:
         return self.names.get(identifier) if identifier else None
 
     def _people(self, identifiers: list[str]) -> list[str]:
-        return sorted(self.members[one] for one in identifiers if one in self.members)
+        return sorted(self.members[identifier] for identifier in identifiers if identifier in self.members)
 
     def _owned(self) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
         owners = self._grouped("SELECT resource_id, ownership, member_id FROM owners")
@@ -146,10 +148,10 @@ class Exporter:
             yield (
                 identifier,
                 {
-                    "owners": self._people([one for _, one in owners.get(identifier, ())]),
+                    "owners": self._people([value for _, value in owners.get(identifier, ())]),
                     "shared_for_use": bool(use),
                     "shared_for_maintenance": bool(maintenance),
-                    "contexts": sorted(self.names[one] for one in contexts.get(identifier, ())),
+                    "contexts": sorted(self.names[value] for value in contexts.get(identifier, ())),
                 },
             )
 
@@ -161,10 +163,10 @@ class Exporter:
             yield (
                 identifier,
                 {
-                    "owners": self._people([one for _, one in owners.get(identifier, ())]),
+                    "owners": self._people([value for _, value in owners.get(identifier, ())]),
                     "shared_for_use": bool(use),
                     "shared_for_maintenance": bool(maintenance),
-                    "contexts": sorted(self.names[one] for one in contexts.get(identifier, ())),
+                    "contexts": sorted(self.names[value] for value in contexts.get(identifier, ())),
                     "deleted": deleted is not None,
                 },
             )
@@ -181,12 +183,12 @@ class Exporter:
                 identifier,
                 {
                     "storage": self._name(storage),
-                    "technical_owners": self._people([one for sort, one in mine if sort == "technical"]),
-                    "business_owners": self._people([one for sort, one in mine if sort == "business"]),
+                    "technical_owners": self._people([value for sort, value in mine if sort == "technical"]),
+                    "business_owners": self._people([value for sort, value in mine if sort == "business"]),
                     "published": bool(published),
                     "shared_for_reporting": bool(use),
                     "shared_for_maintenance": bool(maintenance),
-                    "contexts": sorted(self.names[one] for one in contexts.get(identifier, ())),
+                    "contexts": sorted(self.names[value] for value in contexts.get(identifier, ())),
                     "reads": refs(identifier, "read"),
                     "acts_for": self.members.get(acts_for),
                 },
@@ -202,7 +204,7 @@ class Exporter:
                 {
                     "data_mart": self._name(mart),
                     "destination": self._name(destination),
-                    "owners": self._people([one for _, one in owners.get(identifier, ())]),
+                    "owners": self._people([value for _, value in owners.get(identifier, ())]),
                     "acts_for": self.members.get(acts_for),
                 },
             )
@@ -224,10 +226,10 @@ class Exporter:
             yield identifier, {}
 
     def _refs(self) -> Callable[[str, str], list[str]]:
-        found = self._grouped("SELECT resource_id, mode, ref, item_id FROM table_refs ORDER BY resource_id, ref")
+        values = self._grouped("SELECT resource_id, mode, ref, item_id FROM table_refs ORDER BY resource_id, ref")
 
         def of(identifier: str, mode: str) -> list[str]:
-            return [self._ref(ref, item) for one, ref, item in found.get(identifier, ()) if one == mode]
+            return [self._ref(ref, item) for value, ref, item in values.get(identifier, ()) if value == mode]
 
         return of
 
@@ -253,8 +255,8 @@ class Exporter:
                     "output_layer": self._name(layer),
                     "reads": refs(identifier, "read"),
                     "writes": refs(identifier, "write"),
-                    "disabled": sorted({self._ref(*one) for one in disabled.get(identifier, ())}),
-                    "connections": sorted(self.names[one] for one in connections.get(identifier, ())),
+                    "disabled": sorted({self._ref(*value) for value in disabled.get(identifier, ())}),
+                    "connections": sorted(self.names[value] for value in connections.get(identifier, ())),
                     "destination": self._name(destination),
                     "acts_for": self.members.get(acts_for),
                     "owner": self.members.get(owner) if project else None,
@@ -320,8 +322,8 @@ class Exporter:
             for kind in FIELDS:
                 if kind == "saved_query" and self.reader not in (None, identifier):
                     continue
-                for action in sorted({BOOK.tables[one].listed_by for one in rule_kinds(kind)}):
-                    expect = [self.names[one] for one in self._listed(identifier, kind, action)]
+                for action in sorted({BOOK.tables[kind].listed_by for kind in rule_kinds(kind)}):
+                    expect = [self.names[value] for value in self._listed(identifier, kind, action)]
                     yield {"member": name, "action": action, "kind": kind, "expect": expect}
 
     def _listed(self, member: str, kind: str, action: str) -> Iterator[str]:
@@ -339,7 +341,7 @@ def as_yaml(world: RawWorld) -> str:
     parts = []
     for name, value in world.items():
         if isinstance(value, list) and value and isinstance(value[0], dict):
-            lines = "".join(f"  - {_flow(one)}\n" for one in value)
+            lines = "".join(f"  - {_flow(value)}\n" for value in value)
             parts.append(f"{name}:\n{lines}")
         elif name == "members":
             lines = "".join(f"  {_flow(member)}: {_flow(fields)}\n" for member, fields in value.items())

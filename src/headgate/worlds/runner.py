@@ -90,12 +90,12 @@ class _Runner:
         member = self.lookup.of("member", check.member)
         assert member is not None  # noqa: S101 - the reader of worlds has checked it
         limits = narrowing(self.lookup, check.token)
-        found: list[str] = []
+        results: list[str] = []
         if limits.permits_action(check.action, self.now):
             query = Query(member, stored, self.now, limit=_PAGE, action=check.action, narrowing=limits)
-            found = members_for(self.connection, query) if stored == "member" else self._all_names(query)
+            results = members_for(self.connection, query) if stored == "member" else self._all_names(query)
         return _compare(
-            check.line, f"{check.member} can {check.action} these of kind {check.kind}", found, check.expect
+            check.line, f"{check.member} can {check.action} these of kind {check.kind}", results, check.expect
         )
 
     def _all_names(self, query: Query) -> list[str]:
@@ -126,13 +126,13 @@ def narrowing(lookup: Lookup, token: TokenSpec | None) -> Narrowing:
     layers: set[str] = set()
     for ref in token.only:
         item, layer = lookup.table(ref)
-        only.update(found for found in (item if "." in ref else layer,) if found)
-        layers.update(found for found in (layer,) if found and "." in ref)
+        only.update(result for result in (item if "." in ref else layer,) if result)
+        layers.update(result for result in (layer,) if result and "." in ref)
     return Narrowing(token.read_only, frozenset(only), frozenset(layers), token.expires)
 
 
-def _compare(line: int, text: str, found: list[str], expected: list[str]) -> Result:
-    too_many = [f"not expected: {name}" for name in found if name not in expected]
-    too_few = [f"expected, but absent: {name}" for name in expected if name not in found]
+def _compare(line: int, text: str, result: list[str], expected: list[str]) -> Result:
+    too_many = [f"not expected: {name}" for name in result if name not in expected]
+    too_few = [f"expected, but absent: {name}" for name in expected if name not in result]
     passed = not too_many and not too_few
     return Result(line, passed, f"{text}: {', '.join(expected) or 'none'}", (*too_many, *too_few))

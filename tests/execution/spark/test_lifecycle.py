@@ -18,7 +18,7 @@ from headgate.execution.sandbox import seccomp
 from headgate.execution.sandbox.processes import descendants, java_below, started
 from headgate.execution.spark import conf, jvm
 from headgate.execution.spark.errors import TIME_LIMIT, SparkUnavailable
-from headgate.execution.spark.member import MemberSpark, Refused, SqlFailed
+from headgate.execution.spark.member import MemberSpark, SqlFailed
 from headgate.settings.settings import Settings
 from tests.execution.spark.conftest import Lakehouse
 from tests.support.spark import SharedSpark, rows_of, within
@@ -302,7 +302,7 @@ def _canary_with_key(folder: Path, port: int | None, key: str) -> None:
     stranger = MemberSpark(Settings(data_dir=folder, spark={"member_url": url}), "http://127.0.0.1:64999/iceberg")
     try:
         stranger.ensure()
-    except Refused:
+    except StatementRefused:
         raise AssertionError("a wrong key opened it") from None
     finally:
         stranger.close()

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from headgate.execution.spark.errors import CANCELED, TIME_LIMIT
-from headgate.execution.spark.member import Progress, Refused, SqlFailed
+from headgate.execution.spark.member import SqlFailed
 from tests.execution.spark.conftest import Lakehouse
 from tests.support.spark import rows_of, within
 
@@ -30,7 +30,7 @@ def test_a_statement_answers_with_its_columns_and_rows(lakehouse: Lakehouse) -> 
 
 
 def test_the_guard_refuses_and_says_why(lakehouse: Lakehouse) -> None:
-    with pytest.raises(Refused, match="SET"):
+    with pytest.raises(StatementRefused, match="SET"):
         lakehouse.rows("Tess", "SET spark.sql.ansi.enabled=false")
 
 
@@ -94,10 +94,10 @@ def test_two_members_see_what_each_of_them_may_see(lakehouse: Lakehouse) -> None
 
 
 def test_progress_is_told_while_a_statement_runs(lakehouse: Lakehouse) -> None:
-    told: list[Progress] = []
+    told: list[StatementProgress] = []
     session = lakehouse.session("Tess")
 
-    def note(progress: Progress) -> None:
+    def note(progress: StatementProgress) -> None:
         told.append(progress)
         if len(told) == 3:
             threading.Thread(target=session.interrupt, daemon=True).start()

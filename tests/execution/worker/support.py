@@ -13,7 +13,7 @@ import pyarrow as pa
 from starlette.testclient import TestClient
 
 from headgate.execution.spark.errors import CANCELED, TIME_LIMIT, SparkUnavailable, SqlFailed, StatementRefused
-from headgate.execution.spark.member import Progress, Stage
+from headgate.execution.spark.member import StageProgress, StatementProgress
 from headgate.execution.worker.runs import Runs
 from headgate.execution.worker.server_link import Link
 from headgate.execution.worker.worker import Worker
@@ -90,7 +90,9 @@ class Session:
     def __init__(self, spark: StandIn) -> None:
         self.spark, self.stopped = spark, threading.Event()
 
-    def run(self, sql: str, on_progress: Callable[[Progress], None], *, seconds: float, max_rows: int) -> Answer:
+    def run(
+        self, sql: str, on_progress: Callable[[StatementProgress], None], *, seconds: float, max_rows: int
+    ) -> Answer:
         self.spark.ran.append(sql)
         word, _, value = sql.partition(" ")
         if word == "die":
@@ -104,7 +106,7 @@ class Session:
         if word == "meet":
             self.spark.meeting.wait(60)
         if word == "sleep":
-            on_progress(Progress([Stage(1, 1, 2, 5, done=False)], 1, 2, 5))
+            on_progress(StatementProgress([StageProgress(1, 1, 2, 5, done=False)], 1, 2, 5))
             wanted = 0.0 if self.spark.is_quick else float(value)
             if self.stopped.wait(min(wanted, seconds)):
                 raise SqlFailed(CANCELED, "stopped")

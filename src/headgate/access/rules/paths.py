@@ -38,5 +38,5 @@ class Rules:
     @property
     def actions(self) -> tuple[str, ...]:
         """Every action of the kind, in the order in which the table first names them."""
-        found = dict.fromkeys(action for path in self.paths for action in path.grants)
-        return tuple(action for action in found if action not in self.internal)
+        values = dict.fromkeys(action for path in self.paths for action in path.grants)
+        return tuple(action for action in values if action not in self.internal)

@@ -25,19 +25,19 @@ def doctor(
     from headgate.settings.settings import load
 
     settings = load()
-    found = [DoctorFinding("installation", "note", place_of(settings))]
+    result = [DoctorFinding("installation", "note", place_of(settings))]
     if other := elsewhere(settings):
-        found.append(DoctorFinding("installation", "note", other))
-    found += findings(settings)
+        result.append(DoctorFinding("installation", "note", other))
+    result += findings(settings)
     if start or settings.spark.member_url is not None:
-        found.append(spark(settings, f"{local_url(settings)}/iceberg"))
+        result.append(spark(settings, f"{local_url(settings)}/iceberg"))
     if settings.spark.platform_url is not None:
-        found += platform(settings, f"{local_url(settings)}/iceberg")
+        result += platform(settings, f"{local_url(settings)}/iceberg")
     if as_json:
-        print_json([asdict(one) for one in found])
+        print_json([asdict(finding) for finding in result])
     else:
-        print_table(("what", "state", "detail"), [(one.name, one.state, one.detail) for one in found])
-    if any(one.state == "wrong" for one in found):
+        print_table(("what", "state", "detail"), [(finding.name, finding.state, finding.detail) for finding in result])
+    if any(finding.state == "wrong" for finding in result):
         raise typer.Exit(FAILED)
 
 
@@ -64,7 +64,7 @@ def show_conf(
     settings = load()
     url = catalog_url or f"{(settings.server.public_url or local_url(settings)).rstrip('/')}/iceberg"
     is_bucket = settings.warehouse_url.startswith("s3://")
-    found = jars.ensure(offline=settings.spark.jars_dir, s3=is_bucket, platform=platform)
+    result = jars.ensure(offline=settings.spark.jars_dir, s3=is_bucket, platform=platform)
     if other := elsewhere(settings):
         print(f"note: {other}", file=sys.stderr)
     print(f"# Of this installation: {place_of(settings)}; its catalog is {url}")
@@ -73,5 +73,5 @@ def show_conf(
     print(f"#   --driver-memory 4g --properties-file THIS-FILE --class {conf.CONNECT} spark-internal")
     print(f"# starts it; then give Headgate {name} = sc://HOST:PORT/;token=…")
     confs = conf.for_platform(url) if platform else conf.for_members(url)
-    for key, value in {"spark.jars": str(found), **confs}.items():
+    for key, value in {"spark.jars": str(result), **confs}.items():
         print(f"{key} {value}")

@@ -49,14 +49,14 @@ def _given() -> str | None:
     from headgate.kit.credentials import Sort, has_form, is_well_formed
     from headgate.kit.errors import Invalid
 
-    found = os.environ.get(TOKEN_VARIABLE)
-    if found and not is_well_formed(found, Sort.worker):
-        if has_form(found, Sort.worker):
+    response = os.environ.get(TOKEN_VARIABLE)
+    if response and not is_well_formed(response, Sort.worker):
+        if has_form(response, Sort.worker):
             raise Invalid(f"{TOKEN_VARIABLE} has the form of a worker token, but a character is wrong; copy it again")
         raise Invalid(
             f"{TOKEN_VARIABLE} holds no worker token; `headgate worker token` prints it on the server's machine"
         )
-    return found or None
+    return response or None
 
 
 @app.command()

@@ -19,14 +19,16 @@ def list_deleted(limit: Limit = 50, cursor: Cursor = None, as_json: Json = False
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get(PATH, limit=limit, cursor=cursor)
+        response = client.get(PATH, limit=limit, cursor=cursor)
     columns = ("name", "kind", "deleted", "by", "restore until", "id")
-    print_page(found, columns, map(_row, found["items"]), "There is nothing that you may restore.", as_json=as_json)
+    print_page(
+        response, columns, map(_row, response["items"]), "There is nothing that you may restore.", as_json=as_json
+    )
 
 
-def _row(one: dict[str, Any]) -> tuple[Any, ...]:
-    by = one["deleted_by"]["name"] if one["deleted_by"] else None
-    return one["name"], one["kind"], one["deleted_at"], by, one["restore_until"], one["id"]
+def _row(value: dict[str, Any]) -> tuple[Any, ...]:
+    by = value["deleted_by"]["name"] if value["deleted_by"] else None
+    return value["name"], value["kind"], value["deleted_at"], by, value["restore_until"], value["id"]
 
 
 @app.command()
@@ -40,11 +42,11 @@ def restore(
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.post(f"{PATH}/{_id_of(client, deleted)}/restore", {"name": name})
+        response = client.post(f"{PATH}/{_id_of(client, deleted)}/restore", {"name": name})
     if as_json:
-        print_json(found)
+        print_json(response)
     else:
-        print(f"Restored the {found['kind']} {found['name']}.")
+        print(f"Restored the {response['kind']} {response['name']}.")
 
 
 def _id_of(client: Any, text: str) -> str:
@@ -55,15 +57,17 @@ def _id_of(client: Any, text: str) -> str:
 
     if kind_of(text):
         return text
-    found, cursor = [], None
+    results, cursor = [], None
     while True:
         listed = client.get(PATH, limit=200, cursor=cursor)
-        found += [one["id"] for one in listed["items"] if name_key(one["name"]) == name_key(text)]
+        results += [value["id"] for value in listed["items"] if name_key(value["name"]) == name_key(text)]
         cursor = listed["next_cursor"]
         if cursor is None:
             break
-    if len(found) > 1:
-        raise Conflict(f"Several deleted resources are named {text!r}: {', '.join(found)}. Give the id of one of them")
-    if not found:
+    if len(results) > 1:
+        raise Conflict(
+            f"Several deleted resources are named {text!r}: {', '.join(results)}. Give the id of one of them"
+        )
+    if not results:
         raise NotFound(f"There is nothing called {text!r} that you may restore; `headgate deleted list` shows it all")
-    return str(found[0])
+    return str(results[0])

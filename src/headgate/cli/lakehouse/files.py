@@ -72,14 +72,14 @@ def put(
     path = checked(path + file.name if not path or path.endswith("/") else path)
     try:
         with connect() as client, _progress(file.name) as progress:
-            found = upload(client, volume, file, path, progress, overwrite=overwrite)
+            result = upload(client, volume, file, path, progress, overwrite=overwrite)
     except KeyboardInterrupt:
         print("interrupted; the same command goes on where it was", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
     if as_json:
-        print_json(found)
+        print_json(result)
     else:
-        print(f"Sent {found['path']} ({found['size']} bytes, sha256 {found['sha256']}).")
+        print(f"Sent {result['path']} ({result['size']} bytes, sha256 {result['sha256']}).")
 
 
 @told
@@ -127,12 +127,12 @@ def files(
     volume, prefix = split(place)
     query = {"prefix": prefix, "limit": limit, "cursor": cursor, "delimiter": "/" if folders else None}
     with connect() as client:
-        found = client.get(f"/api/volumes/{volume_id(client, volume)}/files", **query)
-    entries = [(folder, None, None, None) for folder in found["folders"]]
-    for item in found["items"]:
+        response = client.get(f"/api/volumes/{volume_id(client, volume)}/files", **query)
+    entries = [(folder, None, None, None) for folder in response["folders"]]
+    for item in response["items"]:
         creator = item["created_by"]["name"] if item["created_by"] else None
         entries.append((item["path"], item["size"], item["created_at"], creator))
-    print_page(found, ("path", "bytes", "created", "by"), sorted(entries), "There are no files.", as_json=as_json)
+    print_page(response, ("path", "bytes", "created", "by"), sorted(entries), "There are no files.", as_json=as_json)
 
 
 @told
@@ -143,11 +143,11 @@ def rm(place: Place, as_json: Json = False) -> None:
 
     volume, path = split(place)
     with connect() as client:
-        found = client.request("DELETE", url(volume_id(client, volume), checked(path)))
+        result = client.request("DELETE", url(volume_id(client, volume), checked(path)))
     if as_json:
-        print_json(found)
+        print_json(result)
     else:
-        print(f"Deleted {found['path']}.")
+        print(f"Deleted {result['path']}.")
 
 
 def add_to(app: typer.Typer) -> None:

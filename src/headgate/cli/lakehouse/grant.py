@@ -16,11 +16,11 @@ def _change(body: dict[str, Any], sentence: str, *, as_json: bool) -> None:
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.post("/api/access/changes", body)
+        response = client.post("/api/access/changes", body)
     if as_json:
-        print_json(found)
+        print_json(response)
     else:
-        print(f"{sentence}, by {', '.join(found['via'])}.")
+        print(f"{sentence}, by {', '.join(response['via'])}.")
 
 
 @told

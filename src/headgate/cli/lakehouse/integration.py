@@ -28,16 +28,16 @@ def _named(client: "Headgate", text: str) -> str:
     return only(client.get(PLACE, prefix=text, limit=20)["items"], "integration", text)
 
 
-def _print(found: dict[str, Any], *, as_json: bool) -> None:
+def _print(result: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
-        print_json(found)
+        print_json(result)
         return
-    secret = found.pop("secret", None)
-    uses = found.pop("uses")
-    print_table(("field", "value"), [(name.replace("_", " "), value) for name, value in found.items()])
+    secret = result.pop("secret", None)
+    uses = result.pop("uses")
+    print_table(("field", "value"), [(name.replace("_", " "), value) for name, value in result.items()])
     if uses:
         print("\nread in the last thirty days:")
-        print_table(("table", "reads", "last"), ((one["table"], one["reads"], one["last_at"][:19]) for one in uses))
+        print_table(("table", "reads", "last"), ((use["table"], use["reads"], use["last_at"][:19]) for use in uses))
     if secret:
         print(f"\nIts token, shown this once:\n{secret}")
 
@@ -49,11 +49,11 @@ def list_integrations(as_json: Json = False) -> None:
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get(PLACE, limit=200)
+        response = client.get(PLACE, limit=200)
     if as_json:
-        print_json(found)
+        print_json(response)
         return
-    rows = ((one["name"], one["last_used_at"], one["id"]) for one in found["items"])
+    rows = ((value["name"], value["last_used_at"], value["id"]) for value in response["items"])
     print_table(("name", "last used", "id"), rows, empty="There is no integration that you may see.")
 
 
@@ -120,8 +120,8 @@ def delete(integration: Named, as_json: Json = False) -> None:
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.request("DELETE", f"{PLACE}/{_named(client, integration)}")
+        result = client.request("DELETE", f"{PLACE}/{_named(client, integration)}")
     if as_json:
-        print_json(found)
+        print_json(result)
     else:
-        print(f"Deleted {found['name']!r}.")
+        print(f"Deleted {result['name']!r}.")

@@ -32,9 +32,9 @@ def run(
 
     with connect() as client:
         asked = client.request("POST", "/api/maintenance/passes", {"table": table, "dry_run": dry_run})
-        found = _watch(client, asked["id"])
-    _print(found, as_json=as_json)
-    if found["state"] != "succeeded":
+        values = _watch(client, asked["id"])
+    _print(values, as_json=as_json)
+    if values["state"] != "succeeded":
         raise typer.Exit(FAILED)
 
 
@@ -46,16 +46,16 @@ def _watch(client: "Headgate", pass_id: str) -> dict[str, Any]:
     with ProgressBar() as bar:
         try:
             while True:
-                found: dict[str, Any] = client.get(f"/api/maintenance/passes/{pass_id}")
-                if found["state"] not in OPEN:
-                    return found
-                if found["state"] == "queued" and time.monotonic() > patience:
+                response: dict[str, Any] = client.get(f"/api/maintenance/passes/{pass_id}")
+                if response["state"] not in OPEN:
+                    return response
+                if response["state"] == "queued" and time.monotonic() > patience:
                     patience = float("inf")
                     bar.line("It waits for another pass, or for the scheduler of `headgate up`, which must run.")
-                left = found["summary"]["compactions_open"]
+                left = response["summary"]["compactions_open"]
                 more = f", {left} to rewrite" if left else ""
-                done, total = found["looked_at"], found["tables"]
-                bar.draw(found["state"], done, total, f"{done}/{total} tables{more}")
+                done, total = response["looked_at"], response["tables"]
+                bar.draw(response["state"], done, total, f"{done}/{total} tables{more}")
                 time.sleep(_LOOK_EVERY)
         except KeyboardInterrupt:
             bar.line(f"It goes on; `headgate maintenance show {pass_id}` tells what it did.")
@@ -69,12 +69,13 @@ def list_(cursor: Cursor = None, as_json: Json = False) -> None:
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get("/api/maintenance/passes", **({"cursor": cursor} if cursor else {}))
+        response = client.get("/api/maintenance/passes", **({"cursor": cursor} if cursor else {}))
     rows = (
-        (one["id"], one["asked_at"], one["state"], one["dry_run"], *_counts(one["summary"])) for one in found["items"]
+        (value["id"], value["asked_at"], value["state"], value["dry_run"], *_counts(value["summary"]))
+        for value in response["items"]
     )
     columns = ("pass", "asked", "state", "dry run", "snapshots", "files removed", "bytes freed", "tables compacted")
-    print_page(found, columns, rows, "No table was maintained yet.", as_json=as_json)
+    print_page(response, columns, rows, "No table was maintained yet.", as_json=as_json)
 
 
 def _counts(summary: dict[str, Any]) -> tuple[Any, ...]:
@@ -91,34 +92,34 @@ def show(
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get(f"/api/maintenance/passes/{pass_id}")
-    _print(found, as_json=as_json)
+        response = client.get(f"/api/maintenance/passes/{pass_id}")
+    _print(response, as_json=as_json)
 
 
-def _print(found: dict[str, Any], *, as_json: bool) -> None:
+def _print(result: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
-        print_json(found)
+        print_json(result)
         return
-    print(f"Pass {found['id']}: {found['state']}; {found['looked_at']} of {found['tables']} tables looked at.")
-    if found["error"]:
-        print(printable(found["error"]))
+    print(f"Pass {result['id']}: {result['state']}; {result['looked_at']} of {result['tables']} tables looked at.")
+    if result["error"]:
+        print(printable(result["error"]))
     rows = [
         (
-            one["name"] or one["table"],
-            one["outcome"],
-            one["snapshots"],
-            one["files"],
-            _size(one["bytes"]),
-            _rewritten(one),
+            entry["name"] or entry["table"],
+            entry["outcome"],
+            entry["snapshots"],
+            entry["files"],
+            _size(entry["bytes"]),
+            _rewritten(entry),
         )
-        for one in found["items"]
+        for entry in result["items"]
     ]
     columns = ("table", "outcome", "snapshots", "files removed", "bytes freed", "files rewritten")
     print_table(columns, rows, empty="There was nothing to do.")
-    for one in found["items"]:
-        if one["note"]:
-            print(printable(f"{one['name'] or one['table']}: {one['note']}"))
-    print(_summed(found["summary"], found["dry_run"]))
+    for value in result["items"]:
+        if value["note"]:
+            print(printable(f"{value['name'] or value['table']}: {value['note']}"))
+    print(_summed(result["summary"], result["dry_run"]))
 
 
 def _rewritten(table: dict[str, Any]) -> str | None:

@@ -39,9 +39,9 @@ def _one(client: "Headgate", query: str) -> dict[str, Any]:
 
     if kind_of(query) == "saved_query":
         return dict(client.get(f"{PATH}/{query}"))
-    for one in client.get(PATH, prefix=query, limit=200)["items"]:
-        if name_key(one["name"]) == name_key(query):
-            return dict(client.get(f"{PATH}/{one['id']}"))
+    for value in client.get(PATH, prefix=query, limit=200)["items"]:
+        if name_key(value["name"]) == name_key(query):
+            return dict(client.get(f"{PATH}/{value['id']}"))
     raise NotFound(f"you have no saved query called {query!r}; `headgate saved list` shows yours")
 
 
@@ -57,9 +57,9 @@ def list_saved(
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get(PATH, prefix=prefix, limit=limit, cursor=cursor)
-    rows = ((one["name"], one["updated_at"][:19], one["id"]) for one in found["items"])
-    print_page(found, ("name", "saved", "id"), rows, "You have no saved query.", as_json=as_json)
+        response = client.get(PATH, prefix=prefix, limit=limit, cursor=cursor)
+    rows = ((value["name"], value["updated_at"][:19], value["id"]) for value in response["items"])
+    print_page(response, ("name", "saved", "id"), rows, "You have no saved query.", as_json=as_json)
 
 
 @app.command()
@@ -69,12 +69,12 @@ def show(query: Query, as_json: Json = False) -> None:
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = _one(client, query)
+        values = _one(client, query)
     if as_json:
-        print_json(found)
+        print_json(values)
         return
-    print_table(("field", "value"), [(name, value) for name, value in found.items() if name != "sql"])
-    print(f"\n{found['sql']}")
+    print_table(("field", "value"), [(name, value) for name, value in values.items() if name != "sql"])
+    print(f"\n{values['sql']}")
 
 
 @app.command()
@@ -97,11 +97,11 @@ def save(
         except NotFound:
             begun = client.post(PATH, {"name": name, "sql": sql})
         done = wait(client, client.get(f"{STATEMENTS}/{begun['statement']}"))
-        found = client.get(f"{PATH}/{done['saved_query']}")
+        response = client.get(f"{PATH}/{done['saved_query']}")
     if as_json:
-        print_json(found)
+        print_json(response)
     else:
-        print(f"Saved {found['name']} ({found['id']}); it reads {', '.join(found['reads']) or 'no table'}.")
+        print(f"Saved {response['name']} ({response['id']}); it reads {', '.join(response['reads']) or 'no table'}.")
 
 
 @app.command()
@@ -133,12 +133,12 @@ def rename(query: Query, name: Annotated[str, typer.Argument(help="The new name.
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = _one(client, query)
-        client.request("PATCH", f"{PATH}/{found['id']}", {"name": name})
+        values = _one(client, query)
+        client.request("PATCH", f"{PATH}/{values['id']}", {"name": name})
     if as_json:
-        print_json({"id": found["id"], "name": name})
+        print_json({"id": values["id"], "name": name})
     else:
-        print(f"Renamed {found['name']} to {name}.")
+        print(f"Renamed {values['name']} to {name}.")
 
 
 @app.command()
@@ -148,8 +148,8 @@ def delete(query: Query, as_json: Json = False) -> None:
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.request("DELETE", f"{PATH}/{_one(client, query)['id']}")
+        result = client.request("DELETE", f"{PATH}/{_one(client, query)['id']}")
     if as_json:
-        print_json(found)
+        print_json(result)
     else:
-        print(f"Deleted {found['name']}.")
+        print(f"Deleted {result['name']}.")

@@ -32,10 +32,10 @@ def listing(kind: str, *, as_json: bool, **query: Any) -> None:
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get(f"/api/{kind}s", **query)
-    rows = ((one["name"], one["title"], one["allowed"], one["id"]) for one in found["items"])
+        response = client.get(f"/api/{kind}s", **query)
+    rows = ((value["name"], value["title"], value["allowed"], value["id"]) for value in response["items"])
     columns = ("name", "title", "you can", "id")
-    print_page(found, columns, rows, f"There is no {kind} that you may see.", as_json=as_json)
+    print_page(response, columns, rows, f"There is no {kind} that you may see.", as_json=as_json)
 
 
 def listing_of(
@@ -45,9 +45,9 @@ def listing_of(
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get(f"{path(client, kind, text)}/{rest}", **query)
-    rows = ([_short(one[column.replace(" ", "_")]) for column in columns] for one in found["items"])
-    print_page(found, columns, rows, empty, as_json=as_json)
+        response = client.get(f"{path(client, kind, text)}/{rest}", **query)
+    rows = ([_short(value[column.replace(" ", "_")]) for column in columns] for value in response["items"])
+    print_page(response, columns, rows, empty, as_json=as_json)
 
 
 def _short(value: Any) -> Any:
@@ -59,14 +59,14 @@ def show(kind: str, text: str, *, as_json: bool) -> Any:
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get(path(client, kind, text))
+        response = client.get(path(client, kind, text))
     if as_json:
-        print_json(found)
-        return found
+        print_json(response)
+        return response
     hidden = ("columns", "partitions", "sort_order", "properties", "snapshot")
-    rows = [(name.replace("_", " "), _short(value)) for name, value in found.items() if name not in hidden]
+    rows = [(name.replace("_", " "), _short(value)) for name, value in response.items() if name not in hidden]
     print_table(("field", "value"), rows)
-    return found
+    return response
 
 
 def change(kind: str, text: str, body: dict[str, Any], *, as_json: bool) -> None:
@@ -74,13 +74,13 @@ def change(kind: str, text: str, body: dict[str, Any], *, as_json: bool) -> None
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.request("PATCH", path(client, kind, text), body)
+        result = client.request("PATCH", path(client, kind, text), body)
     if as_json:
-        print_json(found)
+        print_json(result)
     elif "name" in body or "layer" in body:
-        print(f"The {kind} is called {found['name']} now; grants on it stay.")
+        print(f"The {kind} is called {result['name']} now; grants on it stay.")
     else:
-        print(f"Described {found['name']}.")
+        print(f"Described {result['name']}.")
 
 
 def texts(title: str | None, description: str | None) -> dict[str, str | None]:
@@ -88,10 +88,10 @@ def texts(title: str | None, description: str | None) -> dict[str, str | None]:
     from headgate.kit.errors import Invalid
 
     given = {"title": title, "description": description}
-    found = {name: value.strip() or None for name, value in given.items() if value is not None}
-    if not found:
+    values = {name: value.strip() or None for name, value in given.items() if value is not None}
+    if not values:
         raise Invalid("give --title, --description, or both")
-    return found
+    return values
 
 
 def delete(kind: str, text: str, *, as_json: bool) -> None:
@@ -99,11 +99,13 @@ def delete(kind: str, text: str, *, as_json: bool) -> None:
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.request("DELETE", path(client, kind, text))
+        result = client.request("DELETE", path(client, kind, text))
     if as_json:
-        print_json(found)
+        print_json(result)
         return
-    print(f"Deleted the {kind} {found['name']}. Until {found['restore_until']}: headgate deleted restore {found['id']}")
+    print(
+        f"Deleted the {kind} {result['name']}. Until {result['restore_until']}: headgate deleted restore {result['id']}"
+    )
 
 
 def created(kind: str, body: dict[str, Any], *, as_json: bool) -> None:
@@ -111,11 +113,11 @@ def created(kind: str, body: dict[str, Any], *, as_json: bool) -> None:
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.post(f"/api/{kind}s", body)
+        response = client.post(f"/api/{kind}s", body)
     if as_json:
-        print_json(found)
+        print_json(response)
     else:
-        print(f"Created the {kind} {found['name']} ({found['id']}).")
+        print(f"Created the {kind} {response['name']} ({response['id']}).")
 
 
 def moved(kind: str, name: str) -> dict[str, str]:

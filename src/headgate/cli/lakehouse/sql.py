@@ -70,8 +70,8 @@ def sql(
     check_output(as_, output, overwrite=overwrite)
     most = limit or (SHOWN if as_ is Format.table and output is None else None)
     with connect() as client:
-        found = follow(client, statement, most)
-        write_rows(client, found, as_, output)
+        values = follow(client, statement, most)
+        write_rows(client, values, as_, output)
 
 
 def sql_text(text: str | None, file: Path | None) -> str:
@@ -138,56 +138,56 @@ def follow(client: "Headgate", statement: str, limit: int | None) -> dict[str, A
 class _StatementBar(ProgressBar):
     """How far a statement is, on the terminal; nothing if there is none."""
 
-    def show(self, found: dict[str, Any]) -> None:
+    def show(self, result: dict[str, Any]) -> None:
         """Draw it as it is now."""
-        far = found["progress"] or {"stages": [], "tasks_done": 0, "tasks_total": 0, "bytes_read": 0}
+        far = result["progress"] or {"stages": [], "tasks_done": 0, "tasks_total": 0, "bytes_read": 0}
         stages, tasks = far["stages"], f"{far['tasks_done']}/{far['tasks_total']} tasks"
-        done = sum(1 for one in stages if one["complete"])
+        done = sum(1 for stage in stages if stage["complete"])
         more = f"{tasks}, stage {min(done + 1, len(stages))} of {len(stages)}" if stages else ""
-        self.draw(found["state"], far["tasks_done"], far["tasks_total"], more)
+        self.draw(result["state"], far["tasks_done"], far["tasks_total"], more)
 
 
-def write_rows(client: "Headgate", found: dict[str, Any], as_: Format, output: Path | None) -> None:
+def write_rows(client: "Headgate", result: dict[str, Any], as_: Format, output: Path | None) -> None:
     """Write the rows of a statement that succeeded."""
     writers: dict[Format, Callable[[], None]] = {
-        Format.table: lambda: _print(client, found),
-        Format.json: lambda: print_json(_as_json(client, found)),
-        Format.csv: lambda: _save(client, found, as_, output),
-        Format.parquet: lambda: _save(client, found, as_, output),
-        Format.arrow: lambda: _save_arrow(client, found, output),
+        Format.table: lambda: _print(client, result),
+        Format.json: lambda: print_json(_as_json(client, result)),
+        Format.csv: lambda: _save(client, result, as_, output),
+        Format.parquet: lambda: _save(client, result, as_, output),
+        Format.arrow: lambda: _save_arrow(client, result, output),
     }
     if output is not None and as_ in (Format.table, Format.json):
         import json
 
-        output.write_text(json.dumps(_as_json(client, found), indent=2, ensure_ascii=False), encoding="utf-8")
+        output.write_text(json.dumps(_as_json(client, result), indent=2, ensure_ascii=False), encoding="utf-8")
     else:
         writers[as_]()
     if output is not None:
-        count = 0 if found["withheld"] else found["rows"] or 0
+        count = 0 if result["withheld"] else result["rows"] or 0
         print(f"Wrote {_count(count)} to {output}.", file=sys.stderr)
-    if found["truncated"]:
-        print(f"Only {found['rows']:,} rows were kept; --limit and the server's settings bound them.", file=sys.stderr)
+    if result["truncated"]:
+        print(f"Only {result['rows']:,} rows were kept; --limit and the server's settings bound them.", file=sys.stderr)
 
 
-def _rows(client: "Headgate", found: dict[str, Any]) -> list[list[Any]]:
+def _rows(client: "Headgate", result: dict[str, Any]) -> list[list[Any]]:
     from headgate.client.statements import Rows
 
-    return list(map(list, Rows(client, found)))
+    return list(map(list, Rows(client, result)))
 
 
-def _as_json(client: "Headgate", found: dict[str, Any]) -> dict[str, Any]:
-    return {"columns": found["columns"], "rows": _rows(client, found), "truncated": found["truncated"]}
+def _as_json(client: "Headgate", result: dict[str, Any]) -> dict[str, Any]:
+    return {"columns": result["columns"], "rows": _rows(client, result), "truncated": result["truncated"]}
 
 
-def _print(client: "Headgate", found: dict[str, Any]) -> None:
-    if found["withheld"]:
+def _print(client: "Headgate", result: dict[str, Any]) -> None:
+    if result["withheld"]:
         print("You may no longer read what these rows were read from.")
         return
-    if not found["columns"]:
-        print(" ".join(["Done.", *filter(None, map(_written, found["writes"]))]))
+    if not result["columns"]:
+        print(" ".join(["Done.", *filter(None, map(_written, result["writes"]))]))
         return
-    names = [one["name"] for one in found["columns"]]
-    print_table(names, _rows(client, found), empty=f"No rows. Columns: {', '.join(names)}", verbatim=True)
+    names = [value["name"] for value in result["columns"]]
+    print_table(names, _rows(client, result), empty=f"No rows. Columns: {', '.join(names)}", verbatim=True)
 
 
 def _written(write: dict[str, Any]) -> str | None:
@@ -212,21 +212,21 @@ def _sink(output: Path | None) -> Any:
     return output.open("wb") if output else nullcontext(sys.stdout.buffer)
 
 
-def _save(client: "Headgate", found: dict[str, Any], as_: Format, output: Path | None) -> None:
+def _save(client: "Headgate", result: dict[str, Any], as_: Format, output: Path | None) -> None:
     with _sink(output) as sink:
-        for part in client.read(f"/api/sql/statements/{found['id']}/download", format=as_.value):
+        for part in client.read(f"/api/sql/statements/{result['id']}/download", format=as_.value):
             sink.write(part)
         sink.flush()
 
 
-def _save_arrow(client: "Headgate", found: dict[str, Any], output: Path | None) -> None:
+def _save_arrow(client: "Headgate", result: dict[str, Any], output: Path | None) -> None:
     import pyarrow as pa
 
     from headgate.client.statements import Rows
 
     writer = None
     with _sink(output) as sink:
-        for table in Rows(client, found).arrow_pages():
+        for table in Rows(client, result).arrow_pages():
             writer = writer or pa.ipc.new_stream(sink, table.schema)
             writer.write_table(table)
         if writer is not None:
@@ -245,12 +245,13 @@ def list_statements(
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get("/api/sql/statements", active=active, limit=limit, cursor=cursor)
+        response = client.get("/api/sql/statements", active=active, limit=limit, cursor=cursor)
     rows = (
-        (one["submitted_at"][:19], one["state"], one["rows"], _short(one["sql"]), one["id"]) for one in found["items"]
+        (value["submitted_at"][:19], value["state"], value["rows"], _short(value["sql"]), value["id"])
+        for value in response["items"]
     )
     empty = "No statement is waiting or running." if active else "You have run no statement."
-    print_page(found, ("submitted", "state", "rows", "sql", "id"), rows, empty, as_json=as_json)
+    print_page(response, ("submitted", "state", "rows", "sql", "id"), rows, empty, as_json=as_json)
 
 
 def _short(sql: str) -> str:
@@ -265,15 +266,15 @@ def show(statement: Statement, as_json: Json = False) -> None:
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get(f"/api/sql/statements/{statement}")
+        response = client.get(f"/api/sql/statements/{statement}")
     if as_json:
-        print_json(found)
+        print_json(response)
         return
     hidden = {"data", "columns", "progress", "error", "writes"}
-    rows = [(name, value) for name, value in found.items() if name not in hidden]
-    rows += [("wrote", told) for told in map(_written, found["writes"]) if told]
-    if found["error"]:
-        rows.append(("error", f"[{found['error']['code']}] {found['error']['message']}"))
+    rows = [(name, value) for name, value in response.items() if name not in hidden]
+    rows += [("wrote", told) for told in map(_written, response["writes"]) if told]
+    if response["error"]:
+        rows.append(("error", f"[{response['error']['code']}] {response['error']['message']}"))
     print_table(("field", "value"), rows)
 
 
@@ -307,11 +308,11 @@ def results(statement: Statement, as_: As = Format.table, output: Output = None,
 
     check_output(as_, output, overwrite=overwrite)
     with connect() as client:
-        found = client.get(f"/api/sql/statements/{statement}")
-        if found["state"] != "succeeded":
-            raise Conflict(f"this statement has no rows: it is {found['state']}")
+        response = client.get(f"/api/sql/statements/{statement}")
+        if response["state"] != "succeeded":
+            raise Conflict(f"this statement has no rows: it is {response['state']}")
         client.get(f"/api/sql/statements/{statement}/pages/0")
-        write_rows(client, found, as_, output)
+        write_rows(client, response, as_, output)
 
 
 @app.command()
@@ -321,8 +322,8 @@ def delete(statement: Statement, as_json: Json = False) -> None:
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.request("DELETE", f"/api/sql/statements/{statement}")
+        result = client.request("DELETE", f"/api/sql/statements/{statement}")
     if as_json:
-        print_json(found)
+        print_json(result)
     else:
         print("Deleted.")

@@ -32,20 +32,23 @@ def show(table: Named, as_json: Json = False) -> None:
 
     Who may read or write it: `headgate access who-can execute table:LAYER.NAME`, and `edit`.
     """
-    found = commands.show("table", table, as_json=as_json)
-    if as_json or not found["columns"]:
+    result = commands.show("table", table, as_json=as_json)
+    if as_json or not result["columns"]:
         return
     print()
-    rows = ((one["path"], one["type"], one["required"], one["title"] or one["doc"], one["id"]) for one in _flat(found))
+    rows = (
+        (value["path"], value["type"], value["required"], value["title"] or value["doc"], value["id"])
+        for value in _flat(result)
+    )
     print_table(("column", "type", "required", "title", "field"), rows)
-    for heading, parts in (("partitions", found["partitions"]), ("sort order", found["sort_order"])):
+    for heading, parts in (("partitions", result["partitions"]), ("sort order", result["sort_order"])):
         if parts:
-            print(f"\n{heading}: " + ", ".join(f"{one['transform']}({one['column']})" for one in parts))
+            print(f"\n{heading}: " + ", ".join(f"{part['transform']}({part['column']})" for part in parts))
 
 
-def _flat(found: dict[str, Any]) -> list[dict[str, Any]]:
+def _flat(result: dict[str, Any]) -> list[dict[str, Any]]:
     """The columns, each before the fields inside of it."""
-    pending, flat = list(reversed(found["columns"])), []
+    pending, flat = list(reversed(result["columns"])), []
     while pending:
         column = pending.pop()
         flat.append(column)
@@ -130,8 +133,8 @@ def lineage(
     query = {"direction": direction, "depth": depth, "columns": columns}
     with connect() as client:
         place = commands.path(client, "table", table).rpartition("/")[2]
-        found = client.get(f"/api/lineage/{place}", **query)
-    lineage_cli.show(found, as_json=as_json)
+        response = client.get(f"/api/lineage/{place}", **query)
+    lineage_cli.show(response, as_json=as_json)
 
 
 @app.command()
@@ -149,11 +152,11 @@ def preview(
 
     query = {"limit": limit, "snapshot": snapshot, "as_of": as_of, "columns": column or None}
     with connect() as client:
-        found = client.get(f"{commands.path(client, 'table', table)}/preview", **query)
+        response = client.get(f"{commands.path(client, 'table', table)}/preview", **query)
     if as_json:
-        print_json(found)
+        print_json(response)
         return
-    names = [one["name"] for one in found["columns"]]
-    print_table(names, found["rows"], empty=f"No rows. Columns: {', '.join(names)}", verbatim=True)
-    if found["truncated"]:
+    names = [value["name"] for value in response["columns"]]
+    print_table(names, response["rows"], empty=f"No rows. Columns: {', '.join(names)}", verbatim=True)
+    if response["truncated"]:
         print("There are more rows.")

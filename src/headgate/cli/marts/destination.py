@@ -6,7 +6,7 @@ import typer
 
 from headgate.cli.output import Json, told
 from headgate.cli.paging import Cursor, Limit, Prefix, print_page
-from headgate.cli.platform import external_systems as commands
+from headgate.cli.platform import external_systems
 from headgate.cli.platform.external_systems import ApiPath, Forget, Kind, Place, Secret, Set
 
 app = typer.Typer(
@@ -31,13 +31,19 @@ def list_destinations(
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get("/api/destinations", deleted=deleted, prefix=prefix, limit=limit, cursor=cursor)
+        response = client.get("/api/destinations", deleted=deleted, prefix=prefix, limit=limit, cursor=cursor)
     rows = (
-        (one["name"], one["place_kind"], [owner["name"] for owner in one["owners"]], one["allowed"], one["id"])
-        for one in found["items"]
+        (
+            value["name"],
+            value["place_kind"],
+            [owner["name"] for owner in value["owners"]],
+            value["allowed"],
+            value["id"],
+        )
+        for value in response["items"]
     )
     columns = ("name", "kind", "owners", "you can", "id")
-    print_page(found, columns, rows, "There is no destination that you may see.", as_json=as_json)
+    print_page(response, columns, rows, "There is no destination that you may see.", as_json=as_json)
 
 
 @app.command()
@@ -51,15 +57,15 @@ def add(
     as_json: Json = False,
 ) -> None:
     """Make a destination, and own it; nobody else sees it until it is shared."""
-    body = {"name": name, "place": commands.place_given(kind, place, fields) or {}}
-    commands.added("destination", body, secret, "Made", as_json=as_json)
+    body = {"name": name, "place": external_systems.place_given(kind, place, fields) or {}}
+    external_systems.added("destination", body, secret, "Made", as_json=as_json)
 
 
 @app.command()
 @told
 def show(destination: Named, as_json: Json = False) -> None:
     """Show a destination; which secrets are set, not what they are."""
-    commands.show("destination", destination, as_json=as_json)
+    external_systems.show("destination", destination, as_json=as_json)
 
 
 @app.command()
@@ -74,12 +80,12 @@ def change(
     as_json: Json = False,
 ) -> None:
     """Change a destination. Pointing it somewhere else clears its secrets, but those given with it."""
-    commands.changed_by(
+    external_systems.changed_by(
         "destination",
         destination,
         {"name": name},
         (place, fields),
-        commands.secrets_given(secret, forget_secret),
+        external_systems.secrets_given(secret, forget_secret),
         as_json=as_json,
     )
 
@@ -92,12 +98,12 @@ def delete(destination: Named, as_json: Json = False) -> None:
     from headgate.cli.output import print_json
 
     with connect() as client:
-        found = client.request("DELETE", commands.path(client, "destination", destination))
+        result = client.request("DELETE", external_systems.path(client, "destination", destination))
     if as_json:
-        print_json(found)
+        print_json(result)
         return
-    users = found["users"]
-    print(f"Deleted the destination {found['name']}; `headgate destination restore {found['id']}` brings it back.")
+    users = result["users"]
+    print(f"Deleted the destination {result['name']}; `headgate destination restore {result['id']}` brings it back.")
     print(f"Not sent there meanwhile: {users['reports']} reports, {users['pipelines']} pipelines.")
 
 
@@ -109,11 +115,13 @@ def restore(destination: Named, as_json: Json = False) -> None:
     from headgate.cli.output import print_json
 
     with connect() as client:
-        found = client.request("POST", f"{commands.path(client, 'destination', destination, deleted=True)}/restore")
+        result = client.request(
+            "POST", f"{external_systems.path(client, 'destination', destination, deleted=True)}/restore"
+        )
     if as_json:
-        print_json(found)
+        print_json(result)
     else:
-        print(f"Restored the destination {found['name']}.")
+        print(f"Restored the destination {result['name']}.")
 
 
 @app.command("test")
@@ -131,4 +139,4 @@ def try_out(
     With --set or --place, test a changed configuration without saving it. Give its secrets with --secret: stored ones
     are not sent to another host.
     """
-    commands.tested("destination", destination, path, (place, fields), secret, as_json=as_json)
+    external_systems.tested("destination", destination, path, (place, fields), secret, as_json=as_json)

@@ -120,15 +120,15 @@ def explain(
     if values is not None:
         body["with"] = _pairs(values)
     with connect() as client:
-        found = client.post("/api/access/explain", body)
+        response = client.post("/api/access/explain", body)
     if as_json:
-        print_json(found)
+        print_json(response)
         return
-    verb = "can" if found["allowed"] else "cannot"
-    print(f"{found['member']} {verb} {found['action']} {resource}")
-    for path, reason in zip(found["via"], found["because"] or found["via"], strict=False):
+    verb = "can" if response["allowed"] else "cannot"
+    print(f"{response['member']} {verb} {response['action']} {resource}")
+    for path, reason in zip(response["via"], response["because"] or response["via"], strict=False):
         print(f"  by {path}: {reason}")
-    for way in found["ways"]:
+    for way in response["ways"]:
         print(f"  not by {way['path']}: missing {', '.join(way['missing'])}")
         if way["how"] and way["who"]:
             print(f"      could {way['how']}: {', '.join(way['who'])}")
@@ -149,9 +149,9 @@ def who_can(
         cursor = None
         while True:
             body = {"action": action, "resource": resource, "limit": 200, "cursor": cursor}
-            found = client.post("/api/access/who-can", body)
-            items += found["items"]
-            cursor = found["next_cursor"]
+            response = client.post("/api/access/who-can", body)
+            items += response["items"]
+            cursor = response["next_cursor"]
             if cursor is None:
                 break
     if as_json:
@@ -173,13 +173,13 @@ def what_can(
 
     items: list[Any] = []
     with connect() as client:
-        for one in kind or FIELDS:
+        for value in kind or FIELDS:
             cursor = None
             while True:
-                body = {"member": member, "kind": one, "limit": 200, "cursor": cursor}
-                found = client.post("/api/access/what-can", body)
-                items += found["items"]
-                cursor = found["next_cursor"]
+                body = {"member": member, "kind": value, "limit": 200, "cursor": cursor}
+                response = client.post("/api/access/what-can", body)
+                items += response["items"]
+                cursor = response["next_cursor"]
                 if cursor is None:
                     break
     if as_json:
@@ -192,16 +192,16 @@ def what_can(
 def _pairs(values: list[str]) -> dict[str, Any]:
     """KEY=VALUE pairs as a body; a comma makes a list where a list is wanted."""
     lists = {"contexts", "reads", "writes", "disabled", "connections", "owners", "technical_owners", "business_owners"}
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for pair in values:
         key, equals, value = pair.partition("=")
         if not equals:
             fail(f"{pair!r} is not KEY=VALUE", MALFORMED)
         if key in lists:
-            found[key] = [part.strip() for part in value.split(",") if part.strip()]
+            result[key] = [part.strip() for part in value.split(",") if part.strip()]
         else:
-            found[key] = None if value == "" else value
-    return found
+            result[key] = None if value == "" else value
+    return result
 
 
 @app.command("what-if")
@@ -220,13 +220,15 @@ def what_if(
 
     body = {"change": {"change": change, **_pairs(values or [])}, "member": member}
     with connect() as client:
-        found = client.post("/api/access/what-if", body)
+        response = client.post("/api/access/what-if", body)
     if as_json:
-        print_json(found)
+        print_json(response)
         return
-    rows = ((item["member"], f"{item['kind']}:{item['name']}", item["gains"], item["loses"]) for item in found["items"])
+    rows = (
+        (item["member"], f"{item['kind']}:{item['name']}", item["gains"], item["loses"]) for item in response["items"]
+    )
     print_table(("member", "resource", "gains", "loses"), rows, empty="Nobody would gain or lose anything.")
-    rest = found["total"] - len(found["items"])
+    rest = response["total"] - len(response["items"])
     if rest:
         print(f"and {rest} more")
 
@@ -241,11 +243,11 @@ def change_access(change: Change, values: Values = None, as_json: Json = False) 
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.post("/api/access/changes", {"change": change, **_pairs(values or [])})
+        response = client.post("/api/access/changes", {"change": change, **_pairs(values or [])})
     if as_json:
-        print_json(found)
+        print_json(response)
     else:
-        print(f"Done, by {', '.join(found['via'])}.")
+        print(f"Done, by {', '.join(response['via'])}.")
 
 
 @app.command()
@@ -255,11 +257,11 @@ def tables(as_json: Json = False) -> None:
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get("/api/access/tables")
+        response = client.get("/api/access/tables")
     if as_json:
-        print_json(found)
+        print_json(response)
         return
-    for table in found["tables"]:
+    for table in response["tables"]:
         print(f"\n{table['title']}")
         print_table(
             ("path", "condition", "grants"),
@@ -288,8 +290,8 @@ def me(as_json: Json = False) -> None:
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get("/api/access/me")
+        response = client.get("/api/access/me")
     if as_json:
-        print_json(found)
+        print_json(response)
     else:
-        print_table(("field", "value"), found.items())
+        print_table(("field", "value"), response.items())

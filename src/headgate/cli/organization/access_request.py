@@ -25,8 +25,8 @@ def make(
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.post(PLACE, {"action": action, "resource": resource, "reason": reason})
-    _done(found, "Asked", as_json=as_json)
+        response = client.post(PLACE, {"action": action, "resource": resource, "reason": reason})
+    _done(response, "Asked", as_json=as_json)
 
 
 @app.command("list")
@@ -41,15 +41,15 @@ def list_requests(
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get(PLACE, mine=mine, limit=limit, cursor=cursor)
-        while not found["items"] and found["next_cursor"]:
-            found = client.get(PLACE, mine=mine, limit=limit, cursor=found["next_cursor"])
+        response = client.get(PLACE, mine=mine, limit=limit, cursor=cursor)
+        while not response["items"] and response["next_cursor"]:
+            response = client.get(PLACE, mine=mine, limit=limit, cursor=response["next_cursor"])
     rows = (
-        (one["id"], one["state"], _who(one["member"]), one["action"], _what(one), one["reason"])
-        for one in found["items"]
+        (value["id"], value["state"], _who(value["member"]), value["action"], _what(value), value["reason"])
+        for value in response["items"]
     )
     columns = ("id", "state", "member", "action", "resource", "reason")
-    print_page(found, columns, rows, "There are no requests.", as_json=as_json)
+    print_page(response, columns, rows, "There are no requests.", as_json=as_json)
 
 
 def _who(member: dict[str, Any] | None) -> str | None:
@@ -67,16 +67,18 @@ def show(request: RequestId, as_json: Json = False) -> None:
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get(f"{PLACE}/{request}")
+        response = client.get(f"{PLACE}/{request}")
     if as_json:
-        print_json(found)
+        print_json(response)
         return
-    offered = found.pop("proposals")
-    names = {"member": _who(found["member"]), "answered_by": _who(found["answered_by"])}
-    change = found["change"] and " ".join(f"{key}={value}" for key, value in found["change"].items())
-    print_table(("field", "value"), {**found, **names, "change": change}.items())
-    if found["state"] == "open":
-        rows = ((number, one["sentence"], one["others"], one["takes_end"]) for number, one in enumerate(offered, 1))
+    offered = response.pop("proposals")
+    names = {"member": _who(response["member"]), "answered_by": _who(response["answered_by"])}
+    change = response["change"] and " ".join(f"{key}={value}" for key, value in response["change"].items())
+    print_table(("field", "value"), {**response, **names, "change": change}.items())
+    if response["state"] == "open":
+        rows = (
+            (number, value["sentence"], value["others"], value["takes_end"]) for number, value in enumerate(offered, 1)
+        )
         print()
         print_table(
             ("proposal", "change", "others who gain", "can end"), rows, empty="There is nothing you can propose."
@@ -109,8 +111,8 @@ def approve(
     with connect() as client:
         body = _proposed(client, request, proposal) if proposal else {"change": change, **_pairs(values or [])}
         answer = {"change": body, "comment": comment, "expires": expires}
-        found = client.post(f"{PLACE}/{request}/approve", answer)
-    _done(found, "Approved", as_json=as_json)
+        response = client.post(f"{PLACE}/{request}/approve", answer)
+    _done(response, "Approved", as_json=as_json)
 
 
 def _proposed(client: Any, request: str, number: int) -> dict[str, Any]:
@@ -118,20 +120,20 @@ def _proposed(client: Any, request: str, number: int) -> dict[str, Any]:
     offered = client.get(f"{PLACE}/{request}")["proposals"]
     if number > len(offered):
         fail(f"there are {len(offered)} proposals; `headgate request show {request}` lists them")
-    found: dict[str, Any] = offered[number - 1]["change"]
-    return found
+    values: dict[str, Any] = offered[number - 1]["change"]
+    return values
 
 
 def _pairs(values: list[str]) -> dict[str, Any]:
     """KEY=VALUE pairs as a change; contexts are a list, with commas."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for pair in values:
         key, equals, value = pair.partition("=")
         if not equals:
             fail(f"{pair!r} is not KEY=VALUE", MALFORMED)
         is_list = key == "contexts"
-        found[key] = [part.strip() for part in value.split(",") if part.strip()] if is_list else value or None
-    return found
+        result[key] = [part.strip() for part in value.split(",") if part.strip()] if is_list else value or None
+    return result
 
 
 @app.command()
@@ -145,8 +147,8 @@ def decline(
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.post(f"{PLACE}/{request}/decline", {"comment": comment})
-    _done(found, "Declined", as_json=as_json)
+        response = client.post(f"{PLACE}/{request}/decline", {"comment": comment})
+    _done(response, "Declined", as_json=as_json)
 
 
 @app.command()
@@ -156,12 +158,12 @@ def withdraw(request: RequestId, as_json: Json = False) -> None:
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.post(f"{PLACE}/{request}/withdraw", None)
-    _done(found, "Withdrawn", as_json=as_json)
+        response = client.post(f"{PLACE}/{request}/withdraw", None)
+    _done(response, "Withdrawn", as_json=as_json)
 
 
-def _done(found: dict[str, Any], word: str, *, as_json: bool) -> None:
+def _done(result: dict[str, Any], word: str, *, as_json: bool) -> None:
     if as_json:
-        print_json(found)
+        print_json(result)
     else:
-        print(f"{word}: {found['action']} on {_what(found)}, {found['id']}")
+        print(f"{word}: {result['action']} on {_what(result)}, {result['id']}")

@@ -28,10 +28,10 @@ def list_contexts(
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get(PATH, prefix=prefix, limit=limit, cursor=cursor)
+        response = client.get(PATH, prefix=prefix, limit=limit, cursor=cursor)
     columns = ("name", "resources", "members", "invitations", "id")
-    rows = ([item[column] for column in columns] for item in found["items"])
-    print_page(found, columns, rows, "There is no such context.", as_json=as_json)
+    rows = ([item[column] for column in columns] for item in response["items"])
+    print_page(response, columns, rows, "There is no such context.", as_json=as_json)
 
 
 @app.command()

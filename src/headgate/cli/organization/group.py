@@ -28,9 +28,9 @@ def list_groups(
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get(PATH, prefix=prefix, limit=limit, cursor=cursor)
-    rows = ((item["name"], item["members"], item["built_in"], item["id"]) for item in found["items"])
-    print_page(found, ("name", "members", "built in", "id"), rows, "There is no such group.", as_json=as_json)
+        response = client.get(PATH, prefix=prefix, limit=limit, cursor=cursor)
+    rows = ((item["name"], item["members"], item["built_in"], item["id"]) for item in response["items"])
+    print_page(response, ("name", "members", "built in", "id"), rows, "There is no such group.", as_json=as_json)
 
 
 @app.command()
@@ -40,17 +40,19 @@ def show(group: Group, limit: Limit = 50, cursor: Cursor = None, as_json: Json =
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get(f"{PATH}/{id_of(client, PATH, 'group', group)}", limit=limit, cursor=cursor)
+        response = client.get(f"{PATH}/{id_of(client, PATH, 'group', group)}", limit=limit, cursor=cursor)
     if as_json:
-        print_json(found)
+        print_json(response)
         return
-    print_table(("field", "value"), found["group"].items())
+    print_table(("field", "value"), response["group"].items())
     print()
-    if found["members"] is None:
+    if response["members"] is None:
         print("Its members are shown to those in it, and to who manages groups.")
         return
-    print_table(("member", "id"), ((one["name"], one["id"]) for one in found["members"]), empty="Nobody is in it.")
-    print_more(found)
+    print_table(
+        ("member", "id"), ((value["name"], value["id"]) for value in response["members"]), empty="Nobody is in it."
+    )
+    print_more(response)
 
 
 @app.command()

@@ -22,7 +22,7 @@ def _id(client: Any, text: str) -> str:
 
 
 def _names(items: Any) -> list[str] | None:
-    return None if items is None else [one["name"] for one in items]
+    return None if items is None else [item["name"] for item in items]
 
 
 @app.command("list")
@@ -38,11 +38,14 @@ def list_members(
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get("/api/members", sort=sort, prefix=prefix, limit=limit, cursor=cursor)
+        response = client.get("/api/members", sort=sort, prefix=prefix, limit=limit, cursor=cursor)
     columns = ("id", "name", "email", "role", "scope", "contexts", "groups", "last_seen_at")
-    shown = ({**one, "contexts": _names(one["contexts"]), "groups": _names(one["groups"])} for one in found["items"])
-    rows = ([one[column] for column in columns] for one in shown)
-    print_page(found, columns, rows, as_json=as_json)
+    shown = (
+        {**value, "contexts": _names(value["contexts"]), "groups": _names(value["groups"])}
+        for value in response["items"]
+    )
+    rows = ([value[column] for column in columns] for value in shown)
+    print_page(response, columns, rows, as_json=as_json)
 
 
 @app.command()
@@ -52,15 +55,15 @@ def show(member: Who, as_json: Json = False) -> None:
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get(f"/api/members/{_id(client, member)}")
+        response = client.get(f"/api/members/{_id(client, member)}")
     if as_json:
-        print_json(found)
+        print_json(response)
         return
-    one = found["member"]
-    shown = {**one, "contexts": _names(one["contexts"]), "groups": _names(one["groups"])}
+    value = response["member"]
+    shown = {**value, "contexts": _names(value["contexts"]), "groups": _names(value["groups"])}
     print_table(("field", "value"), shown.items())
     print()
-    print_table(("can", "by"), ((item["action"], item["via"]) for item in found["can"]), empty="Nothing of its own.")
+    print_table(("can", "by"), ((item["action"], item["via"]) for item in response["can"]), empty="Nothing of its own.")
     print("\n`headgate access what-can --member NAME --kind KIND` lists resources.")
 
 
@@ -69,12 +72,12 @@ def _change(change: str, as_json: bool, **values: Any) -> dict[str, Any]:
 
     body = {"change": change, **{name: value for name, value in values.items() if value is not None}}
     with connect() as client:
-        found = client.post("/api/access/changes", body)
+        response = client.post("/api/access/changes", body)
     if as_json:
-        print_json(found)
+        print_json(response)
     else:
-        print(f"Done, by {', '.join(found['via'])}.")
-    return dict(found)
+        print(f"Done, by {', '.join(response['via'])}.")
+    return dict(response)
 
 
 @app.command("set-role")
@@ -114,10 +117,10 @@ def list_removed(limit: Limit = 50, cursor: Cursor = None, as_json: Json = False
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get("/api/members/removed", limit=limit, cursor=cursor)
-    rows = ((one["id"], one["removed_at"][:19], one["solely_owned"]) for one in found["items"])
+        response = client.get("/api/members/removed", limit=limit, cursor=cursor)
+    rows = ((value["id"], value["removed_at"][:19], value["solely_owned"]) for value in response["items"])
     empty = "No removed member left anything without an owner."
-    print_page(found, ("id", "removed", "without an owner"), rows, empty, as_json=as_json)
+    print_page(response, ("id", "removed", "without an owner"), rows, empty, as_json=as_json)
 
 
 def _id_of_any(client: Any, text: str) -> str:
@@ -138,12 +141,14 @@ def holdings(member: Who, as_json: Json = False) -> None:
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get(f"/api/members/{_id_of_any(client, member)}/holdings")
+        response = client.get(f"/api/members/{_id_of_any(client, member)}/holdings")
     if as_json:
-        print_json(found)
+        print_json(response)
         return
-    rows = [("solely owned", one) for one in found["solely_owned"]] + [("acts for", one) for one in found["acts_for"]]
-    cells = ((what, one["kind"], one["name"], one["holds"], one["id"]) for what, one in rows)
+    rows = [("solely owned", value) for value in response["solely_owned"]] + [
+        ("acts for", value) for value in response["acts_for"]
+    ]
+    cells = ((what, value["kind"], value["name"], value["holds"], value["id"]) for what, value in rows)
     print_table(("what", "kind", "name", "as", "id"), cells, empty="A removal would leave nothing behind.")
 
 
@@ -159,11 +164,11 @@ def reassign(
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.post(f"/api/members/{_id_of_any(client, member)}/reassign", {"to": to, "resources": resource})
+        response = client.post(f"/api/members/{_id_of_any(client, member)}/reassign", {"to": to, "resources": resource})
     if as_json:
-        print_json(found)
+        print_json(response)
         return
-    cells = ((one["kind"], one["name"], one["holds"], one["id"]) for one in found["items"])
+    cells = ((value["kind"], value["name"], value["holds"], value["id"]) for value in response["items"])
     print_table(("kind", "name", "as", "id"), cells, empty="There was nothing to hand over.")
 
 
@@ -176,13 +181,13 @@ def remove(member: Who, yes: Yes = False, as_json: Json = False) -> None:
     _change("remove_member", as_json, member=member)
 
 
-def _print_link(found: dict[str, Any], as_json: bool) -> None:
+def _print_link(result: dict[str, Any], as_json: bool) -> None:
     if as_json:
-        print_json(found)
-    elif found["link"]:
-        print(f"Hand this over; it works once, until {found['expires_at']}:\n{found['link']}")
+        print_json(result)
+    elif result["link"]:
+        print(f"Hand this over; it works once, until {result['expires_at']}:\n{result['link']}")
     else:
-        print(f"Sent to {found.get('sent_to') or found.get('email')}.")
+        print(f"Sent to {result.get('sent_to') or result.get('email')}.")
 
 
 @app.command("magic-link")
@@ -233,11 +238,11 @@ def list_invitations(
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get("/api/invitations", limit=limit, cursor=cursor)
+        response = client.get("/api/invitations", limit=limit, cursor=cursor)
     columns = ("id", "email", "role", "scope", "contexts", "state", "invited_by", "expires_at")
-    shown = ({**one, "contexts": _names(one["contexts"])} for one in found["items"])
-    rows = ([one[column] for column in columns] for one in shown)
-    print_page(found, columns, rows, "There are no invitations.", as_json=as_json)
+    shown = ({**value, "contexts": _names(value["contexts"])} for value in response["items"])
+    rows = ([value[column] for column in columns] for value in shown)
+    print_page(response, columns, rows, "There are no invitations.", as_json=as_json)
 
 
 invitations.command("accept")(accept)
@@ -260,8 +265,8 @@ def revoke(invitation: Annotated[str, typer.Argument(help="Its id.")], as_json: 
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.request("DELETE", f"/api/invitations/{invitation}")
+        result = client.request("DELETE", f"/api/invitations/{invitation}")
     if as_json:
-        print_json(found)
+        print_json(result)
     else:
-        print(f"The invitation of {found['email']} is taken back.")
+        print(f"The invitation of {result['email']} is taken back.")

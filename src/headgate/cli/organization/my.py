@@ -16,13 +16,15 @@ def tokens(as_json: Json = False) -> None:
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get("/api/tokens", limit=200)
+        response = client.get("/api/tokens", limit=200)
     if as_json:
-        print_json(found)
+        print_json(response)
         return
     times = ("created_at", "last_used_at", "expires_at", "revoked_at")
     columns = ("id", "hint", "name", "read_only", "only", "tainted", *times)
-    print_table(columns, ([item[column] for column in columns] for item in found["items"]), empty="You have no tokens.")
+    print_table(
+        columns, ([item[column] for column in columns] for item in response["items"]), empty="You have no tokens."
+    )
 
 
 @app.command("make-token")
@@ -41,11 +43,11 @@ def make_token(
 
     body = {"name": name, "read_only": read_only, "only": only, "expires": expires}
     with connect() as client:
-        found = client.post("/api/tokens", body)
+        response = client.post("/api/tokens", body)
     if as_json:
-        print_json(found)
+        print_json(response)
     else:
-        print(found["token"])
+        print(response["token"])
 
 
 @app.command("end-token")
@@ -55,11 +57,11 @@ def end_token(token: Annotated[str, typer.Argument(help="Its id.")], as_json: Js
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.request("DELETE", f"/api/tokens/{token}")
+        result = client.request("DELETE", f"/api/tokens/{token}")
     if as_json:
-        print_json(found)
+        print_json(result)
     else:
-        print(f"{found['name']} is ended.")
+        print(f"{result['name']} is ended.")
 
 
 @app.command()
@@ -69,12 +71,12 @@ def sessions(as_json: Json = False) -> None:
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get("/api/me/sessions")
+        response = client.get("/api/me/sessions")
     if as_json:
-        print_json(found)
+        print_json(response)
         return
     columns = ("id", "method", "agent", "address", "tainted", "created_at", "last_seen_at", "expires_at")
-    rows = ([item[column] for column in columns] for item in found["items"])
+    rows = ([item[column] for column in columns] for item in response["items"])
     print_table(columns, rows, empty="You are signed in nowhere.")
 
 
@@ -87,11 +89,11 @@ def end_sessions(
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.request("DELETE", f"/api/me/sessions/{session}" if session else "/api/me/sessions")
+        result = client.request("DELETE", f"/api/me/sessions/{session}" if session else "/api/me/sessions")
     if as_json:
-        print_json(found)
+        print_json(result)
     else:
-        print(f"{found['ended']} ended.")
+        print(f"{result['ended']} ended.")
 
 
 @app.command()
@@ -103,5 +105,5 @@ def password() -> None:
     current = typer.prompt("Your present password, if you have one", hide_input=True, default="", show_default=False)
     fresh = typer.prompt("A new one", hide_input=True, confirmation_prompt=True)
     with connect() as client:
-        found = client.post("/api/me/password", {"current": current or None, "password": fresh})
-    print(f"Changed; {found['ended']} sessions ended.")
+        response = client.post("/api/me/password", {"current": current or None, "password": fresh})
+    print(f"Changed; {response['ended']} sessions ended.")

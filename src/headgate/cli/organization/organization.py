@@ -19,11 +19,11 @@ def show(as_json: Json = False) -> None:
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get(PATH)
+        response = client.get(PATH)
     if as_json:
-        print_json(found)
+        print_json(response)
     else:
-        print_table(("field", "value"), found.items())
+        print_table(("field", "value"), response.items())
 
 
 @app.command()
@@ -33,15 +33,15 @@ def rename(name: Annotated[str, typer.Argument(help="The new name.")], as_json: 
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.request("PATCH", PATH, {"name": name})
+        result = client.request("PATCH", PATH, {"name": name})
     if as_json:
-        print_json(found)
+        print_json(result)
     else:
-        print(f"The organization is called {found['name']} now.")
+        print(f"The organization is called {result['name']} now.")
 
 
-def _flat(found: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    for name, value in found.items():
+def _flat(result: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in result.items():
         if isinstance(value, dict):
             yield from ((f"{name}: {inner}", count) for inner, count in value.items())
         else:
@@ -55,22 +55,22 @@ def usage(as_json: Json = False) -> None:
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get(f"{PATH}/usage")
+        response = client.get(f"{PATH}/usage")
     if as_json:
-        print_json(found)
+        print_json(response)
     else:
-        print_table(("what", "value"), _flat(found))
+        print_table(("what", "value"), _flat(response))
 
 
 def _change(change: dict[str, str], *, as_json: bool) -> None:
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.post("/api/access/changes", change)
+        response = client.post("/api/access/changes", change)
     if as_json:
-        print_json(found)
+        print_json(response)
     else:
-        print(f"Done, by {', '.join(found['via'])}.")
+        print(f"Done, by {', '.join(response['via'])}.")
 
 
 @app.command("set-plan")

@@ -24,8 +24,8 @@ def create(path: str, kind: str, name: str, *, as_json: bool) -> None:
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.post(path, {"name": name})
-    _say(found, f"Created the {kind} {found['name']} ({found['id']}).", as_json=as_json)
+        response = client.post(path, {"name": name})
+    _say(response, f"Created the {kind} {response['name']} ({response['id']}).", as_json=as_json)
 
 
 def rename(path: str, kind: str, text: str, name: str, *, as_json: bool) -> None:
@@ -33,8 +33,8 @@ def rename(path: str, kind: str, text: str, name: str, *, as_json: bool) -> None
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.request("PATCH", f"{path}/{id_of(client, path, kind, text)}", {"name": name})
-    _say(found, f"The {kind} is called {found['name']} now.", as_json=as_json)
+        result = client.request("PATCH", f"{path}/{id_of(client, path, kind, text)}", {"name": name})
+    _say(result, f"The {kind} is called {result['name']} now.", as_json=as_json)
 
 
 def delete(path: str, kind: str, text: str, *, as_json: bool) -> None:
@@ -42,14 +42,14 @@ def delete(path: str, kind: str, text: str, *, as_json: bool) -> None:
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.request("DELETE", f"{path}/{id_of(client, path, kind, text)}")
-    ended = [f"{name.replace('_', ' ')}: {count}" for name, count in found.items() if isinstance(count, int)]
+        result = client.request("DELETE", f"{path}/{id_of(client, path, kind, text)}")
+    ended = [f"{name.replace('_', ' ')}: {count}" for name, count in result.items() if isinstance(count, int)]
     more = f"; what ended with it: {', '.join(ended)}" if ended else ""
-    _say(found, f"Deleted the {kind} {found['name']}{more}.", as_json=as_json)
+    _say(result, f"Deleted the {kind} {result['name']}{more}.", as_json=as_json)
 
 
-def _say(found: Any, sentence: str, *, as_json: bool) -> None:
+def _say(result: Any, sentence: str, *, as_json: bool) -> None:
     if as_json:
-        print_json(found)
+        print_json(result)
     else:
         print(sentence)

@@ -48,8 +48,8 @@ def create(
 
     def work(connection: Connection) -> CreatedToken:
         lookup = Lookup(connection)
-        found = lookup.of("member", member)
-        if found is None:
+        result = lookup.of("member", member)
+        if result is None:
             raise NotFound(f"there is no member called {member!r}")
         reach: list[str] | None = None if only is None else []
         for ref in only or ():
@@ -59,7 +59,7 @@ def create(
                 raise NotFound(f"there is no layer, table or volume called {ref!r}")
             assert reach is not None  # noqa: S101 - made above
             reach.append(target)
-        return make(connection, found, name, moment, read_only=read_only, only=reach, expires=ends)
+        return make(connection, result, name, moment, read_only=read_only, only=reach, expires=ends)
 
     with installation() as (_, database):
         made = database.write(work)

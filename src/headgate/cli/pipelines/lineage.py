@@ -11,26 +11,26 @@ Depth = Annotated[int, typer.Option(min=1, max=20, help="How many pipelines far.
 WithColumns = Annotated[bool, typer.Option("--columns", help="Also which columns the columns are made of.")]
 
 
-def show(found: dict[str, Any], *, as_json: bool) -> None:
+def show(result: dict[str, Any], *, as_json: bool) -> None:
     """Print what leads to what; and of columns what they are made of, if that was asked for."""
     if as_json:
-        print_json(found)
+        print_json(result)
         return
-    names = {one["id"]: one["name"] for one in found["nodes"]}
-    kinds = {one["id"]: one["kind"] for one in found["nodes"]}
+    names = {value["id"]: value["name"] for value in result["nodes"]}
+    kinds = {value["id"]: value["kind"] for value in result["nodes"]}
     rows = sorted(
-        (names[one["source"]], kinds[one["source"]], names[one["target"]], kinds[one["target"]])
-        for one in found["edges"]
+        (names[value["source"]], kinds[value["source"]], names[value["target"]], kinds[value["target"]])
+        for value in result["edges"]
     )
     print_table(("from", "kind", "to", "kind"), rows, empty="Nothing that you may see leads to it, or comes of it.")
-    if found["columns"] is not None:
+    if result["columns"] is not None:
         print()
         lines = sorted(
-            (_name(names, one, "target"), _name(names, one, "source"), names[one["pipeline"]])
-            for one in found["columns"]
+            (_name(names, value, "target"), _name(names, value, "source"), names[value["pipeline"]])
+            for value in result["columns"]
         )
         print_table(("column", "made of", "by"), lines, empty="What its columns are made of is not known.")
-    if found["cut"]:
+    if result["cut"]:
         print("There is more than this; ask for less with --depth or --direction.")
 
 

@@ -41,9 +41,9 @@ def definition_of(file: Path | None, notebook: Path | None, sql: Path | None) ->
     from headgate.cli.text_input import text_of
     from headgate.kit.errors import Invalid
 
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     if file is not None:
-        found = _parsed(text_of(None if str(file) == "-" else file), file.suffix.lower())
+        values = _parsed(text_of(None if str(file) == "-" else file), file.suffix.lower())
     if notebook is not None:
         from headgate.pipelines.notebook_files import BadNotebook, read
 
@@ -51,12 +51,12 @@ def definition_of(file: Path | None, notebook: Path | None, sql: Path | None) ->
             cells = read(notebook.name, notebook.read_bytes())
         except BadNotebook as error:
             raise Invalid(f"{notebook}: {error}") from None
-        found = {"kind": "notebook", **found, "cells": [one.model_dump() for one in cells]}
+        values = {"kind": "notebook", **values, "cells": [cell.model_dump() for cell in cells]}
     if sql is not None:
-        found = {"kind": "query", **found, "sql": text_of(sql)}
-    if not found:
+        values = {"kind": "query", **values, "sql": text_of(sql)}
+    if not values:
         raise Invalid("give the definition with --file, and the code with --notebook or --sql")
-    return found
+    return values
 
 
 def _parsed(text: str, suffix: str) -> dict[str, Any]:
@@ -68,12 +68,12 @@ def _parsed(text: str, suffix: str) -> dict[str, Any]:
 
     try:
         # JSON is YAML too.
-        found = tomllib.loads(text) if suffix == ".toml" else yaml.safe_load(text)
+        values = tomllib.loads(text) if suffix == ".toml" else yaml.safe_load(text)
     except (tomllib.TOMLDecodeError, yaml.YAMLError) as error:
         raise Invalid(f"the definition cannot be read: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(values, dict):
         raise Invalid("a definition is a mapping, such as `kind: query` and what follows")
-    return found
+    return values
 
 
 def _saved(client: "Headgate", answer: dict[str, Any]) -> str:
@@ -87,14 +87,14 @@ def _saved(client: "Headgate", answer: dict[str, Any]) -> str:
 
 
 def _tell(client: "Headgate", pipeline: str, done: str, *, as_json: bool) -> None:
-    found = client.get(f"/api/pipelines/{pipeline}")
+    response = client.get(f"/api/pipelines/{pipeline}")
     if as_json:
-        print_json(found)
+        print_json(response)
         return
-    print(f"{done} {found['name']!r} ({pipeline}).")
-    if found["unresolved"]:
-        print(printable(f"It cannot start yet: {found['unresolved']}. Save it again when that is there."))
-    for note in found["notes"]:
+    print(f"{done} {response['name']!r} ({pipeline}).")
+    if response["unresolved"]:
+        print(printable(f"It cannot start yet: {response['unresolved']}. Save it again when that is there."))
+    for note in response["notes"]:
         print(printable(f"{note}."))
 
 
@@ -110,17 +110,17 @@ def list_pipelines(
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get("/api/pipelines", prefix=prefix, limit=limit, cursor=cursor)
+        response = client.get("/api/pipelines", prefix=prefix, limit=limit, cursor=cursor)
     if as_json:
-        print_json(found)
+        print_json(response)
         return
     rows = (
-        (one["name"], one["kind"], one["active"], (one["last_run"] or {}).get("state"), one["id"])
-        for one in found["items"]
+        (value["name"], value["kind"], value["active"], (value["last_run"] or {}).get("state"), value["id"])
+        for value in response["items"]
     )
     print_table(("name", "kind", "active", "last run", "id"), rows, empty="There is no pipeline that you may see.")
-    if found["next_cursor"]:
-        print(f"more: --cursor {found['next_cursor']}")
+    if response["next_cursor"]:
+        print(f"more: --cursor {response['next_cursor']}")
 
 
 @app.command()
@@ -132,13 +132,13 @@ def show(pipeline: Named, as_json: Json = False) -> None:
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get(f"/api/pipelines/{named(client, pipeline)}")
+        response = client.get(f"/api/pipelines/{named(client, pipeline)}")
     if as_json:
-        print_json(found)
+        print_json(response)
         return
-    definition = found.pop("definition")
-    last = found.pop("last_run")
-    rows = [(name.replace("_", " "), value) for name, value in found.items()]
+    definition = response.pop("definition")
+    last = response.pop("last_run")
+    rows = [(name.replace("_", " "), value) for name, value in response.items()]
     rows.append(("last run", f"{last['state']} ({last['id']})" if last else None))
     print_table(("field", "value"), rows)
     if definition:
@@ -163,14 +163,14 @@ def export(
 
     check_free(output, overwrite=overwrite)
     with connect() as client:
-        found = client.get(f"/api/pipelines/{named(client, pipeline)}")["definition"]
-    if found is None:
+        result = client.get(f"/api/pipelines/{named(client, pipeline)}")["definition"]
+    if result is None:
         raise Conflict("its definition names what you may not see, or it has none")
-    if output.suffix in {".ipynb", ".py"} and found["kind"] == "notebook":
-        cells = [Cell(**one) for one in found["cells"]]
+    if output.suffix in {".ipynb", ".py"} and result["kind"] == "notebook":
+        cells = [Cell(**value) for value in result["cells"]]
         output.write_bytes(to_ipynb(cells) if output.suffix == ".ipynb" else to_py(cells))
     else:
-        output.write_text(yaml.safe_dump(found, sort_keys=False, allow_unicode=True), encoding="utf-8")
+        output.write_text(yaml.safe_dump(result, sort_keys=False, allow_unicode=True), encoding="utf-8")
     print(f"Wrote {output}.")
 
 
@@ -265,13 +265,13 @@ def confirm(
     with connect() as client:
         identifier = named(client, pipeline)
         endpoints = client.get(f"/api/pipelines/{identifier}")["endpoints"]
-        moved = [one for one in endpoints if one["version"] != one["confirmed"]]
-        for one in moved:
-            where = ", ".join(f"{name}={value}" for name, value in (one["config"] or {}).items() if value)
-            typer.echo(f"{one['name']} ({one['kind']}, version {one['version']}): {where}", err=True)
+        moved = [endpoint for endpoint in endpoints if endpoint["version"] != endpoint["confirmed"]]
+        for entry in moved:
+            where = ", ".join(f"{name}={value}" for name, value in (entry["config"] or {}).items() if value)
+            typer.echo(f"{entry['name']} ({entry['kind']}, version {entry['version']}): {where}", err=True)
         if moved and not yes:
             typer.confirm("Confirm, and become responsible for it?", abort=True, err=True)
-        versions = {one["id"]: one["version"] for one in moved}
+        versions = {value["id"]: value["version"] for value in moved}
         client.request("POST", f"/api/pipelines/{identifier}/confirm", {"versions": versions})
         _tell(client, identifier, "Confirmed", as_json=as_json)
 
@@ -283,11 +283,11 @@ def delete(pipeline: Named, as_json: Json = False) -> None:
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.request("DELETE", f"/api/pipelines/{named(client, pipeline)}")
+        result = client.request("DELETE", f"/api/pipelines/{named(client, pipeline)}")
     if as_json:
-        print_json(found)
+        print_json(result)
     else:
-        print(f"Deleted {found['name']!r}.")
+        print(f"Deleted {result['name']!r}.")
 
 
 @app.command()
@@ -307,18 +307,18 @@ def plan(
 
     with connect() as client:
         if pipeline is not None:
-            found = client.get(f"/api/pipelines/{named(client, pipeline)}/plan")
+            response = client.get(f"/api/pipelines/{named(client, pipeline)}/plan")
         else:
             body = {"definition": definition_of(file, notebook, sql)}
-            found = client.request("POST", "/api/pipelines/plan", body)
+            response = client.request("POST", "/api/pipelines/plan", body)
     if as_json:
-        print_json(found)
+        print_json(response)
         return
-    print_table(("", "step"), ((one["number"] + 1, one["title"]) for one in found["steps"]), empty="No steps.")
+    print_table(("", "step"), ((value["number"] + 1, value["title"]) for value in response["steps"]), empty="No steps.")
     print()
-    rows = ((one["name"] or "(hidden)", one["mode"], one["level"], one["held"]) for one in found["needs"])
+    rows = ((value["name"] or "(hidden)", value["mode"], value["level"], value["held"]) for value in response["needs"])
     print_table(("table", "mode", "needs", "held"), rows, empty="It reads and writes no table.")
-    for problem in (*found["problems"], *found["notes"]):
+    for problem in (*response["problems"], *response["notes"]):
         print(printable(f"\n{problem}."))
 
 
@@ -336,8 +336,8 @@ def lineage(
 
     query = {"direction": direction, "depth": depth, "columns": columns}
     with connect() as client:
-        found = client.get(f"/api/pipelines/{named(client, pipeline)}/lineage", **query)
-    lineage_cli.show(found, as_json=as_json)
+        response = client.get(f"/api/pipelines/{named(client, pipeline)}/lineage", **query)
+    lineage_cli.show(response, as_json=as_json)
 
 
 @app.command()

@@ -25,13 +25,13 @@ def begin(pipeline: str, parameters: list[str], *, full_refresh: bool, follow: b
     from headgate.cli.client import connect
     from headgate.cli.pipelines.pipeline import named
 
-    body = {"full_refresh": full_refresh, "parameters": dict(_parameter(one) for one in parameters)}
+    body = {"full_refresh": full_refresh, "parameters": dict(_parameter(parameter) for parameter in parameters)}
     with connect() as client:
-        found = client.request("POST", f"/api/pipelines/{named(client, pipeline)}/runs", body)
+        result = client.request("POST", f"/api/pipelines/{named(client, pipeline)}/runs", body)
         if follow:
-            found = watch(client, found["id"])
-    _print(found, as_json=as_json)
-    if follow and found["state"] != "succeeded":
+            result = watch(client, result["id"])
+    _print(result, as_json=as_json)
+    if follow and result["state"] != "succeeded":
         raise typer.Exit(FAILED)
 
 
@@ -44,10 +44,10 @@ def _parameter(text: str) -> tuple[str, Any]:
     if not equals:
         raise Invalid(f"{text!r} is not a parameter; write NAME=VALUE")
     try:
-        found = json.loads(value)
+        document = json.loads(value)
     except ValueError:
-        found = value
-    return name, found if isinstance(found, str | int | float | bool) or found is None else value
+        document = value
+    return name, document if isinstance(document, str | int | float | bool) or document is None else value
 
 
 def watch(client: "Headgate", run: str) -> dict[str, Any]:
@@ -56,13 +56,13 @@ def watch(client: "Headgate", run: str) -> dict[str, Any]:
     with _RunBar() as bar:
         try:
             while True:
-                found = client.get(f"/api/runs/{run}/log", after=after, wait=_LOOK_EVERY)
-                for line in found["items"]:
+                response = client.get(f"/api/runs/{run}/log", after=after, wait=_LOOK_EVERY)
+                for line in response["items"]:
                     bar.told(line)
-                after = found["next"]
+                after = response["next"]
                 shown: dict[str, Any] = client.get(f"/api/runs/{run}")
                 bar.show(shown)
-                if found["ended"] and shown["state"] in ENDED:
+                if response["ended"] and shown["state"] in ENDED:
                     return shown
         except KeyboardInterrupt:
             bar.told({"level": "info", "text": f"The run goes on; `headgate run cancel {run}` stops it."})
@@ -79,9 +79,9 @@ class _RunBar(ProgressBar):
     def show(self, run: dict[str, Any]) -> None:
         """Draw it as it is now: the step, and Spark's tasks of it."""
         steps = run["steps"]
-        done = sum(one["state"] == "succeeded" for one in steps)
+        done = sum(step["state"] == "succeeded" for step in steps)
         waits = f"waits for {run['waits_for']}" if run["waits_for"] else run["state"]
-        now = next((one["title"] for one in steps if one["state"] == "running"), waits)
+        now = next((step["title"] for step in steps if step["state"] == "running"), waits)
         far = run["progress"] or {"tasks_done": 0, "tasks_total": 0}
         tasks = f", {far['tasks_done']}/{far['tasks_total']} tasks" if far["tasks_total"] else ""
         self.draw(now[:60], done, len(steps), f"{done}/{len(steps)} steps{tasks}" if steps else "")
@@ -98,12 +98,12 @@ def _print(run: dict[str, Any], *, as_json: bool) -> None:
         print(printable(f"[{run['error_code']}] {run['error']}"))
     if run["steps"]:
         rows = (
-            (one["number"] + 1, one["title"], one["state"], one["rows_out"], one["rejected"], _checked(one))
-            for one in run["steps"]
+            (entry["number"] + 1, entry["title"], entry["state"], entry["rows_out"], entry["rejected"], _checked(entry))
+            for entry in run["steps"]
         )
         print_table(("", "step", "state", "rows", "rejected", "found"), rows)
-    for one in run["written"]:
-        print(f"wrote {one['name'] or one['table']}, snapshot {one['snapshot'] or '—'}")
+    for value in run["written"]:
+        print(f"wrote {value['name'] or value['table']}, snapshot {value['snapshot'] or '—'}")
 
 
 def _checked(step: dict[str, Any]) -> str | None:
@@ -139,17 +139,24 @@ def list_runs(
     from headgate.cli.pipelines.pipeline import named
 
     with connect() as client:
-        found = client.get(f"/api/pipelines/{named(client, pipeline)}/runs", limit=limit, cursor=cursor)
+        response = client.get(f"/api/pipelines/{named(client, pipeline)}/runs", limit=limit, cursor=cursor)
     if as_json:
-        print_json(found)
+        print_json(response)
         return
     rows = (
-        ((one["queued_at"] or "")[:19], one["state"], one["rows_out"], one["rejected"], one["error_code"], one["id"])
-        for one in found["items"]
+        (
+            (value["queued_at"] or "")[:19],
+            value["state"],
+            value["rows_out"],
+            value["rejected"],
+            value["error_code"],
+            value["id"],
+        )
+        for value in response["items"]
     )
     print_table(("queued", "state", "rows", "rejected", "error", "id"), rows, empty="It has not run.")
-    if found["next_cursor"]:
-        print(f"more: --cursor {found['next_cursor']}")
+    if response["next_cursor"]:
+        print(f"more: --cursor {response['next_cursor']}")
 
 
 @app.command()
@@ -159,8 +166,8 @@ def show(run: Run, as_json: Json = False) -> None:
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get(f"/api/runs/{run}")
-    _print(found, as_json=as_json)
+        response = client.get(f"/api/runs/{run}")
+    _print(response, as_json=as_json)
 
 
 @app.command()
@@ -172,11 +179,11 @@ def log(run: Run, as_json: Json = False) -> None:
     after, lines = -1, []
     with connect() as client:
         while True:
-            found = client.get(f"/api/runs/{run}/log", after=after)
-            lines += found["items"]
-            if not found["items"]:
+            response = client.get(f"/api/runs/{run}/log", after=after)
+            lines += response["items"]
+            if not response["items"]:
                 break
-            after = found["next"]
+            after = response["next"]
     if as_json:
         print_json(lines)
         return
@@ -192,9 +199,9 @@ def follow(run: Run, as_json: Json = False) -> None:
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = watch(client, run)
-    _print(found, as_json=as_json)
-    if found["state"] != "succeeded":
+        values = watch(client, run)
+    _print(values, as_json=as_json)
+    if values["state"] != "succeeded":
         raise typer.Exit(FAILED)
 
 
@@ -216,11 +223,11 @@ def _order(run: str, order: str, *, as_json: bool) -> None:
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.request("POST", f"/api/runs/{run}/{order}")
+        result = client.request("POST", f"/api/runs/{run}/{order}")
     if as_json:
-        print_json(found)
+        print_json(result)
     else:
-        print(f"The run is {found['state']}.")
+        print(f"The run is {result['state']}.")
 
 
 @app.command()
@@ -230,9 +237,9 @@ def delete(run: Run, as_json: Json = False) -> None:
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.request("DELETE", f"/api/runs/{run}")
+        result = client.request("DELETE", f"/api/runs/{run}")
     if as_json:
-        print_json(found)
+        print_json(result)
     else:
         print("Deleted.")
 

@@ -39,7 +39,7 @@ def _when(
     from headgate.kit.errors import Invalid
 
     given = {"--cron": cron, "--after": after, "--on-change": on_change}
-    if sum(1 for one in given.values() if one) > 1:
+    if sum(1 for value in given.values() if value) > 1:
         raise Invalid(f"give one of {', '.join(given)}: a trigger fires for one reason")
     if cron:
         if all_ or at_most_every:
@@ -52,7 +52,7 @@ def _when(
     if after:
         from headgate.cli.pipelines.pipeline import named
 
-        return {"kind": "pipelines", "pipelines": [named(client, one) for one in after], **common}
+        return {"kind": "pipelines", "pipelines": [named(client, value) for value in after], **common}
     if on_change:
         return {"kind": "tables", "tables": on_change, **common}
     if all_ or at_most_every:
@@ -68,17 +68,17 @@ def _parameters(given: list[str] | None) -> dict[str, Any] | None:
 
     if given is None:
         return None
-    found: dict[str, Any] = {}
-    for one in given:
-        name, equals, value = one.partition("=")
+    values: dict[str, Any] = {}
+    for entry in given:
+        name, equals, value = entry.partition("=")
         if not name or not equals:
-            raise Invalid(f"--parameter {one!r}: write NAME=VALUE")
+            raise Invalid(f"--parameter {entry!r}: write NAME=VALUE")
         try:
             read = json.loads(value)
         except ValueError:
             read = value
-        found[name] = value if isinstance(read, list | dict) else read
-    return found
+        values[name] = value if isinstance(read, list | dict) else read
+    return values
 
 
 def _place(client: "Headgate", trigger: str, pipeline: str | None) -> str:
@@ -93,9 +93,9 @@ def _place(client: "Headgate", trigger: str, pipeline: str | None) -> str:
         raise Invalid(f"{trigger!r} is no id of a trigger; give its pipeline too, with --pipeline")
     from headgate.cli.pipelines.pipeline import named
 
-    for one in client.get(f"/api/pipelines/{named(client, pipeline)}/triggers")["items"]:
-        if name_key(one["name"]) == name_key(trigger):
-            return f"{PATH}/{one['id']}"
+    for value in client.get(f"/api/pipelines/{named(client, pipeline)}/triggers")["items"]:
+        if name_key(value["name"]) == name_key(trigger):
+            return f"{PATH}/{value['id']}"
     raise NotFound(f"{pipeline} has no trigger called {trigger!r} that you may see; `headgate trigger list` shows them")
 
 
@@ -105,38 +105,38 @@ def _says(when: dict[str, Any] | None) -> str:
         return "never: it was not saved here yet"
     if when["kind"] == "cron":
         return f"{when['cron']} ({when['says']}, {when['time_zone']})"
-    names = [one["name"] for one in when["sources"]] + (["hidden ones"] if when["hidden"] else [])
+    names = [value["name"] for value in when["sources"]] + (["hidden ones"] if when["hidden"] else [])
     happens = "succeeded" if when["kind"] == "pipelines" else "changed"
     pause = f", at most every {when['at_most_every']}" if when["at_most_every"] else ""
     return f"when {when['which']} of {', '.join(names)} {happens}{pause}"
 
 
-def _state(found: dict[str, Any]) -> str:
-    if not found["pipeline_active"]:
-        why = f" ({found['pipeline_inactive_because']})" if found["pipeline_inactive_because"] else ""
+def _state(result: dict[str, Any]) -> str:
+    if not result["pipeline_active"]:
+        why = f" ({result['pipeline_inactive_because']})" if result["pipeline_inactive_because"] else ""
         return f"off: its pipeline is turned off{why}; `headgate pipeline activate` turns it on"
-    if found["enabled"]:
+    if result["enabled"]:
         return "on"
-    return f"paused: {found['paused_because']}" if found["paused_because"] else "paused"
+    return f"paused: {result['paused_because']}" if result["paused_because"] else "paused"
 
 
-def _show(found: dict[str, Any], *, as_json: bool) -> None:
+def _show(result: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
-        print_json(found)
+        print_json(result)
         return
     rows = [
-        ("name", found["name"]),
-        ("id", found["id"]),
-        ("pipeline", found["pipeline"]),
-        ("fires", _says(found["when"])),
-        ("state", _state(found)),
-        ("next", [one[:19] for one in found["next"]]),
-        ("last run", found["last"] and found["last"]["run"]),
-        ("author", found["author"] and found["author"]["name"]),
-        ("full refresh", found["full_refresh"]),
-        ("parameters", [f"{name}={value}" for name, value in found["parameters"].items()]),
-        ("a fire would lack", found["blocked_by"]),
-        ("you can", found["allowed"]),
+        ("name", result["name"]),
+        ("id", result["id"]),
+        ("pipeline", result["pipeline"]),
+        ("fires", _says(result["when"])),
+        ("state", _state(result)),
+        ("next", [value[:19] for value in result["next"]]),
+        ("last run", result["last"] and result["last"]["run"]),
+        ("author", result["author"] and result["author"]["name"]),
+        ("full refresh", result["full_refresh"]),
+        ("parameters", [f"{name}={value}" for name, value in result["parameters"].items()]),
+        ("a fire would lack", result["blocked_by"]),
+        ("you can", result["allowed"]),
     ]
     print_table(("field", "value"), rows)
 
@@ -149,13 +149,19 @@ def list_triggers(pipeline: Pipeline, as_json: Json = False) -> None:
     from headgate.cli.pipelines.pipeline import named
 
     with connect() as client:
-        found = client.get(f"/api/pipelines/{named(client, pipeline)}/triggers")
+        response = client.get(f"/api/pipelines/{named(client, pipeline)}/triggers")
     if as_json:
-        print_json(found)
+        print_json(response)
         return
     rows = (
-        (one["name"], _says(one["when"]), _state(one), one["next"][0][:19] if one["next"] else None, one["id"])
-        for one in found["items"]
+        (
+            value["name"],
+            _says(value["when"]),
+            _state(value),
+            value["next"][0][:19] if value["next"] else None,
+            value["id"],
+        )
+        for value in response["items"]
     )
     print_table(("name", "fires", "state", "next (UTC)", "id"), rows, empty="This pipeline has no trigger.")
 
@@ -167,8 +173,8 @@ def show(trigger: Named, pipeline: Of = None, as_json: Json = False) -> None:
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get(_place(client, trigger, pipeline))
-    _show(found, as_json=as_json)
+        response = client.get(_place(client, trigger, pipeline))
+    _show(response, as_json=as_json)
 
 
 @app.command()
@@ -197,8 +203,8 @@ def add(  # noqa: PLR0913, PLR0917 - each is an option
         if when is None:
             raise Invalid("give --cron, --after or --on-change: when it is to fire")
         body = {"name": name, "when": when, "full_refresh": full_refresh, "parameters": _parameters(parameter) or {}}
-        found = client.post(f"/api/pipelines/{named(client, pipeline)}/triggers", body)
-    _show(found, as_json=as_json)
+        response = client.post(f"/api/pipelines/{named(client, pipeline)}/triggers", body)
+    _show(response, as_json=as_json)
 
 
 @app.command()
@@ -227,16 +233,16 @@ def change(  # noqa: PLR0913, PLR0917 - each is an option
         when = _when(client, cron, zone, catch_up, after, on_change, all_, at_most_every)
         given = {"name": name, "when": when, "full_refresh": full_refresh, "parameters": _parameters(parameter)}
         body = {field: value for field, value in given.items() if value is not None}
-        found = client.request("PATCH", _place(client, trigger, pipeline), body)
-    _show(found, as_json=as_json)
+        result = client.request("PATCH", _place(client, trigger, pipeline), body)
+    _show(result, as_json=as_json)
 
 
 def _do(trigger: str, pipeline: str | None, what: str, *, as_json: bool) -> None:
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.request("POST", f"{_place(client, trigger, pipeline)}/{what}")
-    _show(found, as_json=as_json)
+        result = client.request("POST", f"{_place(client, trigger, pipeline)}/{what}")
+    _show(result, as_json=as_json)
 
 
 @app.command()
@@ -260,11 +266,11 @@ def delete(trigger: Named, pipeline: Of = None, as_json: Json = False) -> None:
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.request("DELETE", _place(client, trigger, pipeline))
+        result = client.request("DELETE", _place(client, trigger, pipeline))
     if as_json:
-        print_json(found)
+        print_json(result)
     else:
-        print(f"Deleted {found['name']}.")
+        print(f"Deleted {result['name']}.")
 
 
 @app.command("next")
@@ -278,10 +284,10 @@ def next_fires(
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.post(f"{PATH}/preview", {"cron": cron, "time_zone": zone})
+        response = client.post(f"{PATH}/preview", {"cron": cron, "time_zone": zone})
     if as_json:
-        print_json(found)
+        print_json(response)
         return
-    print(found["says"])
-    for one in found["next"]:
-        print(f"{one[:19]} UTC")
+    print(response["says"])
+    for value in response["next"]:
+        print(f"{value[:19]} UTC")

@@ -32,10 +32,10 @@ def list_events(
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get("/api/audit", actor=actor, resource=resource, event=event, limit=limit, cursor=cursor)
+        response = client.get("/api/audit", actor=actor, resource=resource, event=event, limit=limit, cursor=cursor)
     columns = ("id", "at", "event", "actor", "action", "kind", "resource", "allowed", "via", "sealed")
-    rows = [{**item, "actor": item["actor_name"] or item["actor"]} for item in found["items"]]
-    print_page(found, columns, ([row[column] for column in columns] for row in rows), as_json=as_json)
+    rows = [{**item, "actor": item["actor_name"] or item["actor"]} for item in response["items"]]
+    print_page(response, columns, ([row[column] for column in columns] for row in rows), as_json=as_json)
 
 
 Anchors = Annotated[
@@ -58,7 +58,7 @@ def verify(anchors: Anchors = None, as_json: Json = False) -> None:
     from headgate.platform.audit.verification import anchor
 
     try:
-        known = tuple(anchor(one) for one in anchors or ())
+        known = tuple(anchor(value) for value in anchors or ())
     except ValueError as error:
         raise Invalid(f"--anchor: {error}") from None
     with installation() as (settings, database):

@@ -59,7 +59,7 @@ def place_given(
 
     if kind is None and file is None and not fields:
         return None
-    found = dict(now or {})
+    values = dict(now or {})
     if file is not None:
         try:
             read: Any = json.loads(text_of(file))
@@ -67,15 +67,15 @@ def place_given(
             raise Invalid(f"{file} is not JSON: {error}") from None
         if not isinstance(read, dict):
             raise Invalid(f"{file} must hold an object with the fields of the place")
-        found = read
+        values = read
     if kind is not None:
-        found["kind"] = kind
-    for one in fields or ():
-        _put(found, one)
-    return found
+        values["kind"] = kind
+    for value in fields or ():
+        _put(values, value)
+    return values
 
 
-def _put(found: dict[str, Any], text: str) -> None:
+def _put(values: dict[str, Any], text: str) -> None:
     """Set a field, `auth.style=bearer` inside of another; an empty value takes it away."""
     from headgate.kit.errors import Invalid
 
@@ -84,13 +84,13 @@ def _put(found: dict[str, Any], text: str) -> None:
     if not is_set or not last or not all(outer):
         raise Invalid(f"--set {text!r}: write NAME=VALUE, such as --set host=db.example.com")
     for part in outer:
-        found = found.setdefault(part, {})
-        if not isinstance(found, dict):
+        values = values.setdefault(part, {})
+        if not isinstance(values, dict):
             raise Invalid(f"--set {text!r}: {part} has no fields of its own")
     if value:
-        found[last] = value
+        values[last] = value
     else:
-        found.pop(last, None)
+        values.pop(last, None)
 
 
 def secrets_given(given: list[str] | None, forgotten: list[str] | None = None) -> dict[str, str | None]:
@@ -100,24 +100,24 @@ def secrets_given(given: list[str] | None, forgotten: list[str] | None = None) -
     from headgate.cli.text_input import text_of
     from headgate.kit.errors import Invalid
 
-    found: dict[str, str | None] = dict.fromkeys(forgotten or ())
-    for one in given or ():
-        name, is_given, source = one.partition("=")
+    values: dict[str, str | None] = dict.fromkeys(forgotten or ())
+    for value in given or ():
+        name, is_given, source = value.partition("=")
         if not is_given:
-            found[name] = typer.prompt(f"The {name.replace('_', ' ')}", hide_input=True)
+            values[name] = typer.prompt(f"The {name.replace('_', ' ')}", hide_input=True)
         elif source.startswith("env:"):
             variable = source.removeprefix("env:")
             if variable not in os.environ:
                 raise Invalid(f"--secret {name}: there is no environment variable {variable}")
-            found[name] = os.environ[variable]
+            values[name] = os.environ[variable]
         elif source.startswith("file:"):
-            found[name] = text_of(Path(source.removeprefix("file:"))).rstrip("\n")
+            values[name] = text_of(Path(source.removeprefix("file:"))).rstrip("\n")
         else:
             raise Invalid(
                 f"--secret {name}: a secret on the command line is seen by others; write --secret {name} to type it, "
                 f"or {name}=env:VARIABLE, or {name}=file:PATH"
             )
-    return found
+    return values
 
 
 def added(kind: str, body: dict[str, Any], secret: list[str] | None, done: str, *, as_json: bool) -> None:
@@ -125,11 +125,11 @@ def added(kind: str, body: dict[str, Any], secret: list[str] | None, done: str, 
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.post(f"/api/{kind}s", {**body, "secrets": secrets_given(secret)})
+        response = client.post(f"/api/{kind}s", {**body, "secrets": secrets_given(secret)})
     if as_json:
-        print_json(found)
+        print_json(response)
     else:
-        print(f"{done} the {kind} {found['name']} ({found['id']}). Try it: headgate {kind} test {found['id']}")
+        print(f"{done} the {kind} {response['name']} ({response['id']}). Try it: headgate {kind} test {response['id']}")
 
 
 def changed_by(
@@ -151,19 +151,19 @@ def changed_by(
         stored = {"kind": before["kind"], **before["config"]} if before else {}
         wanted = place_given(None, *place, stored)
         body = {**others, "place": wanted, "secrets": secrets}
-        if all(one in (None, {}) for one in body.values()):
+        if all(value in (None, {}) for value in body.values()):
             raise Invalid(
                 "Nothing to change: give --name, --set, --place, --secret, --forget-secret, or several of them"
             )
-        found = client.request("PATCH", where, body)
+        result = client.request("PATCH", where, body)
     if as_json:
-        print_json(found)
+        print_json(result)
         return
-    print(f"Changed the {kind} {found['name']}.")
-    after = found["place"] or {"version": 1, "secrets": []}
+    print(f"Changed the {kind} {result['name']}.")
+    after = result["place"] or {"version": 1, "secrets": []}
     if before and after["version"] != before["version"]:
         print("It points somewhere else now: old secrets are cleared, and what writes there waits for a confirmation.")
-    missing = [one["name"] for one in after["secrets"] if one["needed"] and not one["set_at"]]
+    missing = [value["name"] for value in after["secrets"] if value["needed"] and not value["set_at"]]
     if missing:
         print(f"Needed, and not set: {', '.join(missing)}. Give it with --secret.")
 
@@ -173,27 +173,27 @@ def show(kind: str, text: str, *, as_json: bool) -> None:
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get(path(client, kind, text))
+        response = client.get(path(client, kind, text))
     if as_json:
-        print_json(found)
+        print_json(response)
         return
     hidden = {"place", "via"}
-    rows = [(name.replace("_", " "), _short(value)) for name, value in found.items() if name not in hidden]
-    place = found["place"]
+    rows = [(name.replace("_", " "), _short(value)) for name, value in response.items() if name not in hidden]
+    place = response["place"]
     if place:
         rows += [
             (f"place: {name}", _short(value)) for name, value in place["config"].items() if value not in (None, {})
         ]
         rows += [
-            (f"secret: {one['name']}", f"set {one['set_at']}" if one["set_at"] else "not set")
-            for one in place["secrets"]
+            (f"secret: {value['name']}", f"set {value['set_at']}" if value["set_at"] else "not set")
+            for value in place["secrets"]
         ]
     print_table(("field", "value"), rows)
 
 
 def _short(value: Any) -> Any:
     if isinstance(value, list):
-        return [_short(one) for one in value]
+        return [_short(value) for value in value]
     if isinstance(value, dict):
         return value["name"] if set(value) == {"id", "name"} else ", ".join(f"{k}={v}" for k, v in value.items())
     return value
@@ -225,17 +225,17 @@ def ask(
             question["place"] = place_given(None, *place, stored)
         if secret:
             question["secrets"] = secrets_given(secret)
-        found = client.post(f"{where}/errands", question)
+        response = client.post(f"{where}/errands", question)
         deadline = time.monotonic() + 120
-        while found["state"] in {"queued", "running"}:
+        while response["state"] in {"queued", "running"}:
             if time.monotonic() > deadline:
                 raise Failed("no worker has answered; does one run? `headgate doctor` tells")
-            found = client.get(f"/api/errands/{found['id']}", wait=20)
-    if found["error"]:
-        failed = Failed(f"[{found['error']['code']}] {found['error']['message']}")
+            response = client.get(f"/api/errands/{response['id']}", wait=20)
+    if response["error"]:
+        failed = Failed(f"[{response['error']['code']}] {response['error']['message']}")
         failed.status = 409
         raise failed
-    return dict(found)
+    return dict(response)
 
 
 def tested(
@@ -248,23 +248,30 @@ def tested(
     as_json: bool,
 ) -> None:
     """Test one, or a changed place for it, and say what answered."""
-    found = ask(kind, text, {"errand": "test", "path": api_path}, place, secret)
+    values = ask(kind, text, {"errand": "test", "path": api_path}, place, secret)
     if as_json:
-        print_json(found)
+        print_json(values)
     else:
-        print(f"{found['result']['detail']} ({found['result']['milliseconds']} ms).")
+        print(f"{values['result']['detail']} ({values['result']['milliseconds']} ms).")
 
 
 def discovered(kind: str, text: str, pattern: str, limit: int, *, as_json: bool) -> None:
     """List what is there."""
-    found = ask(kind, text, {"errand": "discover", "pattern": pattern, "limit": limit})
+    values = ask(kind, text, {"errand": "discover", "pattern": pattern, "limit": limit})
     if as_json:
-        print_json(found)
+        print_json(values)
         return
-    result = found["result"]
+    result = values["result"]
     rows = [
-        (one["name"], one["sort"], len(one["columns"]) or None, one["keys"] or None, one["bytes"], one["modified_at"])
-        for one in result["streams"]
+        (
+            value["name"],
+            value["sort"],
+            len(value["columns"]) or None,
+            value["keys"] or None,
+            value["bytes"],
+            value["modified_at"],
+        )
+        for value in result["streams"]
     ]
     print_table(("name", "is a", "columns", "keys", "bytes", "modified at"), rows, empty=result["detail"])
     if result["truncated"]:

@@ -27,14 +27,16 @@ def list_keys(as_json: Json = False) -> None:
     from headgate.platform.secrets.rotation import status
 
     with _opened() as (database, keys), database.read() as connection:
-        found = status(connection, keys)
+        result = status(connection, keys)
     if as_json:
-        print_json({**asdict(found), "keys": [_key_as_json(one, now()) for one in found.keys]})
+        print_json({**asdict(result), "keys": [_key_as_json(key_status, now()) for key_status in result.keys]})
     else:
-        rows = ((one.id, one.state, _age(one, now()), one.rows) for one in found.keys)
+        rows = (
+            (key_status.id, key_status.state, _age(key_status, now()), key_status.rows) for key_status in result.keys
+        )
         print_table(("id", "state", "age", "rows"), rows, empty="There are no keys yet: nothing was sealed.")
-    _advise(found)
-    if any(one.state == "missing" for one in found.keys):
+    _advise(result)
+    if any(key_status.state == "missing" for key_status in result.keys):
         raise typer.Exit(FAILED)
 
 
@@ -103,32 +105,32 @@ def _tell(outcome: "RotationResult", begun: str, *, as_json: bool) -> None:
         raise typer.Exit(FAILED)
 
 
-def _advise(found: "Status") -> None:
+def _advise(status: "Status") -> None:
     """Say what is left to do, beside what programs read."""
-    if found.rotating:
+    if status.rotating:
         print("A rotation is under way, or was interrupted: `headgate keys rotate` finishes it.", file=sys.stderr)
-    if found.unsealed:
+    if status.unsealed:
         print(
-            f"{found.unsealed} values that should be sealed are not: `headgate keys rotate` names them.",
+            f"{status.unsealed} values that should be sealed are not: `headgate keys rotate` names them.",
             file=sys.stderr,
         )
-    if any(one.state == "missing" for one in found.keys):
+    if any(key_status.state == "missing" for key_status in status.keys):
         print("Rows need keys that the key file does not hold: restore it from a backup.", file=sys.stderr)
 
 
-def _key_as_json(one: "KeyStatus", moment: datetime) -> dict[str, Any]:
+def _key_as_json(key_status: "KeyStatus", moment: datetime) -> dict[str, Any]:
     from headgate.kit.clock import iso
 
-    made = None if one.made is None else iso(one.made)
-    age = None if one.made is None else int((moment - one.made).total_seconds())
-    return {"id": one.id, "state": one.state, "made": made, "age_seconds": age, "rows": one.rows}
+    made = None if key_status.made is None else iso(key_status.made)
+    age = None if key_status.made is None else int((moment - key_status.made).total_seconds())
+    return {"id": key_status.id, "state": key_status.state, "made": made, "age_seconds": age, "rows": key_status.rows}
 
 
-def _age(one: "KeyStatus", moment: datetime) -> str | None:
+def _age(key_status: "KeyStatus", moment: datetime) -> str | None:
     """The age of a key in its largest unit."""
-    if one.made is None:
+    if key_status.made is None:
         return None
-    seconds = max(int((moment - one.made).total_seconds()), 0)
+    seconds = max(int((moment - key_status.made).total_seconds()), 0)
     for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= length:
             return f"{seconds // length} {unit}"

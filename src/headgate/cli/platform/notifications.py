@@ -26,9 +26,9 @@ def list_notifications(
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get("/api/notifications", unread=unread, limit=limit, cursor=cursor)
-    rows = ((item["id"], item["at"], item["read_at"] is not None, item["sentence"]) for item in found["items"])
-    print_page(found, ("id", "at", "read", "what"), rows, "There are no notifications.", as_json=as_json)
+        response = client.get("/api/notifications", unread=unread, limit=limit, cursor=cursor)
+    rows = ((item["id"], item["at"], item["read_at"] is not None, item["sentence"]) for item in response["items"])
+    print_page(response, ("id", "at", "read", "what"), rows, "There are no notifications.", as_json=as_json)
 
 
 @app.command()
@@ -67,23 +67,23 @@ def settings(
     if (channel is None) != (receive is None and by_mail is None):
         raise Invalid("to change something, give a channel, and --receive, --stop, --mail or --no-mail")
     with connect() as client:
-        found = client.get("/api/me/notifications")
+        response = client.get("/api/me/notifications")
         if channel is not None:
-            wanted = _wanted(found, channel, receive, by_mail)
-            found = client.request("PUT", "/api/me/notifications", {"channels": [wanted]})
+            wanted = _wanted(response, channel, receive, by_mail)
+            response = client.request("PUT", "/api/me/notifications", {"channels": [wanted]})
     if as_json:
-        print_json(found)
+        print_json(response)
         return
-    rows = ((one["channel"], one["receives"], one["by_mail"], one["about"]) for one in found["channels"])
+    rows = ((entry["channel"], entry["receives"], entry["by_mail"], entry["about"]) for entry in response["channels"])
     print_table(("channel", "receives", "by mail", "about"), rows)
-    print(f"mail goes to: {found['mail_to'] or '—'}")
-    for one in found["warnings"]:
-        print(f"warning: {one['kind']} {one['name'] or '—'}: {one['warning']}")
+    print(f"mail goes to: {response['mail_to'] or '—'}")
+    for value in response["warnings"]:
+        print(f"warning: {value['kind']} {value['name'] or '—'}: {value['warning']}")
 
 
-def _wanted(found: dict[str, Any], channel: str, receive: bool | None, by_mail: bool | None) -> dict[str, Any]:
+def _wanted(result: dict[str, Any], channel: str, receive: bool | None, by_mail: bool | None) -> dict[str, Any]:
     """A channel as it is to be: as it is now, but for what was said."""
-    held: dict[str, Any] = next((one for one in found["channels"] if one["channel"] == channel), {})
+    held: dict[str, Any] = next((value for value in result["channels"] if value["channel"] == channel), {})
     receives = by_mail or held.get("receives", False) if receive is None else receive
     mailed = held.get("by_mail", False) if by_mail is None else by_mail
     return {"channel": channel, "receives": bool(receives), "by_mail": mailed}
@@ -106,11 +106,11 @@ def receivers(
     from headgate.cli.client import connect
 
     path = f"/api/notifications/receivers/{quote(channel, safe='')}"
-    changes = [{"member": one, "receives": True, "by_mail": by_mail} for one in add or ()]
-    changes += [{"member": one, "receives": False, "by_mail": False} for one in remove or ()]
+    changes = [{"member": value, "receives": True, "by_mail": by_mail} for value in add or ()]
+    changes += [{"member": value, "receives": False, "by_mail": False} for value in remove or ()]
     with connect() as client:
         if changes:
             client.request("PUT", path, {"receivers": changes})
-        found = client.get(path, limit=limit, cursor=cursor)
-    rows = ((one["id"], one["name"], one["email"], one["by_mail"]) for one in found["items"])
-    print_page(found, ("id", "name", "mail address", "by mail"), rows, "Nobody receives it.", as_json=as_json)
+        response = client.get(path, limit=limit, cursor=cursor)
+    rows = ((value["id"], value["name"], value["email"], value["by_mail"]) for value in response["items"])
+    print_page(response, ("id", "name", "mail address", "by mail"), rows, "Nobody receives it.", as_json=as_json)

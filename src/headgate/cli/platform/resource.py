@@ -26,15 +26,17 @@ def list_resources(
 
     query = {"kind": kind, "sort": sort, "prefix": prefix, "action": action, "limit": limit, "cursor": cursor}
     with connect() as client:
-        found = client.get("/api/resources", **query, total=cursor is None)
+        response = client.get("/api/resources", **query, total=cursor is None)
     if as_json:
-        print_json(found)
+        print_json(response)
         return
-    rows = ((item["id"], item["name"], _creator(item), item["updated_at"], item["allowed"]) for item in found["items"])
+    rows = (
+        (item["id"], item["name"], _creator(item), item["updated_at"], item["allowed"]) for item in response["items"]
+    )
     print_table(("id", "name", "created by", "updated", "you can"), rows, empty="There is nothing that you may see.")
-    if found["total"]:
-        print(f"{found['total']} in all")
-    print_more(found)
+    if response["total"]:
+        print(f"{response['total']} in all")
+    print_more(response)
 
 
 def _creator(item: dict[str, Any]) -> str | None:
@@ -46,8 +48,8 @@ def _id_of(client: Any, text: str) -> str:
     from headgate.cli.names import only
 
     kind, _, name = text.partition(":")
-    found = client.get("/api/resources", kind=kind, prefix=name, limit=20)["items"]
-    return only(found, kind, name, f"headgate resource list {kind}")
+    result = client.get("/api/resources", kind=kind, prefix=name, limit=20)["items"]
+    return only(result, kind, name, f"headgate resource list {kind}")
 
 
 @app.command()
@@ -63,9 +65,9 @@ def get(
 
     with connect() as client:
         identifier = _id_of(client, resource) if ":" in resource else resource.strip() or "-"
-        found = client.get(f"/api/resources/{quote(identifier, safe='')}")
+        response = client.get(f"/api/resources/{quote(identifier, safe='')}")
     if as_json:
-        print_json(found)
+        print_json(response)
         return
-    found["created_by"] = _creator(found)
-    print_table(("field", "value"), found.items())
+    response["created_by"] = _creator(response)
+    print_table(("field", "value"), response.items())

@@ -10,13 +10,13 @@ app = typer.Typer(help="The organization's webhook.", no_args_is_help=True, rich
 PATH = "/api/webhook"
 
 
-def _show(found: dict[str, Any], *, as_json: bool) -> None:
+def _show(result: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
-        print_json(found)
-    elif found["host"] is None:
+        print_json(result)
+    elif result["host"] is None:
         print("There is no webhook.")
     else:
-        print_table(("field", "value"), [(name.replace("_", " "), value) for name, value in found.items()])
+        print_table(("field", "value"), [(name.replace("_", " "), value) for name, value in result.items()])
 
 
 @app.command()
@@ -26,8 +26,8 @@ def show(as_json: Json = False) -> None:
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get(PATH)
-    _show(found, as_json=as_json)
+        response = client.get(PATH)
+    _show(response, as_json=as_json)
 
 
 @app.command("set")
@@ -41,8 +41,8 @@ def set_url(
     from headgate.cli.text_input import line_of_input
 
     with connect() as client:
-        found = client.request("PUT", PATH, {"url": line_of_input() if url == "-" else url})
-    _show(found, as_json=as_json)
+        result = client.request("PUT", PATH, {"url": line_of_input() if url == "-" else url})
+    _show(result, as_json=as_json)
 
 
 @app.command()
@@ -52,5 +52,5 @@ def remove(as_json: Json = False) -> None:
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.request("DELETE", PATH)
-    _show(found, as_json=as_json)
+        result = client.request("DELETE", PATH)
+    _show(result, as_json=as_json)

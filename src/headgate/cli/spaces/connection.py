@@ -6,7 +6,7 @@ import typer
 
 from headgate.cli.output import Json, told
 from headgate.cli.paging import Cursor, Limit, Prefix, print_page
-from headgate.cli.platform import external_systems as commands
+from headgate.cli.platform import external_systems
 from headgate.cli.platform.external_systems import ApiPath, Forget, Kind, Most, Pattern, Place, Secret, Set
 
 app = typer.Typer(
@@ -24,20 +24,20 @@ def list_connections(prefix: Prefix = "", limit: Limit = 50, cursor: Cursor = No
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get("/api/connections", prefix=prefix, limit=limit, cursor=cursor)
+        response = client.get("/api/connections", prefix=prefix, limit=limit, cursor=cursor)
     rows = (
         (
-            one["name"],
-            one["place_kind"],
-            one["space"]["name"],
-            (one["owner"] or {}).get("name"),
-            one["allowed"],
-            one["id"],
+            value["name"],
+            value["place_kind"],
+            value["space"]["name"],
+            (value["owner"] or {}).get("name"),
+            value["allowed"],
+            value["id"],
         )
-        for one in found["items"]
+        for value in response["items"]
     )
     columns = ("name", "kind", "space", "owner", "you can", "id")
-    print_page(found, columns, rows, "There is no connection that you may see.", as_json=as_json)
+    print_page(response, columns, rows, "There is no connection that you may see.", as_json=as_json)
 
 
 @app.command()
@@ -57,16 +57,16 @@ def add(
     For example: headgate connection add Shop --space "Sales data" --kind postgresql --set host=db.example.com
     --set database=shop --set user=reader --secret password
     """
-    wanted = commands.place_given(kind, place, fields) or {}
+    wanted = external_systems.place_given(kind, place, fields) or {}
     body = {"name": name, "space": space, "place": wanted, "allow_code": allow_code}
-    commands.added("connection", body, secret, "Added", as_json=as_json)
+    external_systems.added("connection", body, secret, "Added", as_json=as_json)
 
 
 @app.command()
 @told
 def show(connection: Named, as_json: Json = False) -> None:
     """Show a connection; which secrets are set, not what they are."""
-    commands.show("connection", connection, as_json=as_json)
+    external_systems.show("connection", connection, as_json=as_json)
 
 
 @app.command()
@@ -82,12 +82,12 @@ def change(
     as_json: Json = False,
 ) -> None:
     """Change a connection that you own. Pointing it somewhere else clears its secrets, but those given with it."""
-    commands.changed_by(
+    external_systems.changed_by(
         "connection",
         connection,
         {"name": name, "allow_code": allow_code},
         (place, fields),
-        commands.secrets_given(secret, forget_secret),
+        external_systems.secrets_given(secret, forget_secret),
         as_json=as_json,
     )
 
@@ -100,11 +100,11 @@ def delete(connection: Named, as_json: Json = False) -> None:
     from headgate.cli.output import print_json
 
     with connect() as client:
-        found = client.request("DELETE", commands.path(client, "connection", connection))
+        result = client.request("DELETE", external_systems.path(client, "connection", connection))
     if as_json:
-        print_json(found)
+        print_json(result)
     else:
-        print(f"Deleted the connection {found['name']}, with its secrets.")
+        print(f"Deleted the connection {result['name']}, with its secrets.")
 
 
 @app.command("test")
@@ -122,11 +122,11 @@ def try_out(
     With --set or --place, test a changed configuration without saving it. Give its secrets with --secret: stored ones
     are not sent to another host.
     """
-    commands.tested("connection", connection, path, (place, fields), secret, as_json=as_json)
+    external_systems.tested("connection", connection, path, (place, fields), secret, as_json=as_json)
 
 
 @app.command()
 @told
 def discover(connection: Named, pattern: Pattern = "", limit: Most = 500, as_json: Json = False) -> None:
     """Have a worker list the tables or files that are there."""
-    commands.discovered("connection", connection, pattern, limit, as_json=as_json)
+    external_systems.discovered("connection", connection, pattern, limit, as_json=as_json)

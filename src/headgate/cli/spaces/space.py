@@ -17,9 +17,14 @@ def list_spaces(prefix: Prefix = "", limit: Limit = 50, cursor: Cursor = None, a
     from headgate.cli.client import connect
 
     with connect() as client:
-        found = client.get("/api/spaces", prefix=prefix, limit=limit, cursor=cursor)
-    rows = ((one["name"], (one["owner"] or {}).get("name"), one["allowed"], one["id"]) for one in found["items"])
-    print_page(found, ("name", "owner", "you can", "id"), rows, "There is no space that you may see.", as_json=as_json)
+        response = client.get("/api/spaces", prefix=prefix, limit=limit, cursor=cursor)
+    rows = (
+        (value["name"], (value["owner"] or {}).get("name"), value["allowed"], value["id"])
+        for value in response["items"]
+    )
+    print_page(
+        response, ("name", "owner", "you can", "id"), rows, "There is no space that you may see.", as_json=as_json
+    )
 
 
 @app.command()
@@ -46,11 +51,12 @@ def show(
     from headgate.cli.platform.external_systems import path
 
     with connect() as client:
-        found = client.get(path(client, "space", space))
+        response = client.get(path(client, "space", space))
     if as_json:
-        print_json(found)
+        print_json(response)
         return
     rows = [
-        (name.replace("_", " "), value["name"] if isinstance(value, dict) else value) for name, value in found.items()
+        (name.replace("_", " "), value["name"] if isinstance(value, dict) else value)
+        for name, value in response.items()
     ]
     print_table(("field", "value"), rows)

@@ -56,10 +56,10 @@ def _host(text: str) -> str:
 
 def _url(text: str) -> str:
     try:
-        found = read_url(text)
+        request_target = read_url(text)
     except CallRefused as error:
         raise ValueError(str(error)) from None
-    if found.url.query or "?" in text or "#" in text:
+    if request_target.url.query or "?" in text or "#" in text:
         raise ValueError("the URL has a query or fragment; give it without what follows ? or #")
     return text.rstrip("/")
 

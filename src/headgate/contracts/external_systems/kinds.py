@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Discriminator, Field, TypeAdapter, model_validator
 
-from headgate.contracts.external_systems import driver_properties as properties
+from headgate.contracts.external_systems import driver_properties
 from headgate.contracts.external_systems.fields import (
     Bucket,
     Certificate,
@@ -67,7 +67,7 @@ class Database(EndpointFields):
 
     @model_validator(mode="after")
     def _known(self) -> Self:
-        properties.checked(self.properties, self.PROPERTIES)
+        driver_properties.checked(self.properties, self.PROPERTIES)
         if self.tls_ca is not None and self.tls != "verify":
             raise ValueError("tls_ca is for tls verify alone; leave it out, or set tls to verify")
         return self
@@ -82,7 +82,7 @@ class Database(EndpointFields):
 class PostgreSql(Database):
     """A PostgreSQL database."""
 
-    PROPERTIES: ClassVar[dict[str, str]] = properties.POSTGRESQL
+    PROPERTIES: ClassVar[dict[str, str]] = driver_properties.POSTGRESQL
 
     kind: Literal["postgresql"] = "postgresql"
     port: Port = 5432
@@ -91,7 +91,7 @@ class PostgreSql(Database):
 class MySql(Database):
     """A MySQL or MariaDB database."""
 
-    PROPERTIES: ClassVar[dict[str, str]] = properties.MYSQL
+    PROPERTIES: ClassVar[dict[str, str]] = driver_properties.MYSQL
 
     kind: Literal["mysql"] = "mysql"
     port: Port = 3306

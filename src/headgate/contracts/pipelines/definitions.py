@@ -65,9 +65,11 @@ class Common(Input):
     @model_validator(mode="after")
     def _expects_of_its_own(self) -> Self:
         known = checked(self)
-        for one in self.expectations:
-            if one.table not in known:
-                raise ValueError(f"expectations: {one.table} is not a table that this writes or sends; check those")
+        for expectation in self.expectations:
+            if expectation.table not in known:
+                raise ValueError(
+                    f"expectations: {expectation.table} is not a table that this writes or sends; check those"
+                )
         return self
 
 
@@ -88,7 +90,7 @@ class Source(Common):
     def _one_place(self) -> "Source":
         if (self.connection is None) == (self.volume is None):
             raise ValueError("give either a connection or a volume")
-        names = [one.table + end for one in self.streams for end in ("", REJECTED)]
+        names = [stream.table + end for stream in self.streams for end in ("", REJECTED)]
         if len(set(names)) < len(names):
             raise ValueError(
                 "two streams write the same table; give each a table of its own, beside which rows that do not fit go "
@@ -198,13 +200,13 @@ class Notebook(Common):
     @model_validator(mode="after")
     def _each_once(self) -> "Notebook":
         for what, names in (
-            ("outputs", [one.table for one in self.outputs]),
-            ("secrets", [one.name for one in self.secrets]),
+            ("outputs", [output.table for output in self.outputs]),
+            ("secrets", [secret.name for secret in self.secrets]),
         ):
             if len(set(names)) < len(names):
                 raise ValueError(f"{what}: one is named twice; name each once")
-        named = {*self.volumes, *self.output_volumes, *(one.volume for one in self.wheels)}
-        for table in (*self.inputs, *(one.table for one in self.outputs)):
+        named = {*self.volumes, *self.output_volumes, *(wheel.volume for wheel in self.wheels)}
+        for table in (*self.inputs, *(output.table for output in self.outputs)):
             if table in named:
                 raise ValueError(f"{table} is named as a volume and as a table; a layer has one of a name")
         return self
@@ -273,11 +275,11 @@ class Delivery(Common):
 
     @model_validator(mode="after")
     def _apart(self) -> "Delivery":
-        for target in {one.target.strip("/") for one in self.tables}:
-            there = [one for one in self.tables if one.target.strip("/") == target]
-            if len({one.table for one in there}) < len(there):
+        for target in {table.target.strip("/") for table in self.tables}:
+            there = [table for table in self.tables if table.target.strip("/") == target]
+            if len({delivery.table for delivery in there}) < len(there):
                 raise ValueError(f"a table is twice sent to {target!r}; send it there once")
-            if len(there) > 1 and any(one.write != "append" for one in there):
+            if len(there) > 1 and any(delivery.write != "append" for delivery in there):
                 raise ValueError(f"two tables are sent to {target!r}, and one would replace the other's rows; append")
         return self
 
@@ -296,29 +298,31 @@ def outputs(definition: AnyDefinition) -> dict[str, bool]:
     """The tables and volumes that it writes, by name, and whether each is enabled."""
     match definition:
         case Source():
-            return {f"{definition.output_layer}.{one.table}": one.enabled for one in definition.streams}
+            return {f"{definition.output_layer}.{stream.table}": stream.enabled for stream in definition.streams}
         case Query() | History():
             return {definition.output: True}
         case Notebook():
-            return {one.table: True for one in definition.outputs} | dict.fromkeys(definition.output_volumes, True)
+            return {output.table: True for output in definition.outputs} | dict.fromkeys(
+                definition.output_volumes, True
+            )
         case Delivery():
             return {}
 
 
 def declared_reads(definition: AnyDefinition) -> list[str]:
     """The tables and volumes that it says itself that it reads. A query's, and those of custom checks, are probed."""
-    found: list[str] = []
+    results: list[str] = []
     match definition:
         case Source():
-            found = [definition.volume] if definition.volume else []
+            results = [definition.volume] if definition.volume else []
         case Notebook():
-            found = [*definition.inputs, *definition.volumes, *(one.volume for one in definition.wheels)]
+            results = [*definition.inputs, *definition.volumes, *(wheel.volume for wheel in definition.wheels)]
         case History():
-            found = [definition.table]
+            results = [definition.table]
         case Delivery():
-            found = [one.table for one in definition.tables]
-    found += [one.other for one in definition.expectations if one.check == "reference"]
-    return list(dict.fromkeys(found))
+            results = [table.table for table in definition.tables]
+    results += [expectation.other for expectation in definition.expectations if expectation.check == "reference"]
+    return list(dict.fromkeys(results))
 
 
 def volumes(definition: AnyDefinition) -> set[str]:
@@ -327,16 +331,16 @@ def volumes(definition: AnyDefinition) -> set[str]:
         case Source(volume=str(found)):
             return {found}
         case Notebook():
-            return {*definition.volumes, *definition.output_volumes, *(one.volume for one in definition.wheels)}
+            return {*definition.volumes, *definition.output_volumes, *(wheel.volume for wheel in definition.wheels)}
     return set()
 
 
 def checked(definition: Any) -> set[str]:
     """The tables that expectations may be about: those that it writes, or sends."""
     if isinstance(definition, Delivery):
-        return {one.table for one in definition.tables}
+        return {table.table for table in definition.tables}
     written = set(outputs(definition))
-    return written | ({one + REJECTED for one in written} if isinstance(definition, Source) else set())
+    return written | ({value + REJECTED for value in written} if isinstance(definition, Source) else set())
 
 
 def connections(definition: AnyDefinition) -> list[str]:
@@ -345,10 +349,10 @@ def connections(definition: AnyDefinition) -> list[str]:
         case Source(connection=str(found)):
             return [found]
         case Notebook():
-            return list(dict.fromkeys(one.connection for one in definition.secrets))
+            return list(dict.fromkeys(secret.connection for secret in definition.secrets))
     return []
 
 
 def custom_checks(definition: AnyDefinition) -> list[Expectation]:
     """The expectations with SQL of their own, whose reads only Spark can tell."""
-    return [one for one in definition.expectations if one.check == "sql"]
+    return [expectation for expectation in definition.expectations if expectation.check == "sql"]

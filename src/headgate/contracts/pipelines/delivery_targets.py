@@ -53,12 +53,12 @@ def _is_name(text: str) -> bool:
 def folder_of(target: str) -> tuple[str, ...]:
     """The folders, one in the other, that files go to."""
     parts = tuple(target.strip("/").split("/"))
-    if not is_text(target) or any(not one or one[0] in "._" or one.strip() != one for one in parts):
+    if not is_text(target) or any(not part or part[0] in "._" or part.strip() != part for part in parts):
         raise ValueError(
             f"target: {target[:100]!r} is not a folder; write one below the destination, as in exports/revenue, of "
             "which no part begins with . or _"
         )
-    if any(len(one.encode()) > 255 for one in parts):
+    if any(len(part.encode()) > 255 for part in parts):
         raise ValueError("target: the name of a folder has at most 255 bytes")
     return parts
 

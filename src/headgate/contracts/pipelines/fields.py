@@ -29,10 +29,10 @@ _TRANSFORM = re.compile(
 
 def duration(text: str) -> timedelta:
     """A length of time as members write it: a number and a unit."""
-    found = _DURATION.fullmatch(text)
-    if found is None:
+    match = _DURATION.fullmatch(text)
+    if match is None:
         raise ValueError(f"{text[:40]!r} is not a length of time; write one as '90 seconds', '2 hours' or '3 days'")
-    length = int(found[1]) * _UNITS[found[2]]
+    length = int(match[1]) * _UNITS[match[2]]
     if length > LONGEST:
         raise ValueError("a length of time has at most ten years")
     return length
@@ -69,19 +69,19 @@ def _column(name: str) -> str:
 
 def transform(text: str) -> tuple[str, int | None, str]:
     """A partition transform: its name (identity for a bare column), its number if it has one, and its column."""
-    found = _TRANSFORM.fullmatch(text)
-    if found is None:
+    match = _TRANSFORM.fullmatch(text)
+    if match is None:
         raise ValueError(
             f"{text[:100]!r} partitions by nothing; write a column, or year(c), month(c), day(c), hour(c), "
             "bucket(16, c) or truncate(10, c)"
         )
-    if found["plain"]:
-        return "identity", None, found["plain"]
-    takes_number = found["name"] in {"bucket", "truncate"}
-    if takes_number != (found["n"] is not None):
+    if match["plain"]:
+        return "identity", None, match["plain"]
+    takes_number = match["name"] in {"bucket", "truncate"}
+    if takes_number != (match["n"] is not None):
         wanted = "a number first, as in bucket(16, c)" if takes_number else "a column alone, as in day(c)"
-        raise ValueError(f"{found['name']} takes {wanted}")
-    return found["name"], int(found["n"]) if found["n"] else None, found["column"]
+        raise ValueError(f"{match['name']} takes {wanted}")
+    return match["name"], int(match["n"]) if match["n"] else None, match["column"]
 
 
 def _is_transform(text: str) -> str:

@@ -39,8 +39,8 @@ class Manifest:
     def read(cls, text: str | bytes) -> "Manifest":
         """A manifest as it was written."""
         told = json.loads(text)
-        tables = {name: StagedTable(**one) for name, one in told["tables"].items()}
-        return cls(tables, [StagedFile(**one) for one in told["files"]])
+        tables = {name: StagedTable(**value) for name, value in told["tables"].items()}
+        return cls(tables, [StagedFile(**value) for value in told["files"]])
 
     def written(self) -> str:
         """The manifest, to be written."""

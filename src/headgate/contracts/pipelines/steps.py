@@ -134,8 +134,8 @@ def title(step: AnyStep) -> str:
 
 def to_json(steps: list[AnyStep]) -> list[dict[str, Any]]:
     """A plan as it is stored and sent."""
-    found: list[dict[str, Any]] = _ADAPTER.dump_python(steps, mode="json")
-    return found
+    results: list[dict[str, Any]] = _ADAPTER.dump_python(steps, mode="json")
+    return results
 
 
 def from_json(value: list[dict[str, Any]]) -> list[AnyStep]:

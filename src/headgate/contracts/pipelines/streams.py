@@ -14,10 +14,10 @@ _ENCODING = TextPattern(r"^[A-Za-z0-9_-]{1,40}$", "must be the name of an encodi
 
 def _encoding(name: str) -> str:
     try:
-        found = codecs.lookup(name)
+        encoders = codecs.lookup(name)
     except LookupError:
-        found = None
-    if found is None or not getattr(found, "_is_text_encoding", True):
+        encoders = None
+    if encoders is None or not getattr(encoders, "_is_text_encoding", True):
         raise ValueError(f"there is no encoding {name!r}; write one such as UTF-8 or windows-1252")
     return name
 

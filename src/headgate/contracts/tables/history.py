@@ -18,7 +18,7 @@ def columns(source: Columns, time: Column | None) -> Columns:
 
 def of_source(history: Columns) -> Columns:
     """Those of a history's columns that are the source's."""
-    return tuple(one for one in history if key(one.name) not in RESERVED)
+    return tuple(column for column in history if key(column.name) not in RESERVED)
 
 
 def missing(history: Columns, time: str | None) -> list[str]:

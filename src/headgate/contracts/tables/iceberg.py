@@ -35,11 +35,13 @@ def fields(columns: Columns) -> list[Field]:
 
 
 def _fields(columns: Columns, ids: Iterator[int]) -> list[Field]:
-    return [{"id": next(ids), "name": one.name, "required": False, "type": _type(one.type, ids)} for one in columns]
+    return [
+        {"id": next(ids), "name": column.name, "required": False, "type": _type(column.type, ids)} for column in columns
+    ]
 
 
-def _type(one: Type, ids: Iterator[int]) -> Any:
-    match one:
+def _type(entry: Type, ids: Iterator[int]) -> Any:
+    match entry:
         case PrimitiveType(name):
             return _WORDS[name]
         case Decimal(precision, scale):
@@ -64,9 +66,9 @@ def _type(one: Type, ids: Iterator[int]) -> Any:
             }
 
 
-def columns(found: list[Field]) -> Columns:
+def columns(result: list[Field]) -> Columns:
     """The columns of a schema with these fields; Unknown if one has a type that queries do not give."""
-    return tuple(Column(one["name"], _named(one["type"])) for one in found)
+    return tuple(Column(value["name"], _named(value["type"])) for value in result)
 
 
 def _named(kind: Any) -> Type:

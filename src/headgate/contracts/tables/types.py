@@ -85,36 +85,38 @@ def key(name: str) -> str:
 
 def find(columns: Iterable[Column], name: str) -> Column | None:
     """The column of this name."""
-    return next((one for one in columns if key(one.name) == key(name)), None)
+    return next((column for column in columns if key(column.name) == key(name)), None)
 
 
 def of_arrow(schema: Any) -> Columns:
     """The columns of an Arrow schema; NoTable names one that no table can hold."""
-    found = tuple(Column(one.name, _of_arrow(one)) for one in schema)
-    names = [key(one.name) for one in found]
-    twice = next((one.name for one in found if names.count(key(one.name)) > 1), None)
+    columns = tuple(Column(value.name, _of_arrow(value)) for value in schema)
+    names = [key(column.name) for column in columns]
+    twice = next((column.name for column in columns if names.count(key(column.name)) > 1), None)
     if twice is not None:
         raise InvalidColumns(f"Two columns are called {twice}; give each a name of its own, whatever its case")
-    return found
+    return columns
 
 
 def _of_arrow(field: Any) -> Type:
     import pyarrow.types as kinds
 
-    found, plain = field.type, _PLAIN.get(str(field.type))
+    result, plain = field.type, _PLAIN.get(str(field.type))
     if plain is not None:
         return PrimitiveType(plain)
-    if kinds.is_timestamp(found):
-        return PrimitiveType(TIMESTAMP if found.tz else TIMESTAMP_NTZ)
-    if kinds.is_decimal(found):
-        return Decimal(found.precision, found.scale)
-    if kinds.is_list(found):
-        return Array(_of_arrow(found.value_field))
-    if kinds.is_map(found):
-        return Map(_of_arrow(found.key_field), _of_arrow(found.item_field))
-    if kinds.is_struct(found) and not any((found.field(n).metadata or {}).get(b"variant") for n in range(len(found))):
-        return Struct(of_arrow(found))
-    if kinds.is_null(found):
+    if kinds.is_timestamp(result):
+        return PrimitiveType(TIMESTAMP if result.tz else TIMESTAMP_NTZ)
+    if kinds.is_decimal(result):
+        return Decimal(result.precision, result.scale)
+    if kinds.is_list(result):
+        return Array(_of_arrow(result.value_field))
+    if kinds.is_map(result):
+        return Map(_of_arrow(result.key_field), _of_arrow(result.item_field))
+    if kinds.is_struct(result) and not any(
+        (result.field(n).metadata or {}).get(b"variant") for n in range(len(result))
+    ):
+        return Struct(of_arrow(result))
+    if kinds.is_null(result):
         raise InvalidColumns(
             f"The column {field.name} is always NULL and has no type; write CAST(NULL AS STRING), or another type"
         )
@@ -140,9 +142,9 @@ _PLAIN = {
 """Tables hold small whole numbers as INT."""
 
 
-def sql(one: Type) -> str:
+def sql(entry: Type) -> str:
     """The type as SQL writes it."""
-    match one:
+    match entry:
         case PrimitiveType(name):
             return name
         case Decimal(precision, scale):
@@ -155,9 +157,9 @@ def sql(one: Type) -> str:
             return f"MAP<{sql(of)}, {sql(value)}>"
 
 
-def shown(one: Type) -> str:
+def shown(entry: Type) -> str:
     """The type for a person."""
-    return re.sub(r"`([A-Za-z_][A-Za-z0-9_]*)`", r"\1", sql(one))
+    return re.sub(r"`([A-Za-z_][A-Za-z0-9_]*)`", r"\1", sql(entry))
 
 
 def holds(wide: Type, narrow: Type) -> bool:
@@ -176,7 +178,9 @@ def holds(wide: Type, narrow: Type) -> bool:
             return wide.key == narrow.key and holds(wide.value, narrow.value)
         case Struct(), Struct():
             there = {key(each.name): each.type for each in wide.fields}
-            return all(key(one.name) in there and holds(there[key(one.name)], one.type) for one in narrow.fields)
+            return all(
+                key(field.name) in there and holds(there[key(field.name)], field.type) for field in narrow.fields
+            )
     return False
 
 
@@ -200,14 +204,14 @@ def widened(there: Type, given: Type) -> Type:
 
 def merged(there: Columns, given: Columns) -> Columns:
     """The columns of a table that also holds what is given; Misfit names the one that does not go."""
-    found: list[Column] = []
-    for one in there:
-        other = find(given, one.name)
+    columns: list[Column] = []
+    for entry in there:
+        other = find(given, entry.name)
         try:
-            found.append(Column(one.name, widened(one.type, other.type)) if other else one)
+            columns.append(Column(entry.name, widened(entry.type, other.type)) if other else entry)
         except IncompatibleType as error:
-            raise IncompatibleType(error.there, error.given, f"{one.name}.{error.path}".rstrip(".")) from None
-    return (*found, *(one for one in given if find(there, one.name) is None))
+            raise IncompatibleType(error.there, error.given, f"{entry.name}.{error.path}".rstrip(".")) from None
+    return (*columns, *(column for column in given if find(there, column.name) is None))
 
 
 def conformed(value: str, given: Type, wanted: Type) -> str:
@@ -217,12 +221,12 @@ def conformed(value: str, given: Type, wanted: Type) -> str:
     match given, wanted:
         case Struct(), Struct():
             fields = []
-            for one in wanted.fields:
-                source = find(given.fields, one.name)
+            for field in wanted.fields:
+                source = find(given.fields, field.name)
                 inside = f"{value}.{quoted(source.name)}" if source else ""
                 fields.append(
-                    f"{literal(one.name)}, "
-                    + (conformed(inside, source.type, one.type) if source else f"CAST(NULL AS {sql(one.type)})")
+                    f"{literal(field.name)}, "
+                    + (conformed(inside, source.type, field.type) if source else f"CAST(NULL AS {sql(field.type)})")
                 )
             return f"IF({value} IS NULL, NULL, named_struct({', '.join(fields)}))"
         case Array(), Array():
@@ -234,11 +238,11 @@ def conformed(value: str, given: Type, wanted: Type) -> str:
     return f"CAST({value} AS {sql(wanted)})"
 
 
-def comparable(value: str, one: Type) -> str:
+def comparable(value: str, entry: Type) -> str:
     """A value such that equality says whether two are the same; maps are compared whatever their order."""
-    if not _has_map(one):
+    if not _has_map(entry):
         return value
-    match one:
+    match entry:
         case Map(of, held):
             name = _variable(value)
             inside = f"named_struct('k', {comparable(f'{name}.key', of)}, 'v', {comparable(f'{name}.value', held)})"
@@ -255,13 +259,13 @@ def comparable(value: str, one: Type) -> str:
     return value
 
 
-def is_key(one: Type) -> bool:
+def is_key(entry: Type) -> bool:
     """Whether rows can be told apart by values of this type."""
-    return not _has_map(one)
+    return not _has_map(entry)
 
 
-def _has_map(one: Type) -> bool:
-    match one:
+def _has_map(entry: Type) -> bool:
+    match entry:
         case Map():
             return True
         case Array(element):
@@ -274,4 +278,4 @@ def _has_map(one: Type) -> bool:
 def _variable(value: str) -> str:
     """A name that nothing inside an expression has: deeper ones are longer."""
     used = re.findall(r"\bx_+", value)
-    return "x_" + "_" * max((len(one) for one in used), default=0)
+    return "x_" + "_" * max((len(value) for value in used), default=0)

@@ -45,13 +45,13 @@ class CheckRequest:
 
     def secret(self, name: str) -> str:
         """A secret that the place needs; StepFailed if it is not set."""
-        found = self.endpoint.secrets.get(name)
-        if found is None:
+        response = self.endpoint.secrets.get(name)
+        if response is None:
             words = name.replace("_", " ")
             raise StepFailed(
                 "MISSING_SECRET", f"The {words} is not set, or was cleared when the place changed; give it"
             )
-        return found
+        return response
 
     def wants(self, name: str) -> bool:
         """Whether something of this name was asked for."""

@@ -68,5 +68,5 @@ def auth_of(asked: CheckRequest) -> Auth:
 
 def post(client: Outgoing, url: str, headers: Mapping[str, str], body: bytes) -> HttpResponse:
     """Send a form to a service that gives tokens."""
-    found = client.request("POST", url, headers=headers, content=body)
-    return HttpResponse(found.status, dict(found.headers), found.body)
+    response = client.request("POST", url, headers=headers, content=body)
+    return HttpResponse(response.status, dict(response.headers), response.body)

@@ -23,8 +23,8 @@ Path = tuple[str, ...]
 def test(asked: CheckRequest) -> str:
     """Ask for the catalog's configuration and its namespaces."""
     with _opened(asked) as catalog:
-        found = list(catalog.namespaces(()))
-    return f"The catalog answers; it shows {len(found)} namespaces"
+        results = list(catalog.namespaces(()))
+    return f"The catalog answers; it shows {len(results)} namespaces"
 
 
 def discover(asked: CheckRequest) -> Streams:
@@ -57,7 +57,9 @@ def _every_namespace(catalog: "_Catalog") -> Iterator[Path]:
         path = pending.pop()
         seen += 1
         yield path
-        pending += sorted((one for one in catalog.namespaces(path) if len(one) > len(path)), reverse=True)
+        pending += sorted(
+            (namespace for namespace in catalog.namespaces(path) if len(namespace) > len(path)), reverse=True
+        )
 
 
 class _Catalog:
@@ -85,38 +87,39 @@ class _Catalog:
     def _root(self) -> str:
         """Where the catalog wants to be asked."""
         warehouse = self._asked.config["warehouse"]
-        found = self._ask("/v1/config" + (f"?{urlencode({'warehouse': warehouse})}" if warehouse else ""))
-        told = {**found.get("defaults", {}), **found.get("overrides", {})}
+        result = self._ask("/v1/config" + (f"?{urlencode({'warehouse': warehouse})}" if warehouse else ""))
+        told = {**result.get("defaults", {}), **result.get("overrides", {})}
         prefix = str(told.get("prefix", "")).strip("/")
         return f"/v1/{quote(prefix, safe='/')}" if prefix else "/v1"
 
     def namespaces(self, parent: Path) -> Iterator[Path]:
         """The namespaces right below one."""
         query = {"parent": _SEPARATOR.join(parent)} if parent else {}
-        for one in self._pages(f"{self._root}/namespaces", "namespaces", query):
-            yield tuple(str(part) for part in one)
+        for page in self._pages(f"{self._root}/namespaces", "namespaces", query):
+            yield tuple(str(part) for part in page)
 
     def tables(self, path: Path) -> Iterator[str]:
         """The names of the tables of a namespace."""
-        for one in self._pages(f"{self._root}/namespaces/{_joined(path)}/tables", "identifiers", {}):
-            yield str(one["name"])
+        for page in self._pages(f"{self._root}/namespaces/{_joined(path)}/tables", "identifiers", {}):
+            yield str(page["name"])
 
     def described(self, path: Path, name: str) -> dict[str, Any]:
         """The columns and keys of a table; none if the catalog does not let this client load it."""
         from pyiceberg.schema import Schema
 
         try:
-            found = self._ask(f"{self._root}/namespaces/{_joined(path)}/tables/{quote(name, safe='')}")
+            result = self._ask(f"{self._root}/namespaces/{_joined(path)}/tables/{quote(name, safe='')}")
         except StepFailed as failure:
             if failure.code in {"WRONG_CREDENTIALS", "NO_SUCH_PATH"}:
                 return {"columns": [], "keys": []}
             raise
-        metadata = found["metadata"]
+        metadata = result["metadata"]
         current = metadata.get("current-schema-id", 0)
-        schemas = {one["schema-id"]: one for one in metadata["schemas"]}
+        schemas = {value["schema-id"]: value for value in metadata["schemas"]}
         schema = Schema.model_validate(schemas[current])
         columns = [
-            {"name": one.name, "type": str(one.field_type), "nullable": not one.required} for one in schema.fields
+            {"name": field.name, "type": str(field.field_type), "nullable": not field.required}
+            for field in schema.fields
         ]
         return {"columns": columns, "keys": sorted(schema.identifier_field_names())}
 
@@ -125,9 +128,9 @@ class _Catalog:
         while token is not None:
             self._asked.check_time()
             asked = urlencode({**query, **({"pageToken": token} if token else {})})
-            found = self._ask(f"{path}?{asked}" if asked else path)
-            yield from found.get(field) or []
-            token = found.get("next-page-token") or None
+            result = self._ask(f"{path}?{asked}" if asked else path)
+            yield from result.get(field) or []
+            token = result.get("next-page-token") or None
 
     def _ask(self, path: str) -> Any:
         with outgoing():
@@ -141,12 +144,12 @@ class _Catalog:
             told = f"The catalog answers {answer.status}; check `uri`, and that it runs"
             raise StepFailed("FAILED_THERE", told, passing=True)
         try:
-            found = json.loads(answer.body)
+            document = json.loads(answer.body)
         except (ValueError, RecursionError):
-            found = None
-        if not isinstance(found, dict):
+            document = None
+        if not isinstance(document, dict):
             raise StepFailed("NOT_A_CATALOG", NOT_A_CATALOG)
-        return found
+        return document
 
 
 def _joined(path: Path) -> str:

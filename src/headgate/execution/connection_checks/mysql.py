@@ -41,18 +41,18 @@ def discover(asked: CheckRequest) -> Streams:
     """The tables and views of the database, with their columns and keys."""
     streams, schema = Streams(asked.limit), asked.config["database"]
     with signed_in(asked) as connection:
-        found: dict[str, dict[str, Any]] = {}
+        values: dict[str, dict[str, Any]] = {}
         for name, sort in _rows(connection, _TABLES, schema):
             if asked.wants(f"{schema}.{name}"):
                 if not streams.add(f"{schema}.{name}", sort, columns=[], keys=[]):
                     break
-                found[name] = streams.found[-1]
+                values[name] = streams.found[-1]
         for table, name, kind, nullable in _rows(connection, _COLUMNS, schema):
-            if table in found:
-                found[table]["columns"].append({"name": name, "type": kind, "nullable": nullable == "YES"})
+            if table in values:
+                values[table]["columns"].append({"name": name, "type": kind, "nullable": nullable == "YES"})
         for table, name in _rows(connection, _KEYS, schema):
-            if table in found:
-                found[table]["keys"].append(name)
+            if table in values:
+                values[table]["keys"].append(name)
     return streams
 
 

@@ -59,11 +59,11 @@ class _Page:
 
     def __init__(self, body: bytes) -> None:
         root = ET.fromstring(body)  # noqa: S314 - expat bounds what entities may grow to
-        for one in root.iter():
-            one.tag = one.tag.rpartition("}")[2]
+        for element in root.iter():
+            element.tag = element.tag.rpartition("}")[2]
         self.files = [
-            (one.findtext("Key", ""), int(one.findtext("Size", "0")), one.findtext("LastModified") or None)
-            for one in root.findall("Contents")
+            (entry.findtext("Key", ""), int(entry.findtext("Size", "0")), entry.findtext("LastModified") or None)
+            for entry in root.findall("Contents")
         ]
         self.following = root.findtext("NextContinuationToken", "")
 

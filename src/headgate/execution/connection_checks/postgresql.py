@@ -52,14 +52,14 @@ def discover(asked: CheckRequest) -> Streams:
                 if not streams.add(name, sort, columns=[], keys=[]):
                     break
                 oids.append(oid)
-        found = dict(zip(oids, streams.found, strict=True))
+        values = dict(zip(oids, streams.found, strict=True))
         ordered: dict[int, list[tuple[int, str]]] = {}
         for oid, name, kind, nullable, at in connection.execute(_COLUMNS, (oids,)):
-            found[oid]["columns"].append({"name": name, "type": kind, "nullable": nullable})
+            values[oid]["columns"].append({"name": name, "type": kind, "nullable": nullable})
             if at >= 0:
                 ordered.setdefault(oid, []).append((at, name))
         for oid, keys in ordered.items():
-            found[oid]["keys"] = [name for _, name in sorted(keys)]
+            values[oid]["keys"] = [name for _, name in sorted(keys)]
     return streams
 
 
@@ -73,7 +73,7 @@ def signed_in(asked: CheckRequest, *, writing: bool = False) -> Iterator[Any]:
     with outgoing():
         soon = min(asked.deadline, time.monotonic() + _CONNECT_SECONDS)
         place = dial(config["host"], config["port"], asked.settings.outgoing, soon)
-    addresses = [str(one) for one in place.addresses]
+    addresses = [str(address) for address in place.addresses]
     with _authority(config) as roots:
         try:
             with psycopg.connect(
@@ -119,7 +119,7 @@ def machine_authorities() -> str:
     """The file with the authorities that this machine trusts."""
     paths = ssl.get_default_verify_paths()
     known = (paths.cafile, paths.openssl_cafile, "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/cert.pem")
-    return next((one for one in known if one and Path(one).is_file()), "system")
+    return next((value for value in known if value and Path(value).is_file()), "system")
 
 
 def _failure(asked: CheckRequest, error: Any) -> StepFailed:

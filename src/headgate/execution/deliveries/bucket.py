@@ -85,7 +85,7 @@ class Objects:
 
     def keys(self, prefix: str) -> list[str]:
         """The keys that begin so."""
-        return [one.key for one in self._bucket.objects(prefix, self._outgoing)]
+        return [entry.key for entry in self._bucket.objects(prefix, self._outgoing)]
 
     def read(self, key: str) -> bytes | None:
         """A small object; None if it is not there."""
@@ -95,9 +95,9 @@ class Objects:
     def write(self, key: str, body: bytes, *, only_new: bool = False) -> bool:
         """Write an object; False if it has to be new, and is there. A store that knows no conditions just writes."""
         if only_new:
-            found = self._asked("PUT", key, body, {"if-none-match": "*"}, fine={200, 501, *_TAKEN}).status
-            if found != 501:
-                return found == 200
+            result = self._asked("PUT", key, body, {"if-none-match": "*"}, fine={200, 501, *_TAKEN}).status
+            if result != 501:
+                return result == 200
         return self._asked("PUT", key, body).status == 200
 
     def upload(self, key: str, file: Path) -> None:
@@ -133,11 +133,11 @@ class Objects:
         answer = self._asked("GET", "", query={"prefix": prefix, "uploads": ""}, fine={200, 400, 403, 404, 405, 501})
         if answer.status != 200:
             return []
-        found = [
-            (one.findtext("{*}Key") or "", one.findtext("{*}UploadId") or "")
-            for one in _parsed(answer).iterfind("{*}Upload")
+        results = [
+            (element.findtext("{*}Key") or "", element.findtext("{*}UploadId") or "")
+            for element in _parsed(answer).iterfind("{*}Upload")
         ]
-        return [(key, upload) for key, upload in found if key.startswith(prefix) and upload]
+        return [(key, upload) for key, upload in results if key.startswith(prefix) and upload]
 
     def abort(self, key: str, upload: str) -> None:
         """End an upload that was not completed."""
@@ -207,10 +207,10 @@ def _parsed(answer: Response) -> ET.Element:
 
 
 def _found(answer: Response, name: str) -> str:
-    found = _parsed(answer).findtext(f"{{*}}{name}")
-    if not found:
+    result = _parsed(answer).findtext(f"{{*}}{name}")
+    if not result:
         raise StepFailed("NOT_A_STORE", "What answers there does not speak S3; check the endpoint")
-    return found
+    return result
 
 
 class BucketRunFolder:
@@ -241,13 +241,13 @@ class BucketRunFolder:
         runs = self._runs(self._objects.keys(self._prefix))
         return {run: sorted(keys, key=_manifest_first) for run, keys in runs.items() if run != self._own}
 
-    def remove(self, found: dict[str, list[str]]) -> None:
+    def remove(self, result: dict[str, list[str]]) -> None:
         """Delete objects, and end the uploads of these runs that were found before."""
         for key, upload in self._uploads:
-            if self._run(key) in found:
+            if self._run(key) in result:
                 self._objects.abort(key, upload)
         self._uploads = []
-        for keys in found.values():
+        for keys in result.values():
             self._delete(keys)
 
     def manifest(self) -> bytes | None:
@@ -256,13 +256,13 @@ class BucketRunFolder:
 
     def put(self, exported: Exported, suffix: str) -> list[dict[str, Any]]:
         """Upload the files; nothing says yet that they are all there."""
-        found = []
+        result = []
         for number, file in enumerate(exported.files):
             name = f"part-{self._fence}-{number:05}.{suffix}"
             self._objects.upload(f"{self._place}{name}", file)
             crash_point("delivery: a file put")
-            found.append({"name": name, "bytes": file.stat().st_size})
-        return found
+            result.append({"name": name, "bytes": file.stat().st_size})
+        return result
 
     def appear(self, manifest: bytes) -> bool:
         """Write the manifest; if another try was faster, what this one has uploaded goes."""
@@ -275,7 +275,7 @@ class BucketRunFolder:
     def _is_whole(self, manifest: bytes) -> bool:
         """Whether all that a manifest tells of is there: if this worker slept, a later run took it for a dead one's."""
         mine = {key.removeprefix(self._place) for key in self._mine()}
-        if {one["name"] for one in json.loads(manifest)["files"]} <= mine:
+        if {value["name"] for value in json.loads(manifest)["files"]} <= mine:
             return True
         self._delete([self._told, *self._mine()])
         return False
@@ -296,18 +296,18 @@ class BucketRunFolder:
 
     def _mine(self) -> list[str]:
         mine = f"{self._place}part-{self._fence}-"
-        return [one for one in self._objects.keys(self._place) if one.startswith(mine)]
+        return [key for key in self._objects.keys(self._place) if key.startswith(mine)]
 
     def _run(self, key: str) -> str:
         return key.removeprefix(self._prefix).partition("/")[0]
 
     def _runs(self, keys: list[str]) -> dict[str, list[str]]:
         """Keys by the run of this pipeline that they belong to."""
-        found: dict[str, list[str]] = {}
+        values: dict[str, list[str]] = {}
         for key in keys:
             if _OURS.fullmatch(self._run(key)):
-                found.setdefault(self._run(key), []).append(key)
-        return found
+                values.setdefault(self._run(key), []).append(key)
+        return values
 
     def _delete(self, keys: list[str]) -> None:
         for key in keys:

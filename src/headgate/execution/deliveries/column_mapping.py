@@ -58,10 +58,10 @@ def fitted(
         source = f"s.{database.quoted(staged)}"
         name, said, fit = column.name, "", _plain(database, column, source)
         if there is not None:
-            found = _found(target, column, there)
-            name, said = found.name, found.said
+            result = _found(target, column, there)
+            name, said = result.name, result.said
             try:
-                fit = database.fit(column.type, found, source)
+                fit = database.fit(column.type, result, source)
             except IncompatibleColumn:
                 told = f"{column.name} is {types.shown(column.type)}, and {target} has {said}, which does not take it"
                 raise StepFailed("TYPE", f"{told}. CAST it in a query before, or change the column there") from None
@@ -72,8 +72,10 @@ def fitted(
 
 def new_columns(database: Database, plan: ColumnMapping) -> list[str]:
     """The columns of a target that is made, as SQL writes them; keys make its primary key."""
-    columns = [f"{one.target} {database.type_of(one.given.type, is_key=one.is_key)}" for one in plan.columns]
-    keys = [one.target for one in plan.columns if one.is_key]
+    columns = [
+        f"{column.target} {database.type_of(column.given.type, is_key=column.is_key)}" for column in plan.columns
+    ]
+    keys = [column.target for column in plan.columns if column.is_key]
     return [*columns, *([f"PRIMARY KEY ({', '.join(keys)})"] if keys else [])]
 
 
@@ -84,26 +86,26 @@ def _plain(database: Database, column: Column, source: str) -> ColumnCast:
 
 
 def _check_key(table: LakeItem, given: Columns, name: str) -> None:
-    found = types.find(given, name)
-    if found is None:
-        listed = ", ".join(one.name for one in given)
+    result = types.find(given, name)
+    if result is None:
+        listed = ", ".join(column.name for column in given)
         raise StepFailed("COLUMN", f"keys names {name}, which {table} does not have; it has {listed}")
-    if not types.is_key(found.type):
-        raise StepFailed("KEYS", f"{name} is {types.shown(found.type)}, by which rows cannot be told apart")
+    if not types.is_key(result.type):
+        raise StepFailed("KEYS", f"{name} is {types.shown(result.type)}, by which rows cannot be told apart")
 
 
 def _check_needed(target: TargetTable, table: LakeItem, given: Columns, there: list[TargetColumn]) -> None:
-    missing = [one.name for one in there if one.needs_value and types.find(given, one.name) is None]
+    missing = [column.name for column in there if column.needs_value and types.find(given, column.name) is None]
     if missing:
         told = f"{target} needs a value for {', '.join(missing)}, which {table} does not have"
         raise StepFailed("COLUMN", f"{told}; give it a default there, or add it in a query before")
 
 
 def _found(target: TargetTable, column: Column, there: list[TargetColumn]) -> TargetColumn:
-    exact = [one for one in there if one.name == column.name]
-    alike = exact or [one for one in there if types.key(one.name) == types.key(column.name)]
+    exact = [entry for entry in there if entry.name == column.name]
+    alike = exact or [entry for entry in there if types.key(entry.name) == types.key(column.name)]
     if len(alike) != 1:
-        listed = ", ".join(one.name for one in there[:50])
+        listed = ", ".join(column.name for column in there[:50])
         told = f"{target} has no column {column.name}; it has {listed}"
         raise StepFailed("COLUMN", f"{told}. Add it there, or deliver a table without it")
     return alike[0]

@@ -79,7 +79,7 @@ class Database(ABC):
 
     def quoted(self, *names: str) -> str:
         """A name as SQL writes it, each part quoted."""
-        return ".".join(self.quote + one.replace(self.quote, self.quote * 2) + self.quote for one in names)
+        return ".".join(self.quote + name.replace(self.quote, self.quote * 2) + self.quote for name in names)
 
     def name(self, place: TargetTable) -> str:
         """A table as SQL names it."""
@@ -178,4 +178,4 @@ def length_holds(length: str, most: int | None) -> str:
 
 def both(*conditions: str) -> str:
     """Conditions that must all hold; empty ones always do."""
-    return " AND ".join(f"({one})" for one in conditions if one)
+    return " AND ".join(f"({condition})" for condition in conditions if condition)

@@ -25,7 +25,7 @@ def exported(rows: SnapshotRows, kind: str) -> Exported:
     arguments = {**rows.arguments(), "folder": str(folder), "format": kind, "formulas": sending.formulas}
     sent = int(context.platform.call(FUNCTION, arguments, context)["rows"])
     files = sorted(folder.glob("part-*"))
-    here = sum(_count(one, kind) for one in files)
+    here = sum(_count(file, kind) for file in files)
     if here != sent:
         told = f"Spark wrote {sent} rows, and {here} are in {folder.parents[2]} on the worker's machine; nothing was "
         told += "delivered. If Spark runs on other machines, mount the same folder on each"

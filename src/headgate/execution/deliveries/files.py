@@ -36,7 +36,7 @@ class RunFolder(Protocol):
     def others(self) -> Found:
         """What other runs of this pipeline have in place."""
 
-    def remove(self, found: Found) -> None:
+    def remove(self, result: Found) -> None:
         """Remove what was found."""
 
     def manifest(self) -> bytes | None:
@@ -70,13 +70,13 @@ def deliver(rows: SnapshotRows, endpoint: Endpoint) -> Result:
             rows.context.log("An earlier try of this run has delivered its files already")
         _settle(rows, shelf, known)
     told = json.loads(known)
-    size = sum(one["bytes"] for one in told["files"])
+    size = sum(value["bytes"] for value in told["files"])
     detail = {**rows.detail, "place": told["place"], "files": len(told["files"])}
     return Result(rows_in=told["rows"], rows_out=told["rows"], bytes=size, detail=detail)
 
 
-def _runs(found: Found) -> str:
-    return "an earlier run or try" if len(found) == 1 else f"{len(found)} earlier runs or tries"
+def _runs(result: Found) -> str:
+    return "an earlier run or try" if len(result) == 1 else f"{len(result)} earlier runs or tries"
 
 
 def _opened(rows: SnapshotRows, endpoint: Endpoint) -> AbstractContextManager[RunFolder]:

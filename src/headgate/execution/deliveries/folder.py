@@ -91,25 +91,25 @@ class LocalRunFolder:
 
     def left(self) -> dict[str, list[str]]:
         """What was put aside: no other run of this pipeline is under way, and no earlier try of this."""
-        return {one: [one] for one in self._names(_ASIDE)}
+        return {name: [name] for name in self._names(_ASIDE)}
 
     def others(self) -> dict[str, list[str]]:
         """What other runs have in place."""
-        return {one: [one] for one in self._names(_OURS) if one != self._own}
+        return {name: [name] for name in self._names(_OURS) if name != self._own}
 
     def _names(self, pattern: re.Pattern[str]) -> list[str]:
         there = os.listdir(self._handle)  # noqa: PTH208 - of a handle
-        return sorted(one for one in there if pattern.fullmatch(one))
+        return sorted(value for value in there if pattern.fullmatch(value))
 
-    def remove(self, found: dict[str, list[str]]) -> None:
+    def remove(self, result: dict[str, list[str]]) -> None:
         """Remove folders, and whatever else has such a name. Links are removed, not followed."""
-        for one in found:
+        for value in result:
             with suppress(FileNotFoundError):
-                facts = os.stat(one, dir_fd=self._handle, follow_symlinks=False)
+                facts = os.stat(value, dir_fd=self._handle, follow_symlinks=False)
                 if stat.S_ISDIR(facts.st_mode):
-                    shutil.rmtree(one, dir_fd=self._handle)
+                    shutil.rmtree(value, dir_fd=self._handle)
                 else:
-                    os.unlink(one, dir_fd=self._handle)
+                    os.unlink(value, dir_fd=self._handle)
             crash_point("delivery: one removed")
 
     def manifest(self) -> bytes | None:
@@ -128,7 +128,7 @@ class LocalRunFolder:
         """Copy the files into a folder beside."""
         os.mkdir(self._aside, dir_fd=self._handle)
         inner = os.open(self._aside, _FOLDER, dir_fd=self._handle)
-        found = []
+        result = []
         try:
             for number, file in enumerate(exported.files):
                 self._context.check_stopped()
@@ -136,10 +136,10 @@ class LocalRunFolder:
                 with file.open("rb") as source:
                     _write(inner, name, source)
                 crash_point("delivery: a file put")
-                found.append({"name": name, "bytes": file.stat().st_size})
+                result.append({"name": name, "bytes": file.stat().st_size})
         finally:
             os.close(inner)
-        return found
+        return result
 
     def appear(self, manifest: bytes) -> bool:
         """Rename the folder beside to what it is to be called: all of it is there, or nothing."""

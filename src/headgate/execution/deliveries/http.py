@@ -66,12 +66,12 @@ class _Sender:
         """Send them."""
         sending = self._rows.step.sending
         done = int(self._rows.memory.get(BATCHES, 0))
-        found = exported(self._rows, LINES)
+        result = exported(self._rows, LINES)
         crash_point("delivery: rows exported")
         if done:
             self._rows.context.log(f"An earlier try of this run has delivered {done} batches already")
         batches = size = 0
-        for number, lines in enumerate(_batches(found.files, sending.batch)):
+        for number, lines in enumerate(_batches(result.files, sending.batch)):
             batches = number + 1
             if number < done:
                 continue
@@ -86,9 +86,9 @@ class _Sender:
             size += len(body)
             self._note(batches)
         self._note(batches, is_last=True)
-        self._rows.context.log(f"Delivered {found.rows} rows in {batches} batches")
+        self._rows.context.log(f"Delivered {result.rows} rows in {batches} batches")
         detail = {**self._rows.detail, "batches": batches}
-        return Result(rows_in=found.rows, rows_out=found.rows, bytes=size, detail=detail)
+        return Result(rows_in=result.rows, rows_out=result.rows, bytes=size, detail=detail)
 
     def _note(self, batches: int, *, is_last: bool = False) -> None:
         """Tell the server how many batches were confirmed, if it was not told a moment ago."""
@@ -169,7 +169,7 @@ class _Sender:
     def _said(self, answer: Response) -> str:
         text = answer.body[:_LOOKED_AT].decode(errors="replace")
         plain = " ".join(hidden(text, self._credentials.secrets()).split())
-        shown = "".join(one if one.isprintable() else " " for one in plain)[:_EXCERPT]
+        shown = "".join(value if value.isprintable() else " " for value in plain)[:_EXCERPT]
         return f', saying "{shown}"' if shown else ""
 
 

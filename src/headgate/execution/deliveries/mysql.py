@@ -144,10 +144,10 @@ class MySql(Database):
         """The columns of the target."""
         if not self.rows("SELECT 1 FROM information_schema.schemata WHERE schema_name = %s", target.schema):
             raise StepFailed(GONE, f"There is no database {target.schema} there for this user; create it, or grant it")
-        found = self.rows(_TABLE, target.schema, target.table)
-        if not found:
+        results = self.rows(_TABLE, target.schema, target.table)
+        if not results:
             return None
-        sort, transactions = found[0]
+        sort, transactions = results[0]
         if sort != "BASE TABLE":
             raise StepFailed("NOT_A_TABLE", f"{target} is no plain table there, such as a view; deliver to a table")
         if transactions != "YES":
@@ -306,9 +306,9 @@ def _number(given: Type, name: str, there: TargetColumn, value: str) -> str:
         sign = f"{value} >= 0" if "unsigned" in there.said.lower() else ""
         return both(numbers.in_decimal(given, value, digits, behind, cast), sign)
     if name in {"float", "double"}:
-        found = numbers.in_floating(given, value, "single" if name == "float" else "double")
-        if found is not None:
-            return found
+        result = numbers.in_floating(given, value, "single" if name == "float" else "double")
+        if result is not None:
+            return result
         if given == PrimitiveType(types.FLOAT) or (given == PrimitiveType(types.DOUBLE) and name == "double"):
             return ""
         if isinstance(given, Decimal) and name == "double":

@@ -248,9 +248,9 @@ def _number(given: Type, name: str, mod: int, value: str) -> str:
     if name == "numeric":
         return _numeric(given, mod, value)
     if name in {"float4", "float8"}:
-        found = numbers.in_floating(given, value, "single" if name == "float4" else "double")
-        if found is not None:
-            return found
+        result = numbers.in_floating(given, value, "single" if name == "float4" else "double")
+        if result is not None:
+            return result
         if given == PrimitiveType(types.FLOAT) or (given == PrimitiveType(types.DOUBLE) and name == "float8"):
             return ""
         if isinstance(given, Decimal) and name == "float8":

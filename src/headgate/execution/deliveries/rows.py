@@ -44,7 +44,7 @@ class SnapshotRows:
         return {
             "table": [self.step.table.layer, self.step.table.name],
             "snapshot": self.snapshot,
-            "columns": [one.name for one in self.columns],
+            "columns": [column.name for column in self.columns],
         }
 
 

@@ -127,8 +127,8 @@ class _Delivery:
     def delivered(self) -> int | None:
         """How many rows this step has delivered; None if it has not."""
         asked = f"SELECT row_count FROM {self.database.name(self._ledger)} WHERE run_id = %s AND step = %s"
-        found = self.database.rows(asked, self.rows.context.job.id, self.rows.number)
-        return int(found[0][0]) if found else None
+        results = self.database.rows(asked, self.rows.context.job.id, self.rows.number)
+        return int(results[0][0]) if results else None
 
     def _make_ledger(self) -> None:
         """Make our own table, if it is not there; another may make it at the same time."""
@@ -158,8 +158,8 @@ class _Delivery:
         """Have Spark write the rows beside the target; how many."""
         crash_point("delivery: before staging")
         columns = [
-            f"{self.database.quoted(one.staged)} {self.database.type_of(one.given.type, staged=True)}"
-            for one in plan.columns
+            f"{self.database.quoted(column.staged)} {self.database.type_of(column.given.type, staged=True)}"
+            for column in plan.columns
         ]
         self.database.create(self._staging, columns, staged=True)
         crash_point("delivery: staging made")
@@ -171,12 +171,13 @@ class _Delivery:
             "secrets": self.endpoint.secrets,
             "folder": str(context.folder / f"deliver-{self.rows.number}"),
             "staging": self.database.name(self._staging),
-            "staged": [one.staged for one in plan.columns],
+            "staged": [column.staged for column in plan.columns],
         }
         sent = context.platform.call(FUNCTION, arguments, context, hosts=[(config["host"], config["port"])])
         crash_point("delivery: rows staged")
         self.database.ready(
-            self._staging, [(self.database.quoted(one.staged), one.given.type) for one in plan.columns if one.is_key]
+            self._staging,
+            [(self.database.quoted(column.staged), column.given.type) for column in plan.columns if column.is_key],
         )
         count = int(self.database.rows(f"SELECT COUNT(*) FROM {self.database.name(self._staging)}")[0][0])
         if count != sent["rows"]:
@@ -188,32 +189,35 @@ class _Delivery:
     def _check(self, plan: ColumnMapping) -> None:
         """See that every value fits its column, and that each key is there once."""
         staging = f"{self.database.name(self._staging)} AS s"
-        checked = [one for one in plan.columns if one.fit.holds]
+        checked = [column for column in plan.columns if column.fit.holds]
         if checked:
-            sums = ", ".join(f"COALESCE(SUM(CASE WHEN {one.misses} THEN 1 ELSE 0 END), 0)" for one in checked)
+            sums = ", ".join(f"COALESCE(SUM(CASE WHEN {column.misses} THEN 1 ELSE 0 END), 0)" for column in checked)
             counts = self.database.rows(f"SELECT {sums} FROM {staging}")[0]
-            for one, count in zip(checked, counts, strict=True):
+            for mapped_column, count in zip(checked, counts, strict=True):
                 if count:
-                    sample = self.database.rows(f"SELECT {one.source} FROM {staging} WHERE {one.misses} LIMIT 1")
+                    sample = self.database.rows(
+                        f"SELECT {mapped_column.source} FROM {staging} WHERE {mapped_column.misses} LIMIT 1"
+                    )
                     raise StepFailed(
                         "VALUE",
-                        f"{int(count)} values of {one.given.name} do not fit {one.there} in {self._target}, such as "
-                        f"{plain(sample[0][0])!r}. Nothing was delivered. Change them in a query before, or the column",
+                        f"{int(count)} values of {mapped_column.given.name} do not fit {mapped_column.there} in "
+                        f"{self._target}, such as {plain(sample[0][0])!r}. "
+                        "Nothing was delivered. Change them in a query before, or the column",
                     )
-        keys = [one for one in plan.columns if one.is_key]
+        keys = [column for column in plan.columns if column.is_key]
         if keys:
-            self._check_keys(staging, [one.source for one in keys])
+            self._check_keys(staging, [column.source for column in keys])
 
     def _check_keys(self, staging: str, keys: list[str]) -> None:
         names, listed = ", ".join(self._keys), ", ".join(keys)
-        empty = " OR ".join(f"{one} IS NULL" for one in keys)
+        empty = " OR ".join(f"{key} IS NULL" for key in keys)
         missing = int(self.database.rows(f"SELECT COUNT(*) FROM {staging} WHERE {empty}")[0][0])
         if missing:
             told = f"{missing} rows have no {names}, by which rows are told apart; nothing was delivered"
             raise StepFailed("KEYS", f"{told}. Leave them out in a query before")
         twice = self.database.rows(f"SELECT {listed} FROM {staging} GROUP BY {listed} HAVING COUNT(*) > 1 LIMIT 1")
         if twice:
-            shown = ", ".join(repr(plain(one)) for one in twice[0])
+            shown = ", ".join(repr(plain(value)) for value in twice[0])
             told = f"Several rows have the same {names}, such as {shown}; nothing was delivered"
             raise StepFailed("KEYS", f"{told}. Let there be one row for each, or name more columns as keys")
 
@@ -257,12 +261,15 @@ class _Delivery:
         target, staging = self.database.name(self._target), self.database.name(self._staging)
         if self.rows.step.sending.write == "overwrite":
             self.database.execute(f"DELETE FROM {target}")
-        same = " AND ".join(f"t.{one.target} = {one.fit.same}" for one in plan.columns if one.is_key)
-        others = [(one.target, one.fit.value) for one in plan.columns if not one.is_key]
+        same = " AND ".join(f"t.{column.target} = {column.fit.same}" for column in plan.columns if column.is_key)
+        others = [(column.target, column.fit.value) for column in plan.columns if not column.is_key]
         if same and others:
             self.database.execute(self.database.update(target, staging, others, same))
         new = f" WHERE NOT EXISTS (SELECT 1 FROM {target} AS t WHERE {same})" if same else ""
-        names, values = ", ".join(one.target for one in plan.columns), ", ".join(one.fit.value for one in plan.columns)
+        names, values = (
+            ", ".join(column.target for column in plan.columns),
+            ", ".join(column.fit.value for column in plan.columns),
+        )
         moved = self.database.execute(f"INSERT INTO {target} ({names}) SELECT {values} FROM {staging} AS s{new}")
         if same:
             self._check_same(plan, same, count)
@@ -273,7 +280,7 @@ class _Delivery:
     def _check_same(self, plan: ColumnMapping, same: str, count: int) -> None:
         """See that each staged row is one row of the target, as the target compares keys."""
         target, staging = self.database.name(self._target), self.database.name(self._staging)
-        keys = ", ".join(f"t.{one.target}" for one in plan.columns if one.is_key)
+        keys = ", ".join(f"t.{column.target}" for column in plan.columns if column.is_key)
         counted = f"SELECT COUNT(*) AS n FROM {target} AS t JOIN {staging} AS s ON {same} GROUP BY {keys}"
         asked = f"SELECT COALESCE(SUM(n), 0), COALESCE(MAX(n), 0) FROM ({counted}) AS counted"
         pairs, most = self.database.rows(asked)[0]

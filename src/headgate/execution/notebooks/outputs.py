@@ -41,17 +41,17 @@ class Outputs:
 
     def numbers(self) -> list[int]:
         """The cells that have ended, or say so."""
-        found = []
+        result = []
         for entry in entries(self._folder, 10 * MAX_CELLS):
             number = entry.name.removeprefix("cell-").removesuffix(".json")
             if entry.name == f"cell-{number}.json" and number.isdecimal() and len(number) == 4:
-                found.append(int(number))
-        return found[:MAX_CELLS]
+                result.append(int(number))
+        return result[:MAX_CELLS]
 
     @property
     def failed(self) -> dict[str, Any] | None:
         """The cell that failed, if one did."""
-        return next((one for one in self.cells if one["error"] is not None), None)
+        return next((cell for cell in self.cells if cell["error"] is not None), None)
 
     def artifacts(self) -> list[Artifact]:
         """The files to keep with the run: all outputs as JSON, and each picture."""
@@ -61,9 +61,9 @@ class Outputs:
     def brief(self) -> list[dict[str, Any]]:
         """Each cell with its time and how it failed, for the run's own row."""
         return [
-            {"number": one["number"], "seconds": one["seconds"]}
-            | ({"error": one["error"]["message"][:500]} if one["error"] else {})
-            for one in self.cells
+            {"number": cell["number"], "seconds": cell["seconds"]}
+            | ({"error": cell["error"]["message"][:500]} if cell["error"] else {})
+            for cell in self.cells
         ]
 
     def _cell(self, number: int) -> dict[str, Any]:
@@ -74,32 +74,32 @@ class Outputs:
             told = {}
         shown = told.get("outputs")
         seconds = told.get("seconds")
-        found: dict[str, Any] = {
+        values: dict[str, Any] = {
             "number": number,
             "seconds": float(seconds) if isinstance(seconds, int | float) and 0 <= seconds < 1e7 else 0.0,
             "stdout": self._text(told.get("stdout"), MAX_TEXT),
             "stderr": self._text(told.get("stderr"), MAX_TEXT),
             "cut": bool(told.get("cut")),
-            "outputs": [self._output(one) for one in (shown if isinstance(shown, list) else [])[:MAX_OUTPUTS]],
+            "outputs": [self._output(value) for value in (shown if isinstance(shown, list) else [])[:MAX_OUTPUTS]],
             "error": self._error(told.get("error")),
         }
-        size = len(json.dumps(found).encode())
+        size = len(json.dumps(values).encode())
         if size > self._left:
-            found |= {"stdout": "", "stderr": "", "cut": True, "outputs": [_LEFT_OUT]}
+            values |= {"stdout": "", "stderr": "", "cut": True, "outputs": [_LEFT_OUT]}
         self._left -= min(size, max(self._left, 0))
-        return found
+        return values
 
     def _output(self, told: Any) -> dict[str, Any]:
         kind = told.get("kind") if isinstance(told, dict) else None
         if kind == "text":
             return {"kind": "text", "text": self._text(told.get("text"), MAX_TEXT)}
         if kind == "table" and isinstance(told.get("columns"), list) and isinstance(told.get("rows"), list):
-            rows = [one for one in told["rows"] if isinstance(one, list)]
+            rows = [value for value in told["rows"] if isinstance(value, list)]
             return {
                 "kind": "table",
-                "columns": [self._text(one, MAX_VALUE) for one in told["columns"][:MAX_COLUMNS]],
+                "columns": [self._text(value, MAX_VALUE) for value in told["columns"][:MAX_COLUMNS]],
                 "rows": [
-                    [None if one is None else self._text(one, MAX_VALUE) for one in row[:MAX_COLUMNS]]
+                    [None if value is None else self._text(value, MAX_VALUE) for value in row[:MAX_COLUMNS]]
                     for row in rows[:MAX_ROWS]
                 ],
                 "more": bool(told.get("more")) or len(rows) > MAX_ROWS,
@@ -112,14 +112,14 @@ class Outputs:
         if not isinstance(name, str) or not name.removesuffix(".png").replace("-", "").isalnum() or len(name) > 40:
             return _LEFT_OUT
         try:
-            found = content(self._folder / name, min(MAX_FILE, max(self._left, 0)))
+            result = content(self._folder / name, min(MAX_FILE, max(self._left, 0)))
         except NotRegularFile:
             return _LEFT_OUT
-        if not found.startswith(_PNG):
+        if not result.startswith(_PNG):
             return _LEFT_OUT
-        self._left -= len(found)
+        self._left -= len(result)
         kept = f"picture-{len(self._pictures) + 1}.png"
-        self._pictures.append(Artifact(kept, "image/png", found))
+        self._pictures.append(Artifact(kept, "image/png", result))
         return {"kind": "image", "file": kept}
 
     def _error(self, told: Any) -> dict[str, Any] | None:

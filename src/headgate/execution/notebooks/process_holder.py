@@ -107,12 +107,12 @@ class ProcessHolder:
 
     def _look(self, looking: Callable[[], LimitExceeded | None], end: Callable[[], None]) -> None:
         try:
-            found = looking()
+            limit_exceeded = looking()
         except Exception as error:  # noqa: BLE001 - what cannot be watched does not run on
-            found = LimitExceeded("unwatched")
+            limit_exceeded = LimitExceeded("unwatched")
             sys.stderr.write(f"a notebook could not be watched: {error!r}\n")
-        if found is not None:
-            self._offence = self._offence or found
+        if limit_exceeded is not None:
+            self._offence = self._offence or limit_exceeded
             end()
             _kill_all()
 

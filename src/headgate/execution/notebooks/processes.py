@@ -26,15 +26,11 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import headgate.execution.notebooks.program
-from headgate.execution.sandbox import bubblewrap as sandbox
-from headgate.execution.sandbox import leftovers as left
-from headgate.execution.sandbox import network
+from headgate.execution.sandbox import bubblewrap, leftovers, network
 from headgate.execution.sandbox.watchdog import LimitExceeded
-from headgate.execution.spark import class_archive as archive
-from headgate.execution.spark import conf, java, jvm, sizes
-from headgate.execution.spark import network_access as reach
+from headgate.execution.spark import class_archive, conf, java, jvm, network_access, sizes
 from headgate.execution.spark.jars import Jars
-from headgate.kit import untrusted_files as hostile
+from headgate.kit import untrusted_files
 from headgate.kit.file_ownership import give
 from headgate.settings.settings import Settings
 from headgate.warehouse.locations import metadata_root, table_root
@@ -81,8 +77,8 @@ class NotebookProcesses:
         self._sandboxed = settings.notebooks.mode == "sandbox"
         self._user = settings.spark.sandbox_uid
         self._memory = sizes.notebook_bytes(settings.notebooks, settings.spark)
-        self._place = left.take(settings.data_dir.absolute() / "spark", "notebook")
-        self._sockets = left.sockets_folder()
+        self._place = leftovers.take(settings.data_dir.absolute() / "spark", "notebook")
+        self._sockets = leftovers.sockets_folder()
         self._private: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self.scratch = notebook.folder / "scratch"
@@ -126,15 +122,15 @@ class NotebookProcesses:
                 self._process.wait()
         try:
             told = json.loads((self._place.folder / "end.json").read_text(encoding="utf-8"))
-            found = ProcessExit(told["status"], LimitExceeded(**told["offence"]) if told["offence"] else None)
+            process_exit = ProcessExit(told["status"], LimitExceeded(**told["offence"]) if told["offence"] else None)
         except (OSError, ValueError, KeyError, TypeError):
-            found = ProcessExit(-1)
+            process_exit = ProcessExit(-1)
         for folder in (self._sockets, self.scratch, self._private):
             if folder is not None:
                 remove(folder)
-        (self._place.folder / left.RECORD).unlink(missing_ok=True)
+        (self._place.folder / leftovers.RECORD).unlink(missing_ok=True)
         self._place.leave()
-        return found
+        return process_exit
 
     def kill(self) -> None:
         """Have them end now; from any thread."""
@@ -146,7 +142,7 @@ class NotebookProcesses:
         """The end of what Spark and Python said beside the cells, for an operator."""
         lines: list[str] = []
         for name in ("output.log", "server.log"):
-            with contextlib.suppress(OSError, hostile.NotRegularFile):
+            with contextlib.suppress(OSError, untrusted_files.NotRegularFile):
                 lines += _last_lines(self.scratch / name)
         return "\n".join(lines[-15:])
 
@@ -154,7 +150,7 @@ class NotebookProcesses:
         folder = self._notebook.folder
         end = self._place.folder / "end.json"
         end.unlink(missing_ok=True)
-        inside = [sandbox.SCRATCH, *(f"{sandbox.HOME}/{name}" for name in ("cells", "staging"))]
+        inside = [bubblewrap.SCRATCH, *(f"{bubblewrap.HOME}/{name}" for name in ("cells", "staging"))]
         outside = [str(self.scratch), str(folder / "cells"), str(self._notebook.staging)]
         limits = {
             "memory": self._memory,
@@ -168,9 +164,9 @@ class NotebookProcesses:
             "folder": str(self.scratch),
             "output": str(self.scratch / "output.log"),
             "network": [],
-            "user": sandbox.user(self._user),
+            "user": bubblewrap.user(self._user),
             "open": [],
-            "record": str(self._place.folder / left.RECORD),
+            "record": str(self._place.folder / leftovers.RECORD),
             "sockets": str(self._sockets),
             "handed": True,
             "limits": limits,
@@ -179,31 +175,31 @@ class NotebookProcesses:
 
     def _sandbox(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """The plan of a launcher, and what it is handed."""
-        home, folder = sandbox.HOME, self._notebook.folder
+        home, folder = bubblewrap.HOME, self._notebook.folder
         secrets = {f"{home}/secrets/{name}": value.encode() for name, value in self._notebook.secrets.items()}
         handles = dict(zip(secrets, range(FIRST_HANDLE, FIRST_HANDLE + len(secrets)), strict=True))
         site, program = java.spark_jars().resolve().parents[1], Path(java.java()).resolve()
-        jars = {archive.seen(path): str(path.resolve()) for path in self._jars.paths}
+        jars = {class_archive.seen(path): str(path.resolve()) for path in self._jars.paths}
         write = {
-            sandbox.SCRATCH: str(self.scratch),
+            bubblewrap.SCRATCH: str(self.scratch),
             f"{home}/cells": str(folder / "cells"),
             f"{home}/staging": str(self._notebook.staging),
         }
-        kept = archive.found(self._jars.iceberg, write.values())
-        options = archive.USE if kept else ()
-        hosts = reach.routes(self._notebook.hosts, keep=True)
+        kept = class_archive.found(self._jars.iceberg, write.values())
+        options = class_archive.USE if kept else ()
+        hosts = network_access.routes(self._notebook.hosts, keep=True)
         empty = self._file("init.py", "")
         read = {
-            **sandbox.files(self._place.folder, {r.name: r.inside for r in hosts if r.name}),
+            **bubblewrap.files(self._place.folder, {r.name: r.inside for r in hosts if r.name}),
             f"{home}/site": str(site),
             f"{home}/lib/{_PROGRAM.replace('.', '/')}": str(_ROOT),
             **{f"{home}/lib/{package}/__init__.py": empty for package in _PARENTS},
             f"{home}/job.json": self._file("job.json", json.dumps(self._job(home))),
             f"{home}/java.args": self._file(
-                "java.args", self._java(sandbox.SCRATCH, [f"{archive.SPARK}/*", *jars], _INSIDE_URL, options)
+                "java.args", self._java(bubblewrap.SCRATCH, [f"{class_archive.SPARK}/*", *jars], _INSIDE_URL, options)
             ),
-            archive.SPARK: str(java.spark_jars().resolve()),
-            **({archive.INSIDE: str(kept)} if kept else {}),
+            class_archive.SPARK: str(java.spark_jars().resolve()),
+            **({class_archive.INSIDE: str(kept)} if kept else {}),
             **jars,
             f"{home}/out": str(self._sockets),
             **{f"{home}/{name}": str(folder / name) for name in ("volumes", "wheels")},
@@ -212,13 +208,13 @@ class NotebookProcesses:
         }
         places = [("127.0.0.1", CATALOG_PORT), *((route.inside, route.port) for route in hosts)]
         low = any(port < network.LOWEST_FREE or not host.startswith("127.") for host, port in places)
-        command = sandbox.command(
+        command = bubblewrap.command(
             program.parents[1],
-            sandbox.Mounts(read, write, handles),
+            bubblewrap.Mounts(read, write, handles),
             _relayed(places, handed=low),
             self._user,
             network=not low,
-            environment=_environment(program.parents[1], home, sandbox.SCRATCH, [f"{home}/lib"], [f"{home}/site"]),
+            environment=_environment(program.parents[1], home, bubblewrap.SCRATCH, [f"{home}/lib"], [f"{home}/site"]),
         )
         give(self._user, self._notebook.folder, self._notebook.staging, self._sockets)
         sockets = [str(self._sockets / str(number)) for number in range(len(places))]
@@ -230,7 +226,7 @@ class NotebookProcesses:
             "hosts": [[path, r.host, r.port] for path, r in zip(sockets[1:], hosts, strict=True)],
             "allow": self._settings.outgoing.allow,
         }
-        files = {str(handles[path]): base64.b64encode(one).decode() for path, one in secrets.items()}
+        files = {str(handles[path]): base64.b64encode(value).decode() for path, value in secrets.items()}
         return launch, {"token": self._notebook.token, "files": files}
 
     def _trusted(self) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -264,7 +260,7 @@ class NotebookProcesses:
         return {
             **self._notebook.job,
             **{name: f"{home}/{name}" for name in _NAMES},
-            "scratch": sandbox.SCRATCH if self._sandboxed else str(self.scratch),
+            "scratch": bubblewrap.SCRATCH if self._sandboxed else str(self.scratch),
             "java": [java_program, f"@{home}/java.args"],
             "output_bytes": self._settings.notebooks.output_bytes,
         }
@@ -294,8 +290,8 @@ class NotebookProcesses:
     def _tables(self) -> dict[str, str]:
         """The folders of the tables that it reads, seen where they are."""
         root = Path(unquote(urlsplit(self._settings.warehouse_url).path))
-        found = (root / place(table) for table in self._notebook.tables for place in (table_root, metadata_root))
-        return {str(folder): str(folder) for folder in found if folder.is_dir() and not folder.is_symlink()}
+        result = (root / place(table) for table in self._notebook.tables for place in (table_root, metadata_root))
+        return {str(folder): str(folder) for folder in result if folder.is_dir() and not folder.is_symlink()}
 
     def _file(self, name: str, content: str) -> str:
         file = self._notebook.folder / name
@@ -307,14 +303,14 @@ class NotebookProcesses:
 
 _REMOVE = ["/bin/rm", "-rf", "--"]
 _INSIDE_URL = f"http://127.0.0.1:{CATALOG_PORT}"
-_RUNNER = [sandbox.python(), "-s", "-P", "-B", "-m", _PROGRAM]
+_RUNNER = [bubblewrap.python(), "-s", "-P", "-B", "-m", _PROGRAM]
 
 
 def _environment(java_home: Path, home: str, scratch: str, first: list[str], last: list[str]) -> dict[str, str]:
     return {
         "PYTHONPATH": ":".join((*first, f"{scratch}/wheels", *last)),
         "PYTHONSAFEPATH": "1",
-        "PYSPARK_PYTHON": sandbox.python(),
+        "PYSPARK_PYTHON": bubblewrap.python(),
         "SPARK_HOME": f"{home}/site/pyspark",
         "JAVA_HOME": str(java_home),
         "TMPDIR": f"{scratch}/tmp",  # noqa: S108 - in a folder of its own
@@ -327,14 +323,14 @@ def _relayed(places: list[tuple[str, int]], *, handed: bool) -> dict[str, Any]:
     """What runs inside: the relay, and the runner as its child."""
     listens = [("", network.FIRST_HANDLE + n) if handed else place for n, place in enumerate(places)]
     return {
-        "listen": [[host, port, f"{sandbox.HOME}/out/{n}"] for n, (host, port) in enumerate(listens)],
+        "listen": [[host, port, f"{bubblewrap.HOME}/out/{n}"] for n, (host, port) in enumerate(listens)],
         "serve": None,
-        "command": [*_RUNNER, f"{sandbox.HOME}/job.json"],
+        "command": [*_RUNNER, f"{bubblewrap.HOME}/job.json"],
     }
 
 
 def _last_lines(file: Path) -> list[str]:
-    with hostile.opened(file) as source:
+    with untrusted_files.opened(file) as source:
         source.seek(max(os.fstat(source.fileno()).st_size - 65536, 0))
         text = source.read(65536).decode("utf-8", "replace")
     return [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("at ")]

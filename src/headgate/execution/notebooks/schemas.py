@@ -23,10 +23,10 @@ class BadSchema(ValueError):
 
 def checked(schema: Any) -> dict[str, Any]:
     """A description of columns, made anew out of what is known; BadSchema for anything else."""
-    found = _struct(schema, "", [0], 1)
-    if not found["fields"]:
+    values = _struct(schema, "", [0], 1)
+    if not values["fields"]:
         raise BadSchema("there are no columns in it; save a data frame that has some")
-    return found
+    return values
 
 
 def _struct(value: Any, place: str, count: list[int], level: int) -> dict[str, Any]:
@@ -35,11 +35,11 @@ def _struct(value: Any, place: str, count: list[int], level: int) -> dict[str, A
         raise BadSchema("its columns cannot be read; save a data frame of Spark's or pandas'")
     kept: list[dict[str, Any]] = []
     seen: set[str] = set()
-    for one in fields:
+    for field in fields:
         count[0] += 1
         if count[0] > MAX_COLUMNS:
             raise BadSchema(f"it has more than {MAX_COLUMNS} columns and fields")
-        name = one.get("name") if isinstance(one, dict) else None
+        name = field.get("name") if isinstance(field, dict) else None
         if not isinstance(name, str) or not 0 < len(name) <= 255 or not name.isprintable() or name.strip() != name:
             raise BadSchema(f"a column is called {str(name)[:100]!r}, which is no name; rename it")
         if name.lower() in seen:
@@ -48,7 +48,7 @@ def _struct(value: Any, place: str, count: list[int], level: int) -> dict[str, A
         kept.append(
             {
                 "name": name,
-                "type": _type(one.get("type"), f"{place}{name}", count, level),
+                "type": _type(field.get("type"), f"{place}{name}", count, level),
                 "nullable": True,
                 "metadata": {},
             }
@@ -70,7 +70,7 @@ def _type(value: Any, place: str, count: list[int], level: int) -> Any:
         element = _type(value.get("elementType"), place, count, level + 1)
         return {"type": "array", "elementType": element, "containsNull": True}
     if kind == "map":
-        key, held = (_type(value.get(one), place, count, level + 1) for one in ("keyType", "valueType"))
+        key, held = (_type(value.get(entry), place, count, level + 1) for entry in ("keyType", "valueType"))
         return {"type": "map", "keyType": key, "valueType": held, "valueContainsNull": True}
     told = value if isinstance(value, str) else kind
     raise BadSchema(

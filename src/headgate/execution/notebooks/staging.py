@@ -42,16 +42,16 @@ class Staging:
     @classmethod
     def begin(cls, context: Context) -> "Staging":
         """An empty one for this fence."""
-        found = cls(_base(context) / str(context.job.fence))
-        remove(found.folder)
-        make_folder(found.saved, 0o700)
-        return found
+        staging = cls(_base(context) / str(context.job.fence))
+        remove(staging.folder)
+        make_folder(staging.saved, 0o700)
+        return staging
 
     @classmethod
     def newest(cls, context: Context) -> tuple["Staging", Manifest] | None:
         """The one in which the run's notebook ended well; None if it is not on this machine any more."""
         base = _base(context)
-        fences = sorted((int(one.name) for one in base.glob("*") if one.name.isdecimal()), reverse=True)
+        fences = sorted((int(path.name) for path in base.glob("*") if path.name.isdecimal()), reverse=True)
         for fence in fences:
             file = base / str(fence) / MANIFEST
             if fence <= context.job.fence and file.is_file():
@@ -60,23 +60,23 @@ class Staging:
 
     def accept(self, step: RunNotebook, context: Context) -> Manifest:
         """Look through what was saved, once no process of the notebook is left; StepFailed for what is strange."""
-        found = Manifest()
+        manifest = Manifest()
         try:
             for number, item in enumerate(step.outputs):
                 table = self._table(number, item)
                 if table is not None:
-                    found.tables[item.id] = table
-            found.files = self._files(step.output_volumes, context.settings.warehouse.max_file_bytes)
+                    manifest.tables[item.id] = table
+            manifest.files = self._files(step.output_volumes, context.settings.warehouse.max_file_bytes)
         except NotRegularFile as error:
             raise StepFailed(
                 "SAVED_STRANGELY", f"The notebook left {str(error)[:100]!r} in its staging folder, which no save makes"
             ) from None
         remove(self.saved)
         part = self.folder / "manifest.part"
-        part.write_text(found.written(), encoding="utf-8")
+        part.write_text(manifest.written(), encoding="utf-8")
         part.replace(self.folder / MANIFEST)
-        self._send(found, context)
-        return found
+        self._send(manifest, context)
+        return manifest
 
     def _send(self, manifest: Manifest, context: Context) -> None:
         """Have the files for volumes where the server finds them, if this folder is the worker's own."""
@@ -84,7 +84,7 @@ class Staging:
             return
         store, root = open_store(context.settings), f"{staging_root(context.job.id)}/{context.job.fence}"
         store.delete_folder(root)
-        for name in (*(one.file for one in manifest.files), MANIFEST):
+        for name in (*(file.file for file in manifest.files), MANIFEST):
             with (self.folder / name).open("rb") as source:
                 store.write(f"{root}/{name}", iter(lambda: source.read(1 << 20), b""))
 
@@ -94,18 +94,18 @@ class Staging:
 
     def _table(self, number: int, item: LakeItem) -> StagedTable | None:
         folder = _below(_below(self.saved, "tables"), str(number))
-        found: StagedTable | None = None
+        staged_table: StagedTable | None = None
         for entry in entries(folder, 2 * MAX_SAVES) if folder else ():
             if entry.name.isdecimal() and entry.is_dir(follow_symlinks=False):
                 schema = self._schema(Path(f"{entry.path}.schema.json"), item)
-                if found is None:
-                    found = StagedTable(schema)
-                elif found.schema != schema:
+                if staged_table is None:
+                    staged_table = StagedTable(schema)
+                elif staged_table.schema != schema:
                     raise StepFailed(
                         "SAVED_DIFFERENTLY", f"{item} was saved several times, with different columns; make them alike"
                     )
-                self._take_parts(Path(entry.path), item, found)
-        return found
+                self._take_parts(Path(entry.path), item, staged_table)
+        return staged_table
 
     def _schema(self, file: Path, item: LakeItem) -> dict[str, Any]:
         try:
@@ -115,7 +115,7 @@ class Staging:
         except (ValueError, RecursionError):
             raise NotRegularFile(file.name) from None
 
-    def _take_parts(self, folder: Path, item: LakeItem, found: StagedTable) -> None:
+    def _take_parts(self, folder: Path, item: LakeItem, staged_table: StagedTable) -> None:
         target = self.folder / "tables" / item.id
         make_folder(target, 0o700)
         for entry in entries(folder, 2 * MAX_PARTS):
@@ -123,17 +123,17 @@ class Staging:
                 continue
             if not entry.name.endswith(".parquet") or not entry.is_file(follow_symlinks=False):
                 raise NotRegularFile(entry.name)
-            name = f"tables/{item.id}/{len(found.files)}.parquet"
-            found.bytes += entry.stat(follow_symlinks=False).st_size
+            name = f"tables/{item.id}/{len(staged_table.files)}.parquet"
+            staged_table.bytes += entry.stat(follow_symlinks=False).st_size
             Path(entry.path).rename(self.folder / name)
-            found.files.append(name)
+            staged_table.files.append(name)
 
     def _files(self, volumes: tuple[LakeItem, ...], most: int) -> list[StagedFile]:
         folder = _below(self.saved, "files")
         if folder is None:
             return []
         make_folder(self.folder / "files", 0o700)
-        found: dict[tuple[str, str], StagedFile] = {}
+        values: dict[tuple[str, str], StagedFile] = {}
         for told in _lines(folder / "index.jsonl"):
             try:
                 volume, path, name = volumes[int(told["volume"])], check_path(told["path"]), str(told["file"])
@@ -141,11 +141,11 @@ class Staging:
                 raise StepFailed("FILE_REFUSED", f"{str(told['path'])[:100]!r} cannot be saved: {error}") from None
             except (ValueError, KeyError, IndexError, TypeError, AttributeError):
                 raise NotRegularFile("index.jsonl") from None
-            if not name.isdecimal() or len(found) >= MAX_FILES:
+            if not name.isdecimal() or len(values) >= MAX_FILES:
                 raise NotRegularFile(name)
             # What was saved last under a path counts.
-            found[volume.id, path_key(path)] = self._take_file(folder / name, volume, path, most)
-        return list(found.values())
+            values[volume.id, path_key(path)] = self._take_file(folder / name, volume, path, most)
+        return list(values.values())
 
     def _take_file(self, file: Path, volume: LakeItem, path: str, most: int) -> StagedFile:
         identifier, total = new_id("file"), hashlib.sha256()
@@ -172,8 +172,8 @@ def _base(context: Context) -> Path:
 
 def _below(folder: Path | None, name: str) -> Path | None:
     """A folder in a folder, if it is one, and no link to one."""
-    found = folder / name if folder is not None else None
-    return found if found is not None and not found.is_symlink() and found.is_dir() else None
+    path = folder / name if folder is not None else None
+    return path if path is not None and not path.is_symlink() and path.is_dir() else None
 
 
 def _lines(file: Path) -> Iterator[dict[str, Any]]:

@@ -30,13 +30,13 @@ def lay_out(step: RunNotebook, context: Context, folder: Path) -> None:
     folder.mkdir(mode=0o700)
     listed = {volume.id: context.volumes.files(volume.id) for volume, _ in step.wheels}
     for volume, path in step.wheels:
-        found = next((one for one in listed[volume.id] if one.path == path), None)
-        if found is None:
+        result = next((file for file in listed[volume.id] if file.path == path), None)
+        if result is None:
             raise StepFailed("WHEEL_MISSING", f"{volume} has no file {path}; put the wheel there, or leave it out")
         name = path.rpartition("/")[2]
         try:
             check_name(name)
-            local = context.volumes.local(volume.id, found, folder)
+            local = context.volumes.local(volume.id, result, folder)
             check(local)
         except BadWheel as error:
             raise StepFailed("WHEEL_REFUSED", f"{path} in {volume}: {error}") from None
@@ -50,15 +50,17 @@ def lay_out(step: RunNotebook, context: Context, folder: Path) -> None:
 
 def check_name(name: str) -> None:
     """Refuse what is not called as a wheel is, or is for another Python or machine."""
-    found = _NAME.fullmatch(name)
-    if found is None:
+    match = _NAME.fullmatch(name)
+    if match is None:
         raise BadWheel("a wheel is called NAME-VERSION-PYTHON-ABI-PLATFORM.whl")
-    pythons, platforms = found["python"].split("."), found["platform"].split(".")
-    if not any(_runs_here(one, found["abi"]) for one in pythons):
-        raise BadWheel(f"it is for {found['python']}, and notebooks run on {_OWN_PYTHON}; take the wheel for that")
+    pythons, platforms = match["python"].split("."), match["platform"].split(".")
+    if not any(_runs_here(python, match["abi"]) for python in pythons):
+        raise BadWheel(f"it is for {match['python']}, and notebooks run on {_OWN_PYTHON}; take the wheel for that")
     machine = platform.machine()
-    if not any(one == "any" or (one.endswith(f"_{machine}") and "linux" in one) for one in platforms):
-        raise BadWheel(f"it is for {found['platform']}, and notebooks run on linux_{machine}; take the wheel for that")
+    if not any(
+        platform == "any" or (platform.endswith(f"_{machine}") and "linux" in platform) for platform in platforms
+    ):
+        raise BadWheel(f"it is for {match['platform']}, and notebooks run on linux_{machine}; take the wheel for that")
 
 
 def _runs_here(python: str, abi: str) -> bool:
@@ -79,11 +81,11 @@ def check(file: Path) -> None:
             listed = archive.infolist()
     except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError):
         raise BadWheel("it is no zip archive, as a wheel is") from None
-    if len(listed) > MAX_ENTRIES or sum(one.file_size for one in listed) > MAX_UNPACKED:
+    if len(listed) > MAX_ENTRIES or sum(member.file_size for member in listed) > MAX_UNPACKED:
         raise BadWheel(f"unpacked, it has more than {MAX_ENTRIES} files, or {MAX_UNPACKED >> 30} GiB")
-    for one in listed:
-        _check_entry(one)
-    names = [one.filename for one in listed]
+    for entry in listed:
+        _check_entry(entry)
+    names = [member.filename for member in listed]
     if len(set(names)) < len(names):
         raise BadWheel("two of its entries have the same name")
     if not any(re.fullmatch(r"[^/]+\.dist-info/WHEEL", name) for name in names):

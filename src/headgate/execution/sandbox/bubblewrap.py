@@ -149,29 +149,29 @@ def _isolation(*, network: bool = True) -> list[str]:
 
 
 def _system() -> list[str]:
-    found = ["--ro-bind", "/usr", "/usr"]
+    results = ["--ro-bind", "/usr", "/usr"]
     for name in _LINKS:
         path = Path(name)
         if path.is_symlink():
-            found += ["--symlink", str(path.readlink()), name]
+            results += ["--symlink", str(path.readlink()), name]
         elif path.is_dir():
-            found += ["--ro-bind", name, name]
-    return found
+            results += ["--ro-bind", name, name]
+    return results
 
 
 def _runtime(java_home: Path) -> list[str]:
     """Java and Python where they are, and what Debian's Java keeps in /etc."""
     seen = [java_home, Path(sys.base_prefix).resolve()]
-    found = [str(folder) for folder in seen if not folder.is_relative_to("/usr")]
-    found += [str(folder) for folder in Path("/etc").glob("java-*-openjdk")]
-    found += [name for name in _OPTIONAL if Path(name).exists()]
-    return [*_folders_above(found), *(part for name in found for part in ("--ro-bind", name, name))]
+    results = [str(folder) for folder in seen if not folder.is_relative_to("/usr")]
+    results += [str(folder) for folder in Path("/etc").glob("java-*-openjdk")]
+    results += [name for name in _OPTIONAL if Path(name).exists()]
+    return [*_folders_above(results), *(part for name in results for part in ("--ro-bind", name, name))]
 
 
 def _folders_above(places: Iterable[str]) -> list[str]:
     """The folders on the way to these places; bubblewrap by itself would make some that only root may enter."""
-    found = dict.fromkeys(str(folder) for place in places for folder in reversed(Path(place).parents))
-    return [part for folder in found if folder != "/" for part in ("--perms", "0755", "--dir", folder)]
+    values = dict.fromkeys(str(folder) for place in places for folder in reversed(Path(place).parents))
+    return [part for folder in values if folder != "/" for part in ("--perms", "0755", "--dir", folder)]
 
 
 def python() -> str:

@@ -71,12 +71,16 @@ def make(name: str, memory: int, processes: int) -> Group | None:
     mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8")
     made: dict[Path, None] = {}
     for controller, most in limits.items():
-        found = next(
-            (one for parent in parents(own, mounts, controller) if (one := _limited(parent / name, controller, most))),
+        result = next(
+            (
+                path
+                for parent in parents(own, mounts, controller)
+                if (path := _limited(parent / name, controller, most))
+            ),
             None,
         )
-        if found is not None:
-            made[found] = None
+        if result is not None:
+            made[result] = None
     return Group(tuple(made)) if made else None
 
 
@@ -98,8 +102,8 @@ def parents(own: str, mounts: str, controller: str) -> Iterator[Path]:
 def _mounted(mounts: str, kind: str, controller: str | None) -> Iterator[tuple[Path, str]]:
     for line in mounts.splitlines():
         before, _, after = line.partition(" - ")
-        fields, (found, _, options) = before.split(), after.split(" ", 2)
-        if found == kind and (controller is None or controller in options.split(",")):
+        fields, (result, _, options) = before.split(), after.split(" ", 2)
+        if result == kind and (controller is None or controller in options.split(",")):
             yield Path(fields[4]), fields[3]
 
 

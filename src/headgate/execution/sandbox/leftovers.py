@@ -96,11 +96,11 @@ def _end(folder: Path) -> None:
 
 
 def _kill(pid: int, began: int) -> None:
-    below = [(one, started(one)) for one in descendants(pid)]
-    for one, since in ((pid, began), *below):
+    below = [(descendant, started(descendant)) for descendant in descendants(pid)]
+    for value, since in ((pid, began), *below):
         with suppress(ProcessLookupError):
-            if since and started(one) == since:
-                os.kill(one, signal.SIGKILL)
+            if since and started(value) == since:
+                os.kill(value, signal.SIGKILL)
     deadline = time.monotonic() + 10
     while started(pid) == began and time.monotonic() < deadline:
         time.sleep(0.02)

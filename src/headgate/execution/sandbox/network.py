@@ -26,11 +26,11 @@ def enter(addresses: Sequence[tuple[str, int]], user: int | None = None) -> None
     With `user`, that one can still be become there; only root may have it so.
     """
     more = () if user is None else (user,)
-    users, groups = ([(one, one) for one in (own, *more)] for own in (os.getuid(), os.getgid()))
+    users, groups = ([(value, value) for value in (own, *more)] for own in (os.getuid(), os.getgid()))
     enter_namespace(users, groups, _NEW_NET)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
-        found = fcntl.ioctl(asked, _GET_FLAGS, struct.pack(_REQUEST, b"lo", 0))
-        flags = struct.unpack(_REQUEST, found)[1]
+        result = fcntl.ioctl(asked, _GET_FLAGS, struct.pack(_REQUEST, b"lo", 0))
+        flags = struct.unpack(_REQUEST, result)[1]
         fcntl.ioctl(asked, _SET_FLAGS, struct.pack(_REQUEST, b"lo", flags | _UP))
         for number, host in enumerate(sorted({host for host, _ in addresses if not host.startswith("127.")})):
             name, place = f"lo:{number}".encode(), socket.inet_aton(host)

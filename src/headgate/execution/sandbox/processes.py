@@ -37,7 +37,7 @@ def below(pid: int, most: int | None = None) -> dict[int, int]:
     The newest come first; with `most`, no more than so many are looked for.
     """
     is_below = {pid: True, 0: False}
-    found: dict[int, int] = {}
+    values: dict[int, int] = {}
     listed = os.listdir("/proc")  # noqa: PTH208 - quicker, where there is little time
     for newest in sorted((int(name) for name in listed if name.isdigit()), reverse=True):
         way: dict[int, int] = {}
@@ -48,10 +48,10 @@ def below(pid: int, most: int | None = None) -> dict[int, int]:
             place = parent
         if is_below[place]:
             is_below |= dict.fromkeys(way, True)
-            found |= {one: threads for one, threads in way.items() if threads}
-        if most is not None and len(found) >= most:
+            values |= {value: threads for value, threads in way.items() if threads}
+        if most is not None and len(values) >= most:
             break
-    return found
+    return values
 
 
 def _parent_and_threads(pid: int) -> tuple[int, int]:
@@ -65,10 +65,10 @@ def _parent_and_threads(pid: int) -> tuple[int, int]:
 
 def java_below(pid: int) -> int | None:
     """The Java process below a launcher."""
-    for found in descendants(pid):
+    for descendant in descendants(pid):
         with suppress(OSError):
-            if Path(f"/proc/{found}/comm").read_text().strip() == "java" and started(found):
-                return found
+            if Path(f"/proc/{descendant}/comm").read_text().strip() == "java" and started(descendant):
+                return descendant
     return None
 
 

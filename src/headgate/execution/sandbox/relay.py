@@ -47,29 +47,29 @@ def unix(path: str) -> Dial:
     """Dials a Unix socket."""
 
     def dial() -> socket.socket:
-        found = socket.socket(socket.AF_UNIX)
-        found.settimeout(DIAL_SECONDS)
-        found.connect(path)
-        return found
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(DIAL_SECONDS)
+        connection.connect(path)
+        return connection
 
     return dial
 
 
 def listen_unix(path: str) -> socket.socket:
     """A Unix socket that its owner alone can dial; made by root, it is the folder's owner's."""
-    found = socket.socket(socket.AF_UNIX)
+    connection = socket.socket(socket.AF_UNIX)
     with suppress(FileNotFoundError):
         os.unlink(path)  # noqa: PTH108 - paths are text here
     mask = os.umask(0o177)
     try:
-        found.bind(path)
+        connection.bind(path)
     finally:
         os.umask(mask)
     if os.geteuid() == 0:
         about = os.stat(os.path.dirname(path))  # noqa: PTH116, PTH120 - paths are text here
         os.chown(path, about.st_uid, about.st_gid)
-    found.listen(128)
-    return found
+    connection.listen(128)
+    return connection
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -119,14 +119,14 @@ def taken(giver: socket.socket) -> socket.socket:
     if not handles:
         raise OSError("nothing was handed over")
     try:
-        found = socket.socket(fileno=handles[0])
+        connection = socket.socket(fileno=handles[0])
     except OSError:
         os.close(handles[0])
         raise
-    if found.family != socket.AF_INET or found.type != socket.SOCK_STREAM:
-        found.close()
+    if connection.family != socket.AF_INET or connection.type != socket.SOCK_STREAM:
+        connection.close()
         raise OSError("what was handed over is no connection")
-    return found
+    return connection
 
 
 def _pass_on(near: socket.socket, dial: Dial, room: threading.Semaphore) -> None:
@@ -185,7 +185,7 @@ def become(user: int) -> None:
     library.capset(struct.pack("=Ii", _CAPABILITY_VERSION, 0), bytes(24))
     with open("/proc/self/status", encoding="utf-8") as status:  # noqa: PTH123 - paths are text here
         rights = [line.split()[1] for line in status if line.startswith("Cap")]
-    if any(int(one, 16) for one in rights) or set(os.getresuid() + os.getresgid()) != {user}:
+    if any(int(right, 16) for right in rights) or set(os.getresuid() + os.getresgid()) != {user}:
         raise PermissionError(f"the user {user} kept rights of root")
 
 

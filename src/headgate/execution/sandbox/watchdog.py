@@ -66,9 +66,9 @@ class ProcessTreeWatchdog:
                 return LimitExceeded("time", self._limits.seconds, self._limits.seconds)
             # No more than that: when there are very many, there is little time to count them.
             self._tree = below(self._pid, self._limits.processes + 1)
-            found = _many(self._tree, self._limits)
-            if found is not None:
-                return found
+            limit_exceeded = _many(self._tree, self._limits)
+            if limit_exceeded is not None:
+                return limit_exceeded
         return None
 
     def memory_and_disk(self) -> LimitExceeded | None:
@@ -76,13 +76,13 @@ class ProcessTreeWatchdog:
         look_at_disk = time.monotonic()
         while not self.over.wait(PAUSE):
             began = time.monotonic()
-            found = _memory(self._tree, self._limits, self._exact)
-            if found is None and began >= look_at_disk:
-                found = _disk(self._tree, self._limits)
+            limit_exceeded = _memory(self._tree, self._limits, self._exact)
+            if limit_exceeded is None and began >= look_at_disk:
+                limit_exceeded = _disk(self._tree, self._limits)
                 # A tree with very many files must not keep a processor busy with counting them.
                 look_at_disk = time.monotonic() + max(DISK_PAUSE, 5 * (time.monotonic() - began))
-            if found is not None:
-                return found
+            if limit_exceeded is not None:
+                return limit_exceeded
         return None
 
 
@@ -163,10 +163,10 @@ def _open_files(processes: Iterable[int], limits: Limits) -> Iterator[tuple[int,
                     is_memory = name.startswith(_MEMORY_FILE)
                     if not is_memory and not (name.endswith(_DELETED) and name.startswith(tuple(limits.inside))):
                         continue
-                    found = os.stat(entry.path)  # noqa: PTH116 - a handle, not a path
-                    if stat.S_ISREG(found.st_mode) and (found.st_dev, found.st_ino) not in seen:
-                        seen.add((found.st_dev, found.st_ino))
-                        yield found.st_blocks * 512, is_memory
+                    status = os.stat(entry.path)  # noqa: PTH116 - a handle, not a path
+                    if stat.S_ISREG(status.st_mode) and (status.st_dev, status.st_ino) not in seen:
+                        seen.add((status.st_dev, status.st_ino))
+                        yield status.st_blocks * 512, is_memory
 
 
 def _resident(pid: int) -> int:

@@ -24,13 +24,13 @@ def read(asked: ReadOptions, step: Step) -> Read | None:
     folder = Path(asked.folder, "api")
     source = step.spark.read.format(register(step.spark, wanted(asked, step.proxy))).load()
     source.write.mode("overwrite").text(str(folder))
-    written = [one for one in sorted(folder.glob("part-*")) if one.stat().st_size]
+    written = [path for path in sorted(folder.glob("part-*")) if path.stat().st_size]
     if not written and asked.known is not None:
         # That there are no rows is an answer too: what replaces a table's rows then leaves none.
         return Read(step.spark.createDataFrame([], asked.known), again=True, bytes=0)
     lines = replace(
         asked,
         stream=asked.stream.model_copy(update={"files": FileOptions(format="json")}),
-        files=tuple(File(str(one), asked.stream.name.partition("?")[0], one.stat().st_size) for one in written),
+        files=tuple(File(str(path), asked.stream.name.partition("?")[0], path.stat().st_size) for path in written),
     )
     return files.read(lines, step)

@@ -7,10 +7,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from headgate.contracts.external_systems.kinds import Http
-from headgate.execution.sources import cursor as state
+from headgate.execution.sources import cursor
 from headgate.execution.sources.fetch.credentials import authorized
 from headgate.execution.sources.readers import CursorPosition, ReadOptions
-from headgate.execution.sources.rest import requests as rest
+from headgate.execution.sources.rest import requests
 from headgate.execution.sources.rest.failures import told
 from headgate.execution.spark.failures import Cause
 from headgate.execution.steps.context import StepFailed
@@ -19,25 +19,25 @@ TASKS = 8
 """How many partitions of a stream are read at once, if Spark has the cores."""
 
 
-def wanted(asked: ReadOptions, proxy: str | None) -> rest.RequestOptions:
+def wanted(asked: ReadOptions, proxy: str | None) -> requests.RequestOptions:
     """What is asked of the API."""
     place, stream, api = Http.model_validate(asked.config), asked.stream, asked.stream.api
     parameters = dict(api.parameters)
     if api.cursor_parameter and asked.since is not None:
         parameters[api.cursor_parameter] = begin(asked.since)
-    limits = rest.Limits(
+    limits = requests.Limits(
         answer_bytes=asked.more["max_answer_bytes"],
         pages=asked.more["max_pages"],
         attempts=place.retries + 1,
         calls_per_second=place.per_second or 0.0,
     )
-    return rest.RequestOptions(
+    return requests.RequestOptions(
         place.base_url,
         stream.name,
         tuple(place.headers.items()),
         tuple(parameters.items()),
         api.rows,
-        rest.Pages(**api.paging.model_dump()),
+        requests.Pages(**api.paging.model_dump()),
         authorized(place, asked.secrets),
         limits,
         api.partition_parameter,
@@ -52,22 +52,22 @@ def wanted(asked: ReadOptions, proxy: str | None) -> rest.RequestOptions:
 
 def begin(since: CursorPosition) -> str:
     """From where on to ask: the last value that was seen, or so much before it, as APIs write such values."""
-    value = state.begin(since)
+    value = cursor.begin(since)
     if isinstance(value, datetime):
         return value.isoformat().replace("+00:00", "Z")
     return value.isoformat() if isinstance(value, date) else since.value
 
 
-def proxied(url: str | None) -> rest.Proxy | None:
+def proxied(url: str | None) -> requests.Proxy | None:
     """The way out of Spark, from its address."""
     if url is None:
         return None
     parts = urlsplit(url)
     ticket = base64.b64encode(f"{parts.username}:{parts.password}".encode()).decode()
-    return rest.Proxy(parts.hostname or "", parts.port or 0, f"Basic {ticket}")
+    return requests.Proxy(parts.hostname or "", parts.port or 0, f"Basic {ticket}")
 
 
 def explained(cause: Cause) -> StepFailed | None:
     """What an error inside Spark is about, if an API is behind it."""
-    found = told(cause.message)
-    return StepFailed(found.code, found.message, passing=found.passing) if found else None
+    api_failed = told(cause.message)
+    return StepFailed(api_failed.code, api_failed.message, passing=api_failed.passing) if api_failed else None

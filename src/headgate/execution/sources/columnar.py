@@ -32,13 +32,13 @@ def _parts(step: Step, files: list[File], kind: str, shape: Callable[[File], str
     shapes: dict[str, list[str]] = {}
     for file in files:
         shapes.setdefault(shape(file), []).append(file.path)
-    found = []
+    result = []
     for paths in shapes.values():
         # Files in a volume have no ending by which Avro would know them.
         rows = step.spark.read.format(kind).option("ignoreExtension", "true").load(paths)
         own = [f.col("`" + name.replace("`", "``") + "`") for name in rows.columns]
-        found.append(rows.select(*own, f.col("_metadata.file_name").alias(FILE)))
-    return found
+        result.append(rows.select(*own, f.col("_metadata.file_name").alias(FILE)))
+    return result
 
 
 def _parquet_shape(file: File) -> str:
@@ -62,8 +62,8 @@ def _avro_shape(file: File) -> str:
             raise unreadable(file, "it is no Avro file")
         head = source.read(_MOST_HEADER)
     try:
-        found = _metadata(head)["avro.schema"]
-        return json.dumps(json.loads(found), sort_keys=True)
+        result = _metadata(head)["avro.schema"]
+        return json.dumps(json.loads(result), sort_keys=True)
     except (IndexError, KeyError, ValueError):
         raise unreadable(file, "it is no Avro file, or not all of it") from None
 
@@ -73,23 +73,23 @@ def _metadata(head: bytes) -> dict[str, bytes]:
 
     def number() -> int:
         nonlocal place
-        found = shift = 0
+        result = shift = 0
         while True:
             byte = head[place]
             place += 1
-            found |= (byte & 0x7F) << shift
+            result |= (byte & 0x7F) << shift
             shift += 7
             if not byte & 0x80:
-                return (found >> 1) ^ -(found & 1)
+                return (result >> 1) ^ -(result & 1)
 
     def text() -> bytes:
         nonlocal place
         size = number()
         if size < 0 or place + size > len(head):
             raise ValueError
-        found = head[place : place + size]
+        result = head[place : place + size]
         place += size
-        return found
+        return result
 
     told: dict[str, bytes] = {}
     while count := number():

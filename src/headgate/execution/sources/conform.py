@@ -47,25 +47,25 @@ class Plan:
         """The table's columns."""
         from pyspark.sql import types as t
 
-        return t.StructType([t.StructField(one.name, one.type) for one in self.cells])
+        return t.StructType([t.StructField(cell.name, cell.type) for cell in self.cells])
 
     @property
     def filled(self) -> list[str]:
         """The table's columns that the source has."""
-        return [one.name for one in self.cells if one.place is not None]
+        return [cell.name for cell in self.cells if cell.place is not None]
 
 
 def planned(read: Read, asked: ReadOptions, known: "StructType | None", *, evolves: bool) -> Plan:
     """Find out which column is which. `known` are the table's columns, None if it has none yet."""
-    fields = [one for one in read.rows.schema.fields if one.name not in HIDDEN]
+    fields = [field for field in read.rows.schema.fields if field.name not in HIDDEN]
     hidden = [name for name in HIDDEN if name in read.rows.columns]
-    given = [one.name for one in fields]
+    given = [field.name for field in fields]
     called = names.columns(given, known.names if known is not None else ())
     rows = read.rows.select(*_by_place(read.rows, given), *hidden)
     if not read.again and (read.texts or read.times) and _unknown(called, known):
         # Types are found out by a look at all of them, and a second look might see others.
         rows = rows.localCheckpoint()
-    kinds = _kinds(rows, read, [one.dataType for one in fields], called, known)
+    kinds = _kinds(rows, read, [field.dataType for field in fields], called, known)
     warnings: list[str] = []
     if known is None:
         cells = [ColumnSource(name, kinds[place], place) for place, name in enumerate(called)]
@@ -76,8 +76,8 @@ def planned(read: Read, asked: ReadOptions, known: "StructType | None", *, evolv
     cursor = called[find(asked.stream.cursor, "cursor")] if asked.stream.cursor else None
     cursor_kind = None
     if cursor is not None:
-        cursor_kind = state.kind_of(cursor, next(one.type for one in cells if one.name == cursor))
-    source = tuple(one.dataType for one in fields)
+        cursor_kind = state.kind_of(cursor, next(cell.type for cell in cells if cell.name == cursor))
+    source = tuple(field.dataType for field in fields)
     return Plan(rows, source, tuple(cells), keys, cursor, cursor_kind, tuple(warnings), read)
 
 
@@ -98,17 +98,19 @@ def _kinds(
     from pyspark.sql import functions as f
     from pyspark.sql import types as t
 
-    found = [types.stored(one) for one in given]
+    data_types = [types.stored(data_type) for data_type in given]
     if read.texts or read.times:
         there = set(known.names) if known is not None else set()
         places = [
-            place for place, one in enumerate(given) if isinstance(one, t.StringType) and called[place] not in there
+            place
+            for place, data_type in enumerate(given)
+            if isinstance(data_type, t.StringType) and called[place] not in there
         ]
         sound = rows.filter(f.col(FAULT).isNull()) if FAULT in rows.columns else rows
         held = types.inferred(sound, [f"c{place}" for place in places], times=not read.texts)
         for place in places:
-            found[place] = held[f"c{place}"]
-    return found
+            data_types[place] = held[f"c{place}"]
+    return data_types
 
 
 def _known_cells(
@@ -116,12 +118,12 @@ def _known_cells(
 ) -> list[ColumnSource]:
     place_of = {name: place for place, name in enumerate(called)}
     cells = []
-    for one in known.fields:
-        place = place_of.get(one.name)
-        kind = types.grown(one.dataType, kinds[place]) if evolves and place is not None else one.dataType
-        cells.append(ColumnSource(one.name, kind, place))
+    for entry in known.fields:
+        place = place_of.get(entry.name)
+        kind = types.grown(entry.dataType, kinds[place]) if evolves and place is not None else entry.dataType
+        cells.append(ColumnSource(entry.name, kind, place))
     new = [name for name in called if name not in known.names]
-    missing = [one.name for one in known.fields if one.name not in place_of]
+    missing = [field.name for field in known.fields if field.name not in place_of]
     if missing:
         warnings.append(f"The source has no {_listed(missing)}; written as missing values")
     if new and evolves:
@@ -132,9 +134,9 @@ def _known_cells(
     return cells
 
 
-def _listed(found: Sequence[str]) -> str:
-    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-    return ", ".join(found[:_NAMED]) + more
+def _listed(result: Sequence[str]) -> str:
+    more = f" and {len(result) - _NAMED} more" if len(result) > _NAMED else ""
+    return ", ".join(result[:_NAMED]) + more
 
 
 def _finder(asked: ReadOptions, given: Sequence[str], called: Sequence[str]) -> Any:
@@ -160,11 +162,11 @@ def conform(plan: Plan, asked: ReadOptions) -> "DataFrame":
             values.append(f.lit(None).cast(cell.type).alias(cell.name))
             continue
         given = f.col(f"c{cell.place}")
-        found = types.fit(given, plan.source[cell.place], cell.type)
-        by_name[cell.name] = found.value
-        values.append(found.value.alias(cell.name))
-        if found.ok is not None:
-            faults.append(_misfit(cell, given, plan.source[cell.place], found.ok))
+        cast = types.fit(given, plan.source[cell.place], cell.type)
+        by_name[cell.name] = cast.value
+        values.append(cast.value.alias(cell.name))
+        if cast.ok is not None:
+            faults.append(_misfit(cell, given, plan.source[cell.place], cast.ok))
     must = [*plan.keys, *([plan.cursor] if plan.cursor and asked.since and not plan.read.since else [])]
     readable = f.col(FAULT).isNull() if FAULT in plan.rows.columns else f.lit(col=True)
     faults += [f.when(readable & by_name[name].isNull(), f.lit(f"{name} is empty")) for name in dict.fromkeys(must)]
@@ -201,7 +203,7 @@ def _record(plan: Plan) -> "Column":
     """A row's text: as it was read, or as JSON with the source's columns by the table's names."""
     from pyspark.sql import functions as f
 
-    called = {one.place: one.name for one in plan.cells if one.place is not None}
+    called = {cell.place: cell.name for cell in plan.cells if cell.place is not None}
     parts = [f.col(f"c{place}").alias(called.get(place, f"column_{place + 1}")) for place in range(len(plan.source))]
     row = f.to_json(f.struct(*parts)) if parts else f.lit("")
     told = f.coalesce(f.col(RECORD), row) if RECORD in plan.rows.columns else row

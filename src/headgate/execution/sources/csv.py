@@ -27,19 +27,19 @@ def parts(asked: ReadOptions, step: Step, files: list[File]) -> "list[DataFrame]
         if line:
             given = line if options.header else [f"column_{place}" for place in range(1, len(line) + 1)]
             shapes.setdefault(tuple(unique(given)), []).append(copy)
-    return [_rows(step, shape, found, options) for shape, found in shapes.items()]
+    return [_rows(step, shape, files, options) for shape, files in shapes.items()]
 
 
 def unique(given: list[str]) -> list[str]:
     """A file's own names for its columns; a second one of a name, and one without, are told apart."""
-    found: list[str] = []
+    results: list[str] = []
     for place, name in enumerate(given, 1):
         own, number = name.strip() or names.safe(name, place), 2
         wanted = own
-        while wanted in found:
+        while wanted in results:
             wanted, number = f"{own}_{number}", number + 1
-        found.append(wanted)
-    return found
+        results.append(wanted)
+    return results
 
 
 def _rows(step: Step, shape: tuple[str, ...], files: list[File], options: FileOptions) -> "DataFrame":

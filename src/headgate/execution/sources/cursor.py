@@ -35,10 +35,10 @@ def since(state: dict[str, Any] | None, look_back: timedelta | None, *, merges: 
 def kind_of(column: str, kind: "DataType") -> str:
     """The type of a cursor column, as a state tells it; StepFailed for one that has no order in time."""
     name = kind.simpleString()
-    found = "decimal" if name.startswith("decimal") else _KINDS.get(name)
-    if found is None:
+    result = "decimal" if name.startswith("decimal") else _KINDS.get(name)
+    if result is None:
         raise StepFailed("CURSOR_TYPE", f"{column} is {name}, which cannot be a cursor; choose a number, date or time")
-    return found
+    return result
 
 
 def highest(column: "Column", kind: str) -> "Column":
@@ -83,15 +83,15 @@ def comparable(value: str, kind: str) -> Any:
     return value
 
 
-def begin(found: CursorPosition) -> Any:
+def begin(cursor_position: CursorPosition) -> Any:
     """The value from which on rows are read: the last one, or so much before it; StepFailed if there is no before."""
-    value = comparable(found.value, found.type)
-    if found.look_back is None:
+    value = comparable(cursor_position.value, cursor_position.type)
+    if cursor_position.look_back is None:
         return value
-    if found.type not in TIMES:
-        told = f"look_back is a length of time, and the cursor column holds {found.type}; leave look_back out"
+    if cursor_position.type not in TIMES:
+        told = f"look_back is a length of time, and the cursor column holds {cursor_position.type}; leave look_back out"
         raise StepFailed("NO_LOOK_BACK", told)
-    return value - found.look_back
+    return value - cursor_position.look_back
 
 
 def literal(value: Any, kind: str) -> "Column":

@@ -75,12 +75,12 @@ def _wrong(file: File, encoding: str, what: str) -> StepFailed:
 def codec(encoding: str) -> str:
     """The name of an encoding; StepFailed if there is none of this name."""
     try:
-        found = codecs.lookup(encoding)
+        encoders = codecs.lookup(encoding)
     except LookupError:
-        found = None
-    if found is None or not getattr(found, "_is_text_encoding", True):
+        encoders = None
+    if encoders is None or not getattr(encoders, "_is_text_encoding", True):
         raise StepFailed("NO_ENCODING", f"There is no encoding {encoding!r}; write one such as UTF-8 or windows-1252")
-    return found.name
+    return encoders.name
 
 
 def in_utf_8(files: list[File], encoding: str, folder: str) -> list[File]:
@@ -130,5 +130,5 @@ def unzipped_size(file: File) -> int:
     """How large a zipped file is once unpacked, by its own account; 0 for one that is not zipped."""
     if not zipfile.is_zipfile(file.path):
         return 0
-    with zipfile.ZipFile(file.path) as found:
-        return sum(one.file_size for one in found.infolist())
+    with zipfile.ZipFile(file.path) as zip_file:
+        return sum(member.file_size for member in zip_file.infolist())

@@ -63,7 +63,7 @@ def _rows(step: Step, shape: tuple[str, ...], paths: list[str], options: FileOpt
     rows = told.repartition(min(len(paths), 32)).mapInArrow(sheets, _ROWS)
     cells: Any = f.col("cells")
     beyond = f.exists(
-        f.slice(cells, width + 1, f.greatest(f.size(cells) - width, f.lit(1))), lambda one: one.isNotNull()
+        f.slice(cells, width + 1, f.greatest(f.size(cells) - width, f.lit(1))), lambda column: column.isNotNull()
     )
     fault = f.when((f.size(cells) > width) & beyond, f.lit(WRONG_COUNT))
     return rows.select(

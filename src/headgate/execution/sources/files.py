@@ -6,9 +6,7 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headgate.execution.sources import columnar as typed
-from headgate.execution.sources import csv, excel, types, xml
-from headgate.execution.sources import json_text as texts
+from headgate.execution.sources import columnar, csv, excel, json_text, types, xml
 from headgate.execution.sources.detection import unreadable
 from headgate.execution.sources.readers import File, Read, ReadOptions
 from headgate.execution.spark.failures import Cause
@@ -24,9 +22,9 @@ _READ_FAILED = ("FAILED_READ_FILE", "CANNOT_READ_FILE", "MALFORMED_RECORD", "CON
 Part = Callable[[ReadOptions, Step, list[File]], "list[DataFrame]"]
 _PARTS: dict[str, Part] = {
     "csv": csv.parts,
-    "json": texts.parts,
-    "parquet": typed.parquet,
-    "avro": typed.avro,
+    "json": json_text.parts,
+    "parquet": columnar.parquet,
+    "avro": columnar.avro,
     "xml": xml.parts,
     "excel": excel.parts,
 }
@@ -49,8 +47,8 @@ def read(asked: ReadOptions, step: Step) -> Read | None:
     if not parts:
         return None
     called = {Path(file.path).name: file.name for file in files}
-    found = Read(together(parts), again=True, bytes=sum(file.size for file in files), files=called)
-    return replace(found, texts=wanted in _TEXTS, times=wanted == "json")
+    read = Read(together(parts), again=True, bytes=sum(file.size for file in files), files=called)
+    return replace(read, texts=wanted in _TEXTS, times=wanted == "json")
 
 
 def together(parts: "Sequence[DataFrame]") -> "DataFrame":
@@ -61,15 +59,15 @@ def together(parts: "Sequence[DataFrame]") -> "DataFrame":
         return parts[0]
     kinds: dict[str, list[DataType]] = {}
     for part in parts:
-        for one in part.schema.fields:
-            kinds.setdefault(one.name, []).append(one.dataType)
-    wanted = {name: types.common(found) for name, found in kinds.items()}
+        for field in part.schema.fields:
+            kinds.setdefault(field.name, []).append(field.dataType)
+    wanted = {name: types.common(data_types) for name, data_types in kinds.items()}
 
     def fitted(part: "DataFrame") -> "DataFrame":
         return part.select(
             *[
-                types.fit(f.col(_quoted(one.name)), one.dataType, wanted[one.name]).value.alias(one.name)
-                for one in part.schema.fields
+                types.fit(f.col(_quoted(entry.name)), entry.dataType, wanted[entry.name]).value.alias(entry.name)
+                for entry in part.schema.fields
             ]
         )
 
@@ -87,9 +85,9 @@ def _teller(files: list[File]) -> Callable[[Cause], StepFailed | None]:
     def tell(cause: Cause) -> StepFailed | None:
         if not (cause.code or "").startswith(_READ_FAILED):
             return None
-        found = next((file for name, file in called.items() if f"/{name}" in cause.message), None)
-        if found is None:
+        result = next((file for name, file in called.items() if f"/{name}" in cause.message), None)
+        if result is None:
             return StepFailed("FILE_UNREADABLE", "One of the files is damaged; put a whole file in its place")
-        return unreadable(found, "it is damaged, or not of the stream's format")
+        return unreadable(result, "it is damaged, or not of the stream's format")
 
     return tell

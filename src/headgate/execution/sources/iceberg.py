@@ -20,8 +20,8 @@ def read(asked: ReadOptions, step: Step) -> Read | None:
         return None
     tables.bound_memory()
     written = fetched(asked, step, span)
-    rows = step.spark.read.parquet(*(str(one.path) for one in written))
-    return Read(rows, again=True, bytes=sum(one.size for one in written))
+    rows = step.spark.read.parquet(*(str(written_parquet.path) for written_parquet in written))
+    return Read(rows, again=True, bytes=sum(written_parquet.size for written_parquet in written))
 
 
 def fetched(asked: ReadOptions, step: Step, span: scans.SnapshotRange) -> list[tables.WrittenParquet]:
@@ -33,9 +33,9 @@ def fetched(asked: ReadOptions, step: Step, span: scans.SnapshotRange) -> list[t
         loaded = catalog.load(name)
         metadata = loaded.metadata
         folder, copies = Path(asked.folder, "table"), Path(asked.folder, "copies")
-        for one in (folder, copies):
-            shutil.rmtree(one, ignore_errors=True)
-            one.mkdir(parents=True)
+        for path in (folder, copies):
+            shutil.rmtree(path, ignore_errors=True)
+            path.mkdir(parents=True)
         terms = Terms(more["max_bytes"], more["seconds"], step.log)
         files = Files(catalog, lambda: catalog.load(name), loaded)
         here = tables.Fetched(files, Downloads(outgoing, terms), copies, name)
@@ -47,10 +47,10 @@ def fetched(asked: ReadOptions, step: Step, span: scans.SnapshotRange) -> list[t
             since.look_back if since else None,
         )
         with tables.reading():
-            found = scans.tasks(metadata, here.io(), span, wanted)
+            tasks = scans.tasks(metadata, here.io(), span, wanted)
         step.log(
-            f"Reading {len(found):,} files of {name} ({sum(one.file.file_size_in_bytes for one in found):,} bytes)"
+            f"Reading {len(tasks):,} files of {name} ({sum(task.file.file_size_in_bytes for task in tasks):,} bytes)"
         )
-        return tables.write(metadata, metadata.schema(), found, here, folder, terms.max_bytes)
+        return tables.write(metadata, metadata.schema(), tasks, here, folder, terms.max_bytes)
     finally:
         outgoing.close()

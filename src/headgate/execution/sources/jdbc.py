@@ -8,9 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headgate.execution.sources import cursor as state
-from headgate.execution.sources import mysql, postgresql, types
-from headgate.execution.sources import partitions as parts
+from headgate.execution.sources import cursor, mysql, partitions, postgresql, types
 from headgate.execution.sources.columns import Column, Dialect
 from headgate.execution.sources.readers import FAULT, Read, ReadOptions
 from headgate.execution.sources.rest.failures import hidden
@@ -84,7 +82,7 @@ def read(asked: ReadOptions, step: Step) -> Read:
     place = f"{dialect.quoted(schema)}.{dialect.quoted(table)}"
     where = _since(dialect, columns, asked)
     predicates = _predicates(database, place, where, columns, asked)
-    chosen = [f"{one.select} AS {dialect.quoted(f'c{number}')}" for number, one in enumerate(columns)]
+    chosen = [f"{column.select} AS {dialect.quoted(f'c{number}')}" for number, column in enumerate(columns)]
     if predicates and asked.stream.in_parts:
         own = _column(columns, asked.stream.in_parts.column, asked)
         chosen.append(f"{dialect.quoted(own.name)} AS {dialect.quoted(_PART)}")
@@ -99,20 +97,20 @@ def _named(asked: ReadOptions, dialect: Dialect) -> tuple[str, str]:
 
 
 def _options(dialect: Dialect, asked: ReadOptions) -> dict[str, str]:
-    found = dialect.options(asked.config, asked.folder)
+    values = dialect.options(asked.config, asked.folder)
     if password := asked.secrets.get("password"):
-        found["password"] = password
-    found["fetchsize"] = str(FETCH_SIZE)
-    return found | {"user": asked.config["user"]}
+        values["password"] = password
+    values["fetchsize"] = str(FETCH_SIZE)
+    return values | {"user": asked.config["user"]}
 
 
 def _column(columns: list[Column], wanted: str, asked: ReadOptions) -> Column:
-    alike = [one for one in columns if one.name == wanted] or [
-        one for one in columns if one.name.lower() == wanted.lower()
+    alike = [column for column in columns if column.name == wanted] or [
+        column for column in columns if column.name.lower() == wanted.lower()
     ]
     if alike:
         return alike[0]
-    there = ", ".join(one.name for one in columns[:20])
+    there = ", ".join(column.name for column in columns[:20])
     raise StepFailed("NO_SUCH_COLUMN", f"{asked.stream.name} has no column {wanted!r}; it has {there}")
 
 
@@ -126,7 +124,7 @@ def _since(dialect: Dialect, columns: list[Column], asked: ReadOptions) -> str:
     own = _column(columns, asked.stream.cursor, asked)
     if asked.since is None:
         return ""
-    value = dialect.literal(own, state.begin(asked.since))
+    value = dialect.literal(own, cursor.begin(asked.since))
     if value is None:
         told = f"{own.name} held {asked.since.type} before and is {own.type} now; run a full refresh"
         raise StepFailed("CURSOR_CHANGED", told)
@@ -143,11 +141,11 @@ def _predicates(database: Database, place: str, where: str, columns: list[Column
         raise StepFailed("NOT_IN_PARTS", told)
     name = dialect.quoted(own.name)
     bounds = [dialect.text(f"{which}({name})") for which in ("MIN", "MAX")]
-    asked_for = ", ".join(f"{one} AS {dialect.quoted(f'b{place}')}" for place, one in enumerate(bounds))
+    asked_for = ", ".join(f"{value} AS {dialect.quoted(f'b{place}')}" for place, value in enumerate(bounds))
     low, high = database.query(f"SELECT {asked_for} FROM {place}{where}").collect()[0]
-    limits = parts.limits(low, high, own.order or "", wanted.parts)
-    literals = [dialect.literal(own, one) or "" for one in limits]
-    return parts.conditions(dialect.quoted(_PART), literals)
+    limits = partitions.limits(low, high, own.order or "", wanted.parts)
+    literals = [dialect.literal(own, limit) or "" for limit in limits]
+    return partitions.conditions(dialect.quoted(_PART), literals)
 
 
 def _converted(rows: "DataFrame", columns: list[Column]) -> "DataFrame":
@@ -155,21 +153,21 @@ def _converted(rows: "DataFrame", columns: list[Column]) -> "DataFrame":
     from pyspark.sql import functions as f
     from pyspark.sql import types as t
 
-    kinds = dict(zip(rows.columns, (one.dataType for one in rows.schema.fields), strict=True))
+    kinds = dict(zip(rows.columns, (field.dataType for field in rows.schema.fields), strict=True))
     values, faults = [], []
-    for number, one in enumerate(columns):
+    for number, column in enumerate(columns):
         given: Any = f.col(f"c{number}")
-        if one.decimal is not None:
-            found = types.fit(given, t.StringType(), t.DecimalType(*one.decimal))
-        elif one.json is not None:
-            value = f.from_json(given, one.json)
-            found = types.TypeCast(value, value.isNotNull())
+        if column.decimal is not None:
+            cast = types.fit(given, t.StringType(), t.DecimalType(*column.decimal))
+        elif column.json is not None:
+            value = f.from_json(given, column.json)
+            cast = types.TypeCast(value, value.isNotNull())
         else:
-            found = types.fit(given, kinds[f"c{number}"], types.stored(kinds[f"c{number}"]))
-        values.append(found.value.alias(one.name))
-        if found.ok is not None:
-            bad = given.isNotNull() & ~f.coalesce(found.ok, f.lit(col=False))
-            told = f.concat(f.lit(f"{one.name}: "), f.substring(given, 1, 60), f.lit(f" does not fit {one.type}"))
+            cast = types.fit(given, kinds[f"c{number}"], types.stored(kinds[f"c{number}"]))
+        values.append(cast.value.alias(column.name))
+        if cast.ok is not None:
+            bad = given.isNotNull() & ~f.coalesce(cast.ok, f.lit(col=False))
+            told = f.concat(f.lit(f"{column.name}: "), f.substring(given, 1, 60), f.lit(f" does not fit {column.type}"))
             faults.append(f.when(bad, told))
     fault = [f.nullif(f.concat_ws("; ", *faults), f.lit("")).alias(FAULT)] if faults else []
     return rows.select(*values, *fault)
@@ -180,10 +178,12 @@ def _teller(dialect: Dialect, asked: ReadOptions) -> Callable[[Cause], StepFaile
     password = asked.secrets.get("password") or ""
 
     def tell(cause: Cause) -> StepFailed | None:
-        if (cause.classes[:1] and cause.classes[0].startswith(_NET)) or any(one in cause.classes for one in _CLASSES):
+        if (cause.classes[:1] and cause.classes[0].startswith(_NET)) or any(
+            value in cause.classes for value in _CLASSES
+        ):
             said = cause.message
-        elif found := _DRIVER.search(cause.message):
-            said = found[1]
+        elif match := _DRIVER.search(cause.message):
+            said = match[1]
         else:
             return None
         said = hidden(said.partition("\n")[0], [password], "…")[:300]

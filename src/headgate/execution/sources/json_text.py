@@ -33,16 +33,16 @@ def parts(asked: ReadOptions, step: Step, files: list[File]) -> "list[DataFrame]
 def _records(step: Step, paths: list[str], *, whole: bool) -> "DataFrame":
     from pyspark.sql import functions as f
 
-    found = step.spark.read.text(paths, wholetext=whole)
+    frame = step.spark.read.text(paths, wholetext=whole)
     value = f.col("value")
     text = f.when(f.startswith(value, f.lit("\ufeff")), f.substring(value, 2, _LONGEST)).otherwise(value)
-    found = found.select(text.alias(_TEXT), f.col("_metadata.file_name").alias(FILE))
+    frame = frame.select(text.alias(_TEXT), f.col("_metadata.file_name").alias(FILE))
     if whole:
         listed = f.from_json(_TEXT, "array<string>")
         is_list = f.ltrim(f.col(_TEXT)).startswith("[") & listed.isNotNull()
         each = f.when(is_list, listed).otherwise(f.array(f.col(_TEXT)))
-        found = found.select(f.explode(each).alias(_TEXT), FILE)
-    return found.filter(f.trim(f.col(_TEXT)) != "")
+        frame = frame.select(f.explode(each).alias(_TEXT), FILE)
+    return frame.filter(f.trim(f.col(_TEXT)) != "")
 
 
 def rows(step: Step, records: "DataFrame") -> "list[DataFrame]":
@@ -68,7 +68,7 @@ def rows(step: Step, records: "DataFrame") -> "list[DataFrame]":
     values: list[Column] = []
     if columns.fields:
         read = read.withColumn(_VALUES, f.from_json(f.when(f.col(FAULT).isNull(), f.col(_TEXT)), columns))
-        values = [f.col(_VALUES).getField(one.name).alias(one.name) for one in columns.fields]
+        values = [f.col(_VALUES).getField(field.name).alias(field.name) for field in columns.fields]
     return [read.select(*values, FAULT, RECORD, *([FILE] if FILE in read.columns else []))]
 
 

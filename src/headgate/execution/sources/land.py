@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.contracts.pipelines.fields import duration, quoted
 from headgate.contracts.pipelines.streams import Stream
-from headgate.execution.sources import cursor as state
+from headgate.execution.sources import cursor
 from headgate.execution.sources.conform import conform, planned
 from headgate.execution.sources.readers import File, Read, ReadOptions, reader
 from headgate.execution.sources.writer import NOT_THERE, Counts, TableState, Writer
@@ -63,13 +63,13 @@ def _landed(read: Read, asked: ReadOptions, target: TableState, wish: LandOption
 def _asked(arguments: dict[str, Any], target: TableState) -> ReadOptions:
     stream = Stream.model_validate(arguments["stream"])
     look_back = duration(stream.look_back) if stream.look_back else None
-    since = state.since(arguments["state"], look_back, merges=stream.write == "merge")
+    since = cursor.since(arguments["state"], look_back, merges=stream.write == "merge")
     return ReadOptions(
         arguments["kind"],
         stream,
         arguments["config"],
         arguments["secrets"],
-        tuple(File(**one) for one in arguments["files"]),
+        tuple(File(**value) for value in arguments["files"]),
         arguments["folder"],
         since,
         target.columns if target.has_rows else None,
@@ -84,7 +84,7 @@ def _target(step: Step, table: str) -> TableState:
         had = "CAST(summary['total-records'] AS BIGINT) > 0"
         snapshots: DataFrame = step.spark.table(f"{table}.snapshots")
         known = snapshots.selectExpr("snapshot_id", f"coalesce({had}, false)").collect()
-        return TableState(columns, any(filled for _, filled in known), frozenset(one for one, _ in known))
+        return TableState(columns, any(filled for _, filled in known), frozenset(value for value, _ in known))
     except SqlFailed as error:
         if error.code.startswith(NOT_THERE):
             return TableState(None, has_rows=False)

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
-from headgate.contracts.external_systems import driver_properties as properties
+from headgate.contracts.external_systems import driver_properties
 from headgate.execution.sources.columns import Column, Dialect
 from headgate.execution.sources.postgresql import authority
 from headgate.execution.steps.context import StepFailed
@@ -93,8 +93,10 @@ def options(config: dict[str, Any], folder: str) -> dict[str, str]:
         told = f"The driver cannot open a database called {config['database']!r}; choose another name for it"
         raise StepFailed("NO_SUCH_DATABASE", told)
     host = f"[{config['host']}]" if ":" in config["host"] else config["host"]
-    found = {"tinyInt1isBit": "false"} | properties.checked(config.get("properties") or {}, properties.MYSQL)
-    found |= {
+    values = {"tinyInt1isBit": "false"} | driver_properties.checked(
+        config.get("properties") or {}, driver_properties.MYSQL
+    )
+    values |= {
         "driver": "org.mariadb.jdbc.Driver",
         # By this scheme, Spark knows the types of MySQL.
         "url": f"jdbc:mysql://{host}:{config['port']}/{config['database']}?permitMysqlScheme",
@@ -104,17 +106,17 @@ def options(config: dict[str, Any], folder: str) -> dict[str, str]:
         "allowLocalInfile": "false",
         "permitRedirect": "false",
         "tcpKeepAlive": "true",
-        "connectTimeout": found.get("connectTimeout", "20000"),
+        "connectTimeout": values.get("connectTimeout", "20000"),
     }
     match config.get("tls", "verify"):
         case "off":
             # Without TLS the password is no safer by asking for less.
-            return found | {"sslMode": "disable", "allowPublicKeyRetrieval": "true"}
+            return values | {"sslMode": "disable", "allowPublicKeyRetrieval": "true"}
         case "require":
-            return found | {"sslMode": "trust"}
+            return values | {"sslMode": "trust"}
     if config.get("tls_ca"):
-        return found | {"sslMode": "verify-full", "serverSslCert": authority(config["tls_ca"], folder)}
-    return found | {"sslMode": "verify-full"}
+        return values | {"sslMode": "verify-full", "serverSslCert": authority(config["tls_ca"], folder)}
+    return values | {"sslMode": "verify-full"}
 
 
 DIALECT = Dialect(

@@ -10,10 +10,10 @@ _UNSAFE = re.compile(r"\W+")
 
 def safe(name: str, place: int) -> str:
     """A name of letters, digits and _, in lower case; one without any is called by its place, from 1 on."""
-    found = _UNSAFE.sub("_", unicodedata.normalize("NFC", name)).strip("_").lower()[:MAX_LENGTH]
-    if not found:
+    result = _UNSAFE.sub("_", unicodedata.normalize("NFC", name)).strip("_").lower()[:MAX_LENGTH]
+    if not result:
         return f"column_{place}"
-    return f"_{found}" if found[0].isdigit() else found
+    return f"_{result}" if result[0].isdigit() else result
 
 
 def columns(names: Sequence[str], known: Iterable[str] = ()) -> list[str]:
@@ -25,7 +25,7 @@ def columns(names: Sequence[str], known: Iterable[str] = ()) -> list[str]:
     wanted = [safe(name, place) for place, name in enumerate(names, 1)]
     order = sorted(range(len(names)), key=lambda place: (names[place] != wanted[place], place))
     taken: set[str] = set()
-    found = [""] * len(names)
+    results = [""] * len(names)
     for place in order:
         name, number = wanted[place], 2
         if names[place].lower() in there and names[place].lower() not in taken:
@@ -33,8 +33,8 @@ def columns(names: Sequence[str], known: Iterable[str] = ()) -> list[str]:
         while name in taken:
             name, number = f"{wanted[place]}_{number}", number + 1
         taken.add(name)
-        found[place] = there.get(name, name)
-    return found
+        results[place] = there.get(name, name)
+    return results
 
 
 def place_of(wanted: str, names: Sequence[str], columns_: Sequence[str]) -> int | None:

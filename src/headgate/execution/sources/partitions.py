@@ -30,10 +30,10 @@ def _value(text: str, order: str) -> Any:
         case "bigint":
             return int(Decimal(text))
         case "decimal" | "double":
-            found = Decimal(text)
-            if not found.is_finite():
+            number = Decimal(text)
+            if not number.is_finite():
                 raise ValueError(text)
-            return found
+            return number
         case "date":
             return date.fromisoformat(text)
         case "timestamp" | "timestamp_ntz":

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from headgate.contracts.external_systems import driver_properties as properties
+from headgate.contracts.external_systems import driver_properties
 from headgate.execution.sources.columns import Column, Dialect
 
 WIDE = (38, 18)
@@ -106,23 +106,23 @@ def literal(own: Column, value: Any) -> str | None:
 def options(config: dict[str, Any], folder: str) -> dict[str, str]:
     """The driver, its address, and what it is told: members' own from a list, and then ours."""
     host = f"[{config['host']}]" if ":" in config["host"] else config["host"]
-    found = dict(properties.checked(config.get("properties") or {}, properties.POSTGRESQL))
-    found |= {
+    values = dict(driver_properties.checked(config.get("properties") or {}, driver_properties.POSTGRESQL))
+    values |= {
         "driver": "org.postgresql.Driver",
         "url": f"jdbc:postgresql://{host}:{config['port']}/{quote(config['database'], safe='')}",
-        "ApplicationName": found.get("ApplicationName", "headgate"),
+        "ApplicationName": values.get("ApplicationName", "headgate"),
         "gssEncMode": "disable",
         "tcpKeepAlive": "true",
-        "connectTimeout": found.get("connectTimeout", "20"),
+        "connectTimeout": values.get("connectTimeout", "20"),
     }
     match config.get("tls", "verify"):
         case "off":
-            return found | {"sslmode": "disable"}
+            return values | {"sslmode": "disable"}
         case "require":
-            return found | {"sslmode": "require", "sslfactory": "org.postgresql.ssl.NonValidatingFactory"}
+            return values | {"sslmode": "require", "sslfactory": "org.postgresql.ssl.NonValidatingFactory"}
     if config.get("tls_ca"):
-        return found | {"sslmode": "verify-full", "sslrootcert": authority(config["tls_ca"], folder)}
-    return found | {"sslmode": "verify-full", "sslfactory": "org.postgresql.ssl.DefaultJavaSSLFactory"}
+        return values | {"sslmode": "verify-full", "sslrootcert": authority(config["tls_ca"], folder)}
+    return values | {"sslmode": "verify-full", "sslfactory": "org.postgresql.ssl.DefaultJavaSSLFactory"}
 
 
 def authority(certificate: str, folder: str) -> str:

@@ -119,5 +119,5 @@ READERS: dict[str, str] = {
 def reader(kind: str) -> Reader:
     """The reader of a kind."""
     module, _, name = READERS[kind].partition(":")
-    found: Reader = getattr(importlib.import_module(module), name)
-    return found
+    result: Reader = getattr(importlib.import_module(module), name)
+    return result

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 def made(table: str, columns: "StructType", *, anew: bool = False) -> str:
     """The statement that makes an empty table; `anew`, in place of one that never had a row."""
-    wanted = ", ".join(f"{quoted(one.name)} {ddl(one.dataType)}" for one in columns.fields)
+    wanted = ", ".join(f"{quoted(field.name)} {ddl(field.dataType)}" for field in columns.fields)
     return f"CREATE {'OR REPLACE ' if anew else ''}TABLE {table} ({wanted}) USING iceberg"
 
 
@@ -21,13 +21,13 @@ def changes(table: str, old: "StructType", new: "StructType") -> Iterator[str]:
 
 
 def _changes(table: str, path: tuple[str, ...], old: Any, new: Any) -> Iterator[str]:
-    there = {one.name: one.dataType for one in old.fields}
-    for one in new.fields:
-        place = (*path, one.name)
-        if one.name not in there:
-            yield f"ALTER TABLE {table} ADD COLUMN {quoted(*place)} {ddl(one.dataType)}"
+    there = {entry.name: entry.dataType for entry in old.fields}
+    for field in new.fields:
+        place = (*path, field.name)
+        if field.name not in there:
+            yield f"ALTER TABLE {table} ADD COLUMN {quoted(*place)} {ddl(field.dataType)}"
         else:
-            yield from _inner(table, place, there[one.name], one.dataType)
+            yield from _inner(table, place, there[field.name], field.dataType)
 
 
 def _inner(table: str, path: tuple[str, ...], old: Any, new: Any) -> Iterator[str]:
@@ -52,7 +52,7 @@ def ddl(kind: "DataType") -> str:
 
     match kind:
         case t.StructType():
-            return "STRUCT<" + ", ".join(f"{quoted(one.name)}: {ddl(one.dataType)}" for one in kind.fields) + ">"
+            return "STRUCT<" + ", ".join(f"{quoted(field.name)}: {ddl(field.dataType)}" for field in kind.fields) + ">"
         case t.ArrayType():
             return f"ARRAY<{ddl(kind.elementType)}>"
         case t.MapType():

@@ -40,7 +40,7 @@ def stored(kind: "DataType") -> "DataType":
 
     match kind:
         case t.StructType():
-            fields = [t.StructField(one.name, stored(one.dataType)) for one in kind.fields]
+            fields = [t.StructField(field.name, stored(field.dataType)) for field in kind.fields]
             return t.StructType(fields) if fields else t.StringType()
         case t.ArrayType():
             return t.ArrayType(stored(kind.elementType))
@@ -86,27 +86,27 @@ def grown(old: "DataType", new: "DataType") -> "DataType":
 def _grown_fields(old: Any, new: Any) -> "DataType":
     from pyspark.sql import types as t
 
-    others = {one.name.lower(): one for one in new.fields}
+    others = {field.name.lower(): field for field in new.fields}
     fields = [
-        t.StructField(one.name, grown(one.dataType, others.pop(one.name.lower()).dataType))
-        if one.name.lower() in others
-        else t.StructField(one.name, one.dataType)
-        for one in old.fields
+        t.StructField(field.name, grown(field.dataType, others.pop(field.name.lower()).dataType))
+        if field.name.lower() in others
+        else t.StructField(field.name, field.dataType)
+        for field in old.fields
     ]
-    return t.StructType([*fields, *(t.StructField(one.name, one.dataType) for one in others.values())])
+    return t.StructType([*fields, *(t.StructField(other.name, other.dataType) for other in others.values())])
 
 
 def common(kinds: "list[DataType]") -> "DataType":
     """A type that holds the values of all of these; text if there is no other."""
     from pyspark.sql import types as t
 
-    found = kinds[0]
-    for one in kinds[1:]:
-        wider = grown(found, one)
-        if not same(wider, grown(one, found)):
+    data_type = kinds[0]
+    for entry in kinds[1:]:
+        wider = grown(data_type, entry)
+        if not same(wider, grown(entry, data_type)):
             return t.StringType()
-        found = wider
-    return found
+        data_type = wider
+    return data_type
 
 
 def fit(value: "Column", old: "DataType", new: "DataType") -> TypeCast:
@@ -146,8 +146,8 @@ def _fit_plain(value: "Column", old: "DataType", new: "DataType") -> TypeCast:
     if _always_fits(old, new):
         return TypeCast(value.cast(new))
     if isinstance(old, t.NumericType) and isinstance(new, t.NumericType):
-        found = value.try_cast(new)
-        return TypeCast(found, found.isNotNull() & (found.try_cast(old) == value))
+        column = value.try_cast(new)
+        return TypeCast(column, column.isNotNull() & (column.try_cast(old) == value))
     return _fit_text(value.cast("string"), new)
 
 
@@ -177,24 +177,24 @@ def _fit_text(value: "Column", new: "DataType") -> TypeCast:
     from pyspark.sql import types as t
 
     if isinstance(new, t.BinaryType):
-        found = f.try_to_binary(value, f.lit("base64"))
-        return TypeCast(found, found.isNotNull())
+        column = f.try_to_binary(value, f.lit("base64"))
+        return TypeCast(column, column.isNotNull())
     text = f.trim(value)
-    found = text.try_cast(new)
-    ok = found.isNotNull()
+    column = text.try_cast(new)
+    ok = column.isNotNull()
     if isinstance(new, t.DecimalType):
         # One with more digits behind the point would be rounded.
         behind = f.length(f.regexp_extract(text, _BEHIND, 1))
         ok = ok & text.rlike(_PLAIN_NUMBER) & (behind <= new.scale)
     elif (shape := _SHAPES.get(new.simpleString())) is not None:
         ok = ok & (text.rlike(shape) | text.rlike(_DATE) if shape == _TIME else text.rlike(shape))
-    return TypeCast(found, ok)
+    return TypeCast(column, ok)
 
 
 def _fit_fields(value: "Column", old: Any, new: Any) -> TypeCast:
     from pyspark.sql import functions as f
 
-    there = {one.name.lower(): one for one in old.fields}
+    there = {field.name.lower(): field for field in old.fields}
     parts, oks = [], []
     for field in new.fields:
         if field.name.lower() not in there:
@@ -202,10 +202,10 @@ def _fit_fields(value: "Column", old: Any, new: Any) -> TypeCast:
             continue
         own = there[field.name.lower()]
         inner = value.getField(own.name)
-        found = fit(inner, own.dataType, field.dataType)
-        parts.append(found.value.alias(field.name))
-        if found.ok is not None:
-            oks.append(inner.isNull() | found.ok)
+        cast = fit(inner, own.dataType, field.dataType)
+        parts.append(cast.value.alias(field.name))
+        if cast.ok is not None:
+            oks.append(inner.isNull() | cast.ok)
     return TypeCast(f.when(value.isNotNull(), f.struct(*parts)), _all(oks))
 
 
@@ -213,17 +213,17 @@ def _fit_elements(value: "Column", old: "DataType", new: "DataType") -> TypeCast
     from pyspark.sql import functions as f
 
     possible = fit(f.lit(None).cast(old), old, new).ok is not None
-    found = f.transform(value, lambda one: fit(one, old, new).value)
-    return TypeCast(found, f.forall(value, lambda one: _or_null(one, old, new)) if possible else None)
+    column = f.transform(value, lambda value: fit(value, old, new).value)
+    return TypeCast(column, f.forall(value, lambda entry: _or_null(entry, old, new)) if possible else None)
 
 
 def _fit_values(value: "Column", old: "DataType", new: "DataType") -> TypeCast:
     from pyspark.sql import functions as f
 
     possible = fit(f.lit(None).cast(old), old, new).ok is not None
-    found = f.transform_values(value, lambda _, one: fit(one, old, new).value)
-    ok = f.forall(f.map_values(value), lambda one: _or_null(one, old, new))
-    return TypeCast(found, ok if possible else None)
+    result = f.transform_values(value, lambda _, column: fit(column, old, new).value)
+    ok = f.forall(f.map_values(value), lambda column: _or_null(column, old, new))
+    return TypeCast(result, ok if possible else None)
 
 
 def _or_null(value: "Column", old: "DataType", new: "DataType") -> "Column":
@@ -232,10 +232,10 @@ def _or_null(value: "Column", old: "DataType", new: "DataType") -> "Column":
 
 
 def _all(oks: "list[Column]") -> "Column | None":
-    found = None
-    for one in oks:
-        found = one if found is None else found & one
-    return found
+    column = None
+    for entry in oks:
+        column = entry if column is None else column & entry
+    return column
 
 
 def inferred(rows: "DataFrame", columns: list[str], *, times: bool = False) -> dict[str, "DataType"]:
@@ -253,10 +253,10 @@ def _bit(value: "Column") -> "Column":
     from pyspark.sql import functions as f
 
     text = f.trim(value)
-    found = f.when(value.isNull(), f.lit(None).cast("int"))
+    column = f.when(value.isNull(), f.lit(None).cast("int"))
     for place, (shape, kind) in enumerate(_BITS):
-        found = found.when(text.rlike(shape) & text.try_cast(kind).isNotNull(), f.lit(1 << place))
-    return found.otherwise(f.lit(_OTHER))
+        column = column.when(text.rlike(shape) & text.try_cast(kind).isNotNull(), f.lit(1 << place))
+    return column.otherwise(f.lit(_OTHER))
 
 
 def _type(bits: int, *, times: bool) -> "DataType":

@@ -17,8 +17,8 @@ def columns_of(shape: str) -> "StructType":
     """The fields of an object; none for what is no object."""
     from pyspark.sql import types as t
 
-    found = _Reader(shape).kind() if shape else None
-    return found if isinstance(found, t.StructType) else t.StructType([])
+    data_type = _Reader(shape).kind() if shape else None
+    return data_type if isinstance(data_type, t.StructType) else t.StructType([])
 
 
 class _Reader:
@@ -36,13 +36,13 @@ class _Reader:
             inner = self.kind()
             self._took(">")
             return t.ArrayType(inner)
-        found = _WORD.match(self._text, self._at)
-        if found is None:
+        match = _WORD.match(self._text, self._at)
+        if match is None:
             raise ValueError(f"this shape is not understood: {self._text[self._at : self._at + 40]}")
-        self._at = found.end()
-        word = found[0].partition("(")[0]
+        self._at = match.end()
+        word = match[0].partition("(")[0]
         if word == "DECIMAL":
-            return t.DecimalType(38, 0) if found[2] == "0" else t.DoubleType()
+            return t.DecimalType(38, 0) if match[2] == "0" else t.DoubleType()
         kinds = {"BIGINT": t.LongType(), "DOUBLE": t.DoubleType(), "FLOAT": t.DoubleType(), "BOOLEAN": t.BooleanType()}
         return kinds.get(word, t.StringType())
 
@@ -51,11 +51,11 @@ class _Reader:
 
         fields = []
         while not self._took(">"):
-            found = _NAME.match(self._text, self._at)
-            if found is None:
+            match = _NAME.match(self._text, self._at)
+            if match is None:
                 raise ValueError(f"this shape is not understood: {self._text[self._at : self._at + 40]}")
-            self._at = found.end()
-            name = found[1].replace("``", "`") if found[1] is not None else found[2]
+            self._at = match.end()
+            name = match[1].replace("``", "`") if match[1] is not None else match[2]
             self._took(": ")
             fields.append(t.StructField(name, self.kind()))
             self._took(", ")

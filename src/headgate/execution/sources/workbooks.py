@@ -57,8 +57,8 @@ def _cells(path: str, sheet: str) -> Iterator[list[str | None]]:
     """The rows that are not empty."""
     book = _opened(path)
     try:
-        found = book.get_sheet_by_name(sheet or book.sheet_names[0])
-        for row in found.iter_rows():
+        result = book.get_sheet_by_name(sheet or book.sheet_names[0])
+        for row in result.iter_rows():
             texts = [_text(cell) for cell in row]
             if any(text is not None for text in texts):
                 yield texts

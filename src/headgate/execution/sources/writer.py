@@ -115,25 +115,25 @@ class Writer:
         from pyspark.sql import functions as f
 
         told = [f.col("summary").getItem(name).cast("bigint") for name in ("added-records", "added-files-size")]
-        found = self.step.spark.table(f"{self.table}.snapshots").select("snapshot_id", *told).collect()
-        new = [one for one in found if one[0] not in self.target.snapshots]
-        return sum(one[1] or 0 for one in new), sum(one[2] or 0 for one in new)
+        rows = self.step.spark.table(f"{self.table}.snapshots").select("snapshot_id", *told).collect()
+        new = [row for row in rows if row[0] not in self.target.snapshots]
+        return sum(row[1] or 0 for row in new), sum(row[2] or 0 for row in new)
 
     # Rows
 
     def _metrics(self) -> list[Any]:
         from pyspark.sql import functions as f
 
-        found = [f.count(f.lit(1)).alias(_SEEN), f.count(f.col(FAULT)).alias(_BAD)]
+        columns = [f.count(f.lit(1)).alias(_SEEN), f.count(f.col(FAULT)).alias(_BAD)]
         if self.plan.cursor is not None and self.plan.cursor_kind is not None:
-            found.append(state.highest(f.col(self.plan.cursor), self.plan.cursor_kind).alias(_HIGHEST))
-        return found
+            columns.append(state.highest(f.col(self.plan.cursor), self.plan.cursor_kind).alias(_HIGHEST))
+        return columns
 
     def _good(self, rows: "DataFrame") -> "DataFrame":
         from pyspark.sql import functions as f
 
-        found = rows.filter(f.col(FAULT).isNull()) if can_fail(rows) else rows
-        return found.select(*[quoted(one.name) for one in self.plan.cells])
+        frame = rows.filter(f.col(FAULT).isNull()) if can_fail(rows) else rows
+        return frame.select(*[quoted(cell.name) for cell in self.plan.cells])
 
     def _counts_afterwards(self, rows: "DataFrame", *, replaces: bool) -> bool:
         """Whether rows can be counted after they were written: read again, or told by the commit and the table."""
@@ -214,7 +214,7 @@ class Writer:
         from pyspark.sql import Window
         from pyspark.sql import functions as f
 
-        content = f.to_json(f.struct(*[f.col(quoted(one.name)) for one in self.plan.cells]))
+        content = f.to_json(f.struct(*[f.col(quoted(cell.name)) for cell in self.plan.cells]))
         order = [f.desc_nulls_last(quoted(self.plan.cursor))] if self.plan.cursor else []
         window = Window.partitionBy(*map(quoted, self.plan.keys)).orderBy(*order, f.desc(f.sha2(content, 256)))
         return rows.withColumn(_PLACE, f.row_number().over(window)).filter(f.col(_PLACE) == 1).drop(_PLACE)
@@ -227,11 +227,11 @@ class Writer:
         newer = f" AND (t.{cursor} IS NULL OR s.{cursor} >= t.{cursor})" if cursor else ""
         filled = [quoted(name) for name in self.plan.filled]
         changed = [name for name in filled if name not in {quoted(key) for key in self.plan.keys}]
-        every = [quoted(one.name) for one in self.plan.cells]
-        update = f"WHEN MATCHED{newer} THEN UPDATE SET {', '.join(f't.{one} = s.{one}' for one in changed)} "
+        every = [quoted(cell.name) for cell in self.plan.cells]
+        update = f"WHEN MATCHED{newer} THEN UPDATE SET {', '.join(f't.{value} = s.{value}' for value in changed)} "
         self.step.spark.sql(
             f"MERGE INTO {self.table} t USING landing s ON {same} {update if changed else ''}"
-            f"WHEN NOT MATCHED THEN INSERT ({', '.join(every)}) VALUES ({', '.join(f's.{one}' for one in every)})"
+            f"WHEN NOT MATCHED THEN INSERT ({', '.join(every)}) VALUES ({', '.join(f's.{value}' for value in every)})"
         )
 
     def _unseen(self, rows: "DataFrame", since: CursorPosition) -> "DataFrame":
@@ -241,7 +241,7 @@ class Writer:
 
         last = state.literal(state.comparable(since.value, since.type), since.type)
         at_last = f.col(quoted(self.plan.cursor or "")) == last
-        text = f.to_json(f.struct(*[f.col(quoted(one.name)) for one in self.plan.cells]))
+        text = f.to_json(f.struct(*[f.col(quoted(cell.name)) for cell in self.plan.cells]))
         there = self.step.spark.table(self.table).filter(at_last).select(text.alias(_TEXT))
         had = there.groupBy(_TEXT).agg(f.count(f.lit(1)).alias("had"))
         number = f.row_number().over(Window.partitionBy(_TEXT).orderBy(f.lit(1)))
@@ -258,19 +258,19 @@ class Writer:
             if replaces and there:
                 self.step.spark.sql(f"DELETE FROM {self.beside} WHERE true")
             return 0
-        found = self._rejected(rows)
+        frame = self._rejected(rows)
         if not there:
-            self.step.spark.sql(tables.made(self.beside, found.schema))
+            self.step.spark.sql(tables.made(self.beside, frame.schema))
         if repeats and there:
             # Those of an earlier run that were read again.
             known = self.step.spark.table(self.beside).select("record", "stream").distinct()
-            found = found.join(known, ["record", "stream"], "left_anti").select(*found.columns)
-            bad = found.count()
+            frame = frame.join(known, ["record", "stream"], "left_anti").select(*frame.columns)
+            bad = frame.count()
         self.step.log(
             f"{bad:,} rows are rejected; {self.beside} has them with the reason", "warning" if bad else "info"
         )
         if bad or replaces:
-            writer = found.writeTo(self.beside)
+            writer = frame.writeTo(self.beside)
             if replaces:
                 from pyspark.sql import functions as f
 
@@ -284,13 +284,13 @@ class Writer:
         """Say of each file whose rows were rejected for their bytes what to do, as of one whose first line is such."""
         from pyspark.sql import functions as f
 
-        found = self.step.spark.table(self.beside).filter(
+        frame = self.step.spark.table(self.beside).filter(
             (f.col("at") == f.lit(self.moment).cast("timestamp"))
             & (f.col("stream") == self.stream.name)
             & f.endswith(f.col("reason"), f.lit(SPOILT))
             & f.col("file").isNotNull()
         )
-        for file, count in found.groupBy("file").count().orderBy("file").limit(_ADVISED).collect():
+        for file, count in frame.groupBy("file").count().orderBy("file").limit(_ADVISED).collect():
             told = (
                 f"{file}: {count:,} rows are not {self.stream.files.encoding}; if it is in another encoding, set the "
             )
@@ -301,7 +301,7 @@ class Writer:
         from pyspark.sql import functions as f
 
         file = f.col(FILE) if FILE in rows.columns else f.lit(None).cast("string")
-        found = rows.filter(f.col(FAULT).isNotNull()).select(
+        frame = rows.filter(f.col(FAULT).isNotNull()).select(
             f.lit(self.moment).cast("timestamp").alias("at"),
             f.col(FAULT).alias("reason"),
             f.col(RECORD).alias("record"),
@@ -310,9 +310,9 @@ class Writer:
         )
         called = self.plan.read.files
         if FILE not in rows.columns or not called:
-            return found
+            return frame
         pairs = self.step.spark.createDataFrame(list(called.items()), "path string, called string")
-        joined = found.join(f.broadcast(pairs), f.col("file") == f.col("path"), "left")
+        joined = frame.join(f.broadcast(pairs), f.col("file") == f.col("path"), "left")
         return joined.select("at", "reason", "record", f.coalesce("called", "file").alias("file"), "stream")
 
     def _is_there(self) -> bool:

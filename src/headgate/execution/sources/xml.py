@@ -36,13 +36,13 @@ def parts(asked: ReadOptions, step: Step, files: list[File]) -> "list[DataFrame]
         .option("encoding", asked.stream.files.encoding)
     )
     paths = [file.path for file in files]
-    found = [one for one in reader.load(paths).schema.fields if one.name != RECORD]
-    if not found:
+    fields = [field for field in reader.load(paths).schema.fields if field.name != RECORD]
+    if not fields:
         step.log(f"No file holds an element <{tag}>", "warning")
         return []
-    rows = reader.schema(t.StructType([*found, t.StructField(RECORD, t.StringType())])).load(paths)
+    rows = reader.schema(t.StructType([*fields, t.StructField(RECORD, t.StringType())])).load(paths)
     fault = f.when(f.col(RECORD).isNotNull(), f.lit(NOT_XML))
-    own = [f.col("`" + one.name.replace("`", "``") + "`") for one in found]
+    own = [f.col("`" + field.name.replace("`", "``") + "`") for field in fields]
     return [rows.select(*own, fault.alias(FAULT), f.col(RECORD), f.col("_metadata.file_name").alias(FILE))]
 
 

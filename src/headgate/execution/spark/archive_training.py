@@ -12,9 +12,8 @@ from typing import Any
 
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 
-from headgate.execution.sandbox import bubblewrap as sandbox
-from headgate.execution.spark import class_archive as archive
-from headgate.execution.spark import conf
+from headgate.execution.sandbox import bubblewrap
+from headgate.execution.spark import class_archive, conf
 from headgate.execution.spark.connect import Connection
 from headgate.execution.spark.errors import SparkUnavailable, SqlFailed
 from headgate.execution.spark.jars import Jars
@@ -62,21 +61,21 @@ def ensure(jars: Jars, say: Callable[[str], None] = lambda _: None) -> Path | No
     Two at once make it once. Nothing that fails here keeps Spark from starting, only from starting sooner.
     """
     try:
-        kept = archive.found(jars.iceberg)
+        kept = class_archive.found(jars.iceberg)
         if kept is not None:
             return kept
-        lacking = sandbox.missing(_Own().spark.sandbox_uid)
+        lacking = bubblewrap.missing(_Own().spark.sandbox_uid)
         if lacking:
             raise SparkUnavailable(lacking)
         with (jars.iceberg.parent / LOCK).open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if archive.found(jars.iceberg) is None:
+            if class_archive.found(jars.iceberg) is None:
                 say("Making an archive of Spark's classes, once")
                 for left in jars.iceberg.parent.glob(f"{_WORK}*"):
                     shutil.rmtree(left, ignore_errors=True)
                 _make(jars)
-                archive.remove_unused(jars.iceberg.parent)
-        return archive.found(jars.iceberg)
+                class_archive.remove_unused(jars.iceberg.parent)
+        return class_archive.found(jars.iceberg)
     except (OSError, SubprocessError, SparkUnavailable, SqlFailed, NoJava) as error:
         say(f"Spark starts without an archive of its classes: {error}")
         return None
@@ -85,7 +84,7 @@ def ensure(jars: Jars, say: Callable[[str], None] = lambda _: None) -> Path | No
 def _make(jars: Jars) -> None:
     with tempfile.TemporaryDirectory(prefix=_WORK, dir=jars.iceberg.parent) as work:
         settings = _Own(data_dir=Path(work), spark={"memory": "1g", "cores": 2})
-        made = f"{sandbox.SCRATCH}/classes.jsa"
+        made = f"{bubblewrap.SCRATCH}/classes.jsa"
         server = LocalServer(
             "training",
             settings,
@@ -112,7 +111,7 @@ def _learn(connection: Connection) -> None:
             {
                 _TABLES: "org.apache.iceberg.spark.SparkCatalog",
                 f"{_TABLES}.type": "hadoop",
-                f"{_TABLES}.warehouse": f"file://{sandbox.SCRATCH}/tried",
+                f"{_TABLES}.warehouse": f"file://{bubblewrap.SCRATCH}/tried",
                 "spark.sql.shuffle.partitions": "2",
             }
         )
@@ -133,4 +132,4 @@ def _place(made: Path, iceberg: Path) -> None:
         os.fchmod(file.fileno(), 0o444)
         os.fsync(file.fileno())
         size = os.fstat(file.fileno()).st_size
-    made.replace(archive.place(iceberg, size))
+    made.replace(class_archive.place(iceberg, size))

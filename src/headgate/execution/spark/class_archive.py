@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from headgate.execution.sandbox import bubblewrap as sandbox
+from headgate.execution.sandbox import bubblewrap
 from headgate.execution.spark import java, jvm
 
-INSIDE = f"{sandbox.HOME}/classes.jsa"
-SPARK = f"{sandbox.HOME}/spark"
+INSIDE = f"{bubblewrap.HOME}/classes.jsa"
+SPARK = f"{bubblewrap.HOME}/spark"
 """Where a sandbox has Spark's own jars: Java takes an archive only for the paths that it was made with."""
 
 USE = (
@@ -32,7 +32,7 @@ KEPT_DAYS = 30
 
 def seen(jar: Path) -> str:
     """Where a sandbox has a jar that is beside Spark's own."""
-    return f"{sandbox.HOME}/jars/{jar.name}"
+    return f"{bubblewrap.HOME}/jars/{jar.name}"
 
 
 def place(iceberg: Path, size: int) -> Path:
@@ -46,7 +46,7 @@ def found(iceberg: Path, writable: Iterable[str] = ()) -> Path | None:
     One whose size is not that of its name was cut off; Java would crash over it.
     """
     folder = iceberg.parent.resolve()
-    if any(folder.is_relative_to(Path(one).resolve()) for one in writable):
+    if any(folder.is_relative_to(Path(value).resolve()) for value in writable):
         return None
     for path in folder.glob(f"spark-classes-{_fingerprint(iceberg)}-*.jsa"):
         with suppress(OSError):
@@ -74,16 +74,16 @@ def is_ours(about: os.stat_result) -> bool:
 
 def _fingerprint(iceberg: Path) -> str:
     digest = hashlib.sha256(repr((SPARK, seen(iceberg), jvm.MODULES)).encode())
-    for one in _parts(iceberg):
-        about = one.stat()
-        digest.update(repr((one.name, about.st_size, about.st_mtime_ns)).encode())
+    for part in _parts(iceberg):
+        about = part.stat()
+        digest.update(repr((part.name, about.st_size, about.st_mtime_ns)).encode())
     return digest.hexdigest()[:16]
 
 
 def _parts(iceberg: Path) -> Iterator[Path]:
     """The files that it is made from. Spark's come as the folder lists them: Java reads them in that order."""
     home = Path(java.program("java")).resolve().parents[1]
-    yield from (one for one in (home / "release", home / "lib" / "server" / "libjvm.so") if one.is_file())
+    yield from (path for path in (home / "release", home / "lib" / "server" / "libjvm.so") if path.is_file())
     with os.scandir(java.spark_jars()) as jars:
         yield from (Path(jar.path) for jar in jars if jar.name.endswith(".jar"))
     yield iceberg

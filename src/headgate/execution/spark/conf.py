@@ -73,10 +73,10 @@ def common() -> Conf:
 
 def acting(token: str, time_zone: str, user: str = "", layer: str | None = None) -> Conf:
     """What a session has of its own: for whom it acts, in which zone, and where tables are that name no layer."""
-    found = {AUTHORIZATION: f"Bearer {token}", TIME_ZONE: time_zone}
+    values = {AUTHORIZATION: f"Bearer {token}", TIME_ZONE: time_zone}
     if user:
-        found[USER] = user
-    return {**found, LAYER: layer} if layer else found
+        values[USER] = user
+    return {**values, LAYER: layer} if layer else values
 
 
 def for_members(catalog_url: str) -> Conf:

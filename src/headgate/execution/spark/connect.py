@@ -103,7 +103,7 @@ class Connection:
         """A call that `fail` ends."""
         with self._lock:
             self._calls.add(call)
-            self._calls -= {one for one in self._calls if one.done()}
+            self._calls -= {call for call in self._calls if call.done()}
         if self._down is not None:
             call.cancel()
             self.check()
@@ -185,20 +185,20 @@ class Session:
     def _plan(self, sql: str, most: int | None, args: Arguments | None) -> Any:
         proto = self._proto
         named = {name: self._argument(value) for name, value in (args or {}).items()}
-        found = proto.Relation(sql=proto.SQL(query=sql, named_arguments=named))
+        result = proto.Relation(sql=proto.SQL(query=sql, named_arguments=named))
         if most is not None:
             # A part of a result is in memory as a whole: without a limit, one statement could take the server down.
-            found = proto.Relation(limit=proto.Limit(input=found, limit=most))
-        return proto.Plan(root=found)
+            result = proto.Relation(limit=proto.Limit(input=result, limit=most))
+        return proto.Plan(root=result)
 
     def _argument(self, value: datetime | str | int) -> Any:
         """A value that a statement names `:name`. It is never a part of its text."""
         literal = self._proto.Expression.Literal
         if isinstance(value, datetime):
-            found = literal(timestamp=(value - _EPOCH) // timedelta(microseconds=1))
+            result = literal(timestamp=(value - _EPOCH) // timedelta(microseconds=1))
         else:
-            found = literal(string=value) if isinstance(value, str) else literal(long=value)
-        return self._proto.Expression(literal=found)
+            result = literal(string=value) if isinstance(value, str) else literal(long=value)
+        return self._proto.Expression(literal=result)
 
     def _again(self, operation: str, last: str | None) -> Any:
         request = self._request(self._proto.ReattachExecuteRequest, operation_id=operation, last_response_id=last)

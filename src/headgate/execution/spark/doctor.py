@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote, urlsplit
 
-from headgate.execution.sandbox import bubblewrap as sandbox
+from headgate.execution.sandbox import bubblewrap
 from headgate.execution.spark import guard_jar, jars, java, sizes, versions
 from headgate.execution.spark.errors import SparkUnavailable
 from headgate.kit.file_ownership import is_root
@@ -54,7 +54,7 @@ def findings(settings: Settings) -> Iterator[DoctorFinding]:
 def wrong(settings: Settings) -> list[str]:
     """What keeps a worker from starting Spark here, each with what to do; asked when a worker starts."""
     checks = (_versions, _java, _jars, _guard, _sandbox, _warehouse)
-    return [found.detail for check in checks for found in check(settings) if found.state == "wrong"]
+    return [finding.detail for check in checks for finding in check(settings) if finding.state == "wrong"]
 
 
 def spark(settings: Settings, catalog_url: str) -> DoctorFinding:
@@ -80,10 +80,10 @@ def platform(settings: Settings, catalog_url: str) -> Iterator[DoctorFinding]:
     from headgate.execution.spark import remote as elsewhere  # noqa: PLC0415 - loads the client
 
     where = (settings.spark.platform_url or "").partition("/;")[0]
-    found = elsewhere.complaints(settings, catalog_url)
-    for complaint in found:
+    results = elsewhere.complaints(settings, catalog_url)
+    for complaint in results:
         yield DoctorFinding("platform", "wrong", f"{where}: {complaint}")
-    if not found:
+    if not results:
         yield DoctorFinding(
             "platform", "ok", f"{where} runs the platform's own steps, and Python, and shares their folder"
         )
@@ -155,7 +155,7 @@ def _sandbox(settings: Settings) -> Iterator[DoctorFinding]:
         yield DoctorFinding(
             "sandbox", "note", "spark.sandbox is `off`: only the guard keeps members' SQL from this machine"
         )
-    elif (lacking := sandbox.missing(settings.spark.sandbox_uid)) is None:
+    elif (lacking := bubblewrap.missing(settings.spark.sandbox_uid)) is None:
         yield DoctorFinding("sandbox", "ok", "bubblewrap makes one")
     else:
         yield DoctorFinding("sandbox", "wrong" if wanted == "required" else "note", lacking)
@@ -185,7 +185,7 @@ def _user(settings: Settings) -> Iterator[DoctorFinding]:
 
 def _outside_of_sandboxes(settings: Settings) -> Iterator[str]:
     is_local = settings.spark.member_url is None or settings.spark.platform_url is None
-    if is_local and (settings.spark.sandbox == "off" or sandbox.missing(settings.spark.sandbox_uid) is not None):
+    if is_local and (settings.spark.sandbox == "off" or bubblewrap.missing(settings.spark.sandbox_uid) is not None):
         yield "Spark"
     if settings.notebooks.mode == "trusted":
         yield "each notebook (notebooks.mode is `trusted`)"

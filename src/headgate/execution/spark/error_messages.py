@@ -45,8 +45,8 @@ def _parts(text: str) -> list[str]:
     """The parts of the name that a sentence is about, without the catalog's own."""
     plain = _PLAIN.match(text)
     if plain is not None:
-        found = [one for one in (plain[1] or plain[2] or "").strip().split(".") if one]
+        results = [value for value in (plain[1] or plain[2] or "").strip().split(".") if value]
     else:
         quoted = _QUOTED.search(text)
-        found = [one[1:-1].replace("``", "`") for one in re.findall(_NAME, quoted[0])] if quoted else []
-    return found[1:] if len(found) > 1 and found[0] == "lake" else found
+        results = [value[1:-1].replace("``", "`") for value in re.findall(_NAME, quoted[0])] if quoted else []
+    return results[1:] if len(results) > 1 and results[0] == "lake" else results

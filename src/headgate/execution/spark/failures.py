@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from headgate.execution.spark import error_messages as sentences
+from headgate.execution.spark import error_messages
 from headgate.execution.spark.errors import CANCELED, SparkUnavailable, SqlFailed, StatementRefused
 from headgate.kit.errors import DiskFull
 from headgate.kit.log import get_logger
@@ -36,7 +36,7 @@ _INSIDES = re.compile(
 _SILENT = ("INTERNAL_ERROR", "_LEGACY_ERROR_TEMP", "FAILED_EXECUTE_UDF", "CONNECT", "INVALID_HANDLE", "FAILED_READ")
 """Classes of errors whose sentences are about Spark's insides."""
 
-_MISSING = frozenset({sentences.NO_TABLE, sentences.NO_LAYER})
+_MISSING = frozenset({error_messages.NO_TABLE, error_messages.NO_LAYER})
 _RAISED = "USER_RAISED_EXCEPTION"
 """The class of an error whose sentence is the member's own."""
 
@@ -111,12 +111,14 @@ def translate(
     if code in (StatusCode.UNAVAILABLE, StatusCode.CANCELLED, StatusCode.DEADLINE_EXCEEDED, StatusCode.UNAUTHENTICATED):
         return SparkUnavailable(f"Spark does not answer: {code.name}")
     chain = list(_chain(error, details))
-    tried = (one for tell in (own, _full_disk, _told) for one in map(tell, chain))
-    found = next((one for one in tried if one is not None), None)
-    if found is None:
-        _log.error("a statement failed inside Spark", causes=[f"{one.classes[:1]}: {one.message}" for one in chain])
+    tried = (error for tell in (own, _full_disk, _told) for error in map(tell, chain))
+    result = next((error for error in tried if error is not None), None)
+    if result is None:
+        _log.error(
+            "a statement failed inside Spark", causes=[f"{cause.classes[:1]}: {cause.message}" for cause in chain]
+        )
         return UNKNOWN
-    return found
+    return result
 
 
 def _chain(error: Any, details: Callable[[str], Any]) -> Iterator[Cause]:
@@ -136,12 +138,12 @@ def _chain(error: Any, details: Callable[[str], Any]) -> Iterator[Cause]:
         return
     place = full.root_error_idx
     for _ in full.errors:
-        one = full.errors[place]
-        code = one.spark_throwable.error_class if one.HasField("spark_throwable") else ""
-        yield Cause(tuple(one.error_type_hierarchy), one.message, code or None)
-        if not one.HasField("cause_idx"):
+        value = full.errors[place]
+        code = value.spark_throwable.error_class if value.HasField("spark_throwable") else ""
+        yield Cause(tuple(value.error_type_hierarchy), value.message, code or None)
+        if not value.HasField("cause_idx"):
             return
-        place = one.cause_idx
+        place = value.cause_idx
 
 
 def _full(error_id: str | None, details: Callable[[str], Any]) -> Any:
@@ -150,10 +152,10 @@ def _full(error_id: str | None, details: Callable[[str], Any]) -> Any:
     from grpc import RpcError  # noqa: PLC0415 - heavy
 
     try:
-        found = details(error_id)
+        result = details(error_id)
     except RpcError:
         return None
-    return found if found.HasField("root_error_idx") else None
+    return result if result.HasField("root_error_idx") else None
 
 
 def _full_disk(cause: Cause) -> Exception | None:
@@ -202,9 +204,9 @@ def _of_spark(code: str, message: str) -> Exception | None:
     text = _CONTEXT.sub("", text)
     text = _SQLSTATE.sub("", _PLAN.sub("", text))
     if code in _MISSING:
-        code, text = sentences.of_missing(code, text)
+        code, text = error_messages.of_missing(code, text)
     elif code != _RAISED:
-        text = sentences.without_settings(sentences.without_catalog(text))
+        text = error_messages.without_settings(error_messages.without_catalog(text))
     return SqlFailed(code, _clean(text))
 
 
@@ -218,7 +220,7 @@ def _of_catalog(name: str, message: str) -> Exception | None:
     if text.startswith(DiskFull.title):
         return _SERVER_FULL
     if code in _MISSING:
-        code, text = sentences.of_missing(code, text)
+        code, text = error_messages.of_missing(code, text)
     return SqlFailed(code, _clean(text))
 
 

@@ -88,10 +88,10 @@ def fetch(
 def check(file: Path, artifact: Artifact) -> None:
     """Refuse a file that is not the pinned one."""
     with file.open("rb") as stream:
-        found = hashlib.file_digest(stream, "sha256").hexdigest()
-    if found != artifact.sha256:
+        result = hashlib.file_digest(stream, "sha256").hexdigest()
+    if result != artifact.sha256:
         raise BadJar(
-            f"{file} is not {artifact.coordinates} as pinned: its SHA-256 is {found}, expected {artifact.sha256}. "
+            f"{file} is not {artifact.coordinates} as pinned: its SHA-256 is {result}, expected {artifact.sha256}. "
             "Delete the file and try again; if it comes back the same, do not trust the repository it comes from"
         )
 
@@ -166,9 +166,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (BadJar, guard_jar.BadBuild, java.NoJava) as problem:
         sys.stderr.write(f"{problem}\n")
         return 1
-    from headgate.execution.spark import archive_training as training  # noqa: PLC0415 - it needs this module, and much else
+    from headgate.execution.spark import archive_training  # noqa: PLC0415 - it needs this module, and much else
 
-    classes = training.ensure(jars, _say)
+    classes = archive_training.ensure(jars, _say)
     for path in (*jars.paths, *([classes] if classes else [])):
         _say(f"ready: {path}")
     return 0

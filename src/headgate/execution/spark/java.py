@@ -19,11 +19,11 @@ class NoJava(RuntimeError):
 def program(name: str) -> str:
     """The path of `java` or `javac`: from JAVA_HOME, else from PATH."""
     home = os.environ.get("JAVA_HOME")
-    found = str(Path(home, "bin", name)) if home else shutil.which(name)
-    if found is None or not os.access(found, os.X_OK):
+    result = str(Path(home, "bin", name)) if home else shutil.which(name)
+    if result is None or not os.access(result, os.X_OK):
         where = f"JAVA_HOME ({home}) has no bin/{name}" if home else f"there is no `{name}` on the PATH"
         raise NoJava(f"{where}; install a JDK {_either()} (Debian: openjdk-{JDK[0]}-jdk-headless), or set JAVA_HOME")
-    return found
+    return result
 
 
 def java() -> str:

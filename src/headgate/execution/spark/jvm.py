@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from headgate.execution.spark.conf import CONNECT, Conf
-from headgate.kit import untrusted_files as hostile
+from headgate.kit import untrusted_files
 
 _OPEN = (
     *("lang", "lang.invoke", "lang.reflect", "io", "net", "nio", "util", "util.concurrent", "util.concurrent.atomic"),
@@ -143,10 +143,10 @@ def written(file: Path) -> str:
     This process may have more rights than the sandbox, and must neither read another file for it nor wait.
     """
     try:
-        with hostile.opened(file) as source:
+        with untrusted_files.opened(file) as source:
             source.seek(max(os.fstat(source.fileno()).st_size - MOST_READ, 0))
             return source.read(MOST_READ).decode("utf-8", errors="replace")
-    except (OSError, hostile.NotRegularFile):
+    except (OSError, untrusted_files.NotRegularFile):
         return ""
 
 

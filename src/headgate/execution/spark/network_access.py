@@ -30,24 +30,24 @@ def routes(addresses: Iterable[tuple[str, int]], *, keep: bool = False) -> list[
 
     With `keep`, so do addresses: the network inside has to be told of them.
     """
-    found: list[Route] = []
+    routes: list[Route] = []
     names: dict[str, str] = {}
     for host, port in dict.fromkeys(addresses):
         if _is_address(host) or host == "localhost":
             inside = host if keep and host != "localhost" else "127.0.0.1"
         else:
             inside = names.setdefault(host, f"127.0.0.{len(names) + 2}")
-        found.append(Route(host, port, inside))
-    return found
+        routes.append(Route(host, port, inside))
+    return routes
 
 
 def allowed(settings: Settings, catalog_url: str) -> list[tuple[str, int]]:
     """The addresses that a server of these settings may reach."""
-    found = [address(catalog_url)]
+    results = [address(catalog_url)]
     if settings.warehouse_url.startswith("s3://"):
         bucket = address_of(settings)
-        found.append(address(f"{bucket.scheme}://{bucket.request_host}"))
-    return found
+        results.append(address(f"{bucket.scheme}://{bucket.request_host}"))
+    return results
 
 
 def address(url: str) -> tuple[str, int]:

@@ -29,9 +29,7 @@ from typing import Any
 
 import httpcore2
 
-from headgate.execution.spark import conf
-from headgate.execution.spark import platform_environment as outfit
-from headgate.execution.spark import step_processes as children
+from headgate.execution.spark import conf, platform_environment, step_processes
 from headgate.execution.spark.connect import Connection, Session
 from headgate.execution.spark.error_codes import SOURCE_DOWN
 from headgate.execution.spark.errors import SparkUnavailable, SqlFailed
@@ -63,7 +61,7 @@ class PlatformSpark:
         self._connection: Connection | None = None
         self._sessions = 0
         self._idle: threading.Timer | None = None
-        self._spare = children.SpareProcess()
+        self._spare = step_processes.SpareProcess()
         self._children: set[StepProcess] = set()
         self._turn = threading.Lock()
 
@@ -122,7 +120,7 @@ class PlatformSpark:
     @contextmanager
     def _admitted(self, hosts: Sequence[tuple[str, int]]) -> Iterator[ProxyTicket]:
         """Let a call reach its hosts; what kept it from them is why it fails."""
-        egress = self._egress or outfit.egress(self._settings, self._catalog_url)
+        egress = self._egress or platform_environment.egress(self._settings, self._catalog_url)
         ticket: ProxyTicket | None = None
         try:
             with egress.admit(hosts) as ticket:
@@ -162,20 +160,20 @@ class PlatformSpark:
                 level, text = line["log"]
                 context.log(text, level)
             elif "progress" in line:
-                context.progress(children.progress(line["progress"]))
+                context.progress(step_processes.progress(line["progress"]))
 
         try:
             with context.on_stop(child.kill):
                 answer = child.ask(request, told)
-            return children.outcome(answer, context.job.id)
+            return step_processes.outcome(answer, context.job.id)
         except SparkUnavailable as error:
             context.check_stopped()
             error.out_of_memory = connection.ran_out_of_memory()
             raise
-        except children.ProcessLost:
+        except step_processes.ProcessLost:
             context.check_stopped()
             _check(connection)
-            raise StepFailed("STEP_LOST", children.LOST, passing=True) from None
+            raise StepFailed("STEP_LOST", step_processes.LOST, passing=True) from None
         except Exception:
             # Whatever it looks like from inside, the run was told to end, or Spark is gone.
             context.check_stopped()
@@ -183,13 +181,13 @@ class PlatformSpark:
             raise
 
     def _where(self, session: Session, context: Context) -> dict[str, Any]:
-        found: dict[str, Any] = {"session": session.id, "token": context.job.token, "time_zone": context.job.time_zone}
+        values: dict[str, Any] = {"session": session.id, "token": context.job.token, "time_zone": context.job.time_zone}
         if self._server is None:
-            return found | {"url": self._settings.spark.platform_url}
+            return values | {"url": self._settings.spark.platform_url}
         address = self._server.address
         if address.socket is not None:
-            return found | {"socket": address.socket}
-        return found | {"url": f"sc://localhost:{address.port}/;token={address.token}"}
+            return values | {"socket": address.socket}
+        return values | {"url": f"sc://localhost:{address.port}/;token={address.token}"}
 
     def _opened(self) -> Connection:
         """The connection to the server, which is started if it is not up; counted until `_closed`."""
@@ -215,7 +213,7 @@ class PlatformSpark:
             return
         began = time.monotonic()
         confs = conf.for_platform(self._catalog_url)
-        beside = outfit.for_platform(self._settings, self._catalog_url)
+        beside = platform_environment.for_platform(self._settings, self._catalog_url)
         self._egress = beside.egress
         server = local_server("platform", self._settings, confs, beside)
         address = server.start(self._ended)

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import headgate
-from headgate.execution.spark import network_access as reach
+from headgate.execution.spark import network_access
 from headgate.execution.spark.conf import Conf
 from headgate.outgoing.proxy import Egress
 from headgate.settings.settings import Settings
@@ -43,7 +43,7 @@ def for_platform(settings: Settings, catalog_url: str) -> ServerEnvironment:
 def egress(settings: Settings, catalog_url: str) -> Egress:
     """The proxy, by which our own parts are reached too."""
     always = {}
-    for route in reach.routes(reach.allowed(settings, catalog_url)):
+    for route in network_access.routes(network_access.allowed(settings, catalog_url)):
         for host in (route.host, route.inside):
             always[host, route.port] = (route.host, route.port)
     return Egress(settings.outgoing.allow, always)
@@ -62,7 +62,7 @@ def through(port: int, hosts: str) -> Conf:
 
 def hosts(settings: Settings, catalog_url: str) -> str:
     """The only names that Java knows by itself, for programs that look them up before they connect."""
-    routes = reach.routes(reach.allowed(settings, catalog_url))
+    routes = network_access.routes(network_access.allowed(settings, catalog_url))
     lines = ["127.0.0.1 localhost", f"127.0.0.1 {socket.gethostname()}"]
     return "\n".join([*lines, *(f"{route.inside} {route.name}" for route in routes if route.name)]) + "\n"
 

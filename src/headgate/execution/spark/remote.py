@@ -49,8 +49,8 @@ def complaints(settings: Settings, catalog_url: str) -> list[str]:
             return [GUARDED]
         with TemporaryDirectory(prefix="doctor-", dir=runs) as folder:
             arguments = {"folder": folder, "modules": NEEDED}
-            found = platform.call(FUNCTION, arguments, _context(settings, Path(folder), platform))
-        return list(found["wrong"])
+            values = platform.call(FUNCTION, arguments, _context(settings, Path(folder), platform))
+        return list(values["wrong"])
     except SparkUnavailable as error:
         return [error.detail]
     except (StepFailed, SqlFailed) as error:
@@ -74,7 +74,7 @@ def look(arguments: dict[str, Any], step: Step) -> dict[str, Any]:
     """What is wrong, as seen by a step."""
     folder = Path(arguments["folder"])
     looks = (_version(step), _reads(step, folder), _writes(step, folder), _python(step, folder, arguments["modules"]))
-    return {"wrong": list(dict.fromkeys(one for one in looks if one is not None))}
+    return {"wrong": list(dict.fromkeys(look for look in looks if look is not None))}
 
 
 def _version(step: Step) -> str | None:
@@ -116,19 +116,19 @@ def _python(step: Step, folder: Path, modules: list[str]) -> str | None:
         import pyarrow as pa
 
         for _ in batches:
-            missing = [one for one in modules if find_spec(one) is None]
+            missing = [module for module in modules if find_spec(module) is None]
             yield pa.RecordBatch.from_pylist([{"missing": missing, "sees": os.access(file, os.R_OK)}])
 
     rows = step.spark.range(0, PARTS, 1, PARTS).mapInArrow(tried, "missing array<string>, sees boolean")
     wanted = f"Python {sys.version_info.major}.{sys.version_info.minor} with {', '.join(modules)}"
     try:
-        found = rows.collect()
+        result = rows.collect()
     except SqlFailed as error:
         return f"its executors cannot run Python ({error.message}); start it with PYSPARK_PYTHON naming {wanted}"
-    missing = sorted({name for row in found for name in row["missing"]})
+    missing = sorted({name for row in result for name in row["missing"]})
     if missing:
         return f"Python on its executors' machines has no {', '.join(missing)}; APIs and workbooks need {wanted}"
-    return None if all(row["sees"] for row in found) else _unshared(folder)
+    return None if all(row["sees"] for row in result) else _unshared(folder)
 
 
 def _context(settings: Settings, folder: Path, platform: Any) -> Context:

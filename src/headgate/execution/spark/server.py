@@ -18,24 +18,16 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from headgate.execution.sandbox import bubblewrap as sandbox
-from headgate.execution.sandbox import leftovers as left
-from headgate.execution.sandbox import network, relay
+from headgate.execution.sandbox import bubblewrap, leftovers, network, relay
 from headgate.execution.sandbox.processes import java_below, resident_bytes
 from headgate.execution.spark import (
-    class_archive as archive,
-)
-from headgate.execution.spark import (
+    class_archive,
     conf,
     java,
     jvm,
+    network_access,
+    platform_environment,
     sizes,
-)
-from headgate.execution.spark import (
-    network_access as reach,
-)
-from headgate.execution.spark import (
-    platform_environment as outfit,
 )
 from headgate.execution.spark.errors import SparkUnavailable
 from headgate.execution.spark.jars import Jars
@@ -83,12 +75,12 @@ class LocalServer:
         confs: conf.Conf,
         *,
         sandboxed: bool,
-        beside: outfit.ServerEnvironment | None = None,
+        beside: platform_environment.ServerEnvironment | None = None,
         main: str = conf.CONNECT,
         options: tuple[str, ...] = (),
     ) -> None:
         self.kind, self.settings, self.jars, self.sandboxed = kind, settings, jars, sandboxed
-        self.confs, self._beside = confs, beside or outfit.ServerEnvironment()
+        self.confs, self._beside = confs, beside or platform_environment.ServerEnvironment()
         self._main, self._options = main, options
         self.way_out: int | None = None
         """The port of loopback at which it finds the proxy, if it goes out by one."""
@@ -98,8 +90,8 @@ class LocalServer:
         self.address = Address()
         self._process: subprocess.Popen[bytes] | None = None
         self._stopping = self._finishing = False
-        self._place = left.take(settings.data_dir.absolute() / "spark", kind)
-        self._sockets = left.sockets_folder()
+        self._place = leftovers.take(settings.data_dir.absolute() / "spark", kind)
+        self._sockets = leftovers.sockets_folder()
         self.scratch = self._place.folder / "scratch"
 
     @property
@@ -138,7 +130,7 @@ class LocalServer:
         shutil.rmtree(self._sockets, ignore_errors=True)
         shutil.rmtree(self.scratch / "local", ignore_errors=True)
         shutil.rmtree(self.scratch / "tmp", ignore_errors=True)
-        (self._place.folder / left.RECORD).unlink(missing_ok=True)
+        (self._place.folder / leftovers.RECORD).unlink(missing_ok=True)
         self._place.leave()
 
     def kill(self) -> None:
@@ -189,9 +181,9 @@ class LocalServer:
                     "folder": str(self.scratch),
                     "output": str(self.scratch / "output.log"),
                     "network": launch.network,
-                    "user": sandbox.user(self.settings.spark.sandbox_uid),
+                    "user": bubblewrap.user(self.settings.spark.sandbox_uid),
                     "open": launch.opened,
-                    "record": str(self._place.folder / left.RECORD),
+                    "record": str(self._place.folder / leftovers.RECORD),
                     "sockets": str(self._sockets),
                 }
             ),
@@ -221,60 +213,60 @@ class LocalServer:
         if self._beside.egress is None:
             return {}
         listener = relay.listen("127.0.0.1", 0)
-        self._beside.egress.serve(listener, outfit.by_same_user)
+        self._beside.egress.serve(listener, platform_environment.by_same_user)
         self.way_out = int(listener.getsockname()[1])
         names = self.scratch / "hosts"
-        names.write_text(outfit.hosts(self.settings, self.confs[_URI]), encoding="utf-8")
-        return outfit.through(self.way_out, str(names))
+        names.write_text(platform_environment.hosts(self.settings, self.confs[_URI]), encoding="utf-8")
+        return platform_environment.through(self.way_out, str(names))
 
     def _inner_way_out(self, folder: Path) -> conf.Conf:
         """In a network of its own, the proxy is all that can be reached."""
         if self._beside.egress is None:
             return {}
         self._beside.egress.serve(relay.listen_unix(str(folder / "0")), taken=relay.taken)
-        self.way_out = outfit.PORT_INSIDE
-        return outfit.through(self.way_out, "/etc/hosts")
+        self.way_out = platform_environment.PORT_INSIDE
+        return platform_environment.through(self.way_out, "/etc/hosts")
 
     def _sandboxed(self) -> LaunchOptions:
         catalog = self.confs[_URI]
-        routes = reach.routes(reach.allowed(self.settings, catalog))
+        routes = network_access.routes(network_access.allowed(self.settings, catalog))
         inner, outer = self._sockets / "in", self._sockets / "out"
         for folder in (inner, outer):
             folder.mkdir(mode=0o700)
         user = self.settings.spark.sandbox_uid
         give(user, inner, outer)
         self.address = Address(socket=str(inner / "connect"))
-        names = {archive.seen(path): str(path.resolve()) for path in self.jars.paths}
-        confs = {**self.confs, _URI: reach.seen_inside(catalog), **self._inner_way_out(outer)}
+        names = {class_archive.seen(path): str(path.resolve()) for path in self.jars.paths}
+        confs = {**self.confs, _URI: network_access.seen_inside(catalog), **self._inner_way_out(outer)}
         write = {
-            sandbox.SCRATCH: str(self.scratch),
-            f"{sandbox.HOME}/in": str(inner),
+            bubblewrap.SCRATCH: str(self.scratch),
+            f"{bubblewrap.HOME}/in": str(inner),
             **self._tables("tables"),
             **{str(folder): str(folder.resolve()) for folder in self._beside.write},
         }
-        kept = None if self._options else archive.found(self.jars.iceberg, write.values())
-        options = archive.USE if kept else self._options
-        self._arguments([f"{archive.SPARK}/*", *names], sandbox.SCRATCH, PORT_INSIDE, confs, options)
+        kept = None if self._options else class_archive.found(self.jars.iceberg, write.values())
+        options = class_archive.USE if kept else self._options
+        self._arguments([f"{class_archive.SPARK}/*", *names], bubblewrap.SCRATCH, PORT_INSIDE, confs, options)
         read = {
-            **sandbox.files(self._place.folder, {r.name: r.inside for r in routes if r.name}),
-            archive.SPARK: str(java.spark_jars().resolve()),
-            **({archive.INSIDE: str(kept)} if kept else {}),
+            **bubblewrap.files(self._place.folder, {r.name: r.inside for r in routes if r.name}),
+            class_archive.SPARK: str(java.spark_jars().resolve()),
+            **({class_archive.INSIDE: str(kept)} if kept else {}),
             **names,
-            f"{sandbox.HOME}/out": str(outer),
+            f"{bubblewrap.HOME}/out": str(outer),
             **self._tables("metadata"),
             **{str(folder): str(folder.resolve()) for folder in self._beside.read},
         }
         if self.way_out is not None:
-            routes = [reach.Route("127.0.0.1", self.way_out, "127.0.0.1")]
+            routes = [network_access.Route("127.0.0.1", self.way_out, "127.0.0.1")]
         low = [(r.inside, r.port) for r in routes] if any(r.port < network.LOWEST_FREE for r in routes) else []
         program = Path(java.java()).resolve()
         give(user, self.scratch, *self._beside.write)
         for folder in self._beside.read:
             if self._warehouse is not None and folder.is_relative_to(self._warehouse):
                 owned(user, folder)
-        command = sandbox.command(
+        command = bubblewrap.command(
             program.parents[1],
-            sandbox.Mounts(read, write),
+            bubblewrap.Mounts(read, write),
             _relayed(program, routes, handed=bool(low), to_proxy=self.way_out is not None),
             user,
             network=not low,
@@ -362,18 +354,18 @@ class LocalServer:
         self.ended.set()
 
 
-def _relayed(program: Path, routes: list[reach.Route], *, handed: bool, to_proxy: bool) -> dict[str, Any]:
+def _relayed(program: Path, routes: list[network_access.Route], *, handed: bool, to_proxy: bool) -> dict[str, Any]:
     """What runs inside: the relay, and Java as its child."""
     places = [("", network.FIRST_HANDLE + n) if handed else (r.inside, r.port) for n, r in enumerate(routes)]
-    ways = [[host, port, f"{sandbox.HOME}/out/{n}"] for n, (host, port) in enumerate(places)]
+    ways = [[host, port, f"{bubblewrap.HOME}/out/{n}"] for n, (host, port) in enumerate(places)]
     return {
         "listen": [] if to_proxy else ways,
         "hand": ways if to_proxy else [],
-        "serve": [f"{sandbox.HOME}/in/connect", "127.0.0.1", PORT_INSIDE],
-        "command": [str(program), f"@{sandbox.SCRATCH}/java.args"],
+        "serve": [f"{bubblewrap.HOME}/in/connect", "127.0.0.1", PORT_INSIDE],
+        "command": [str(program), f"@{bubblewrap.SCRATCH}/java.args"],
     }
 
 
 def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return int(found.getsockname()[1])
+    with socket.create_server(("127.0.0.1", 0)) as connection:
+        return int(connection.getsockname()[1])

@@ -131,11 +131,11 @@ class SqlSession:
         from pyspark.sql.pandas.types import to_arrow_schema
 
         with self._told():
-            found = self._session.analyse(sql, args)
-        struct: Any = proto_schema_to_pyspark_data_type(found.schema)
-        schema, metadata = to_arrow_schema(struct), [one.metadata or {} for one in struct.fields]
-        for number, one in enumerate(metadata):
-            if CONVERTED in one:
+            result = self._session.analyse(sql, args)
+        struct: Any = proto_schema_to_pyspark_data_type(result.schema)
+        schema, metadata = to_arrow_schema(struct), [field.metadata or {} for field in struct.fields]
+        for number, value in enumerate(metadata):
+            if CONVERTED in value:
                 schema = schema.set(number, schema.field(number).with_type(pa.month_day_nano_interval()))
         return schema, metadata
 
@@ -216,16 +216,16 @@ class SqlSession:
         except SparkUnavailable as error:
             raise self._explained(error) from None
         except Exception as error:
-            found = failures.translate(error, self._session.error_details)
-            if self._stopped is not None and (found is failures.STOPPED or isinstance(found, SparkUnavailable)):
+            result = failures.translate(error, self._session.error_details)
+            if self._stopped is not None and (result is failures.STOPPED or isinstance(result, SparkUnavailable)):
                 raise self._stopped from None
             self._check()
-            if isinstance(found, SparkUnavailable):
+            if isinstance(result, SparkUnavailable):
                 self._connection.doubtful = True
-                found = self._explained(found)
-            if found is error:
+                result = self._explained(result)
+            if result is error:
                 raise
-            raise found from None
+            raise result from None
 
     def _check(self) -> None:
         try:
@@ -277,11 +277,11 @@ def _decoded(answers: Iterator[Any], on_progress: Callable[[StatementProgress], 
 
 def _progress(told: Any) -> StatementProgress:
     stages = [
-        StageProgress(one.stage_id, one.num_completed_tasks, one.num_tasks, one.input_bytes_read, one.done)
-        for one in told.stages
+        StageProgress(stage.stage_id, stage.num_completed_tasks, stage.num_tasks, stage.input_bytes_read, stage.done)
+        for stage in told.stages
     ]
-    done, total = sum(one.tasks_done for one in stages), sum(one.tasks_total for one in stages)
-    return StatementProgress(stages, done, total, sum(one.bytes_read for one in stages))
+    done, total = sum(stage.tasks_done for stage in stages), sum(stage.tasks_total for stage in stages)
+    return StatementProgress(stages, done, total, sum(stage.bytes_read for stage in stages))
 
 
 def _after(first: Any, rest: Iterator[Any]) -> Iterator[Any]:

@@ -12,8 +12,7 @@ from headgate.contracts.tables.types import Columns
 from headgate.execution.spark.errors import SqlFailed
 from headgate.execution.spark.failures import Cause
 from headgate.execution.spark.step_session import Step
-from headgate.execution.statements import query_output as refine
-from headgate.execution.statements import schema_evolution as evolving
+from headgate.execution.statements import query_output, schema_evolution
 from headgate.execution.steps.context import StepFailed
 
 if TYPE_CHECKING:
@@ -68,29 +67,29 @@ class _Save:
 
     def _check_keys(self, given: Columns) -> None:
         for name in self._keys if self._write == "merge" else ():
-            found = types.find(given, name)
-            if found is None:
-                names = ", ".join(one.name for one in given)
+            column = types.find(given, name)
+            if column is None:
+                names = ", ".join(entry.name for entry in given)
                 raise StepFailed("COLUMN", f"keys names {name}, which {self._name} was saved without; it has {names}")
-            if not types.is_key(found.type):
-                raise StepFailed("KEYS", f"{name} is {types.shown(found.type)}, by which rows cannot be told apart")
+            if not types.is_key(column.type):
+                raise StepFailed("KEYS", f"{name} is {types.shown(column.type)}, by which rows cannot be told apart")
 
     def _prepared(self, given: Columns) -> Columns:
         """The table's columns, once it can hold the rows."""
         there = self._there()
         if there is None or self._schema_changes == "overwrite":
-            self._step.spark.sql(evolving.create(self._table, given, replace=there is not None))
+            self._step.spark.sql(schema_evolution.create(self._table, given, replace=there is not None))
             return given
         if self._schema_changes == "strict":
-            found = evolving.differences(there, given)
-            if found:
-                self._refuse("; ".join(found))
+            results = schema_evolution.differences(there, given)
+            if results:
+                self._refuse("; ".join(results))
             return there
         try:
             after = types.merged(there, given)
         except types.IncompatibleType as error:
             self._refuse(str(error))
-        for statement in evolving.statements(self._table, there, after):
+        for statement in schema_evolution.statements(self._table, there, after):
             self._step.spark.sql(statement)
             self._step.log(f"The columns of {self._name} change: {statement.partition(self._table)[2]}")
         return after
@@ -114,14 +113,14 @@ class _Save:
         spark = self._step.spark
         if self._write != "merge":
             anew = self._full or self._write == "overwrite"
-            spark.sql(refine.insert(self._table, _TEXT, given, there, overwrite=anew))
+            spark.sql(query_output.insert(self._table, _TEXT, given, there, overwrite=anew))
             return
         if self._full:
-            spark.sql(refine.delete(self._table, "TRUE"))
+            spark.sql(query_output.delete(self._table, "TRUE"))
         try:
-            spark.sql(refine.merge(self._table, _TEXT, given, there, self._keys))
+            spark.sql(query_output.merge(self._table, _TEXT, given, there, self._keys))
         except SqlFailed as error:
-            if error.code != _RAISED or refine.TWICE not in error.message:
+            if error.code != _RAISED or query_output.TWICE not in error.message:
                 raise
             raise StepFailed(
                 "KEYS",
@@ -134,7 +133,7 @@ class _Save:
             f"SELECT summary FROM {self._table}.snapshots ORDER BY committed_at DESC LIMIT 1"
         )
         told = dict(next((row["summary"] for row in snapshots.collect()), {}))
-        changed = sum(int(told.get(f"spark.merge-into.num-target-rows-{one}", 0)) for one in _CHANGED)
+        changed = sum(int(told.get(f"spark.merge-into.num-target-rows-{value}", 0)) for value in _CHANGED)
         rows = changed if self._write == "merge" else int(told.get("added-records", 0))
         return {"rows": rows, "bytes": int(told.get("added-files-size", 0))}
 

@@ -60,12 +60,12 @@ class StepProcess:
             self._process.stdin.flush()
         for line in self._process.stdout:
             try:
-                found: dict[str, Any] = json.loads(line)
+                document: dict[str, Any] = json.loads(line)
             except ValueError:
                 break
-            if "result" in found or "failed" in found:
-                return found
-            told(found)
+            if "result" in document or "failed" in document:
+                return document
+            told(document)
         raise ProcessLost
 
     def kill(self) -> None:
@@ -112,8 +112,8 @@ class SpareProcess:
 def outcome(answer: dict[str, Any], run: str) -> dict[str, Any]:
     """The result that a process told, or what is to be raised for its failure."""
     if "result" in answer:
-        found: dict[str, Any] = answer["result"]
-        return found
+        values: dict[str, Any] = answer["result"]
+        return values
     failed = answer["failed"]
     kind, code, message = failed["kind"], failed["code"], failed["message"]
     match kind:
@@ -131,6 +131,11 @@ def outcome(answer: dict[str, Any], run: str) -> dict[str, Any]:
 
 def progress(stages: list[list[Any]]) -> StatementProgress:
     """How far Spark is, as a process told."""
-    found = [StageProgress(*one) for one in stages]
-    done, total = sum(one.tasks_done for one in found), sum(one.tasks_total for one in found)
-    return StatementProgress(found, done, total, sum(one.bytes_read for one in found))
+    stage_progresses = [StageProgress(*stage) for stage in stages]
+    done, total = (
+        sum(stage_progress.tasks_done for stage_progress in stage_progresses),
+        sum(stage_progress.tasks_total for stage_progress in stage_progresses),
+    )
+    return StatementProgress(
+        stage_progresses, done, total, sum(stage_progress.bytes_read for stage_progress in stage_progresses)
+    )

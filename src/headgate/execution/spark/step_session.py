@@ -51,11 +51,12 @@ class Step:
         self._tellers.append(teller)
 
     def _explain(self, cause: Cause) -> Exception | None:
-        return next((found for teller in self._tellers if (found := teller(cause)) is not None), None)
+        return next((error for teller in self._tellers if (error := teller(cause)) is not None), None)
 
     def _progress(self, stages: Any, inflight_tasks: int, operation_id: Any, done: bool) -> None:
         told = [
-            [one.stage_id, one.num_completed_tasks, one.num_tasks, one.num_bytes_read, one.done] for one in stages or ()
+            [value.stage_id, value.num_completed_tasks, value.num_tasks, value.num_bytes_read, value.done]
+            for value in stages or ()
         ]
         if told:
             self._tell({"progress": told})
@@ -98,7 +99,7 @@ def _channel(where: SparkEndpoint) -> Any:
         def host(self) -> str:
             return "localhost"
 
-    found = Unix() if where.socket is not None else DefaultChannelBuilder(where.url or "")
-    found.set(ChannelBuilder.PARAM_SESSION_ID, where.session)
-    found.set(ChannelBuilder.PARAM_USER_ID, USER)
-    return found
+    result = Unix() if where.socket is not None else DefaultChannelBuilder(where.url or "")
+    result.set(ChannelBuilder.PARAM_SESSION_ID, where.session)
+    result.set(ChannelBuilder.PARAM_USER_ID, USER)
+    return result

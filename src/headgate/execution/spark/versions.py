@@ -69,13 +69,13 @@ PLATFORM = (SPARK_AVRO, POSTGRESQL, MARIADB)
 
 def complaints() -> list[str]:
     """What is installed in another version than the one that was tried, each with what to do."""
-    found = []
+    result = []
     for package, wanted in (("pyspark", PYSPARK), ("pyiceberg", PYICEBERG)):
         try:
             version = metadata.version(package)
         except metadata.PackageNotFoundError:
-            found.append(f"{package} is not installed; install {package} {wanted}")
+            result.append(f"{package} is not installed; install {package} {wanted}")
             continue
         if version != wanted and not version.startswith(f"{wanted}."):
-            found.append(f"{package} {version} is installed, Headgate needs {wanted}; install {package} {wanted}")
-    return found
+            result.append(f"{package} {version} is installed, Headgate needs {wanted}; install {package} {wanted}")
+    return result

@@ -9,7 +9,7 @@ from headgate.contracts.pipelines.expectations import Expectation
 from headgate.contracts.pipelines.fields import literal, quoted
 from headgate.contracts.tables import types
 from headgate.contracts.tables.types import Column, Columns, Decimal, PrimitiveType, Type
-from headgate.execution.statements import query_output as refine
+from headgate.execution.statements import query_output
 from headgate.execution.statements.literals import BadValue, written
 from headgate.execution.statements.windows import back, timestamp
 
@@ -31,11 +31,11 @@ class Table:
 
     def column(self, name: str) -> Column:
         """One of its columns; BadCheck if there is none of this name."""
-        found = types.find(self.columns, name)
-        if found is None:
-            listed = ", ".join(one.name for one in self.columns)
+        column = types.find(self.columns, name)
+        if column is None:
+            listed = ", ".join(entry.name for entry in self.columns)
             raise BadCheck(f"{self.name} has no column {name}; it has {listed}")
-        return found
+        return column
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +50,12 @@ class CheckQuery:
     """What the tolerance is a share of, if not of the rows that were checked."""
 
 
-def question(one: Expectation, table: Table, other: Table | None, moment: datetime, zone: ZoneInfo) -> CheckQuery:
+def question(
+    expectation: Expectation, table: Table, other: Table | None, moment: datetime, zone: ZoneInfo
+) -> CheckQuery:
     """How to check an expectation; BadCheck if its table does not allow it."""
     try:
-        return _KINDS[one.check](one, table, other, moment, zone)
+        return _KINDS[expectation.check](expectation, table, other, moment, zone)
     except BadValue as error:
         raise BadCheck(str(error)) from None
 
@@ -70,65 +72,73 @@ def _failing(table: Table, condition: str, says: str) -> CheckQuery:
     )
 
 
-def _not_null(one: Expectation, table: Table, *_: object) -> CheckQuery:
-    columns = [table.column(name) for name in one.columns]
+def _not_null(expectation: Expectation, table: Table, *_: object) -> CheckQuery:
+    columns = [table.column(name) for name in expectation.columns]
     missing = " OR ".join(f"{_of(column)} IS NULL" for column in columns)
-    return _failing(table, f"({missing})", f"have no value in {_listed(one.columns, 'or')}")
+    return _failing(table, f"({missing})", f"have no value in {_listed(expectation.columns, 'or')}")
 
 
-def _unique(one: Expectation, table: Table, *_: object) -> CheckQuery:
-    columns = [table.column(name) for name in one.columns]
+def _unique(expectation: Expectation, table: Table, *_: object) -> CheckQuery:
+    columns = [table.column(name) for name in expectation.columns]
     for column in columns:
         if not types.is_key(column.type):
             raise BadCheck(f"{column.name} is {types.shown(column.type)}, by which rows cannot be told apart")
     by = ", ".join(_of(column) for column in columns)
     there = _there(columns)
     groups = f"SELECT count(*) AS n, {there} AS there FROM {table.sql} AS t GROUP BY {by}"
-    count = quoted(refine.free("rows", tuple(columns)))
+    count = quoted(query_output.free("rows", tuple(columns)))
     return CheckQuery(
         f"SELECT coalesce(sum(n), 0) AS checked, coalesce(sum(IF(there AND n > 1, n, 0)), 0) AS failed FROM ({groups})",
-        f"have the same {_listed(one.columns, 'and')} as another",
+        f"have the same {_listed(expectation.columns, 'and')} as another",
         f"SELECT {by}, count(*) AS {count} FROM {table.sql} AS t WHERE {there} GROUP BY {by} "
         f"HAVING count(*) > 1 LIMIT {SAMPLE}",
     )
 
 
-def _accepted(one: Expectation, table: Table, *_: object) -> CheckQuery:
-    column = table.column(one.columns[0])
-    values = ", ".join(written(value, column) for value in one.values)
+def _accepted(expectation: Expectation, table: Table, *_: object) -> CheckQuery:
+    column = table.column(expectation.columns[0])
+    values = ", ".join(written(value, column) for value in expectation.values)
     return _failing(
         table, f"(NOT {_of(column)} IN ({values}))", f"have a value in {column.name} that is none of the accepted"
     )
 
 
-def _range(one: Expectation, table: Table, *_: object) -> CheckQuery:
-    column = table.column(one.columns[0])
-    least = [] if one.least is None else [(f"{_of(column)} < {written(one.least, column)}", f"below {one.least}")]
-    most = [] if one.most is None else [(f"{_of(column)} > {written(one.most, column)}", f"above {one.most}")]
+def _range(expectation: Expectation, table: Table, *_: object) -> CheckQuery:
+    column = table.column(expectation.columns[0])
+    least = (
+        []
+        if expectation.least is None
+        else [(f"{_of(column)} < {written(expectation.least, column)}", f"below {expectation.least}")]
+    )
+    most = (
+        []
+        if expectation.most is None
+        else [(f"{_of(column)} > {written(expectation.most, column)}", f"above {expectation.most}")]
+    )
     condition = " OR ".join(text for text, _ in least + most)
     return _failing(
         table, f"({condition})", f"have a value in {column.name} {' or '.join(word for _, word in least + most)}"
     )
 
 
-def _pattern(one: Expectation, table: Table, *_: object) -> CheckQuery:
-    column = table.column(one.columns[0])
+def _pattern(expectation: Expectation, table: Table, *_: object) -> CheckQuery:
+    column = table.column(expectation.columns[0])
     if column.type != PrimitiveType(types.STRING):
         raise BadCheck(f"{column.name} is {types.shown(column.type)}; patterns are for texts")
-    whole, alone = literal(rf"\A(?:{one.pattern})\z"), literal(one.pattern)
+    whole, alone = literal(rf"\A(?:{expectation.pattern})\z"), literal(expectation.pattern)
     # By itself, too: a pattern that is one only between our brackets would mean something else. Spark tries it first.
     valid = f"('' RLIKE {alone} OR '' RLIKE {whole})"
-    found = _failing(
+    check_query = _failing(
         table, f"(NOT {_of(column)} RLIKE {whole})", f"have a value in {column.name} that does not match the pattern"
     )
-    counts = f"SELECT *, {valid} AS is_valid FROM ({found.counts})"
-    return CheckQuery(counts, found.says, found.sample)
+    counts = f"SELECT *, {valid} AS is_valid FROM ({check_query.counts})"
+    return CheckQuery(counts, check_query.says, check_query.sample)
 
 
-def _rows(one: Expectation, table: Table, *_: object) -> CheckQuery:
-    least, most = int(one.least or 0), None if one.most is None else int(one.most)
+def _rows(expectation: Expectation, table: Table, *_: object) -> CheckQuery:
+    least, most = int(expectation.least or 0), None if expectation.most is None else int(expectation.most)
     too_many = f"greatest(count(*) - {most}, 0)" if most is not None else "0"
-    bounds = [f"at least {least}"] * (one.least is not None) + [f"at most {most}"] * (most is not None)
+    bounds = [f"at least {least}"] * (expectation.least is not None) + [f"at most {most}"] * (most is not None)
     return CheckQuery(
         f"SELECT count(*) AS checked, greatest({least} - count(*), 0) + {too_many} AS failed FROM {table.sql}",
         f"{_listed(bounds, 'and')} are expected",
@@ -136,12 +146,12 @@ def _rows(one: Expectation, table: Table, *_: object) -> CheckQuery:
     )
 
 
-def _freshness(one: Expectation, table: Table, _: object, moment: datetime, zone: ZoneInfo) -> CheckQuery:
-    column = table.column(one.columns[0])
+def _freshness(expectation: Expectation, table: Table, _: object, moment: datetime, zone: ZoneInfo) -> CheckQuery:
+    column = table.column(expectation.columns[0])
     kind = column.type.name if isinstance(column.type, PrimitiveType) else ""
     if kind not in types.TIMES:
         raise BadCheck(f"{column.name} is {types.shown(column.type)}; freshness needs a date or a timestamp")
-    oldest = back(moment, one.within or "0 seconds", zone)
+    oldest = back(moment, expectation.within or "0 seconds", zone)
     there = oldest.astimezone(zone).replace(tzinfo=None)
     bound = {
         types.DATE: f"DATE '{there.date().isoformat()}'",
@@ -151,16 +161,16 @@ def _freshness(one: Expectation, table: Table, _: object, moment: datetime, zone
     return CheckQuery(
         f"SELECT count(*) AS checked, IF({newest} >= {bound}, 0, greatest(count(*), 1)) AS failed, "
         f"CAST({newest} AS STRING) AS told FROM {table.sql} AS t",
-        f"no older than {one.within} is expected",
+        f"no older than {expectation.within} is expected",
         base=0,
     )
 
 
-def _reference(one: Expectation, table: Table, other: Table | None, *_: object) -> CheckQuery:
+def _reference(expectation: Expectation, table: Table, other: Table | None, *_: object) -> CheckQuery:
     if other is None:
-        raise BadCheck(f"{one.other} does not exist any more")
-    columns = [table.column(name) for name in one.columns]
-    others = [other.column(name) for name in one.other_columns]
+        raise BadCheck(f"{expectation.other} does not exist any more")
+    columns = [table.column(name) for name in expectation.columns]
+    others = [other.column(name) for name in expectation.other_columns]
     for column, against in zip(columns, others, strict=True):
         if not _alike(column.type, against.type):
             raise BadCheck(
@@ -170,17 +180,18 @@ def _reference(one: Expectation, table: Table, other: Table | None, *_: object) 
     keys = ", ".join(f"o.{quoted(against.name)} AS k{n}" for n, against in enumerate(others))
     on = " AND ".join(f"{_of(column)} = o.k{n}" for n, column in enumerate(columns))
     there = _there(columns)
-    found = f"(SELECT DISTINCT {keys}, TRUE AS is_found FROM {other.sql} AS o) AS o ON {on}"
+    result = f"(SELECT DISTINCT {keys}, TRUE AS is_found FROM {other.sql} AS o) AS o ON {on}"
     return CheckQuery(
         f"SELECT count(*) AS checked, count_if(o.is_found IS NULL AND {there}) AS failed "
-        f"FROM {table.sql} AS t LEFT JOIN {found}",
-        f"have {_listed(one.columns, 'and')} that {other.name} does not have in {_listed(one.other_columns, 'and')}",
-        f"SELECT t.* FROM {table.sql} AS t LEFT ANTI JOIN {found} WHERE {there} LIMIT {SAMPLE}",
+        f"FROM {table.sql} AS t LEFT JOIN {result}",
+        f"have {_listed(expectation.columns, 'and')} that {other.name} does not have in "
+        f"{_listed(expectation.other_columns, 'and')}",
+        f"SELECT t.* FROM {table.sql} AS t LEFT ANTI JOIN {result} WHERE {there} LIMIT {SAMPLE}",
     )
 
 
-def _sql(one: Expectation, table: Table, *_: object) -> CheckQuery:
-    rows = refine.rows_of(refine.query(one.sql), "q")
+def _sql(expectation: Expectation, table: Table, *_: object) -> CheckQuery:
+    rows = query_output.rows_of(query_output.query(expectation.sql), "q")
     return CheckQuery(
         f"SELECT (SELECT count(*) FROM {table.sql}) AS checked, (SELECT count(*) FROM {rows}) AS failed",
         "",
@@ -210,13 +221,13 @@ def _there(columns: Sequence[Column]) -> str:
     return "(" + " AND ".join(f"{_of(column)} IS NOT NULL" for column in columns) + ")"
 
 
-def _alike(one: Type, other: Type) -> bool:
+def _alike(entry: Type, other: Type) -> bool:
     """Whether values of two types are compared without being turned into something else."""
-    return one == other or (_is_number(one) and _is_number(other))
+    return entry == other or (_is_number(entry) and _is_number(other))
 
 
-def _is_number(one: Type) -> bool:
-    return isinstance(one, Decimal) or (isinstance(one, PrimitiveType) and one.name in _NUMBERS)
+def _is_number(entry: Type) -> bool:
+    return isinstance(entry, Decimal) or (isinstance(entry, PrimitiveType) and entry.name in _NUMBERS)
 
 
 def _listed(words: Sequence[str], last: str) -> str:

@@ -37,7 +37,7 @@ class Shape:
 
     def number(self, name: str) -> int:
         """The number of a column."""
-        return [key(one.name) for one in self.columns].index(key(name))
+        return [key(column.name) for column in self.columns].index(key(name))
 
     @property
     def key_numbers(self) -> list[int]:
@@ -48,20 +48,20 @@ class Shape:
     def compared(self) -> list[int]:
         """The numbers of the columns whose change makes a version."""
         left_out = {key(name) for name in (*self.keys, *self.ignore, self.time or "")}
-        return [n for n, one in enumerate(self.columns) if key(one.name) not in left_out]
+        return [n for n, column in enumerate(self.columns) if key(column.name) not in left_out]
 
     def same(self, left: Callable[[int], str], right: Callable[[int], str]) -> str:
         """The condition that two rows are the same, NULLs among them, by columns that are compared."""
-        found = [
+        results = [
             f"{comparable(left(n), self.columns[n].type)} <=> {comparable(right(n), self.columns[n].type)}"
             for n in self.compared
         ]
-        return f"({' AND '.join(found)})" if found else "TRUE"
+        return f"({' AND '.join(results)})" if results else "TRUE"
 
     def rows(self) -> str:
         """The rows of the source, their columns by number."""
-        found = schema_evolution.values(self.given, self.columns, "s")
-        listed = ", ".join(f"{one} AS c{n}" for n, one in enumerate(found))
+        results = schema_evolution.values(self.given, self.columns, "s")
+        listed = ", ".join(f"{value} AS c{n}" for n, value in enumerate(results))
         return f"SELECT {listed} FROM {self.source} AS s"
 
 
@@ -77,10 +77,10 @@ def by_snapshot(shape: Shape, at: datetime) -> str:
     time, keys = timestamp(at), shape.key_numbers
     named = [quoted(shape.columns[n].name) for n in keys]
     kept = [(n, shape.columns[n]) for n in (*keys, *shape.compared)]
-    there = ", ".join(f"{quoted(one.name)} AS v{n}" for n, one in kept)
+    there = ", ".join(f"{quoted(column.name)} AS v{n}" for n, column in kept)
     equal = "<=>" if shape.has_nulls else "="
     on = " AND ".join(f"s.c{n} {equal} v.v{n}" for n in keys)
-    found = " AND ".join(f"h.{name} {equal} e.v{n}" for n, name in zip(keys, named, strict=True))
+    result = " AND ".join(f"h.{name} {equal} e.v{n}" for n, name in zip(keys, named, strict=True))
     insert, new = _inserted(shape, lambda n: f"e.c{n}", time)
     source = query_output.unique(f"({shape.rows()})", [f"c{n}" for n in keys], ())
     return f"""\
@@ -97,16 +97,16 @@ USING (
     CASE WHEN given IS NULL THEN array(FALSE) WHEN kept IS NULL THEN array(TRUE) ELSE array(FALSE, TRUE) END
   ) AS begins
 ) AS e
-ON h.{quoted(CURRENT)} AND NOT e.begins AND {found}
+ON h.{quoted(CURRENT)} AND NOT e.begins AND {result}
 WHEN MATCHED THEN UPDATE SET h.{quoted(TO)} = {time}, h.{quoted(CURRENT)} = FALSE
 WHEN NOT MATCHED AND e.begins THEN INSERT ({insert}) VALUES ({new})"""
 
 
 def _inserted(shape: Shape, value: Callable[[int], str], start: str) -> tuple[str, str]:
     """The columns and values of a version that holds from now on."""
-    names = [quoted(one.name) for one in shape.columns] + [quoted(name) for name in (FROM, TO, CURRENT)]
-    found = [value(n) for n in range(len(shape.columns))] + [start, "CAST(NULL AS TIMESTAMP)", "TRUE"]
-    return ", ".join(names), ", ".join(found)
+    names = [quoted(column.name) for column in shape.columns] + [quoted(name) for name in (FROM, TO, CURRENT)]
+    results = [value(n) for n in range(len(shape.columns))] + [start, "CAST(NULL AS TIMESTAMP)", "TRUE"]
+    return ", ".join(names), ", ".join(results)
 
 
 def null_keys(shape: Shape) -> str:

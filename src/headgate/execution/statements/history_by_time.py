@@ -40,10 +40,10 @@ def by_time(shape: Shape, at: datetime) -> str:
         "versions": _versions(shape),
     }
     written = ",\n".join(f"{name} AS (\n  {text}\n)" for name, text in parts.items())
-    columns = [quoted(one.name) for one in shape.columns]
+    columns = [quoted(column.name) for column in shape.columns]
     names = [*columns, *(quoted(name) for name in (FROM, TO, CURRENT, SEEN))]
     values = [_value(shape, n) for n in range(len(columns))] + ["e.begins", "e.ends", "e.ends IS NULL", "e.seen"]
-    on = " AND ".join(f"h.{quoted(name)} <=> e.{one}" for name, one in zip(shape.keys, keys, strict=True))
+    on = " AND ".join(f"h.{quoted(name)} <=> e.{value}" for name, value in zip(shape.keys, keys, strict=True))
     changed = ", ".join(f"h.{name} = {value}" for name, value in zip(names, values, strict=True))
     return f"""\
 MERGE INTO {shape.table} AS h
@@ -68,7 +68,7 @@ def _row(shape: Shape, value: Callable[[int], str]) -> str:
 
 def _of_history(shape: Shape) -> str:
     """Each observation that a version holds; `is_main` marks the first, which stands for the version itself."""
-    names = [quoted(one.name) for one in shape.columns]
+    names = [quoted(column.name) for column in shape.columns]
     keys = ", ".join(f"{quoted(name)} AS k{n}" for n, name in enumerate(shape.keys))
     time = shape.columns[shape.number(shape.time or "")]
     own, none = quoted(time.name), f"CAST(array() AS ARRAY<{sql(time.type)}>)"
@@ -195,7 +195,9 @@ def _versions(shape: Shape) -> str:
 def ambiguous(shape: Shape) -> str:
     """A key and time that rows of the snapshot with different values have."""
     by = [f"c{n}" for n in (*shape.key_numbers, shape.number(shape.time or ""))]
-    named = ", ".join(f"{one} AS {quoted(name)}" for one, name in zip(by, (*shape.keys, shape.time or ""), strict=True))
+    named = ", ".join(
+        f"{value} AS {quoted(name)}" for value, name in zip(by, (*shape.keys, shape.time or ""), strict=True)
+    )
     values = ", ".join(f"c{n}" for n in shape.compared) or "1"
     rows = f"SELECT DISTINCT {', '.join(by)}, struct({values}) AS v FROM ({shape.rows()})"
     return f"SELECT {named} FROM ({rows}) GROUP BY {', '.join(by)} HAVING count(*) > 1 LIMIT 1"

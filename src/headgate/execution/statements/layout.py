@@ -74,18 +74,20 @@ class PartitionField:
 
 def parts(texts: Sequence[str], columns: Columns) -> tuple[PartitionField, ...]:
     """The parts that a definition asks for; NoLayout if a column is not there, or cannot be used so."""
-    found = tuple(PartitionField(*transform(text)) for text in texts)
-    for one in found:
-        column = find(columns, one.column)
+    partition_fields = tuple(PartitionField(*transform(text)) for text in texts)
+    for partition_field in partition_fields:
+        column = find(columns, partition_field.column)
         if column is None:
-            raise InvalidLayout(f"partition_by names {one.column}, which is not among the columns")
-        if not _takes(one.name, column.type):
-            raise InvalidLayout(f"{one.sql} is not possible: {one.column} is {shown(column.type)}")
-    return found
+            raise InvalidLayout(f"partition_by names {partition_field.column}, which is not among the columns")
+        if not _takes(partition_field.name, column.type):
+            raise InvalidLayout(
+                f"{partition_field.sql} is not possible: {partition_field.column} is {shown(column.type)}"
+            )
+    return partition_fields
 
 
-def _takes(name: str, one: Type) -> bool:
-    kind = "DECIMAL" if isinstance(one, Decimal) else one.name if isinstance(one, PrimitiveType) else ""
+def _takes(name: str, entry: Type) -> bool:
+    kind = "DECIMAL" if isinstance(entry, Decimal) else entry.name if isinstance(entry, PrimitiveType) else ""
     if name == "identity":
         return kind not in {"", FLOAT, DOUBLE}
     return kind in _TAKES[name]
@@ -111,11 +113,11 @@ def described(rows: Sequence[dict[str, Any]]) -> tuple[PartitionField, ...]:
 
 
 def _described(text: str) -> PartitionField:
-    found = _SHOWN.fullmatch(text)
-    if found is None or text.startswith("`"):
+    match = _SHOWN.fullmatch(text)
+    if match is None or text.startswith("`"):
         return PartitionField("identity", None, _unquoted(text))
-    name = _PLURALS.get(found["name"], found["name"])
-    return PartitionField(name, int(found["n"]) if found["n"] else None, _unquoted(found["column"]))
+    name = _PLURALS.get(match["name"], match["name"])
+    return PartitionField(name, int(match["n"]) if match["n"] else None, _unquoted(match["column"]))
 
 
 def _unquoted(text: str) -> str:
@@ -124,8 +126,14 @@ def _unquoted(text: str) -> str:
 
 def repartition(table: str, there: Sequence[PartitionField], wanted: Sequence[PartitionField]) -> list[str]:
     """The statements that change a table's partitions; files that were written before stay as they are."""
-    return [f"ALTER TABLE {table} DROP PARTITION FIELD {one.sql}" for one in there if one not in wanted] + [
-        f"ALTER TABLE {table} ADD PARTITION FIELD {one.sql}" for one in wanted if one not in there
+    return [
+        f"ALTER TABLE {table} DROP PARTITION FIELD {partition_field.sql}"
+        for partition_field in there
+        if partition_field not in wanted
+    ] + [
+        f"ALTER TABLE {table} ADD PARTITION FIELD {partition_field.sql}"
+        for partition_field in wanted
+        if partition_field not in there
     ]
 
 

@@ -37,35 +37,35 @@ def written(value: str | float | bool, column: Column) -> str:
 
 def _number(value: str | float, column: Column, kind: str) -> str:
     try:
-        found = Number(value if isinstance(value, str) else repr(value))
+        number = Number(value if isinstance(value, str) else repr(value))
     except InvalidOperation:
         raise _bad(value, column) from None
-    if not found.is_finite() or not math.isfinite(float(found)):
+    if not number.is_finite() or not math.isfinite(float(number)):
         raise _bad(value, column)
     if kind in _BROKEN:
         # As the column rounds it: otherwise 0.1 would be no value of a column of 0.1s.
-        return f"CAST({float(found)!r}D AS {kind})"
-    digits = found.as_tuple()
+        return f"CAST({float(number)!r}D AS {kind})"
+    digits = number.as_tuple()
     scale = max(0, -int(digits.exponent))
     if scale > _MOST_DIGITS or len(digits.digits) + max(0, int(digits.exponent)) > _MOST_DIGITS:
         raise _bad(value, column)
-    is_whole = kind in _WHOLE and found == int(found) and abs(found) < 2**63
-    return f"{int(found)}L" if is_whole else f"{found:f}BD"
+    is_whole = kind in _WHOLE and number == int(number) and abs(number) < 2**63
+    return f"{int(number)}L" if is_whole else f"{number:f}BD"
 
 
 def _time(value: str, column: Column, kind: str) -> str:
     try:
         if kind == types.DATE:
             return f"DATE '{date.fromisoformat(value).isoformat()}'"
-        found = datetime.fromisoformat(value)
+        moment = datetime.fromisoformat(value)
     except ValueError:
         raise _bad(value, column) from None
-    if found.tzinfo is not None:
+    if moment.tzinfo is not None:
         if kind == types.TIMESTAMP_NTZ:
             raise BadValue(f"{column.name} has times without a zone; write {value!r} without one")
-        found = found.astimezone(UTC)
-        return f"TIMESTAMP '{found.replace(tzinfo=None).isoformat(sep=' ')}+00:00'"
-    return f"{kind} '{found.isoformat(sep=' ')}'"
+        moment = moment.astimezone(UTC)
+        return f"TIMESTAMP '{moment.replace(tzinfo=None).isoformat(sep=' ')}+00:00'"
+    return f"{kind} '{moment.isoformat(sep=' ')}'"
 
 
 def _bad(value: object, column: Column) -> BadValue:

@@ -30,7 +30,7 @@ def rows_of(text: str, alias: str) -> str:
 def insert(table: str, text: str, given: Columns, there: Columns, *, overwrite: bool = False, where: str = "") -> str:
     """Write the rows of a query, by the names of their columns."""
     listed = ", ".join(
-        f"{one} AS {quoted(column.name)}" for one, column in zip(values(given, there, "q"), there, strict=True)
+        f"{value} AS {quoted(column.name)}" for value, column in zip(values(given, there, "q"), there, strict=True)
     )
     verb = "INSERT OVERWRITE" if overwrite else "INSERT INTO"
     condition = f"\nWHERE {where}" if where else ""
@@ -63,12 +63,14 @@ def merge(table: str, text: str, given: Columns, there: Columns, keys: Sequence[
     named = [quoted(name) for name in keys]
     is_key = {name.lower() for name in keys}
     wanted = [column for column in there if find(given, column.name)]
-    listed = ", ".join(f"{value(find(given, one.name), one, 'q')} AS {quoted(one.name)}" for one in wanted)
-    on = " AND ".join(f"t.{one} <=> s.{one}" for one in named)
-    changed = [quoted(one.name) for one in wanted if one.name.lower() not in is_key]
-    update = f"\nWHEN MATCHED THEN UPDATE SET {', '.join(f't.{one} = s.{one}' for one in changed)}" if changed else ""
-    added = ", ".join(quoted(one.name) for one in there)
-    new = ", ".join(f"s.{quoted(one.name)}" if one in wanted else value(None, one, "s") for one in there)
+    listed = ", ".join(f"{value(find(given, column.name), column, 'q')} AS {quoted(column.name)}" for column in wanted)
+    on = " AND ".join(f"t.{value} <=> s.{value}" for value in named)
+    changed = [quoted(column.name) for column in wanted if column.name.lower() not in is_key]
+    update = (
+        f"\nWHEN MATCHED THEN UPDATE SET {', '.join(f't.{value} = s.{value}' for value in changed)}" if changed else ""
+    )
+    added = ", ".join(quoted(column.name) for column in there)
+    new = ", ".join(f"s.{quoted(column.name)}" if column in wanted else value(None, column, "s") for column in there)
     return (
         f"MERGE INTO {table} AS t\nUSING (\n"
         + unique(f"(SELECT {listed}\nFROM {rows_of(text, 'q')}\n)", named, there)
@@ -78,5 +80,5 @@ def merge(table: str, text: str, given: Columns, there: Columns, keys: Sequence[
 
 def twice(text: str, keys: Sequence[str]) -> str:
     """A key of a query that several of its rows have."""
-    by = ", ".join(f"q.{quoted(one)}" for one in keys)
+    by = ", ".join(f"q.{quoted(key)}" for key in keys)
     return f"SELECT {by}\nFROM {rows_of(text, 'q')}\nGROUP BY {by} HAVING count(*) > 1 LIMIT 1"

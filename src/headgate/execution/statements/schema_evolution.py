@@ -20,14 +20,14 @@ from headgate.contracts.tables.types import (
 
 def differences(there: Columns, given: Columns) -> list[str]:
     """How the columns that are given differ from a table's, in words; their order does not matter."""
-    found = []
-    for one in given:
-        own = find(there, one.name)
+    result = []
+    for entry in given:
+        own = find(there, entry.name)
         if own is None:
-            found.append(f"{one.name} ({shown(one.type)}) is new")
-        elif not (holds(own.type, one.type) and holds(one.type, own.type)):
-            found.append(f"{one.name} is {shown(one.type)}, and the table has {shown(own.type)}")
-    return found + [f"{one.name} is missing" for one in there if find(given, one.name) is None]
+            result.append(f"{entry.name} ({shown(entry.type)}) is new")
+        elif not (holds(own.type, entry.type) and holds(entry.type, own.type)):
+            result.append(f"{entry.name} is {shown(entry.type)}, and the table has {shown(own.type)}")
+    return result + [f"{column.name} is missing" for column in there if find(given, column.name) is None]
 
 
 def statements(table: str, there: Columns, after: Columns) -> list[str]:
@@ -51,7 +51,7 @@ def create(
     properties: Mapping[str, str] | None = None,
 ) -> str:
     """Create a table of these columns, or begin it anew."""
-    listed = ", ".join(f"{quoted(one.name)} {sql(one.type)}" for one in columns)
+    listed = ", ".join(f"{quoted(column.name)} {sql(column.type)}" for column in columns)
     parts = f" PARTITIONED BY ({', '.join(partitioned_by)})" if partitioned_by else ""
     told = ", ".join(f"{literal(name)} = {literal(text)}" for name, text in (properties or {}).items())
     kept = f" TBLPROPERTIES ({told})" if told else ""
@@ -60,7 +60,7 @@ def create(
 
 def values(given: Columns, wanted: Columns, alias: str) -> list[str]:
     """For each wanted column its value, from a row with the given ones; NULL for those that are missing."""
-    return [value(find(given, one.name), one, alias) for one in wanted]
+    return [value(find(given, column.name), column, alias) for column in wanted]
 
 
 def value(given: Column | None, wanted: Column, alias: str) -> str:
@@ -74,12 +74,12 @@ def _changes(
     path: tuple[str, ...], there: Columns, after: Columns
 ) -> Iterator[tuple[tuple[str, ...], Type | None, Type]]:
     """Each field that is new (no old type) or of another type, by its path."""
-    for one in after:
-        own, here = find(there, one.name), (*path, one.name)
+    for column in after:
+        own, here = find(there, column.name), (*path, column.name)
         if own is None:
-            yield here, None, one.type
+            yield here, None, column.type
         else:
-            yield from _within((*path, own.name), own.type, one.type)
+            yield from _within((*path, own.name), own.type, column.type)
 
 
 def _within(path: tuple[str, ...], old: Type, new: Type) -> Iterator[tuple[tuple[str, ...], Type | None, Type]]:

@@ -38,18 +38,18 @@ class State:
 def pending(log: Sequence[tuple[datetime, int]], last: State | None) -> list[State]:
     """The states that came after the last one, in order; each counts from a time of its own."""
     since = _after(log, last)
-    found: list[State] = []
+    states: list[State] = []
     for logged, snapshot in log[since:]:
-        before = found[-1] if found else last
-        found.append(State(snapshot, logged, max(logged, before.at + _TICK) if before else logged))
-    return found
+        before = states[-1] if states else last
+        states.append(State(snapshot, logged, max(logged, before.at + _TICK) if before else logged))
+    return states
 
 
 def _after(log: Sequence[tuple[datetime, int]], last: State | None) -> int:
     """Where in the log the states begin that came after this one."""
     if last is None:
         return 0
-    same = [place for place, one in enumerate(log) if one == (last.logged, last.snapshot)]
+    same = [place for place, moments in enumerate(log) if moments == (last.logged, last.snapshot)]
     if same:
         return same[-1] + 1
     later = [place for place, (logged, _) in enumerate(log) if logged > last.logged]

@@ -21,7 +21,7 @@ class Window:
 
     def holds(self, column: str, kind: str) -> str:
         """The condition that a time, of this type, lies within; false for NULL."""
-        low, high = (_written(one, kind, self.zone) for one in (self.start, self.end))
+        low, high = (_written(moment, kind, self.zone) for moment in (self.start, self.end))
         return f"({column} >= {low} AND {column} < {high})"
 
 

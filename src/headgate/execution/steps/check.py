@@ -5,8 +5,7 @@ from zoneinfo import ZoneInfo
 
 from headgate.contracts.pipelines.steps import Check, LakeItem
 from headgate.execution.spark.errors import SqlFailed
-from headgate.execution.statements import checks
-from headgate.execution.statements import query_output as refine
+from headgate.execution.statements import checks, query_output
 from headgate.execution.statements.checks import BadCheck, CheckQuery, Table, question
 from headgate.execution.steps.context import CheckResult, Context, Result, StepFailed
 from headgate.execution.steps.lake import MISSING, Arguments, Lake, opened, plain
@@ -22,22 +21,22 @@ def run(step: Check, context: Context) -> Result:
 
 
 def _checked(step: Check, context: Context, lake: Lake) -> CheckResult:
-    job, one = context.job, step.expectation
-    args = arguments(job) if one.check == "sql" else None
-    if one.check == "sql":
-        _judge(lake, one.sql, args)
+    job, expectation = context.job, step.expectation
+    args = arguments(job) if expectation.check == "sql" else None
+    if expectation.check == "sql":
+        _judge(lake, expectation.sql, args)
     try:
         other = _table(lake, step.other) if step.other else None
-        asked = question(one, _table(lake, step.table), other, job.moment, ZoneInfo(job.time_zone))
+        asked = question(expectation, _table(lake, step.table), other, job.moment, ZoneInfo(job.time_zone))
     except BadCheck as error:
-        raise StepFailed("CHECK", f"The check {one.check} cannot be made: {error}") from None
+        raise StepFailed("CHECK", f"The check {expectation.check} cannot be made: {error}") from None
     return _answered(step, asked, _counted(lake, asked, args), lambda sql: _sample(lake, sql, args))
 
 
 def _judge(lake: Lake, sql: str, args: Arguments | None) -> None:
     """See that a custom check is a query of what its pipeline has declared: the first run may be the first to know."""
     try:
-        lake.query(refine.query(sql), args)
+        lake.query(query_output.query(sql), args)
     except SqlFailed as error:
         if error.code not in MISSING:
             raise
@@ -68,22 +67,22 @@ def _counted(lake: Lake, asked: CheckQuery, args: Arguments | None) -> dict[str,
 
 
 def _answered(step: Check, asked: CheckQuery, row: dict[str, Any], sample: Any) -> CheckResult:
-    one, checked, failed = step.expectation, int(row["checked"]), int(row["failed"])
-    passed = failed <= one.tolerance * (checked if asked.base is None else asked.base)
+    expectation, checked, failed = step.expectation, int(row["checked"]), int(row["failed"])
+    passed = failed <= expectation.tolerance * (checked if asked.base is None else asked.base)
     rows = sample(asked.sample) if failed and asked.sample else []
     return CheckResult(passed, failed, checked, _message(step, asked, row), rows)
 
 
 def _message(step: Check, asked: CheckQuery, row: dict[str, Any]) -> str:
-    one, checked, failed = step.expectation, int(row["checked"]), int(row["failed"])
-    if one.check == "rows":
+    expectation, checked, failed = step.expectation, int(row["checked"]), int(row["failed"])
+    if expectation.check == "rows":
         return f"{step.table} has {checked} {_rows(checked)}; {asked.says}"
-    if one.check == "freshness":
+    if expectation.check == "freshness":
         newest = row["told"] or "not there"
-        return f"The newest {one.columns[0]} of {step.table} is {newest}; {asked.says}"
-    if one.check == "sql":
+        return f"The newest {expectation.columns[0]} of {step.table} is {newest}; {asked.says}"
+    if expectation.check == "sql":
         return f"The query of the check gives {failed} {_rows(failed)}; {step.table} has {checked}"
-    allowed = f"; up to {one.tolerance:.4%} may".replace(".0000%", "%") if one.tolerance else ""
+    allowed = f"; up to {expectation.tolerance:.4%} may".replace(".0000%", "%") if expectation.tolerance else ""
     return f"{failed} of {checked} {_rows(checked)} of {step.table} {asked.says}{allowed}"
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from importlib import import_module
 
 from headgate.contracts.external_systems.endpoints import Endpoint
-from headgate.contracts.pipelines import delivery_targets as sendings
+from headgate.contracts.pipelines import delivery_targets
 from headgate.contracts.pipelines.steps import Deliver
 from headgate.execution.deliveries.rows import SnapshotRows, found
 from headgate.execution.steps.context import Context, Result, StepFailed
@@ -25,7 +25,7 @@ def run(step: Deliver, context: Context) -> Result:
     if endpoint is None or endpoint.kind not in KINDS:
         raise StepFailed("NO_DESTINATION", "The destination of this delivery is gone; choose another and save it again")
     try:
-        sendings.check(step.sending, endpoint.kind)
+        delivery_targets.check(step.sending, endpoint.kind)
     except ValueError as error:
         raise StepFailed("DEFINITION", f"{error}") from None
     deliver: Callable[[SnapshotRows, Endpoint], Result] = import_module(KINDS[endpoint.kind]).deliver

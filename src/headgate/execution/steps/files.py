@@ -52,9 +52,9 @@ def from_volume(step: Land, context: Context, state: dict[str, Any] | None) -> F
     if step.volume is None:
         return FetchedFiles()
     volume = step.volume.id
-    found = [one for one in context.volumes.files(volume) if matches(step.stream.name, one.path)]
+    files = [file for file in context.volumes.files(volume) if matches(step.stream.name, file.path)]
     copies = empty_folder(step, context, "copies")
-    return gathered(step, context, found, state, lambda one: context.volumes.local(volume, one, copies))
+    return gathered(step, context, files, state, lambda file: context.volumes.local(volume, file, copies))
 
 
 def from_folder(step: Land, path: str, context: Context, state: dict[str, Any] | None) -> FetchedFiles:
@@ -62,8 +62,8 @@ def from_folder(step: Land, path: str, context: Context, state: dict[str, Any] |
     copies = empty_folder(step, context, "copies")
     try:
         with opened(path, context.settings.sources.folders, "sources.folders") as root:
-            found = [one for one in map(_known, root.files()) if matches(step.stream.name, one.path)]
-            return gathered(step, context, found, state, lambda one: _taken(root, one, copies))
+            files = [file for file in map(_known, root.files()) if matches(step.stream.name, file.path)]
+            return gathered(step, context, files, state, lambda file: _taken(root, file, copies))
     except FolderNotAllowed as error:
         raise StepFailed("FOLDER_REFUSED", str(error)) from None
 
@@ -71,43 +71,43 @@ def from_folder(step: Land, path: str, context: Context, state: dict[str, Any] |
 def gathered(
     step: Land,
     context: Context,
-    found: Sequence[VolumeFile],
+    result: Sequence[VolumeFile],
     state: dict[str, Any] | None,
     local: Callable[[VolumeFile], Path],
     *,
     at_once: int = 1,
 ) -> FetchedFiles:
     """Those of some files that are to be read, once `local` has brought each to this machine, so many at once."""
-    if len(found) > MAX_FILES:
-        raise StepFailed("TOO_MANY_FILES", f"{step.stream.name} names {len(found)} files; a stream takes {MAX_FILES}")
+    if len(result) > MAX_FILES:
+        raise StepFailed("TOO_MANY_FILES", f"{step.stream.name} names {len(result)} files; a stream takes {MAX_FILES}")
     by_file = step.stream.read == "incremental" and step.stream.cursor is None
-    new = _unseen(found, state) if by_file else list(found)
+    new = _unseen(result, state) if by_file else list(result)
     new.sort(key=lambda file: file.path)
     folder = empty_folder(step, context, "files")
 
-    def bring(one: VolumeFile) -> Path:
+    def bring(file: VolumeFile) -> Path:
         context.check_stopped()
-        return local(one)
+        return local(file)
 
     files = []
     with ThreadPoolExecutor(at_once, "files") as pool:
         try:
-            for number, (one, place) in enumerate(zip(new, pool.map(bring, new), strict=True)):
-                link = folder / f"{number:06}{_ending(one.path)}"
+            for number, (entry, place) in enumerate(zip(new, pool.map(bring, new), strict=True)):
+                link = folder / f"{number:06}{_ending(entry.path)}"
                 link.symlink_to(place)
-                files.append(FetchedFile(str(link), one.path, one.size))
+                files.append(FetchedFile(str(link), entry.path, entry.size))
         finally:
             pool.shutdown(cancel_futures=True)
-    _tell(step, context, len(found), files)
-    return FetchedFiles(files, _seen(found) if by_file else None)
+    _tell(step, context, len(result), files)
+    return FetchedFiles(files, _seen(result) if by_file else None)
 
 
 def empty_folder(step: Land, context: Context, name: str) -> Path:
     """An empty folder for a step."""
-    found = context.folder / step.table.id / name
-    shutil.rmtree(found, ignore_errors=True)
-    found.mkdir(parents=True)
-    return found
+    path = context.folder / step.table.id / name
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir(parents=True)
+    return path
 
 
 def _tell(step: Land, context: Context, known: int, files: list[FetchedFile]) -> None:
@@ -117,22 +117,22 @@ def _tell(step: Land, context: Context, known: int, files: list[FetchedFile]) ->
     elif not files:
         context.log(f"All {known} files of {where} that match {step.stream.name} were landed before")
     else:
-        context.log(f"Reading {len(files)} files of {where} ({sum(one.size for one in files):,} bytes)")
+        context.log(f"Reading {len(files)} files of {where} ({sum(file.size for file in files):,} bytes)")
 
 
-def _unseen(found: Sequence[VolumeFile], state: dict[str, Any] | None) -> list[VolumeFile]:
+def _unseen(result: Sequence[VolumeFile], state: dict[str, Any] | None) -> list[VolumeFile]:
     if state is None or state.get("type") != FILES:
-        return list(found)
+        return list(result)
     begin, seen = datetime.fromisoformat(state["cursor"]), set(state["seen"])
-    return [one for one in found if one.created >= begin and one.id not in seen]
+    return [file for file in result if file.created >= begin and file.id not in seen]
 
 
-def _seen(found: Sequence[VolumeFile]) -> dict[str, Any] | None:
-    if not found:
+def _seen(result: Sequence[VolumeFile]) -> dict[str, Any] | None:
+    if not result:
         return None
     # A file that says that it is of tomorrow must not hide those that come before then.
-    begin = min(max(one.created for one in found), now()) - _LATE
-    recent = sorted(one.id for one in found if one.created >= begin)
+    begin = min(max(file.created for file in result), now()) - _LATE
+    recent = sorted(file.id for file in result if file.created >= begin)
     return {"cursor": begin.isoformat(), "type": FILES, "seen": recent}
 
 
@@ -145,9 +145,9 @@ def _known(file: FolderFile) -> VolumeFile:
     return VolumeFile(identifier, file.name, facts.st_size, created)
 
 
-def _taken(root: Root, one: VolumeFile, copies: Path) -> Path:
+def _taken(root: Root, file: VolumeFile, copies: Path) -> Path:
     """A copy in the run's own folder: Spark opens it by path, later, when a link could lie in the file's place."""
-    handle, copy = root.open(one.path), copies / one.id
+    handle, copy = root.open(file.path), copies / file.id
     with os.fdopen(handle, "rb") as source, copy.open("xb") as target:
         shutil.copyfileobj(source, target, 1 << 20)
     return copy
@@ -161,7 +161,7 @@ def _ending(path: str) -> str:
 def matches(pattern: str, path: str) -> bool:
     """Whether a path is one that a pattern names: * and ? stand for parts of a name, ** for any folders."""
     wanted = unicodedata.normalize("NFC", pattern).removeprefix("/").split("/")
-    return _alike(wanted, path.split("/"), "**", lambda one, name: _alike(list(one), list(name), "*", _letter))
+    return _alike(wanted, path.split("/"), "**", lambda value, name: _alike(list(value), list(name), "*", _letter))
 
 
 def _letter(wanted: str, letter: str) -> bool:
@@ -183,4 +183,4 @@ def _alike(pattern: list[str], items: list[str], star: str, same: Callable[[str,
             at, place = last + 1, again
         else:
             return False
-    return all(one == star for one in pattern[at:])
+    return all(value == star for value in pattern[at:])

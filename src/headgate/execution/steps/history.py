@@ -47,16 +47,16 @@ class _Work:
         waiting = self._waiting(known)
         rows_in = rows_out = size = 0
         before = None
-        for one in waiting:
-            row, done, before = known[one.snapshot], before, one.snapshot
+        for entry in waiting:
+            row, done, before = known[entry.snapshot], before, entry.snapshot
             if row["operation"] == _COMPACTED and done is not None and row["parent_id"] == done:
                 continue
             try:
-                there = self._take_up(one, there)
+                there = self._take_up(entry, there)
             except StepFailed as error:
-                if one is waiting[-1]:
+                if entry is waiting[-1]:
                     raise
-                self._leave_out(one, error.message)
+                self._leave_out(entry, error.message)
                 continue
             written = self.lake.written(self.step.table)
             rows_in += int(dict(row["summary"]).get("total-records", 0))
@@ -90,7 +90,7 @@ class _Work:
         if source is None:
             raise StepFailed("SOURCE", f"{self.step.source} does not exist yet; run what writes it first")
         definition = self._definition
-        taken = next((one.name for one in source if types.key(one.name) in history.RESERVED), None)
+        taken = next((column.name for column in source if types.key(column.name) in history.RESERVED), None)
         if taken:
             raise StepFailed(
                 "COLUMN", f"{self.step.source} has a column {taken}, as the history itself; rename it in a query before"
@@ -101,25 +101,25 @@ class _Work:
             *([definition.time_column] if definition.time_column else []),
         ):
             if types.find(source, name) is None:
-                listed = ", ".join(one.name for one in source)
+                listed = ", ".join(column.name for column in source)
                 raise StepFailed("COLUMN", f"{self.step.source} has no column {name}; it has {listed}")
         for name in definition.keys:
-            found = types.find(source, name)
-            if found and not types.is_key(found.type):
-                raise StepFailed("KEYS", f"{name} is {types.shown(found.type)}, by which rows cannot be told apart")
+            result = types.find(source, name)
+            if result and not types.is_key(result.type):
+                raise StepFailed("KEYS", f"{name} is {types.shown(result.type)}, by which rows cannot be told apart")
         self._time(source)
         return source
 
     def _time(self, source: Columns) -> Column | None:
         if self._definition.time_column is None:
             return None
-        found = types.find(source, self._definition.time_column)
-        if found is None or not isinstance(found.type, PrimitiveType) or found.type.name not in types.TIMES:
-            told = types.shown(found.type) if found else "not there"
+        column = types.find(source, self._definition.time_column)
+        if column is None or not isinstance(column.type, PrimitiveType) or column.type.name not in types.TIMES:
+            told = types.shown(column.type) if column else "not there"
             raise StepFailed(
                 "COLUMN", f"time_column must be a date or a timestamp; {self._definition.time_column} is {told}"
             )
-        return found
+        return column
 
     def _settings(self, source: Columns) -> dict[str, Any]:
         """What must not change while the history goes on."""
@@ -163,24 +163,24 @@ class _Work:
         if last is None and log:
             last = self._from_versions()
             log = log[-1:] if last else log
-        found = table_states.pending(log, last)
-        if len(found) > table_states.MOST:
-            left_out = len(found) - table_states.MOST
+        states = table_states.pending(log, last)
+        if len(states) > table_states.MOST:
+            left_out = len(states) - table_states.MOST
             self.context.log(
-                f"{self.step.source} has been in {len(found)} states since the last run; the oldest {left_out} are "
+                f"{self.step.source} has been in {len(states)} states since the last run; the oldest {left_out} are "
                 "left out. Run this more often to keep them",
                 "warning",
             )
-            found = found[left_out:]
-        if not found:
+            states = states[left_out:]
+        if not states:
             self.context.log(f"{self.step.source} has not changed since the last run")
-        return found
+        return states
 
     def _from_versions(self) -> State | None:
         """If it is not known what was taken up last: a state before the newest, no sooner than the versions are."""
         times = f"max({quoted(history.FROM)}) AS `from`, max({quoted(history.TO)}) AS `to`"
         [row] = self.lake.rows(f"SELECT {times} FROM {self.step.table.sql}")
-        latest = max((one for one in row.values() if one is not None), default=None)
+        latest = max((value for value in row.values() if value is not None), default=None)
         if latest is None:
             return None
         self.context.log("It is not known where the last run ended; the newest state alone is taken up", "warning")

@@ -11,8 +11,7 @@ from typing import Any
 from headgate.contracts.pipelines.steps import LakeItem
 from headgate.contracts.tables import types
 from headgate.execution.spark.errors import SqlFailed
-from headgate.execution.statements import layout
-from headgate.execution.statements import query_output as refine
+from headgate.execution.statements import layout, query_output
 from headgate.execution.steps.context import Context, Session, StepFailed
 
 MOST_TEXT = 1000
@@ -21,7 +20,7 @@ MOST_TEXT = 1000
 MISSING = {"TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND"}
 """The codes of what a run may not know of, or what is not there."""
 _SYNTAX = {"PARSE_SYNTAX_ERROR"}
-_MERGED = tuple(f"spark.merge-into.num-target-rows-{one}" for one in ("updated", "inserted", "deleted"))
+_MERGED = tuple(f"spark.merge-into.num-target-rows-{value}" for value in ("updated", "inserted", "deleted"))
 
 Arguments = Mapping[str, datetime | str | int]
 
@@ -56,16 +55,16 @@ class Lake:
         """The columns that a member's query gives. It must be one query, by itself and as a part of another."""
         # Without values, Spark says where in the text a mistake is.
         args = args if ":" in text else None
-        found = self._columns(text, args)
+        columns = self._columns(text, args)
         try:
-            self._session.schema(f"SELECT * FROM {refine.rows_of(text, 'q')}", args)
+            self._session.schema(f"SELECT * FROM {query_output.rows_of(text, 'q')}", args)
         except SqlFailed as error:
             if error.code not in _SYNTAX:
                 raise
             raise StepFailed(
                 "NOT_A_QUERY", "The SQL of this step is not one query: write a SELECT, without other statements"
             ) from None
-        return found
+        return columns
 
     def table(self, item: LakeItem, version: int | None = None) -> types.Columns | None:
         """The columns of a table, now or in a snapshot; None if it has none yet."""
@@ -83,13 +82,13 @@ class Lake:
     def written(self, item: LakeItem) -> CommittedSnapshot:
         """What the newest snapshot of a table says of itself."""
         sql = f"SELECT committed_at, summary FROM {item.sql}.snapshots"
-        found = self.rows(sql, most=100_000)
-        if not found:
+        results = self.rows(sql, most=100_000)
+        if not results:
             return CommittedSnapshot()
-        newest = max(enumerate(found), key=lambda one: (one[1]["committed_at"], one[0]))[1]
+        newest = max(enumerate(results), key=lambda value: (value[1]["committed_at"], value[0]))[1]
         told = dict(newest["summary"])
         added = int(told.get("added-records", 0))
-        merged = [int(told[one]) for one in _MERGED if one in told]
+        merged = [int(told[value]) for value in _MERGED if value in told]
         # A MERGE that can only insert is a plain append.
         return CommittedSnapshot(added, sum(merged) if merged else added, int(told.get("added-files-size", 0)))
 
@@ -133,11 +132,11 @@ def plain(value: Any) -> Any:
         case Decimal() | timedelta():
             return str(value)
         case dict():
-            return {str(name): plain(one) for name, one in value.items()}
+            return {str(name): plain(value) for name, value in value.items()}
         case [tuple(), *_]:
-            return {str(name): plain(one) for name, one in value}
+            return {str(name): plain(value) for name, value in value}
         case list() | tuple():
-            return [plain(one) for one in value[:100]]
+            return [plain(value) for value in value[:100]]
     return plain(str(value))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.contracts.pipelines.steps import Land
-from headgate.execution.sources.fetch import external as outside
+from headgate.execution.sources.fetch import external
 from headgate.execution.sources.fetch.objects import from_objects
 from headgate.execution.sources.fetch.web import from_web
 from headgate.execution.steps.context import Context, Result, StepFailed
@@ -42,7 +42,7 @@ def _database(step: Land, endpoint: Endpoint, context: Context) -> PreparedSourc
 def _http(step: Land, endpoint: Endpoint, context: Context) -> PreparedSource:
     if step.stream.of == "files":
         return PreparedSource(from_web(step, endpoint, context, _state(step, context)))
-    hosts, more = outside.api(step, endpoint, context)
+    hosts, more = external.api(step, endpoint, context)
     return PreparedSource(hosts=hosts, more=more)
 
 
@@ -51,7 +51,7 @@ def _object_store(step: Land, endpoint: Endpoint, context: Context) -> PreparedS
 
 
 def _iceberg(step: Land, endpoint: Endpoint, context: Context) -> PreparedSource:
-    more, state = outside.table(step, endpoint, context, _state(step, context))
+    more, state = external.table(step, endpoint, context, _state(step, context))
     return PreparedSource(FetchedFiles(state=state), more=more)
 
 
@@ -77,7 +77,7 @@ def run(step: Land, context: Context) -> Result:
         "stream": step.stream.model_dump(mode="json"),
         "config": endpoint.config,
         "secrets": endpoint.secrets,
-        "files": [asdict(one) for one in prepared.got.files],
+        "files": [asdict(file) for file in prepared.got.files],
         "folder": str(context.folder / step.table.id),
         "more": prepared.more,
         "table": [step.table.layer, step.table.name],
@@ -87,24 +87,24 @@ def run(step: Land, context: Context) -> Result:
         "full_refresh": context.job.full_refresh,
         "moment": context.job.moment.isoformat(),
     }
-    found = context.platform.call(FUNCTION, arguments, context, hosts=prepared.hosts)
+    result = context.platform.call(FUNCTION, arguments, context, hosts=prepared.hosts)
     return Result(
-        rows_in=found["rows_in"],
-        rows_out=found["rows_out"],
-        rejected=found["rejected"],
-        bytes=found["bytes"],
-        state=prepared.got.state or found["state"] or state,
-        detail=found["detail"],
+        rows_in=result["rows_in"],
+        rows_out=result["rows_out"],
+        rejected=result["rejected"],
+        bytes=result["bytes"],
+        state=prepared.got.state or result["state"] or state,
+        detail=result["detail"],
     )
 
 
 def _endpoint(step: Land, context: Context) -> Endpoint:
     if step.volume is not None:
         return Endpoint(step.volume.id, "volume", {})
-    found = next(iter(context.job.endpoints.values()), None)
-    if found is None or found.kind not in PREPARE:
+    endpoint = next(iter(context.job.endpoints.values()), None)
+    if endpoint is None or endpoint.kind not in PREPARE:
         raise StepFailed("NO_CONNECTION", "The connection of this source is gone; choose another and save it again")
-    return found
+    return endpoint
 
 
 def _state(step: Land, context: Context) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ from headgate.execution.notebooks import messages, volumes, wheels
 from headgate.execution.notebooks.outputs import Outputs
 from headgate.execution.notebooks.processes import Notebook, NotebookProcesses, remove
 from headgate.execution.notebooks.staging import Staging
-from headgate.execution.sandbox import bubblewrap as sandbox
+from headgate.execution.sandbox import bubblewrap
 from headgate.execution.spark import guard_jar, jars, java, versions
 from headgate.execution.spark.errors import SparkUnavailable
 from headgate.execution.steps.context import Context, Result, StepFailed
@@ -45,12 +45,14 @@ def run(step: RunNotebook, context: Context) -> Result:
         remove(folder)
     return Result(
         rows_in=0,
-        bytes=sum(one.bytes for one in manifest.tables.values()) + sum(one.size for one in manifest.files),
+        bytes=sum(table.bytes for table in manifest.tables.values()) + sum(file.size for file in manifest.files),
         detail={
             "cells": outputs.brief(),
-            "artifacts": [one.name for one in outputs.artifacts()],
+            "artifacts": [artifact.name for artifact in outputs.artifacts()],
             "tables": {
-                str(one): len(manifest.tables[one.id].files) for one in step.outputs if one.id in manifest.tables
+                str(output): len(manifest.tables[output.id].files)
+                for output in step.outputs
+                if output.id in manifest.tables
             },
             "files": len(manifest.files),
         },
@@ -60,7 +62,7 @@ def run(step: RunNotebook, context: Context) -> Result:
 def _refuse_where_it_cannot_run(context: Context) -> None:
     if context.settings.notebooks.mode == "trusted":
         return
-    lacking = sandbox.missing(context.settings.spark.sandbox_uid)
+    lacking = bubblewrap.missing(context.settings.spark.sandbox_uid)
     if lacking is not None:
         _log.error("a notebook cannot run here", why=lacking)
         raise StepFailed(
@@ -82,7 +84,7 @@ def _run(step: RunNotebook, context: Context, folder: Path, staging: Staging) ->
         folder=folder,
         staging=staging.saved,
         job=_job(step, context),
-        tables=tuple(one.id for one in step.inputs),
+        tables=tuple(entry.id for entry in step.inputs),
         hosts=_hosts(step, context),
         time_zone=context.job.time_zone,
         seconds=context.job.seconds,
@@ -144,32 +146,33 @@ def _refuse_failure(outputs: Outputs, cells: Path, status: int, why: str, contex
 
 def _job(step: RunNotebook, context: Context) -> dict[str, Any]:
     return {
-        "code": [{"kind": one.kind, "source": one.source} for one in step.cells],
-        "inputs": {str(one): one.sql for one in step.inputs},
-        "outputs": {str(one): str(number) for number, one in enumerate(step.outputs)},
-        "volume_names": {str(one): str(one) for one in step.volumes},
-        "output_volumes": {str(one): str(number) for number, one in enumerate(step.output_volumes)},
-        "secret_names": {one.name: one.name for one in step.secrets},
+        "code": [{"kind": cell.kind, "source": cell.source} for cell in step.cells],
+        "inputs": {str(entry): entry.sql for entry in step.inputs},
+        "outputs": {str(item): str(number) for number, item in enumerate(step.outputs)},
+        "volume_names": {str(volume): str(volume) for volume in step.volumes},
+        "output_volumes": {str(item): str(number) for number, item in enumerate(step.output_volumes)},
+        "secret_names": {secret.name: secret.name for secret in step.secrets},
         "parameters": {**step.parameters, **context.job.parameters},
     }
 
 
 def _secrets(step: RunNotebook, context: Context) -> dict[str, str]:
-    found = {}
-    for one in step.secrets:
-        endpoint = context.job.endpoints.get(one.connection)
-        value = endpoint.secrets.get(one.field) if endpoint else None
+    result = {}
+    for secret in step.secrets:
+        endpoint = context.job.endpoints.get(secret.connection)
+        value = endpoint.secrets.get(secret.field) if endpoint else None
         if value is None:
             raise StepFailed(
-                "NO_SECRET", f"The connection of the secret {one.name!r} has no {one.field!r} any more; save it again"
+                "NO_SECRET",
+                f"The connection of the secret {secret.name!r} has no {secret.field!r} any more; save it again",
             )
-        found[one.name] = value
-    return found
+        result[secret.name] = value
+    return result
 
 
 def _hosts(step: RunNotebook, context: Context) -> tuple[tuple[str, int], ...]:
     """The hosts that it may reach, judged once before it starts, so that a refusal is told in words."""
-    found = []
+    result = []
     for text in step.hosts:
         host, _, port = text.rpartition(":")
         if not 1 <= int(port) <= 65535:
@@ -179,8 +182,8 @@ def _hosts(step: RunNotebook, context: Context) -> tuple[tuple[str, int], ...]:
         except OutgoingError as error:
             passing = not isinstance(error, AddressRefused)
             raise StepFailed("HOST_REFUSED", f"The notebook may not reach {text}: {error}", passing=passing) from None
-        found.append((host, int(port)))
-    return tuple(found)
+        result.append((host, int(port)))
+    return tuple(result)
 
 
 def _jars(context: Context) -> jars.Jars:

@@ -9,9 +9,7 @@ from headgate.contracts.pipelines.steps import Refine
 from headgate.contracts.tables import types
 from headgate.contracts.tables.types import Columns, PrimitiveType
 from headgate.execution.spark.errors import SqlFailed
-from headgate.execution.statements import layout
-from headgate.execution.statements import query_output as refine
-from headgate.execution.statements import schema_evolution as evolving
+from headgate.execution.statements import layout, query_output, schema_evolution
 from headgate.execution.statements.windows import Window, window
 from headgate.execution.steps.context import Context, Result, RunJob, StepFailed
 from headgate.execution.steps.lake import Arguments, CommittedSnapshot, Lake, opened, shown_key
@@ -50,7 +48,7 @@ class _Work:
 
     @property
     def _text(self) -> str:
-        return refine.query(self._definition.sql)
+        return query_output.query(self._definition.sql)
 
     @property
     def _full(self) -> bool:
@@ -88,27 +86,27 @@ class _Work:
     def _check(self, given: Columns) -> None:
         """See that the definition fits the columns of its query, before anything is written."""
         definition = self._definition
-        names = ", ".join(one.name for one in given)
+        names = ", ".join(column.name for column in given)
         for what, named in (("keys", definition.keys), ("time_column", _some(definition.time_column))):
             for name in named:
                 if types.find(given, name) is None:
                     raise StepFailed("COLUMN", f"{what} names {name}, which the query does not give; it gives {names}")
         for name in definition.keys if definition.write == "merge" else ():
-            found = types.find(given, name)
-            if found and not types.is_key(found.type):
-                raise StepFailed("KEYS", f"{name} is {types.shown(found.type)}, by which rows cannot be told apart")
+            result = types.find(given, name)
+            if result and not types.is_key(result.type):
+                raise StepFailed("KEYS", f"{name} is {types.shown(result.type)}, by which rows cannot be told apart")
         if definition.write == "window":
             self._time_type(given)
 
     def _time_type(self, columns: Columns) -> str:
         """The type of the window's column: a date or a time."""
-        found = types.find(columns, self._definition.time_column or "")
-        if found is None or not isinstance(found.type, PrimitiveType) or found.type.name not in types.TIMES:
-            told = types.shown(found.type) if found else "not there"
+        column = types.find(columns, self._definition.time_column or "")
+        if column is None or not isinstance(column.type, PrimitiveType) or column.type.name not in types.TIMES:
+            told = types.shown(column.type) if column else "not there"
             raise StepFailed(
                 "COLUMN", f"time_column must be a date or a timestamp; {self._definition.time_column} is {told}"
             )
-        return found.type.name
+        return column.type.name
 
     # The table
 
@@ -125,21 +123,21 @@ class _Work:
     def _create(self, given: Columns, *, replace: bool) -> None:
         parts = self._parts(given)
         table = self.step.table.sql
-        self.lake.execute(evolving.create(table, given, tuple(one.sql for one in parts), replace=replace))
+        self.lake.execute(schema_evolution.create(table, given, tuple(part.sql for part in parts), replace=replace))
         if self._definition.sort_by:
             self.lake.execute(layout.order(table, self._definition.sort_by))
 
     def _evolved(self, there: Columns, given: Columns) -> Columns:
         if self._definition.schema_changes == "strict":
-            found = evolving.differences(there, given)
-            if found:
-                self._refuse_schema("; ".join(found))
+            results = schema_evolution.differences(there, given)
+            if results:
+                self._refuse_schema("; ".join(results))
             return there
         try:
             after = types.merged(there, given)
         except types.IncompatibleType as error:
             self._refuse_schema(str(error))
-        for statement in evolving.statements(self.step.table.sql, there, after):
+        for statement in schema_evolution.statements(self.step.table.sql, there, after):
             self.lake.execute(statement)
             self.context.log(f"The columns of {self.step.table} change: {statement.partition(self.step.table.sql)[2]}")
         return after
@@ -181,30 +179,32 @@ class _Work:
         if self._definition.write == "merge":
             self._merge(given, there)
         elif self._full or self._definition.write == "overwrite":
-            self.lake.execute(refine.insert(table.sql, self._text, given, there, overwrite=True, where=where), args)
+            self.lake.execute(
+                query_output.insert(table.sql, self._text, given, there, overwrite=True, where=where), args
+            )
         else:
             if window is not None:
                 self._clear(window, there)
-            self.lake.execute(refine.insert(table.sql, self._text, given, there, where=where), args)
+            self.lake.execute(query_output.insert(table.sql, self._text, given, there, where=where), args)
         return self.lake.written(table)
 
     def _clear(self, window: Window, there: Columns) -> None:
         column = quoted(self._definition.time_column or "")
-        self.lake.execute(refine.delete(self.step.table.sql, window.holds(column, self._time_type(there))))
+        self.lake.execute(query_output.delete(self.step.table.sql, window.holds(column, self._time_type(there))))
 
     def _merge(self, given: Columns, there: Columns) -> None:
         keys = self._definition.keys
         if self._full:
-            self.lake.execute(refine.delete(self.step.table.sql, "TRUE"))
+            self.lake.execute(query_output.delete(self.step.table.sql, "TRUE"))
         try:
-            self.lake.execute(refine.merge(self.step.table.sql, self._text, given, there, keys), self._arguments)
+            self.lake.execute(query_output.merge(self.step.table.sql, self._text, given, there, keys), self._arguments)
         except SqlFailed as error:
-            if error.code != _RAISED or error.message != refine.TWICE:
+            if error.code != _RAISED or error.message != query_output.TWICE:
                 raise
             self._refuse_keys()
 
     def _refuse_keys(self) -> NoReturn:
-        sample = self.lake.rows(refine.twice(self._text, self._definition.keys), self._arguments)
+        sample = self.lake.rows(query_output.twice(self._text, self._definition.keys), self._arguments)
         told = f", such as {shown_key(sample[0])}" if sample else ""
         raise StepFailed(
             "KEYS",

@@ -12,12 +12,12 @@ FUNCTION = "headgate.execution.spark.staged_tables:save"
 def run(step: SaveStaged, context: Context) -> Result:
     """Write the rows that were saved for a table; if there are none, it stays as it is."""
     context.check_stopped()
-    found = Staging.newest(context)
-    if found is None:
+    stagings = Staging.newest(context)
+    if stagings is None:
         raise StepFailed(
             "STAGED_LOST", "What the notebook saved is not on this machine any more; run it again", passing=True
         )
-    staging, manifest = found
+    staging, manifest = stagings
     table = manifest.tables.get(step.table.id)
     if table is None:
         context.log(f"The notebook saved nothing for {step.table}, which stays as it is", "warning")

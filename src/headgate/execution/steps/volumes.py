@@ -27,10 +27,10 @@ class StoredVolumes:
         """Where its bytes are on this machine."""
         parts = urlsplit(self._settings.warehouse_url)
         if parts.scheme == "file":
-            found = Path(unquote(parts.path), volume_file(volume, file.id))
-            if not found.is_file():
+            path = Path(unquote(parts.path), volume_file(volume, file.id))
+            if not path.is_file():
                 raise _gone(file)
-            return found
+            return path
         copy = folder / file.id
         try:
             with open_store(self._settings).open(volume_file(volume, file.id)) as source, copy.open("wb") as target:

@@ -2,8 +2,7 @@
 
 import threading
 
-from headgate.execution.spark import archive_training as training
-from headgate.execution.spark import guard_jar, jars, java
+from headgate.execution.spark import archive_training, guard_jar, jars, java
 from headgate.execution.worker.statement_execution import Spark
 from headgate.kit.log import get_logger
 from headgate.settings.settings import Settings
@@ -32,7 +31,7 @@ class Archiving:
         while not self._stopping.wait(LOOK_SECONDS):
             if self._spark.state()["up"]:
                 try:
-                    training.ensure(jars.ensure(offline=self._settings.spark.jars_dir), _log.info)
+                    archive_training.ensure(jars.ensure(offline=self._settings.spark.jars_dir), _log.info)
                 except (jars.BadJar, guard_jar.BadBuild, java.NoJava) as error:
                     _log.warning("Spark's classes cannot be archived", error=str(error))
                 return

@@ -49,8 +49,8 @@ def answer(
     else:
         streams = place.discover(asked)
         detail = _counted(endpoint.kind, streams)
-    found = {"detail": detail, "milliseconds": int((time.monotonic() - began) * 1000)}
-    return found if streams is None else {**found, "streams": streams.found, "truncated": streams.truncated}
+    values = {"detail": detail, "milliseconds": int((time.monotonic() - began) * 1000)}
+    return values if streams is None else {**values, "streams": streams.found, "truncated": streams.truncated}
 
 
 def _counted(kind: str, streams: Streams) -> str:
@@ -61,17 +61,17 @@ def _counted(kind: str, streams: Streams) -> str:
     return f"{count} found; each is a {noun}" if streams.found else f"No {noun} was found"
 
 
-def fitting(found: dict[str, Any], most: int) -> dict[str, Any]:
+def fitting(result: dict[str, Any], most: int) -> dict[str, Any]:
     """What was found, without as many of its last streams as do not fit into so many bytes of JSON."""
-    streams = found.get("streams") or []
-    room = most - len(json.dumps({**found, "streams": []}).encode())
+    streams = result.get("streams") or []
+    room = most - len(json.dumps({**result, "streams": []}).encode())
     kept: list[dict[str, Any]] = []
-    for one in streams:
-        room -= len(json.dumps(one).encode()) + 2
+    for stream in streams:
+        room -= len(json.dumps(stream).encode()) + 2
         if room < 0:
-            return {**found, "streams": kept, "truncated": True}
-        kept.append(one)
-    return found
+            return {**result, "streams": kept, "truncated": True}
+        kept.append(stream)
+    return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +129,9 @@ class Errands:
     def _claimed(self, slots: int) -> list[ErrandJob]:
         """Errands for so many free slots; waits for some."""
         body = {"worker": self._link.worker, "slots": slots}
-        found = self._link.ask("POST", "/api/worker/errands/claim", json=body, params={"wait": POLL_SECONDS})
-        limits = {"seconds": found["seconds"], "max_bytes": found["max_bytes"]}
-        return [ErrandJob(**{**one, **limits, "endpoint": Endpoint(**one["endpoint"])}) for one in found["jobs"]]
+        result = self._link.ask("POST", "/api/worker/errands/claim", json=body, params={"wait": POLL_SECONDS})
+        limits = {"seconds": result["seconds"], "max_bytes": result["max_bytes"]}
+        return [ErrandJob(**{**value, **limits, "endpoint": Endpoint(**value["endpoint"])}) for value in result["jobs"]]
 
     def _free(self) -> int:
         with self._lock:
@@ -148,10 +148,10 @@ class Errands:
 
     def _work(self, job: ErrandJob) -> None:
         try:
-            found = answer(
+            values = answer(
                 job.errand, job.endpoint, job.question, self._settings, seconds=job.seconds, writes=job.writes
             )
-            self._ended(job, "succeeded", result=fitting(found, job.max_bytes))
+            self._ended(job, "succeeded", result=fitting(values, job.max_bytes))
         except StepFailed as failure:
             self._ended(job, "failed", error_code=failure.code, error=failure.message)
         except Exception:  # noqa: BLE001 - whatever it is, the member is told, and the worker goes on

@@ -35,12 +35,12 @@ class Replacing:
         dead, pause = self._records.dead(), PAUSE
         while dead and not self._stopping.is_set():
             try:
-                found = self._link.ask("POST", "/api/worker/replace", json={**self._link.about, "dead": dead})
+                result = self._link.ask("POST", "/api/worker/replace", json={**self._link.about, "dead": dead})
             except (httpx.HTTPError, BadSecret, ValueError) as error:
                 _log.debug("cannot replace dead workers right now", error=repr(error))
                 self._stopping.wait(pause)
                 pause = min(pause * 2, LONGEST_PAUSE)
                 continue
-            _log.info("replaces dead workers", workers=dead, released=found.get("released"))
+            _log.info("replaces dead workers", workers=dead, released=result.get("released"))
             self._records.forget()
             return

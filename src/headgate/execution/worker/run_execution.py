@@ -245,9 +245,9 @@ class Execution:
 
     def _note(self, progress: Any) -> None:
         stages = [
-            {"id": one.id, "tasks": one.tasks_total, "done": one.tasks_done, "bytes_read": one.bytes_read}
-            | {"complete": one.done}
-            for one in progress.stages
+            {"id": stage.id, "tasks": stage.tasks_total, "done": stage.tasks_done, "bytes_read": stage.bytes_read}
+            | {"complete": stage.done}
+            for stage in progress.stages
         ]
         told = {name: value for name, value in asdict(progress).items() if name != "stages"}
         with self._lock:

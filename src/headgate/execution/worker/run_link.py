@@ -28,14 +28,14 @@ class RunLink:
     def claim(self, slots: int, state: dict[str, Any]) -> list[RunJob]:
         """Runs for so many free slots; waits for some."""
         body = {**self._link.about, "state": state, "slots": slots}
-        found = self._link.ask("POST", f"{RUNS}/claim", json=body, params={"wait": POLL_SECONDS})
-        return [_job(one) for one in found["jobs"]]
+        result = self._link.ask("POST", f"{RUNS}/claim", json=body, params={"wait": POLL_SECONDS})
+        return [_job(value) for value in result["jobs"]]
 
     def beat(self, running: list[dict[str, Any]], state: dict[str, Any], wait: float) -> tuple[list[str], list[str]]:
         """Keep runs alive; which of them to stop, and which are no longer ours."""
         body = {**self._link.about, "state": state, "running": running}
-        found = self._link.ask("POST", f"{RUNS}/heartbeat", json=body, params={"wait": wait})
-        return found["cancel"], found["lost"]
+        result = self._link.ask("POST", f"{RUNS}/heartbeat", json=body, params={"wait": wait})
+        return result["cancel"], result["lost"]
 
     def lines(self, job: RunJob, lines: list[tuple[datetime, str, str]]) -> None:
         """Add to the run's log."""
@@ -68,8 +68,10 @@ class RunLink:
 
     def files(self, job: RunJob, volume: str) -> list[VolumeFile]:
         """The files of a volume that the run declared."""
-        found = self._link.surely("GET", f"{RUNS}/{job.id}/volumes/{volume}", params=self._mine(job))
-        return [VolumeFile(**{**one, "created": datetime.fromisoformat(one["created"])}) for one in found["items"]]
+        result = self._link.surely("GET", f"{RUNS}/{job.id}/volumes/{volume}", params=self._mine(job))
+        return [
+            VolumeFile(**{**value, "created": datetime.fromisoformat(value["created"])}) for value in result["items"]
+        ]
 
     def finish(self, job: RunJob, state: str, code: str | None = None, message: str | None = None) -> str:
         """Say what came of a run; its state then."""
@@ -101,7 +103,7 @@ def _job(told: dict[str, Any]) -> RunJob:
         states=told["states"],
         memories={int(number): memory for number, memory in told["memories"].items()},
         pipeline=told["pipeline"],
-        endpoints={one["id"]: Endpoint(**one) for one in told["endpoints"]},
+        endpoints={value["id"]: Endpoint(**value) for value in told["endpoints"]},
         parameters=told["parameters"],
         isolated=told["isolated"],
     )

@@ -53,13 +53,13 @@ class Runs:
         self._stopping.set()
         with self._lock:
             self._lock.notify_all()
-        for one in self._now_running():
-            one.stop(STOPPING, returning=True)
+        for execution in self._now_running():
+            execution.stop(STOPPING, returning=True)
         deadline = time.monotonic() + STOP_SECONDS
         with self._lock:
             self._lock.wait_for(lambda: not self._running, timeout=max(deadline - time.monotonic(), 0))
-        for one in self._now_running():
-            one.give_up()
+        for execution in self._now_running():
+            execution.give_up()
         self._platform.close()
 
     def _claim(self) -> None:
@@ -86,25 +86,25 @@ class Runs:
             return max(self._slots - len(self._running), 1)
 
     def _begin(self, job: RunJob) -> None:
-        one = Execution(job, self._link, self._settings, self._folder, self._spark, self._platform)
+        execution = Execution(job, self._link, self._settings, self._folder, self._spark, self._platform)
         with self._lock:
-            self._running[job.id] = one
+            self._running[job.id] = execution
             self._lock.notify_all()
         if self._stopping.is_set():
-            one.stop(STOPPING, returning=True)
+            execution.stop(STOPPING, returning=True)
 
         def work() -> None:
             try:
-                one.run()
+                execution.run()
             finally:
-                self._ended(one)
+                self._ended(execution)
 
         threading.Thread(target=work, name=job.id, daemon=True).start()
 
-    def _ended(self, one: Execution) -> None:
+    def _ended(self, execution: Execution) -> None:
         with self._lock:
-            if self._running.get(one.job.id) is one:
-                del self._running[one.job.id]
+            if self._running.get(execution.job.id) is execution:
+                del self._running[execution.job.id]
             self._lock.notify_all()
 
     def _now_running(self) -> list[Execution]:
@@ -120,17 +120,17 @@ class Runs:
                     self._lock.wait_for(lambda: self._running or self._stopping.is_set(), timeout=QUIET)
                 continue
             try:
-                cancel, lost = self._link.beat([one.beat() for one in running], self._spark.state(), BEAT)
+                cancel, lost = self._link.beat([entry.beat() for entry in running], self._spark.state(), BEAT)
             except (httpx.HTTPError, BadSecret, ValueError, KeyError) as error:
                 _log.debug("cannot reach the server right now", error=repr(error))
                 self._stopping.wait(BEAT)
                 continue
-            for one in running:
-                if one.job.id in cancel or one.job.id in lost:
-                    one.stop(CANCELLED)
-                if one.is_stuck:
-                    _log.error("a run does not end; given up", run=one.job.id)
-                    one.give_up()
-                    self._ended(one)
+            for execution in running:
+                if execution.job.id in cancel or execution.job.id in lost:
+                    execution.stop(CANCELLED)
+                if execution.is_stuck:
+                    _log.error("a run does not end; given up", run=execution.job.id)
+                    execution.give_up()
+                    self._ended(execution)
             if cancel or lost:
                 self._stopping.wait(BEAT / 2)

@@ -77,15 +77,15 @@ class Link:
     def claim(self, slots: int, total: int, state: dict[str, Any]) -> list[Job]:
         """Statements to run in so many free slots, of all; waits for some."""
         body = {**self.about, "state": state, "slots": slots, "total": total}
-        found = self.ask("POST", "/api/worker/claim", json=body, params={"wait": POLL_SECONDS})
-        limits = {"max_bytes": found["max_bytes"], "page_bytes": found["page_bytes"]}
-        return [Job(**one, **limits, seconds=found["statement_seconds"]) for one in found["jobs"]]
+        result = self.ask("POST", "/api/worker/claim", json=body, params={"wait": POLL_SECONDS})
+        limits = {"max_bytes": result["max_bytes"], "page_bytes": result["page_bytes"]}
+        return [Job(**value, **limits, seconds=result["statement_seconds"]) for value in result["jobs"]]
 
     def beat(self, running: list[dict[str, Any]], state: dict[str, Any], wait: float) -> tuple[list[str], list[str]]:
         """Keep statements alive; which of them to interrupt, and which are no longer ours."""
         body = {**self.about, "state": state, "running": running}
-        found = self.ask("POST", "/api/worker/heartbeat", json=body, params={"wait": wait})
-        return found["cancel"], found["lost"]
+        result = self.ask("POST", "/api/worker/heartbeat", json=body, params={"wait": wait})
+        return result["cancel"], result["lost"]
 
     def leave(self) -> None:
         """Say that this worker stops, so that a claim under way gets nothing. A server that is away need not know."""

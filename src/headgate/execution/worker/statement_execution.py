@@ -215,13 +215,13 @@ class Running:
     def _note(self, progress: Any) -> None:
         stages = [
             {
-                "id": one.id,
-                "tasks": one.tasks_total,
-                "done": one.tasks_done,
-                "bytes_read": one.bytes_read,
-                "complete": one.done,
+                "id": stage.id,
+                "tasks": stage.tasks_total,
+                "done": stage.tasks_done,
+                "bytes_read": stage.bytes_read,
+                "complete": stage.done,
             }
-            for one in progress.stages
+            for stage in progress.stages
         ]
         told = {name: value for name, value in asdict(progress).items() if name != "stages"}
         with self._lock:
@@ -243,20 +243,20 @@ class Running:
             self._link.finish(self.job, state, **more)
 
 
-def told(found: Any, most: int) -> dict[str, Any]:
+def told(result: Any, most: int) -> dict[str, Any]:
     """What the server is told of a query: its columns, or why no table can hold them, and what they are made of.
 
     What is longer than a request may be is left out: then that is not known.
     """
     try:
-        fields = iceberg.fields(types.of_arrow(found.schema))
+        fields = iceberg.fields(types.of_arrow(result.schema))
     except types.InvalidColumns as error:
         return {"columns": None, "problem": str(error)}
     if not fields:
         return {"columns": None, "problem": NO_COLUMNS}
-    origins = list(zip(found.schema.names, found.origins, strict=True))
+    origins = list(zip(result.schema.names, result.origins, strict=True))
     ways: tuple[dict[str, Any], ...] = ({"columns": fields, "origins": origins}, {"columns": fields}, {})
-    return next(one for one in ways if len(json.dumps(one)) <= most)
+    return next(way for way in ways if len(json.dumps(way)) <= most)
 
 
 def _interrupt(session: Any) -> None:

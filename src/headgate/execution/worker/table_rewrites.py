@@ -76,8 +76,8 @@ class Rewriting:
 
     def _claimed(self) -> Rewrite | None:
         body = {"worker": self._link.worker}
-        found = self._link.ask("POST", "/api/worker/maintenance/claim", json=body, params={"wait": POLL_SECONDS})
-        return Rewrite(**found["job"]) if found["job"] else None
+        result = self._link.ask("POST", "/api/worker/maintenance/claim", json=body, params={"wait": POLL_SECONDS})
+        return Rewrite(**result["job"]) if result["job"] else None
 
     def _do(self, job: Rewrite) -> None:
         context = self._context = self._made(job)
@@ -109,7 +109,7 @@ def rewrite(job: Rewrite, platform: Any, context: Context) -> dict[str, Any]:
     """Rewrite a table; what the server is to be told: counts of files, or an error that says what to do."""
     arguments = {"layer": job.layer, "name": job.name, "min_files": job.min_files, "target_bytes": job.target_mib << 20}
     try:
-        found: dict[str, Any] = platform.call(FUNCTION, arguments, context)
+        values: dict[str, Any] = platform.call(FUNCTION, arguments, context)
     except RunStopped:
         return {"error": STOPPED}
     except SparkUnavailable as error:
@@ -117,7 +117,7 @@ def rewrite(job: Rewrite, platform: Any, context: Context) -> dict[str, Any]:
         return {"error": NO_SPARK}
     except (StepFailed, SqlFailed, StatementRefused) as error:
         return {"error": f"Spark did not rewrite it; the next pass tries again: {error.message}"[:5000]}
-    return {"files_before": found["files_before"], "files_after": found["files_after"]}
+    return {"files_before": values["files_before"], "files_after": values["files_after"]}
 
 
 def made_context(job: Rewrite, settings: Settings, folder: Path, platform: Any) -> Context:

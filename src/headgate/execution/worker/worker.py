@@ -144,7 +144,7 @@ class Worker:
                     self._lock.wait_for(lambda: self._running or self._stopping.is_set(), timeout=QUIET)
                 continue
             try:
-                cancel, lost = self.link.beat([one.beat() for one in running], self._state(), BEAT)
+                cancel, lost = self.link.beat([running.beat() for running in running], self._state(), BEAT)
             except (httpx.HTTPError, BadSecret, ValueError, KeyError) as error:
                 _log.debug("cannot reach the server right now", error=repr(error))
                 self._stopping.wait(BEAT)
@@ -155,13 +155,13 @@ class Worker:
                 self._stopping.wait(BEAT / 2)
 
     def _obey(self, running: list[Running], cancel: list[str], lost: list[str]) -> None:
-        for one in running:
-            if one.job.id in cancel or one.job.id in lost:
-                one.stop()
-            if one.is_stuck:
-                _log.error("a statement does not end; given up", statement=one.job.id)
-                one.give_up()
-                self._ended(one)
+        for entry in running:
+            if entry.job.id in cancel or entry.job.id in lost:
+                entry.stop()
+            if entry.is_stuck:
+                _log.error("a statement does not end; given up", statement=entry.job.id)
+                entry.give_up()
+                self._ended(entry)
 
     # Stopping
 
@@ -169,10 +169,10 @@ class Worker:
         """Stop what runs, so that another worker begins it again; what does not stop in time is given back as it is."""
         with self._lock:
             self._lock.notify_all()
-        for one in self._now_running():
-            one.stop(returning=True)
+        for running in self._now_running():
+            running.stop(returning=True)
         deadline = time.monotonic() + STOP_SECONDS
         with self._lock:
             self._lock.wait_for(lambda: not self._running, timeout=max(deadline - time.monotonic(), 0))
-        for one in self._now_running():
-            one.give_up()
+        for running in self._now_running():
+            running.give_up()

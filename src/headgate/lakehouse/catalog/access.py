@@ -19,12 +19,12 @@ SAME_HOST = "same-host"
 
 def require_layer(call: Call, action: str, ident: Ident) -> str:
     """The id of a layer on which the caller has an action; NoSuchNamespace if they may not see it."""
-    found = pointers.layer_of(call.connection, ident)
+    result = pointers.layer_of(call.connection, ident)
     try:
-        call.require(action, "layer", found)
+        call.require(action, "layer", result)
     except NotFound:
         raise no_namespace(ident) from None
-    return found or ""
+    return result or ""
 
 
 def find(call: Call, ident: Ident) -> CatalogEntry:
@@ -33,25 +33,25 @@ def find(call: Call, ident: Ident) -> CatalogEntry:
     return pointers.find(call.connection, ident, work.run if work else None)
 
 
-def require_table(call: Call, action: str, ident: Ident, found: CatalogEntry, doing: str | None = None) -> Decision:
+def require_table(call: Call, action: str, ident: Ident, entry: CatalogEntry, doing: str | None = None) -> Decision:
     """The decision on a table that has a pointer; NoSuchTable if there is none that the caller may see.
 
     `doing` says what is refused, where that is not the action itself: several acts need the right to delete.
     """
-    if found.is_new and found.layer_id:
-        return require_own(call, ident, found)
-    if found.pointer is None and may_know(call, found):
+    if entry.is_new and entry.layer_id:
+        return require_own(call, ident, entry)
+    if entry.pointer is None and may_know(call, entry):
         raise NotWritten(str(ident))
     try:
-        if found.pointer is None:
+        if entry.pointer is None:
             call.refuse(action, "table", None)
-        return call.require(action, "table", found.table_id)
+        return call.require(action, "table", entry.table_id)
     except NotFound:
         raise missing(ident) from None
     except Denied as error:
         if doing is None:
             raise
-        thing = call.facts.thing(found.table_id)
+        thing = call.facts.thing(entry.table_id)
         raise Denied(error.detail.replace(asked(action, thing), f"{doing} table {ident}", 1), **error.more) from None
 
 
@@ -60,11 +60,11 @@ def missing(ident: Ident) -> NoSuchTable:
     return NoSuchTable(f"Table does not exist: {ident}")
 
 
-def require_own(call: Call, ident: Ident, found: CatalogEntry) -> Decision:
+def require_own(call: Call, ident: Ident, entry: CatalogEntry) -> Decision:
     """The decision on a table that exists for the caller's run alone: whether its member may still create it."""
-    decision = decide_output(call, found.layer_id or "")
+    decision = decide_output(call, entry.layer_id or "")
     if not decision:
-        call.note_denial("create", "table", found.table_id)
+        call.note_denial("create", "table", entry.table_id)
         raise missing(ident)
     return decision
 
@@ -99,9 +99,9 @@ def require_declared(call: Call, ident: Ident, table_id: str) -> None:
         raise AlreadyExists(f"Table already exists: {ident}") from None
 
 
-def may_know(call: Call, found: CatalogEntry) -> bool:
+def may_know(call: Call, entry: CatalogEntry) -> bool:
     """Whether the caller may know that a table is there."""
-    return found.is_new or (found.table_id is not None and call.may_see(found.table_id))
+    return entry.is_new or (entry.table_id is not None and call.may_see(entry.table_id))
 
 
 def no_namespace(ident: Ident) -> NoSuchNamespace:

@@ -35,12 +35,12 @@ class _Reader:
         return self.stream.read(count)
 
     def number(self) -> int:
-        found = 0
+        result = 0
         for position in range(_MAX_VARINT):
             byte = self.take(1)[0]
-            found |= (byte & 0x7F) << (7 * position)
+            result |= (byte & 0x7F) << (7 * position)
             if not byte & 0x80:
-                return (found >> 1) ^ -(found & 1)
+                return (result >> 1) ^ -(result & 1)
         raise BadFile("a number in it is too long")
 
     def text(self) -> bytes:
@@ -65,17 +65,17 @@ def look_over(content: bytes) -> None:
 
 
 def _header(reader: _Reader) -> dict[str, bytes]:
-    found: dict[str, bytes] = {}
+    values: dict[str, bytes] = {}
     while count := reader.number():
         if count < 0:
             count = -count
             reader.number()
         for _ in range(count):
             key = reader.text().decode("utf-8", "replace")
-            if key in found:
+            if key in values:
                 raise BadFile(f"its header has {key!r} twice")
-            found[key] = reader.text()
-    return found
+            values[key] = reader.text()
+    return values
 
 
 def _block(reader: _Reader, codec: bytes, sync: bytes, room: int) -> int:
@@ -114,8 +114,8 @@ def _check_schema(text: bytes) -> None:
 
 def _check_type(schema: Any, ids: set[int]) -> None:
     if isinstance(schema, list):
-        for one in schema:
-            _check_type(one, ids)
+        for value in schema:
+            _check_type(value, ids)
     if not isinstance(schema, dict):
         return
     _check_ids(schema, ids)
@@ -136,9 +136,9 @@ def _check_type(schema: Any, ids: set[int]) -> None:
 
 def _check_ids(part: dict[str, Any], ids: set[int]) -> None:
     for name in _IDS:
-        found = part.get(name)
-        if found is None:
+        response = part.get(name)
+        if response is None:
             continue
-        if not isinstance(found, int) or isinstance(found, bool) or found in ids:
+        if not isinstance(response, int) or isinstance(response, bool) or response in ids:
             raise BadFile("its schema has one field id twice, or one that is no number")
-        ids.add(found)
+        ids.add(response)

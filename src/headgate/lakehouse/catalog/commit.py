@@ -19,16 +19,10 @@ from headgate.kit.database import Busy, is_full, is_out_of_reach, may_be_kept
 from headgate.kit.errors import Problem
 from headgate.lakehouse.catalog import (
     access,
+    metadata_files,
     pointers,
-)
-from headgate.lakehouse.catalog import (
-    metadata_files as metadata,
-)
-from headgate.lakehouse.catalog import (
-    required_rights as judging,
-)
-from headgate.lakehouse.catalog import (
-    table_creation as creating,
+    required_rights,
+    table_creation,
 )
 from headgate.lakehouse.catalog.client_config import told_of
 from headgate.lakehouse.catalog.commit_requests import TableChange
@@ -82,34 +76,34 @@ class PlannedCommit:
 
 def commit(stages: Stages, changes: Sequence[TableChange]) -> list[PlannedCommit]:
     """Make a commit to one or several tables, whole or not at all."""
-    if len({(one.ident.layer_key, one.ident.table_key) for one in changes}) != len(changes):
+    if len({(change.ident.layer_key, change.ident.table_key) for change in changes}) != len(changes):
         raise Malformed("A commit names each table once")
     if len(changes) > MAX_TABLES:
         raise Malformed(f"A commit changes at most {MAX_TABLES} tables")
     for _ in attempts(FIRST_PAUSE, LONGEST_PAUSE, RETRY_SECONDS):
-        found = stages.read(lambda call: [_look(call, one) for one in changes])
+        results = stages.read(lambda call: [_look(call, change) for change in changes])
         try:
-            return _make(stages, changes, found)
+            return _make(stages, changes, results)
         except _Moved:
             continue
-    names = ", ".join(str(one.ident) for one in changes)
+    names = ", ".join(str(change.ident) for change in changes)
     raise CommitFailed(f"Other commits to {names} came first for {RETRY_SECONDS:g} seconds; load it again, and retry")
 
 
 def answer(stages: Stages, done: PlannedCommit) -> Response:
     """The table after a commit, with the tag of a load of it; no tag where each load gives new keys."""
-    location = metadata.url(stages.services.store, done.table_id, done.to.metadata_file)
+    location = metadata_files.url(stages.services.store, done.table_id, done.to.metadata_file)
     headers = None
     if stages.who.work is not None or not gives_keys(stages.services):
         headers = {"ETag": etag(done.to, told_of(stages, done.table_id, writes=True), ALL)}
-    return Response(metadata.answer(location, done.content, None), headers=headers, media_type="application/json")
+    return Response(metadata_files.answer(location, done.content, None), headers=headers, media_type="application/json")
 
 
 def _make(
-    stages: Stages, changes: Sequence[TableChange], found: Sequence[CatalogEntry | NewTable]
+    stages: Stages, changes: Sequence[TableChange], result: Sequence[CatalogEntry | NewTable]
 ) -> list[PlannedCommit]:
     store = stages.services.store
-    planned = _plan_all(stages, changes, found)
+    planned = _plan_all(stages, changes, result)
     crash_point("server: metadata written")
     try:
         stages.write(lambda call: _move_all(call, planned))
@@ -130,13 +124,13 @@ def _make(
 
 
 def _plan_all(
-    stages: Stages, changes: Sequence[TableChange], found: Sequence[CatalogEntry | NewTable]
+    stages: Stages, changes: Sequence[TableChange], result: Sequence[CatalogEntry | NewTable]
 ) -> list[PlannedCommit]:
     planned: list[PlannedCommit] = []
     store = stages.services.store
     try:
-        for change, one in zip(changes, found, strict=True):
-            planned.append(_plan(stages.settings, store, change, one, stages.now))
+        for change, value in zip(changes, result, strict=True):
+            planned.append(_plan(stages.settings, store, change, value, stages.now))
     except BaseException:
         _discard(store, planned)
         raise
@@ -144,9 +138,9 @@ def _plan_all(
 
 
 def _discard(store: Store, planned: Iterable[PlannedCommit]) -> None:
-    for one in planned:
-        if one.move is not None:
-            metadata.discard(store, one.table_id, one.to.metadata_file)
+    for planned_commit in planned:
+        if planned_commit.move is not None:
+            metadata_files.discard(store, planned_commit.table_id, planned_commit.to.metadata_file)
 
 
 # Part one: look
@@ -156,49 +150,52 @@ def _look(call: Call, change: TableChange) -> CatalogEntry | NewTable:
     access.require_engine(call)
     if change.is_create:
         return _staged(call, change)
-    found = access.find(call, change.ident)
-    access.require_table(call, "edit", change.ident, found)
-    return found
+    entry = access.find(call, change.ident)
+    access.require_table(call, "edit", change.ident, entry)
+    return entry
 
 
 def _staged(call: Call, change: TableChange) -> NewTable:
     """The place of a staged table that the caller may create now."""
-    location = next((one.location for one in change.updates if one.action == "set-location"), None)
+    location = next((update.location for update in change.updates if update.action == "set-location"), None)
     try:
-        found = creating.place(call, change.ident)
+        new_table = table_creation.place(call, change.ident)
     except AlreadyExists:
         raise AlreadyExists(f"{EXISTS}: {change.ident}") from None
-    row = creating.staged(call.connection, change.ident, found.layer_id, location or "", call.caller.member)
-    if row is None or ((found.is_declared or found.run) and row["id"] != found.table_id):
+    row = table_creation.staged(call.connection, change.ident, new_table.layer_id, location or "", call.caller.member)
+    if row is None or ((new_table.is_declared or new_table.run) and row["id"] != new_table.table_id):
         raise NotValid(f"No table {change.ident} was staged at this location by you; stage its creation first")
-    return NewTable(row["id"], found.layer_id, found.name, row["uuid"], found.is_declared, found.run)
+    return NewTable(row["id"], new_table.layer_id, new_table.name, row["uuid"], new_table.is_declared, new_table.run)
 
 
 # Part two: check, and write the new metadata
 
 
 def _plan(
-    settings: Settings, store: Store, change: TableChange, found: CatalogEntry | NewTable, now: datetime
+    settings: Settings, store: Store, change: TableChange, result: CatalogEntry | NewTable, now: datetime
 ) -> PlannedCommit:
-    if isinstance(found, NewTable):
-        return _plan_new(store, change, found, now)
-    assert found.pointer is not None and found.table_id is not None  # noqa: S101, PT018 - else it was refused
-    pointer, table_id = found.pointer, found.table_id
-    content = metadata.read_metadata(store, table_id, pointer.metadata_file, pointer.metadata_sha256)
-    base = metadata.parse(content)
+    if isinstance(result, NewTable):
+        return _plan_new(store, change, result, now)
+    assert result.pointer is not None and result.table_id is not None  # noqa: S101, PT018 - else it was refused
+    pointer, table_id = result.pointer, result.table_id
+    content = metadata_files.read_metadata(store, table_id, pointer.metadata_file, pointer.metadata_sha256)
+    base = metadata_files.parse(content)
     require(change.requirements, base)
     root = Root(store, table_id)
     # CREATE OR REPLACE may ask for a location as CREATE does. To move a table is another matter, and is refused.
-    ignores = creating.ignores_location(settings) and judging.is_replace(change.updates)
+    ignores = table_creation.ignores_location(settings) and required_rights.is_replace(change.updates)
     editor = Editor(base, root, now, ignores_location=ignores)
     updates = editor.checked(change.updates)
     if not updates:
         return PlannedCommit(change, table_id, content, pointer)
     check_snapshots(root, base, editor.added)
-    after = apply(base, updates, metadata.url(store, table_id, pointer.metadata_file))
-    action, operation = judging.action(base, after, change.updates), judging.operation(base, after, change.updates)
-    if found.taken is not None:
-        after = without_steps(after, found.taken.snapshot_id)
+    after = apply(base, updates, metadata_files.url(store, table_id, pointer.metadata_file))
+    action, operation = (
+        required_rights.action(base, after, change.updates),
+        required_rights.operation(base, after, change.updates),
+    )
+    if result.taken is not None:
+        after = without_steps(after, result.taken.snapshot_id)
     kept = without_oldest(after, settings.warehouse.keep_snapshots)
     written, to = write_next(store, table_id, kept, pointer.version + 1)
     return PlannedCommit(change, table_id, written, to, action, move_of(table_id, pointer, to, kept, operation))
@@ -219,9 +216,9 @@ def _plan_new(store: Store, change: TableChange, place: NewTable, now: datetime)
 
 def write_next(store: Store, table_id: str, after: Any, version: int) -> tuple[bytes, Pointer]:
     """Write a table's metadata under a fresh name; what was written, and a pointer that nothing names yet."""
-    content, name = metadata.dump(after), metadata.fresh_name(version)
-    metadata.write(store, table_id, name, content)
-    pointer = Pointer(str(after.table_uuid), version, name, metadata.sum_of(content), after.current_snapshot_id)
+    content, name = metadata_files.dump(after), metadata_files.fresh_name(version)
+    metadata_files.write(store, table_id, name, content)
+    pointer = Pointer(str(after.table_uuid), version, name, metadata_files.sum_of(content), after.current_snapshot_id)
     return content, pointer
 
 
@@ -258,32 +255,32 @@ def _move_all(call: Call, planned: Sequence[PlannedCommit]) -> None:
     run = work.run if work else None
     access.require_engine(call)
     moved: list[Move] = []
-    for one in planned:
-        decision = _move(call, one, run)
-        if one.move is not None:
-            moved.append(one.move)
-            call.record(_event(call, one, decision))
+    for planned_commit in planned:
+        decision = _move(call, planned_commit, run)
+        if planned_commit.move is not None:
+            moved.append(planned_commit.move)
+            call.record(_event(call, planned_commit, decision))
     if moved and run is None:
         author = Author(call.caller.author, call.caller.token, work.id if work else None)
         pointers.enter(call.connection, moved, call.now, author)
 
 
-def _move(call: Call, one: PlannedCommit, run: tuple[str, int] | None) -> Decision | None:
-    ident, move = one.change.ident, one.move
-    if one.place is not None and move is not None:
-        found = _staged(call, one.change)
-        if found.table_id != one.table_id:
+def _move(call: Call, planned_commit: PlannedCommit, run: tuple[str, int] | None) -> Decision | None:
+    ident, move = planned_commit.change.ident, planned_commit.move
+    if planned_commit.place is not None and move is not None:
+        new_table = _staged(call, planned_commit.change)
+        if new_table.table_id != planned_commit.table_id:
             raise _Moved
-        creating.enter(call, ident, one.place, move)
-        creating.unstage(call.connection, one.table_id)
+        table_creation.enter(call, ident, planned_commit.place, move)
+        table_creation.unstage(call.connection, planned_commit.table_id)
         return None
     now = access.find(call, ident)
-    decision = access.require_table(call, one.action, ident, now, one.doing)
+    decision = access.require_table(call, planned_commit.action, ident, now, planned_commit.doing)
     if move is None:
         return decision
-    if now.table_id != one.table_id or now.pointer != move.base:
+    if now.table_id != planned_commit.table_id or now.pointer != move.base:
         raise _Moved
-    if call.caller.system and is_held(call.connection, one.table_id):
+    if call.caller.system and is_held(call.connection, planned_commit.table_id):
         raise CommitFailed("A run writes this table by now; maintenance waits for it")
     if not _swapped(call, now, move, ident, run):
         raise _Moved
@@ -298,19 +295,19 @@ def _swapped(call: Call, now: CatalogEntry, move: Move, ident: Ident, run: tuple
     return pointers.swap_own(call.connection, run, move, call.now)
 
 
-def _event(call: Call, one: PlannedCommit, decision: Decision | None) -> Any:
-    move, work = one.move, call.caller.work
+def _event(call: Call, planned_commit: PlannedCommit, decision: Decision | None) -> Any:
+    move, work = planned_commit.move, call.caller.work
     return call.event(
         COMMITTED,
         allowed=True,
-        action=one.action,
+        action=planned_commit.action,
         kind="table",
-        resource_id=one.table_id,
+        resource_id=planned_commit.table_id,
         via=list(decision.via) if decision else [],
         after={
             "operation": move.operation if move else None,
-            "version": one.to.version,
-            "snapshot": one.to.snapshot_id,
+            "version": planned_commit.to.version,
+            "snapshot": planned_commit.to.snapshot_id,
             "run": work.run_id if work else None,
         },
     )
@@ -321,13 +318,13 @@ def _event(call: Call, one: PlannedCommit, decision: Decision | None) -> Any:
 
 def create(stages: Stages, body: dict[str, Any], levels: tuple[str, ...]) -> Response:
     """Create a table, or stage its creation."""
-    ident = creating.wanted(body, levels)
+    ident = table_creation.wanted(body, levels)
     is_staged = body.get("stage-create", False)
     if not isinstance(is_staged, bool):
         raise Malformed("stage-create is true or false")
     store = stages.services.store
-    place = stages.read(lambda call: creating.place(call, ident))
-    first = creating.first_metadata(store, body, place, ignores=creating.ignores_location(stages.settings))
+    place = stages.read(lambda call: table_creation.place(call, ident))
+    first = table_creation.first_metadata(store, body, place, ignores=table_creation.ignores_location(stages.settings))
     if is_staged:
         return _stage(stages, ident, place, first)
     content, to = write_next(store, place.table_id, first, 1)
@@ -345,10 +342,10 @@ def create(stages: Stages, body: dict[str, Any], levels: tuple[str, ...]) -> Res
 def _enter(call: Call, planned: PlannedCommit) -> None:
     place, move = planned.place, planned.move
     assert place is not None and move is not None  # noqa: S101, PT018 - a new table has both
-    now = creating.place(call, planned.change.ident)
+    now = table_creation.place(call, planned.change.ident)
     if (now.layer_id, now.is_declared) != (place.layer_id, place.is_declared):
         raise CommitFailed("The layer has changed; try again")
-    creating.enter(call, planned.change.ident, place, move)
+    table_creation.enter(call, planned.change.ident, place, move)
     call.record(_event(call, planned, None))
     if place.run is None:
         work = call.caller.work
@@ -358,18 +355,18 @@ def _enter(call: Call, planned: PlannedCommit) -> None:
 
 def _stage(stages: Stages, ident: Ident, place: NewTable, first: Any) -> Response:
     def work(call: Call) -> None:
-        now = creating.place(call, ident)
+        now = table_creation.place(call, ident)
         if (now.layer_id, now.is_declared) != (place.layer_id, place.is_declared):
             raise CommitFailed("The layer has changed; try again")
-        creating.stage(call.connection, place, call.caller.member, call.now)
+        table_creation.stage(call.connection, place, call.caller.member, call.now)
 
     stages.write(work)
-    return _answer(stages, place.table_id, None, metadata.dump(first))
+    return _answer(stages, place.table_id, None, metadata_files.dump(first))
 
 
 def _answer(stages: Stages, table_id: str, pointer: Pointer | None, content: bytes) -> Response:
     """The new table, with the tag by which its client may ask for it again; a staged one has none."""
     told = told_of(stages, table_id, writes=True)
-    location = metadata.url(stages.services.store, table_id, pointer.metadata_file) if pointer else None
+    location = metadata_files.url(stages.services.store, table_id, pointer.metadata_file) if pointer else None
     headers = {"ETag": etag(pointer, told, ALL)} if pointer else None
-    return Response(metadata.answer(location, content, told), headers=headers, media_type="application/json")
+    return Response(metadata_files.answer(location, content, told), headers=headers, media_type="application/json")

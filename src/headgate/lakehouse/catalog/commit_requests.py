@@ -29,32 +29,32 @@ class TableChange:
     @property
     def is_create(self) -> bool:
         """Whether it makes a table that was staged."""
-        return any(one.type == "assert-create" for one in self.requirements)
+        return any(requirement.type == "assert-create" for requirement in self.requirements)
 
 
 def document(content: bytes) -> dict[str, Any]:
     """The JSON object in a body."""
     try:
         text = content.decode()
-        found = json.loads(text or "null", parse_int=_number)
+        document = json.loads(text or "null", parse_int=_number)
         if "\\u" in text:
             # Half of a surrogate pair is JSON, and nothing that can be stored.
-            json.dumps(found, ensure_ascii=False).encode()
+            json.dumps(document, ensure_ascii=False).encode()
     except UnicodeError:
         raise Malformed("The body is not UTF-8, or holds half of a surrogate pair (\\ud800 to \\udfff)") from None
     except (ValueError, RecursionError):
         raise Malformed("The body is not JSON") from None
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise Malformed("The body is not a JSON object")
-    return found
+    return document
 
 
 def _number(digits: str) -> int:
     """A whole number that engines can read again."""
-    found = int(digits)
-    if not -_LONG <= found < _LONG:
+    result = int(digits)
+    if not -_LONG <= result < _LONG:
         raise Malformed(f"The number {digits[:30]} in the body has more than 64 bits")
-    return found
+    return result
 
 
 def change(body: Any, ident: Ident | None = None) -> TableChange:
@@ -74,18 +74,18 @@ def change(body: Any, ident: Ident | None = None) -> TableChange:
         _check_raw(update)
     return TableChange(
         ident,
-        tuple(_parsed(_requirement(), one, "requirement", "type") for one in requirements),
-        tuple(_parsed(_update(), one, "update", "action") for one in updates),
+        tuple(_parsed(_requirement(), requirement, "requirement", "type") for requirement in requirements),
+        tuple(_parsed(_update(), update, "update", "action") for update in updates),
     )
 
 
 def _list(body: dict[str, Any], name: str, most: int) -> list[Any]:
-    found = body.get(name, [])
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+    response = body.get(name, [])
+    if not isinstance(response, list) or not all(isinstance(value, dict) for value in response):
         raise Malformed(f"{name} is a list of objects")
-    if len(found) > most:
+    if len(response) > most:
         raise Malformed(f"A commit has at most {most} {name}; make several commits")
-    return found
+    return response
 
 
 def _check_raw(update: dict[str, Any]) -> None:
@@ -117,9 +117,9 @@ def _check_raw_snapshot(snapshot: Any) -> None:
             raise Malformed(f"add-snapshot: {name} is a number from 0 to {_LONG - 1}")
 
 
-def _is_texts(found: Any) -> bool:
+def _is_texts(result: Any) -> bool:
     """Whether this is a JSON object of texts."""
-    return isinstance(found, dict) and all(isinstance(value, str) for value in found.values())
+    return isinstance(result, dict) and all(isinstance(value, str) for value in result.values())
 
 
 def _parsed(adapter: "TypeAdapter[Any]", value: dict[str, Any], what: str, tag: str) -> Any:

@@ -50,28 +50,28 @@ def is_folder(store: Store) -> bool:
 
 def table_config(settings: Settings, store: Store, table_id: str, *, ours: bool) -> dict[str, str]:
     """How an engine reaches the files of a table that it may load. Our own Spark opens them by the guard's FileIO."""
-    found = {}
+    values = {}
     if isinstance(store, BucketStore):
         signs = ours or settings.warehouse.s3_access == "signing"
-        found = {**place_config(store.address), **(signing_config(table_id) if signs else {})}
+        values = {**place_config(store.address), **(signing_config(table_id) if signs else {})}
     if ours:
-        found |= {
+        values |= {
             "io-impl": "headgate.guard.TableFileIO",
             "headgate.root": f"{store.url}/{table_root(table_id)}",
             "headgate.metadata": f"{store.url}/{metadata_root(table_id)}",
         }
-    return found
+    return values
 
 
 def place_config(address: Address) -> dict[str, str]:
     """Where the bucket is, in the words of Java's clients and of PyIceberg."""
-    found = {
+    values = {
         "s3.endpoint": address.endpoint,
         "s3.path-style-access": str(address.path_style).lower(),
         "client.region": address.region,
         "s3.region": address.region,
     }
-    return found if address.path_style else {**found, "s3.force-virtual-addressing": "true"}
+    return values if address.path_style else {**values, "s3.force-virtual-addressing": "true"}
 
 
 def signing_config(table_id: str) -> dict[str, str]:

@@ -109,7 +109,7 @@ def assume(settings: Settings, key: AccessKey, grant: KeyScope) -> TemporaryKeys
         config=Config(connect_timeout=CONNECT_SECONDS, read_timeout=ANSWER_SECONDS),
     )
     try:
-        found = client.assume_role(
+        result = client.assume_role(
             RoleArn=given.s3_role_arn,
             RoleSessionName=grant.member,
             Policy=policy(address, grant.table_id, writes=grant.writes),
@@ -120,4 +120,4 @@ def assume(settings: Settings, key: AccessKey, grant: KeyScope) -> TemporaryKeys
             f"no keys for a table could be had: {error}; check warehouse.s3_role_arn and s3_sts_endpoint, and that the "
             "server's key may assume that role"
         ) from None
-    return TemporaryKeys(found["AccessKeyId"], found["SecretAccessKey"], found["SessionToken"], found["Expiration"])
+    return TemporaryKeys(result["AccessKeyId"], result["SecretAccessKey"], result["SessionToken"], result["Expiration"])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select
 
 from headgate.kit.ids import new_id
-from headgate.lakehouse.catalog import metadata_files as metadata
+from headgate.lakehouse.catalog import metadata_files
 from headgate.lakehouse.catalog.models import work_token_table
 from headgate.lakehouse.catalog.names import Ident
 from headgate.lakehouse.catalog.pointers import CatalogEntry
@@ -30,12 +30,12 @@ _probed, _works, _statements = probed_schema_table.c, work_token_table.c, statem
 Fields = list[dict[str, Any]]
 
 
-def fields(call: Call, ident: Ident, found: CatalogEntry) -> Fields | None:
+def fields(call: Call, ident: Ident, entry: CatalogEntry) -> Fields | None:
     """The columns that a table will have, if a probe asks that may read it, or whose own output it is; else None."""
     work = call.caller.work
-    if work is None or work.purpose != PROBE or found.pointer is not None or not ident.has_one_level:
+    if work is None or work.purpose != PROBE or entry.pointer is not None or not ident.has_one_level:
         return None
-    return _own(call, work.id, ident) or _stored(call, found)
+    return _own(call, work.id, ident) or _stored(call, entry)
 
 
 def _own(call: Call, work_id: str, ident: Ident) -> Fields | None:
@@ -48,22 +48,22 @@ def _own(call: Call, work_id: str, ident: Ident) -> Fields | None:
     return (save.get(ANALYSED) or {}).get(COLUMNS)
 
 
-def _stored(call: Call, found: CatalogEntry) -> Fields | None:
-    if found.table_id is None or not call.decide("execute", "table", found.table_id):
+def _stored(call: Call, entry: CatalogEntry) -> Fields | None:
+    if entry.table_id is None or not call.decide("execute", "table", entry.table_id):
         return None
     stored: Fields | None = call.connection.execute(
-        select(_probed.columns).where(_probed.table_id == found.table_id)
+        select(_probed.columns).where(_probed.table_id == entry.table_id)
     ).scalar()
     return stored
 
 
-def table_id(found: CatalogEntry) -> str:
+def table_id(entry: CatalogEntry) -> str:
     """The id of such a table; one that nothing has, if it has no row yet."""
-    return found.table_id or new_id("table")
+    return entry.table_id or new_id("table")
 
 
 def content(store: "Store", identifier: str, columns: Fields) -> bytes:
     """Its metadata: a schema, no snapshot, and a place in which nothing lies."""
     place = NewTable(identifier, "", "", str(uuid.uuid5(uuid.NAMESPACE_OID, identifier)))
     schema = {"type": "struct", "schema-id": 0, "fields": columns}
-    return metadata.dump(first_metadata(store, {"schema": schema}, place))
+    return metadata_files.dump(first_metadata(store, {"schema": schema}, place))

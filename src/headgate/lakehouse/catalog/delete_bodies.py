@@ -23,9 +23,9 @@ def named_keys(body: str) -> list[str]:
         raise _unclear() from None
     if _name(root) != "Delete":
         raise _unclear()
-    keys = [_key(one) for one in root if _name(one) == "Object"]
-    others = [one for one in root if _name(one) != "Object"]
-    if not 0 < len(keys) <= _MOST_KEYS or any(_name(one) != "Quiet" or len(one) for one in others):
+    keys = [_key(element) for element in root if _name(element) == "Object"]
+    others = [element for element in root if _name(element) != "Object"]
+    if not 0 < len(keys) <= _MOST_KEYS or any(_name(other) != "Quiet" or len(other) for other in others):
         raise _unclear()
     return keys
 

@@ -10,9 +10,8 @@ from anyio import CapacityLimiter
 from fastapi import Header, Query, Request, Response
 
 from headgate.kit.errors import Conflict, Invalid, NotFound
-from headgate.lakehouse.catalog import access, listing
+from headgate.lakehouse.catalog import access, listing, table_loading
 from headgate.lakehouse.catalog import commit as committing
-from headgate.lakehouse.catalog import table_loading as loading
 from headgate.lakehouse.catalog.commit_requests import change, document
 from headgate.lakehouse.catalog.config import catalog_config
 from headgate.lakehouse.catalog.errors import AlreadyExists, Forbidden, Malformed
@@ -70,8 +69,8 @@ def list_tables(
 ) -> Response:
     """The tables that the caller may see, all of them or by page."""
     ident = namespace(namespace_)
-    found = stages.read(lambda call: listing.tables(call, ident, page_token, page_size))
-    return json_response({"identifiers": found.items, "next-page-token": found.following})
+    name_page = stages.read(lambda call: listing.tables(call, ident, page_token, page_size))
+    return json_response({"identifiers": name_page.items, "next-page-token": name_page.following})
 
 
 @router.governed(
@@ -119,16 +118,16 @@ def load_table(
     request: Request,
     namespace_: str,
     table_: str,
-    snapshots: str = loading.ALL,
+    snapshots: str = table_loading.ALL,
     known: Annotated[str | None, Header(alias="If-None-Match")] = None,
 ) -> Response:
     """A table's metadata, or for a request of headers alone, whether it is there."""
     ident = table(namespace_, table_)
     if request.scope.get(IS_HEAD):
-        return loading.exists(stages, ident)
-    if snapshots not in {loading.ALL, loading.REFS}:
+        return table_loading.exists(stages, ident)
+    if snapshots not in {table_loading.ALL, table_loading.REFS}:
         raise Malformed(f"Invalid snapshots: {snapshots[:30]!r}; there is all, and refs")
-    return loading.load(stages, ident, snapshots, known)
+    return table_loading.load(stages, ident, snapshots, known)
 
 
 @router.governed(
@@ -162,7 +161,7 @@ def commit_tables(stages: Stages, request: Request) -> Response:
         raise Malformed("table-changes is a list of changes")
     if len(changes) > committing.MAX_TABLES:
         raise Malformed(f"A commit changes at most {committing.MAX_TABLES} tables")
-    committing.commit(stages, [change(one) for one in changes])
+    committing.commit(stages, [change(entry) for entry in changes])
     return empty()
 
 
@@ -187,11 +186,11 @@ def drop_table(
 
 
 def _drop(call: Call, ident: Ident) -> None:
-    found = access.find(call, ident)
-    access.require_table(call, "delete", ident, found)
+    entry = access.find(call, ident)
+    access.require_table(call, "delete", ident, entry)
     if call.caller.work is not None and call.caller.work.run is not None:
         raise Forbidden("A run drops no table")
-    lakehouse.delete_item(call, found.table_id or "")
+    lakehouse.delete_item(call, entry.table_id or "")
 
 
 @router.governed(
@@ -212,13 +211,13 @@ def rename_table(stages: Stages, request: Request) -> Response:
 
 
 def _rename(call: Call, source: Ident, target: Ident) -> None:
-    found = access.find(call, source)
-    access.require_table(call, "delete", source, found, "rename")
+    entry = access.find(call, source)
+    access.require_table(call, "delete", source, entry, "rename")
     if call.caller.work is not None and call.caller.work.run is not None:
         raise Forbidden("A run renames no table")
     layer = access.require_create(call, target)
     try:
-        lakehouse.rename_item(call, found.table_id or "", name=target.table or "", layer_id=layer)
+        lakehouse.rename_item(call, entry.table_id or "", name=target.table or "", layer_id=layer)
     except Conflict:
         raise AlreadyExists(f"Table already exists: {target}") from None
     except NotFound:

@@ -40,13 +40,13 @@ def _on_new(call: Call, table_id: str) -> Decision | None:
 
 def _layer_of_output(call: Call, run: tuple[str, int], table_id: str) -> str | None:
     """The layer of a table that a run has staged, or that exists for it alone."""
-    found = call.connection.execute(
+    value = call.connection.execute(
         select(_own.layer_id).where(
             _own.run_id == run[0], _own.fence == run[1], _own.table_id == table_id, _own.base_version.is_(None)
         )
     ).scalar()
-    if found is None and not pointers.was_used(call.connection, table_id):
-        found = call.connection.execute(
+    if value is None and not pointers.was_used(call.connection, table_id):
+        value = call.connection.execute(
             select(_staged.layer_id).where(_staged.id == table_id, _staged.run_id == run[0])
         ).scalar()
-    return found
+    return value

@@ -66,24 +66,24 @@ class Root:
 
     def path(self, location: Any, *, or_metadata: bool = False) -> str:
         """A location below the root as a path in the store, or Outside."""
-        found = normal(location)
-        within = self._folder if found.startswith(self._folder) else self._metadata
-        if not found.startswith(within) or (within == self._metadata and not or_metadata):
+        result = normal(location)
+        within = self._folder if result.startswith(self._folder) else self._metadata
+        if not result.startswith(within) or (within == self._metadata and not or_metadata):
             raise OutsideRoot(str(location))
-        if "//" in found[len(self._base) :] or found.endswith("/"):
+        if "//" in result[len(self._base) :] or result.endswith("/"):
             raise OutsideRoot(str(location))
-        self._refuse_links(found, within)
-        return found[len(self._base) + 1 :]
+        self._refuse_links(result, within)
+        return result[len(self._base) + 1 :]
 
-    def _refuse_links(self, found: str, within: str) -> None:
+    def _refuse_links(self, result: str, within: str) -> None:
         """Refuse what a link leads out of the root; only a folder has links."""
         if not isinstance(self.store, FolderStore):
             return
-        path, root = found.removeprefix("file://"), within.removeprefix("file://").rstrip("/")
+        path, root = result.removeprefix("file://"), within.removeprefix("file://").rstrip("/")
         top = os.path.realpath(self.store.root) + root[len(str(self.store.root)) :]
         folder = self._real(os.path.dirname(path))  # noqa: PTH120 - thousands of them, and pathlib is slow
         if (folder != top and not folder.startswith(top + "/")) or os.path.islink(path):  # noqa: PTH114 - as above
-            raise OutsideRoot(found)
+            raise OutsideRoot(result)
 
 
 def table_io(store: Store, table_id: str) -> "FileIO":

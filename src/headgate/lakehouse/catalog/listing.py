@@ -30,16 +30,16 @@ class NamePage:
 def namespaces(call: Call, token: str | None, size: int | None) -> NamePage:
     """The layers that the caller may see."""
     ids, following = _page(call, "layer", "", token, size)
-    found = _names(call, "SELECT id, name FROM resources WHERE {chosen}", ids)
-    return NamePage([[found[one]] for one in ids if one in found], following)
+    values = _names(call, "SELECT id, name FROM resources WHERE {chosen}", ids)
+    return NamePage([[values[id_]] for id_ in ids if id_ in values], following)
 
 
 def tables(call: Call, ident: Ident, token: str | None, size: int | None) -> NamePage:
     """The tables of a layer that the caller may see and that have content; for a run, also its own."""
     layer = access.require_layer(call, "see", ident)
     ids, following = _page(call, "table", f"{ident.layer_key}.", token, size)
-    found = _names(call, _WRITTEN, ids)
-    shown = [found[one] for one in ids if one in found]
+    values = _names(call, _WRITTEN, ids)
+    shown = [values[id_] for id_ in ids if id_ in values]
     if not token:
         shown = sorted({*shown, *_own(call, layer)})
     return NamePage([{"namespace": [ident.layer_key], "name": name} for name in shown], following)
@@ -49,8 +49,8 @@ def views(call: Call, ident: Ident, token: str | None, size: int | None) -> Name
     """The views of a layer that the caller may see."""
     access.require_layer(call, "see", ident)
     ids, following = _page(call, "table", f"{ident.layer_key}.", token, size)
-    found = _names(call, _VIEWS, ids)
-    return NamePage([{"namespace": [ident.layer_key], "name": found[one]} for one in ids if one in found], following)
+    values = _names(call, _VIEWS, ids)
+    return NamePage([{"namespace": [ident.layer_key], "name": values[id_]} for id_ in ids if id_ in values], following)
 
 
 _VIEWS = "SELECT id, name FROM resources JOIN views ON view_id = id WHERE {chosen}"

@@ -39,7 +39,7 @@ def check_snapshots(root: Root, base: "TableMetadata | None", added: Sequence["S
     """
     known: set[str] = set()
     if base is not None and added:
-        parents = {base.current_snapshot_id, *(one.parent_snapshot_id for one in added)}
+        parents = {base.current_snapshot_id, *(snapshot.parent_snapshot_id for snapshot in added)}
         for snapshot in base.snapshots:
             if snapshot.snapshot_id in parents:
                 known.update(manifests_of(root, snapshot.manifest_list))
@@ -68,10 +68,10 @@ def check_file(root: Root, location: Any, what: str) -> None:
 
 def manifests_of(root: Root, manifest_list: str) -> list[str]:
     """The manifests that a manifest list names."""
-    found = [row.manifest_path for row in _rows(root, manifest_list, "The manifest list", _lists)]
-    if len(found) > MAX_MANIFESTS:
+    results = [row.manifest_path for row in _rows(root, manifest_list, "The manifest list", _lists)]
+    if len(results) > MAX_MANIFESTS:
         raise NotValid(f"A snapshot has more than {MAX_MANIFESTS} manifests; rewrite them first")
-    return found
+    return results
 
 
 def entries_of(root: Root, manifest: str) -> Iterator[Any]:

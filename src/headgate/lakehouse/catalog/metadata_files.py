@@ -84,7 +84,7 @@ def answer(location: str | None, content: bytes, told: dict[str, Any] | None) ->
 
 def with_referenced_snapshots(content: bytes) -> bytes:
     """The metadata without the snapshots that no branch or tag names."""
-    found = json.loads(content)
-    named = {ref["snapshot-id"] for ref in found.get("refs", {}).values()}
-    found["snapshots"] = [one for one in found.get("snapshots", ()) if one["snapshot-id"] in named]
-    return json.dumps(found).encode()
+    document = json.loads(content)
+    named = {ref["snapshot-id"] for ref in document.get("refs", {}).values()}
+    document["snapshots"] = [value for value in document.get("snapshots", ()) if value["snapshot-id"] in named]
+    return json.dumps(document).encode()

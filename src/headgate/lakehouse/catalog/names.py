@@ -62,7 +62,7 @@ def from_json(value: Any, *, is_table: bool = True) -> Ident:
     """A table, or a namespace alone, from a body."""
     levels = value.get("namespace") if isinstance(value, dict) else None
     name = value.get("name") if isinstance(value, dict) else None
-    if not isinstance(levels, list) or not levels or not all(isinstance(one, str) for one in levels):
+    if not isinstance(levels, list) or not levels or not all(isinstance(level, str) for level in levels):
         raise Malformed('Write a table as {"namespace": ["LAYER"], "name": "TABLE"}')
     if is_table and not isinstance(name, str):
         raise Malformed('Write a table as {"namespace": ["LAYER"], "name": "TABLE"}')

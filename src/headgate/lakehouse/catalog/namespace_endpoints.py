@@ -29,8 +29,8 @@ def list_namespaces(
         ident = namespace(parent)
         stages.read(lambda call: access.require_layer(call, "see", ident))
         return json_response({"namespaces": [], "next-page-token": None})
-    found = stages.read(lambda call: listing.namespaces(call, page_token, page_size))
-    return json_response({"namespaces": found.items, "next-page-token": found.following})
+    name_page = stages.read(lambda call: listing.namespaces(call, page_token, page_size))
+    return json_response({"namespaces": name_page.items, "next-page-token": name_page.following})
 
 
 @router.governed(
@@ -61,10 +61,10 @@ def create_namespace(stages: Stages, request: Request) -> Response:
 def load_namespace(stages: Stages, request: Request, namespace_: str) -> Response:
     """A layer's properties, or for a request of headers alone, whether it is there."""
     ident = namespace(namespace_)
-    found = stages.read(lambda call: namespaces.properties(call, ident))
+    values = stages.read(lambda call: namespaces.properties(call, ident))
     if request.scope.get(IS_HEAD):
         return empty()
-    return json_response({"namespace": [ident.layer_key], "properties": found})
+    return json_response({"namespace": [ident.layer_key], "properties": values})
 
 
 @router.governed(

@@ -57,14 +57,14 @@ def properties(call: Call, ident: Ident) -> dict[str, str]:
     row = select(_texts.description).where(_texts.resource_id == layer, _texts.field_id == 0)
     comment = call.connection.execute(row).scalar_one_or_none()
     notes = select(_properties.name, _properties.value).where(_properties.layer_id == layer)
-    found = {row.name: row.value for row in call.connection.execute(notes.order_by(_properties.name))}
-    return {**found, COMMENT: comment} if comment else found
+    values = {row.name: row.value for row in call.connection.execute(notes.order_by(_properties.name))}
+    return {**values, COMMENT: comment} if comment else values
 
 
 def change(call: Call, ident: Ident, body: dict[str, Any]) -> dict[str, list[str]]:
     """Set and remove properties of a layer; what was set, removed, and not there."""
     removals = body.get("removals") or []
-    if not isinstance(removals, list) or not all(isinstance(one, str) for one in removals):
+    if not isinstance(removals, list) or not all(isinstance(removal, str) for removal in removals):
         raise Malformed("removals is a list of names")
     layer = pointers.layer_of(call.connection, ident)
     access.require_layer(call, "describe", ident)
@@ -72,7 +72,7 @@ def change(call: Call, ident: Ident, body: dict[str, Any]) -> dict[str, list[str
     if both := sorted(set(removals) & set(updates)):
         raise Unprocessable(f"Cannot both set and remove: {', '.join(both)}")
     there = properties(call, ident)
-    gone = [one for one in dict.fromkeys(removals) if one in there]
+    gone = [name for name in dict.fromkeys(removals) if name in there]
     if COMMENT in updates or COMMENT in gone:
         _describe(call, layer or "", updates.get(COMMENT))
     notes = {name: value for name, value in updates.items() if name != COMMENT}
@@ -82,14 +82,14 @@ def change(call: Call, ident: Ident, body: dict[str, Any]) -> dict[str, list[str
     return {
         "updated": sorted(updates),
         "removed": gone,
-        "missing": [one for one in dict.fromkeys(removals) if one not in there],
+        "missing": [name for name in dict.fromkeys(removals) if name not in there],
     }
 
 
-def _checked(found: Any, leave_out: str | None = None) -> dict[str, str]:
-    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+def _checked(result: Any, leave_out: str | None = None) -> dict[str, str]:
+    if not isinstance(result, dict) or not all(isinstance(value, str) for value in result.values()):
         raise Malformed("properties are names with a text each")
-    kept = {name: value for name, value in found.items() if name != leave_out}
+    kept = {name: value for name, value in result.items() if name != leave_out}
     for name, value in kept.items():
         if name != COMMENT and not is_note(name):
             raise Malformed(

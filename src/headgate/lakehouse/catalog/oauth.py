@@ -54,10 +54,10 @@ def _secret(content: bytes) -> str:
     try:
         if len(content) > MAX_FORM:
             raise ValueError
-        found = parse_qs(content.decode("ascii"), max_num_fields=50, strict_parsing=bool(content), errors="strict")
+        result = parse_qs(content.decode("ascii"), max_num_fields=50, strict_parsing=bool(content), errors="strict")
     except ValueError:
         raise _Refused(400, "invalid_request", "Send a form, as application/x-www-form-urlencoded") from None
-    form = {name: values[-1] for name, values in found.items()}
+    form = {name: values[-1] for name, values in result.items()}
     match form.get("grant_type"):
         case "client_credentials":
             return form.get("client_secret", "")

@@ -96,23 +96,23 @@ def find(connection: Connection, ident: Ident, run: tuple[str, int] | None = Non
     if not rows:
         return CatalogEntry()
     layer, table, *pointer = rows[0]
-    found = CatalogEntry(layer, table, Pointer(*pointer) if pointer[0] else None)
-    return _of_run(connection, ident, found, run) if run else found
+    entry = CatalogEntry(layer, table, Pointer(*pointer) if pointer[0] else None)
+    return _of_run(connection, ident, entry, run) if run else entry
 
 
-def _of_run(connection: Connection, ident: Ident, found: CatalogEntry, run: tuple[str, int]) -> CatalogEntry:
-    asked = {"run": run[0], "fence": run[1], "table": found.table_id, "layer": found.layer_id, "name": ident.table_key}
+def _of_run(connection: Connection, ident: Ident, entry: CatalogEntry, run: tuple[str, int]) -> CatalogEntry:
+    asked = {"run": run[0], "fence": run[1], "table": entry.table_id, "layer": entry.layer_id, "name": ident.table_key}
     rows = fetch(connection, _FIND_OWN, asked)
     if not rows:
-        return found
+        return entry
     # A name stands for the table that had it first, if the run has taken both that and the one that has it now.
-    table, base, snapshot, *pointer = max(rows, key=lambda row: row[0] != found.table_id)
+    table, base, snapshot, *pointer = max(rows, key=lambda row: row[0] != entry.table_id)
     own = Pointer(*pointer)
-    if table != found.table_id and base == own.version:
+    if table != entry.table_id and base == own.version:
         # The run has only looked at it, and it was deleted or renamed since: for the run, too.
-        return CatalogEntry(found.layer_id)
+        return CatalogEntry(entry.layer_id)
     taken = BaseSnapshot(snapshot) if base is None or snapshot is not None else None
-    return CatalogEntry(found.layer_id, table, own, is_own=True, is_new=found.table_id is None, taken=taken)
+    return CatalogEntry(entry.layer_id, table, own, is_own=True, is_new=entry.table_id is None, taken=taken)
 
 
 def layer_of(connection: Connection, ident: Ident) -> str | None:
@@ -120,17 +120,17 @@ def layer_of(connection: Connection, ident: Ident) -> str | None:
     return find(connection, Ident(ident.levels)).layer_id
 
 
-def pin(connection: Connection, run: tuple[str, int], found: CatalogEntry, name: str, now: datetime) -> None:
+def pin(connection: Connection, run: tuple[str, int], entry: CatalogEntry, name: str, now: datetime) -> None:
     """Give a run a pointer of its own to a table, which starts at the table's."""
-    table = select(table_pointer_table).where(_pointers.table_id == found.table_id)
+    table = select(table_pointer_table).where(_pointers.table_id == entry.table_id)
     row = connection.execute(table).mappings().one()
     kept = ("uuid", "version", "metadata_file", "metadata_sha256", "snapshot_id", "rows", "bytes", "files")
     connection.execute(
         insert(run_pointer_table).values(
             run_id=run[0],
             fence=run[1],
-            table_id=found.table_id,
-            layer_id=found.layer_id,
+            table_id=entry.table_id,
+            layer_id=entry.layer_id,
             name=name,
             base_version=row["version"],
             committed_at=now,

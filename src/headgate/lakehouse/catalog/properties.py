@@ -123,12 +123,12 @@ OF_NEW = {"write.parquet.compression-codec": "zstd"}
 which takes several times as long to write."""
 
 
-def check(found: Any, *, creating: bool = False) -> dict[str, str]:
+def check(result: Any, *, creating: bool = False) -> dict[str, str]:
     """Properties that somebody sets, if all of them are taken; without those that stand for something else."""
-    if not isinstance(found, dict) or len(found) > MAX_PROPERTIES:
+    if not isinstance(result, dict) or len(result) > MAX_PROPERTIES:
         raise NotValid(f"properties are at most {MAX_PROPERTIES} names with a text each")
     kept: dict[str, str] = {}
-    for name, value in found.items():
+    for name, value in result.items():
         if not isinstance(name, str) or not isinstance(value, str):
             raise NotValid("properties are names with a text each")
         if name == FORMAT_VERSION and creating:
@@ -186,13 +186,13 @@ def _mapped(fields: Any) -> list[int]:
 
     As strict as Iceberg's Java library: a table whose mapping it cannot read, no engine that uses it can load.
     """
-    if not isinstance(fields, list) or not all(isinstance(one, dict) for one in fields):
+    if not isinstance(fields, list) or not all(isinstance(field, dict) for field in fields):
         raise ValueError
     ids: list[int] = []
     taken: list[str] = []
     for field in fields:
         number, names = field.get("field-id"), field.get("names")
-        if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise ValueError
         if number is not None:
             if type(number) is not int or not 0 <= number <= MAX_ID:

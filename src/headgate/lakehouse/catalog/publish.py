@@ -86,11 +86,11 @@ def _published(call: Call, row: Any) -> Move | None:
         return None
     _require(call, row)
     there = select(table_pointer_table).where(_pointers.table_id == row["table_id"])
-    found = call.connection.execute(there).mappings().one_or_none()
-    if found is None or found["version"] != row["base_version"]:
+    result = call.connection.execute(there).mappings().one_or_none()
+    if result is None or result["version"] != row["base_version"]:
         raise TableMoved
     base = Pointer(
-        found["uuid"], found["version"], found["metadata_file"], found["metadata_sha256"], found["snapshot_id"]
+        result["uuid"], result["version"], result["metadata_file"], result["metadata_sha256"], result["snapshot_id"]
     )
     move = _move(row, base, base.version + 1)
     if not pointers.swap(call.connection, move, call.now, call.caller.member):

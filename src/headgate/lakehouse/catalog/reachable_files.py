@@ -51,15 +51,15 @@ class ReachableFiles:
         self._add(metadata_file, content, must_exist=False)
 
     def _add(self, metadata_file: str, content: bytes, *, must_exist: bool) -> None:
-        found = json.loads(content)
+        document = json.loads(content)
         self._keep(f"{metadata_root(self._table)}/{metadata_file}")
-        for one in found.get("metadata-log") or ():
-            self._keep(self._logged(one["metadata-file"]))
+        for value in document.get("metadata-log") or ():
+            self._keep(self._logged(value["metadata-file"]))
         for name in ("statistics", "partition-statistics"):
-            for one in found.get(name) or ():
-                self._keep(check_path(self.root, one["statistics-path"], "A statistics file"))
-        for one in found.get("snapshots") or ():
-            self._add_list(one["manifest-list"], must_exist=must_exist)
+            for value in document.get(name) or ():
+                self._keep(check_path(self.root, value["statistics-path"], "A statistics file"))
+        for value in document.get("snapshots") or ():
+            self._add_list(value["manifest-list"], must_exist=must_exist)
         self._looked_at.add(metadata_file)
 
     def _logged(self, location: Any) -> str:

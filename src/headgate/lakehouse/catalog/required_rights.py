@@ -8,24 +8,24 @@ _REPLACES = frozenset({"set-current-schema", "set-default-spec", "set-default-so
 
 def action(base: Any, after: Any, updates: tuple[Any, ...]) -> str:
     """`edit` for what adds to the history or replaces the table; `delete` for what expires or rolls back."""
-    kept = {one.snapshot_id for one in after.snapshots}
-    if any(one.snapshot_id not in kept for one in base.snapshots):
+    kept = {snapshot.snapshot_id for snapshot in after.snapshots}
+    if any(snapshot.snapshot_id not in kept for snapshot in base.snapshots):
         return "delete"
     before, now = base.current_snapshot_id, after.current_snapshot_id
     if before == now or (before is not None and _descends(after, now, before)):
         return "edit"
-    if now is not None and any(one.snapshot_id == now for one in base.snapshots):
+    if now is not None and any(snapshot.snapshot_id == now for snapshot in base.snapshots):
         return "delete"
     return "edit" if before is None or is_replace(updates) else "delete"
 
 
 def is_replace(updates: tuple[Any, ...]) -> bool:
     """Whether a commit is CREATE OR REPLACE: the table starts anew, under its own id, and its history stays."""
-    return {one.action for one in updates} >= _REPLACES
+    return {update.action for update in updates} >= _REPLACES
 
 
 def _descends(metadata: Any, snapshot: int | None, ancestor: int) -> bool:
-    parents = {one.snapshot_id: one.parent_snapshot_id for one in metadata.snapshots}
+    parents = {snapshot.snapshot_id: snapshot.parent_snapshot_id for snapshot in metadata.snapshots}
     for _ in range(len(parents) + 1):
         if snapshot is None:
             return False

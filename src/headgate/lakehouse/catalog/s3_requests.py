@@ -118,23 +118,23 @@ def _decoded(text: str, allowed: re.Pattern[str]) -> str:
     if not allowed.fullmatch(text) or _PERCENT.search(text):
         raise _unclear()
     try:
-        found = unquote_to_bytes(text).decode("utf-8")
+        result = unquote_to_bytes(text).decode("utf-8")
     except UnicodeDecodeError:
         raise _unclear() from None
-    if any(ord(one) < 32 or ord(one) == 127 for one in found):
+    if any(ord(value) < 32 or ord(value) == 127 for value in result):
         raise _unclear()
-    return found
+    return result
 
 
 def _parameters(query: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for one in query.split("&") if query else ():
-        name, _, value = one.partition("=")
+    values: dict[str, str] = {}
+    for entry in query.split("&") if query else ():
+        name, _, value = entry.partition("=")
         name, value = _decoded(name, _QUERY), _query_value(value)
-        if not name or name in found:
+        if not name or name in values:
             raise _unclear()
-        found[name] = value
-    return found
+        values[name] = value
+    return values
 
 
 def _query_value(text: str) -> str:
@@ -144,7 +144,7 @@ def _query_value(text: str) -> str:
 
 def _headers(given: Mapping[str, list[str]]) -> tuple[dict[str, str], str]:
     """The headers to sign, and what stands for the body."""
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for name, values in given.items():
         lowered = name.lower()
         if lowered in _ALREADY_SIGNED:
@@ -152,13 +152,13 @@ def _headers(given: Mapping[str, list[str]]) -> tuple[dict[str, str], str]:
         if lowered.startswith("x-amz-") and not _HEADERS.fullmatch(lowered):
             raise Forbidden(f"No request with the header {name} is signed here")
         if lowered.startswith("x-amz-") or lowered == "content-md5":
-            if lowered in found or len(values) != 1 or not values[0].isprintable():
+            if lowered in result or len(values) != 1 or not values[0].isprintable():
                 raise Malformed(f"Send the header {name} once, with one value")
-            found[lowered] = values[0]
-    payload = found.get("x-amz-content-sha256") or (TRAILER if "x-amz-trailer" in found else UNSIGNED)
+            result[lowered] = values[0]
+    payload = result.get("x-amz-content-sha256") or (TRAILER if "x-amz-trailer" in result else UNSIGNED)
     if payload not in {TRAILER, UNSIGNED} and not _HASH.fullmatch(payload):
         raise Forbidden("A body that is signed in chunks cannot be signed here; send it whole")
-    return found, payload
+    return result, payload
 
 
 def _on_file(method: str, key: str, query: dict[str, str], address: Address, table_id: str) -> str:
@@ -208,7 +208,7 @@ def _refuse_dots(key: str) -> None:
     """Refuse what some store, or something before it, may take for a step up; however often it is encoded."""
     text = key
     for _ in range(4):
-        if any(one in {"", ".", ".."} for one in re.split(r"[/\\]", text)):
+        if any(value in {"", ".", ".."} for value in re.split(r"[/\\]", text)):
             raise _outside()
         text = unquote_to_bytes(text).decode("utf-8", "replace")
 

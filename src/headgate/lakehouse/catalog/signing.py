@@ -45,7 +45,7 @@ def _text(body: dict[str, Any], name: str) -> str:
 
 def _values(value: Any) -> list[str]:
     values = value if isinstance(value, list) else [value]
-    if not all(isinstance(one, str) and len(one) <= _MOST_CHARACTERS for one in values):
+    if not all(isinstance(value, str) and len(value) <= _MOST_CHARACTERS for value in values):
         raise Malformed("headers is an object: the values of each header, in a list")
     return values
 
@@ -59,9 +59,9 @@ def bucket(store: Store) -> BucketStore:
 
 def table_of(call: Call, ident: Ident) -> str:
     """The id of the table that a name stands for, if the caller may query it."""
-    found = access.find(call, ident)
-    access.require_table(call, s3_requests.READ, ident, found)
-    return found.table_id or ""
+    entry = access.find(call, ident)
+    access.require_table(call, s3_requests.READ, ident, entry)
+    return entry.table_id or ""
 
 
 def allowed(call: Call, request: S3Request, table_id: str) -> SignableRequest:
@@ -81,8 +81,10 @@ def allowed(call: Call, request: S3Request, table_id: str) -> SignableRequest:
 
 def sign(store: Store, request: S3Request, wanted: SignableRequest) -> dict[str, Any]:
     """The answer to a client: the same URI, and the headers to send beside its own."""
-    found = bucket(store)
-    headers = signed(request.method, request.uri, wanted.headers, found.key, found.address.region, wanted.payload)
+    bucket_store = bucket(store)
+    headers = signed(
+        request.method, request.uri, wanted.headers, bucket_store.key, bucket_store.address.region, wanted.payload
+    )
     return {"uri": request.uri, "headers": {name: [value] for name, value in headers.items()}}
 
 

@@ -24,12 +24,12 @@ _log = get_logger("headgate.sweeper")
 
 def take_staged(connection: Connection, before: datetime) -> list[str]:
     """Forget tables that were staged before a time; the ids that no table has or ever had, whose files can go."""
-    found = select(_staged.id).where(_staged.created_at < before).order_by(_staged.created_at).limit(AT_ONCE)
-    ids = list(connection.execute(found).scalars())
+    query = select(_staged.id).where(_staged.created_at < before).order_by(_staged.created_at).limit(AT_ONCE)
+    ids = list(connection.execute(query).scalars())
     connection.execute(delete(staged_table).where(_staged.id.in_(ids)))
     own = select(run_pointer_table.c.table_id).where(run_pointer_table.c.table_id.in_(ids))
     in_runs = set(connection.execute(own).scalars())
-    return [one for one in ids if one not in in_runs and not was_used(connection, one)]
+    return [id_ for id_ in ids if id_ not in in_runs and not was_used(connection, id_)]
 
 
 def sweep(database: Database, store: Store, now: datetime, left: list[str] | None = None) -> int:

@@ -61,21 +61,21 @@ def wanted(body: dict[str, Any], levels: tuple[str, ...]) -> Ident:
 def place(call: Call, ident: Ident, staged_id: str | None = None) -> NewTable:
     """Decide whether the caller may create a table of this name, and give it a place; or the refusal."""
     access.require_engine(call)
-    found = access.find(call, ident)
+    entry = access.find(call, ident)
     work = call.caller.work
     run = work.run if work else None
-    if found.pointer is not None and access.may_know(call, found):
+    if entry.pointer is not None and access.may_know(call, entry):
         raise AlreadyExists(f"Table already exists: {ident}")
-    is_declared = found.table_id is not None and not found.is_new and found.pointer is None
-    if is_declared and (run is None or call.decide("edit", "table", found.table_id)):
+    is_declared = entry.table_id is not None and not entry.is_new and entry.pointer is None
+    if is_declared and (run is None or call.decide("edit", "table", entry.table_id)):
         # The table was declared; whoever may write it gives it content. To a run, others do not exist.
-        assert found.table_id is not None  # noqa: S101 - it was just asked
-        access.require_declared(call, ident, found.table_id)
-        return NewTable(found.table_id, found.layer_id or "", ident.table_key, str(uuids.uuid4()), True, run)  # noqa: FBT003
+        assert entry.table_id is not None  # noqa: S101 - it was just asked
+        access.require_declared(call, ident, entry.table_id)
+        return NewTable(entry.table_id, entry.layer_id or "", ident.table_key, str(uuids.uuid4()), True, run)  # noqa: FBT003
     if work is not None and run is not None:
-        return _of_run(call, ident, run, found.layer_id)
+        return _of_run(call, ident, run, entry.layer_id)
     layer = access.require_create(call, ident)
-    if found.table_id is not None:
+    if entry.table_id is not None:
         raise AlreadyExists(f"Table already exists: {ident}")
     return NewTable(staged_id or new_id("table"), layer, ident.table_key, str(uuids.uuid4()))
 
@@ -90,7 +90,7 @@ def _of_run(call: Call, ident: Ident, run: tuple[str, int], layer: str | None) -
     return NewTable(output, layer, ident.table_key, str(uuids.uuid4()), run=run)
 
 
-def first_metadata(store: Store, body: dict[str, Any], found: NewTable, *, ignores: bool = False) -> Any:
+def first_metadata(store: Store, body: dict[str, Any], new_table: NewTable, *, ignores: bool = False) -> Any:
     """The metadata of a new table; Malformed or NotValid says what it cannot be. `ignores` a requested location."""
     from pyiceberg.exceptions import ValidationError
     from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
@@ -98,7 +98,7 @@ def first_metadata(store: Store, body: dict[str, Any], found: NewTable, *, ignor
     from pyiceberg.table.metadata import new_table_metadata
     from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, SortOrder
 
-    root = Root(store, found.table_id)
+    root = Root(store, new_table.table_id)
     _check_location(body, root, ignores=ignores)
     given = body.get("properties")
     kept = {**properties.OF_NEW, **properties.check({} if given is None else given, creating=True)}
@@ -113,7 +113,7 @@ def first_metadata(store: Store, body: dict[str, Any], found: NewTable, *, ignor
             SortOrder.model_validate(order) if order else UNSORTED_SORT_ORDER,
             root.url,
             kept,
-            uuids.UUID(found.uuid),
+            uuids.UUID(new_table.uuid),
         )
         check_transforms("partition", made.spec().fields)
         check_transforms("sort order", made.sort_order().fields)
@@ -142,17 +142,17 @@ def _check_location(body: dict[str, Any], root: Root, *, ignores: bool) -> None:
         )
 
 
-def stage(connection: Connection, found: NewTable, member: str, now: datetime) -> None:
+def stage(connection: Connection, new_table: NewTable, member: str, now: datetime) -> None:
     """Remember who may commit what under an id."""
-    connection.execute(delete(staged_table).where(_staged.id == found.table_id))
+    connection.execute(delete(staged_table).where(_staged.id == new_table.table_id))
     connection.execute(
         insert(staged_table).values(
-            id=found.table_id,
-            uuid=found.uuid,
-            layer_id=found.layer_id,
-            name=found.name,
+            id=new_table.table_id,
+            uuid=new_table.uuid,
+            layer_id=new_table.layer_id,
+            name=new_table.name,
             member_id=member,
-            run_id=found.run[0] if found.run else None,
+            run_id=new_table.run[0] if new_table.run else None,
             created_at=now,
         )
     )
@@ -171,16 +171,16 @@ def unstage(connection: Connection, table_id: str) -> None:
     connection.execute(delete(staged_table).where(_staged.id == table_id))
 
 
-def enter(call: Call, ident: Ident, found: NewTable, move: pointers.Move) -> None:
+def enter(call: Call, ident: Ident, new_table: NewTable, move: pointers.Move) -> None:
     """Write a new table: its row, unless it was declared, and its first pointer."""
-    if found.run is not None:
-        pointers.create_own(call.connection, found.run, found.layer_id, found.name, move, call.now)
+    if new_table.run is not None:
+        pointers.create_own(call.connection, new_table.run, new_table.layer_id, new_table.name, move, call.now)
         return
-    if not found.is_declared:
-        if pointers.was_used(call.connection, found.table_id):
+    if not new_table.is_declared:
+        if pointers.was_used(call.connection, new_table.table_id):
             raise AlreadyExists(f"Table already exists: {ident}")
         try:
-            create_item(call, "table", found.layer_id, found.name, item_id=found.table_id)
+            create_item(call, "table", new_table.layer_id, new_table.name, item_id=new_table.table_id)
         except Conflict:
             raise AlreadyExists(f"Table already exists: {ident}") from None
         except Invalid as error:

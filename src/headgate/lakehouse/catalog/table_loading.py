@@ -10,9 +10,7 @@ from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from headgate.kit.errors import Problem
-from headgate.lakehouse.catalog import access, pointers
-from headgate.lakehouse.catalog import declared_tables as unwritten
-from headgate.lakehouse.catalog import metadata_files as metadata
+from headgate.lakehouse.catalog import access, declared_tables, metadata_files, pointers
 from headgate.lakehouse.catalog.client_config import may_write, told_of
 from headgate.lakehouse.catalog.errors import NotWritten
 from headgate.lakehouse.catalog.models import work_load_table
@@ -35,7 +33,7 @@ class LoadableTable:
     pointer: Pointer | None
     writes: bool
     """Whether keys that it is given may write; asked only where keys are given."""
-    to_come: unwritten.Fields | None = None
+    to_come: declared_tables.Fields | None = None
     """The columns of a table that has no pointer yet."""
 
 
@@ -45,16 +43,18 @@ def load(stages: Stages, ident: Ident, mode: str, known: str | None) -> Response
     store, told = stages.services.store, told_of(stages, seen.table_id, writes=seen.writes)
     pointer = seen.pointer
     if pointer is None:
-        content = unwritten.content(store, seen.table_id, seen.to_come or [])
-        return Response(metadata.answer(None, content, told), media_type="application/json")
+        content = declared_tables.content(store, seen.table_id, seen.to_come or [])
+        return Response(metadata_files.answer(None, content, told), media_type="application/json")
     tag = etag(pointer, told, mode)
-    if known is not None and tag in (one.strip().removeprefix("W/") for one in known.split(",")):
+    if known is not None and tag in (value.strip().removeprefix("W/") for value in known.split(",")):
         return Response(status_code=304, headers={"ETag": tag})
-    content = metadata.read_metadata(store, seen.table_id, pointer.metadata_file, pointer.metadata_sha256)
+    content = metadata_files.read_metadata(store, seen.table_id, pointer.metadata_file, pointer.metadata_sha256)
     if mode == REFS:
-        content = metadata.with_referenced_snapshots(content)
-    location = metadata.url(store, seen.table_id, pointer.metadata_file)
-    return Response(metadata.answer(location, content, told), headers={"ETag": tag}, media_type="application/json")
+        content = metadata_files.with_referenced_snapshots(content)
+    location = metadata_files.url(store, seen.table_id, pointer.metadata_file)
+    return Response(
+        metadata_files.answer(location, content, told), headers={"ETag": tag}, media_type="application/json"
+    )
 
 
 def exists(stages: Stages, ident: Ident) -> Response:
@@ -69,26 +69,26 @@ def exists(stages: Stages, ident: Ident) -> Response:
 
 def etag(pointer: Pointer, told: dict[str, Any], mode: str) -> str:
     """The tag of an answer: another one for other metadata, and for who is told other things beside it."""
-    found = hashlib.sha256(json.dumps([pointer.metadata_sha256, told, mode], sort_keys=True).encode())
-    return f'"{found.hexdigest()[:40]}"'
+    result = hashlib.sha256(json.dumps([pointer.metadata_sha256, told, mode], sort_keys=True).encode())
+    return f'"{result.hexdigest()[:40]}"'
 
 
 def _seen(stages: Stages, ident: Ident) -> LoadableTable:
     """Decide; and where work records what it loads, or pins it, have that written before anything is told."""
 
     def look(call: Call) -> LoadableTable | None:
-        found = access.find(call, ident)
-        return None if _must_write(call, ident, found) else _decided(call, ident, found)
+        entry = access.find(call, ident)
+        return None if _must_write(call, ident, entry) else _decided(call, ident, entry)
 
     def look_and_write(call: Call) -> LoadableTable | Problem:
-        found = access.find(call, ident)
+        entry = access.find(call, ident)
         try:
-            seen: LoadableTable | Problem = _decided(call, ident, found)
+            seen: LoadableTable | Problem = _decided(call, ident, entry)
         except Problem as problem:
             seen = problem
         if isinstance(seen, NotWritten):
-            found = CatalogEntry(found.layer_id)
-        _write(call, ident, found, is_seen=isinstance(seen, LoadableTable | NotWritten))
+            entry = CatalogEntry(entry.layer_id)
+        _write(call, ident, entry, is_seen=isinstance(seen, LoadableTable | NotWritten))
         return seen
 
     seen = stages.read(look) or stages.write(look_and_write)
@@ -97,48 +97,48 @@ def _seen(stages: Stages, ident: Ident) -> LoadableTable:
     return seen
 
 
-def _decided(call: Call, ident: Ident, found: CatalogEntry) -> LoadableTable:
-    to_come = unwritten.fields(call, ident, found)
+def _decided(call: Call, ident: Ident, entry: CatalogEntry) -> LoadableTable:
+    to_come = declared_tables.fields(call, ident, entry)
     if to_come is not None:
-        return LoadableTable(unwritten.table_id(found), None, writes=False, to_come=to_come)
-    decision = access.require_table(call, "execute", ident, found)
+        return LoadableTable(declared_tables.table_id(entry), None, writes=False, to_come=to_come)
+    decision = access.require_table(call, "execute", ident, entry)
     access.require_engine(call)
-    assert found.table_id is not None and found.pointer is not None  # noqa: S101, PT018 - else it was refused
+    assert entry.table_id is not None and entry.pointer is not None  # noqa: S101, PT018 - else it was refused
     event = call.event(
-        READ, allowed=True, action="execute", kind="table", resource_id=found.table_id, via=list(decision.via)
+        READ, allowed=True, action="execute", kind="table", resource_id=entry.table_id, via=list(decision.via)
     )
     call.recorded.reads.append(event)
-    return LoadableTable(found.table_id, found.pointer, may_write(call, found.table_id))
+    return LoadableTable(entry.table_id, entry.pointer, may_write(call, entry.table_id))
 
 
-def _must_write(call: Call, ident: Ident, found: CatalogEntry) -> bool:
+def _must_write(call: Call, ident: Ident, entry: CatalogEntry) -> bool:
     work = call.caller.work
     if work is None or not ident.has_one_level:
         return False
     if work.records_loads:
         row = select(_loads.ref).where(_loads.work_id == work.id, _loads.ref == ident.ref)
         return call.connection.execute(row).first() is None
-    return _must_pin(work, found)
+    return _must_pin(work, entry)
 
 
-def _must_pin(work: WorkToken, found: CatalogEntry) -> bool:
+def _must_pin(work: WorkToken, entry: CatalogEntry) -> bool:
     """Whether an output gets a pointer of its own: from its first load on, the run sees it as it is then."""
-    wanted = found.table_id is not None and found.pointer is not None and not found.is_own
-    return wanted and work.run is not None and work.writes(found.table_id or "")
+    wanted = entry.table_id is not None and entry.pointer is not None and not entry.is_own
+    return wanted and work.run is not None and work.writes(entry.table_id or "")
 
 
-def _write(call: Call, ident: Ident, found: CatalogEntry, *, is_seen: bool) -> None:
+def _write(call: Call, ident: Ident, entry: CatalogEntry, *, is_seen: bool) -> None:
     work = call.caller.work
     if work is not None and work.records_loads:
-        record(call.connection, work, ident, found if is_seen else None)
-    elif work is not None and work.run is not None and is_seen and _must_pin(work, found):
-        pointers.pin(call.connection, work.run, found, ident.table_key, call.now)
+        record(call.connection, work, ident, entry if is_seen else None)
+    elif work is not None and work.run is not None and is_seen and _must_pin(work, entry):
+        pointers.pin(call.connection, work.run, entry, ident.table_key, call.now)
 
 
-def record(connection: Connection, work: WorkToken, ident: Ident, found: CatalogEntry | None) -> None:
+def record(connection: Connection, work: WorkToken, ident: Ident, entry: CatalogEntry | None) -> None:
     """Write down what a probe or statement loaded; without a table, a name for which there is nothing to load."""
-    layer = found.layer_id if found else None
-    table = found.table_id if found else None
+    layer = entry.layer_id if entry else None
+    table = entry.table_id if entry else None
     row = {"work_id": work.id, "ref": ident.ref, "table_id": table, "layer_id": layer}
     try:
         with connection.begin_nested():

@@ -36,7 +36,7 @@ def check_raw_schema(schema: Any) -> None:
 
 def _check_fields(struct: dict[str, Any], path: str) -> None:
     fields = struct.get("fields")
-    if not isinstance(fields, list) or not all(isinstance(one, dict) for one in fields):
+    if not isinstance(fields, list) or not all(isinstance(field, dict) for field in fields):
         raise NotValid(f"Invalid schema: {path or 'it'} needs a list of fields")
     for field in fields:
         name = field.get("name")
@@ -52,36 +52,36 @@ def _check_fields(struct: dict[str, Any], path: str) -> None:
         _check_type(field.get("type"), column)
 
 
-def _check_type(found: Any, column: str) -> None:
-    kind = str(found.get("type")) if isinstance(found, dict) else None
+def _check_type(result: Any, column: str) -> None:
+    kind = str(result.get("type")) if isinstance(result, dict) else None
     if kind == "struct":
-        _check_fields(found, column)
+        _check_fields(result, column)
     elif kind in _PARTS:
         for part in _PARTS[kind]:
-            _check_type(found.get(part), f"{column}.{part}")
-    elif isinstance(found, str) and found.partition("(")[0].strip() in _LATER:
+            _check_type(result.get(part), f"{column}.{part}")
+    elif isinstance(result, str) and result.partition("(")[0].strip() in _LATER:
         raise NotValid(
-            f"Column {column[:200]} has the type {found[:60]}, which needs format version 3; tables here have format "
+            f"Column {column[:200]} has the type {result[:60]}, which needs format version 3; tables here have format "
             f"version {FORMAT}, with the types {TYPES}"
         )
-    elif not isinstance(found, str) or not _PRIMITIVE.fullmatch(found):
-        raise NotValid(f"Column {column[:200]} has the unknown type {str(found)[:60]!r}; the types are {TYPES}")
+    elif not isinstance(result, str) or not _PRIMITIVE.fullmatch(result):
+        raise NotValid(f"Column {column[:200]} has the unknown type {str(result)[:60]!r}; the types are {TYPES}")
 
 
 def check_ids(schema: dict[str, Any]) -> None:
     """Refuse a checked raw schema in which two fields have one id: rows are found by it."""
     taken: set[int] = set()
-    for one in _ids(schema):
-        if one in taken:
-            raise NotValid(f"Invalid schema: two of its fields have the id {one}; give each field an id of its own")
-        taken.add(one)
+    for id_ in _ids(schema):
+        if id_ in taken:
+            raise NotValid(f"Invalid schema: two of its fields have the id {id_}; give each field an id of its own")
+        taken.add(id_)
 
 
 def _ids(kind: Any) -> Iterator[int]:
     if not isinstance(kind, dict):
         return
-    parts = [(one.get("id"), one.get("type")) for one in kind.get("fields", ())]
-    parts += [(kind.get(f"{one}-id"), kind.get(one)) for one in _PARTS.get(kind.get("type", ""), ())]
+    parts = [(value.get("id"), value.get("type")) for value in kind.get("fields", ())]
+    parts += [(kind.get(f"{value}-id"), kind.get(value)) for value in _PARTS.get(kind.get("type", ""), ())]
     for number, part in parts:
         if isinstance(number, int):
             yield number
@@ -99,7 +99,11 @@ def check_schema(schema: Any) -> None:
         schema.check_format_version_compatibility(FORMAT)
     except (ValueError, TypeError, RecursionError, ValidationError) as error:
         raise NotValid(f"Invalid schema: {short(error)}") from None
-    if not 0 <= schema.schema_id <= MAX_ID or len(fields) > MAX_FIELDS or not all(0 <= one <= MAX_ID for one in fields):
+    if (
+        not 0 <= schema.schema_id <= MAX_ID
+        or len(fields) > MAX_FIELDS
+        or not all(0 <= field <= MAX_ID for field in fields)
+    ):
         raise NotValid(f"Invalid schema: at most {MAX_FIELDS} fields, with ids from 0")
 
 
@@ -117,10 +121,10 @@ def with_field_ids(spec: Any) -> Any:
 
 def check_spec(spec: Any) -> None:
     """Refuse a partition spec that no table may have."""
-    ids = [one.field_id for one in spec.fields]
+    ids = [field.field_id for field in spec.fields]
     if not 0 <= spec.spec_id <= MAX_ID or len(ids) != len(set(ids)) or len(ids) > MAX_FIELDS:
         raise NotValid("Invalid partition spec: its fields have ids of their own")
-    if not all(FIRST_PARTITION_FIELD <= one <= MAX_ID for one in ids):
+    if not all(FIRST_PARTITION_FIELD <= id_ <= MAX_ID for id_ in ids):
         raise NotValid(f"Invalid partition spec: ids of its fields start at {FIRST_PARTITION_FIELD}")
     check_transforms("partition", spec.fields)
 
@@ -129,11 +133,11 @@ def check_transforms(what: str, fields: Iterable[Any]) -> None:
     """Refuse fields of a partition spec or sort order with a transform that no engine could write."""
     for field in fields:
         # PyIceberg would write a transform that it does not know as "unknown"; what it was is kept apart.
-        found = str(getattr(field.transform, "_transform", field.transform))
-        number = _TRANSFORM.fullmatch(found)
+        result = str(getattr(field.transform, "_transform", field.transform))
+        number = _TRANSFORM.fullmatch(result)
         if number is None or not 0 < int(number[1] or 1) <= MAX_ID:
             raise NotValid(
-                f"A {what} field of column {field.source_id} has the unknown transform {found[:60]!r}; the transforms "
+                f"A {what} field of column {field.source_id} has the unknown transform {result[:60]!r}; the transforms "
                 "are identity, year, month, day, hour, bucket[N], truncate[W] and void"
             )
 
@@ -165,10 +169,10 @@ _KINDS = {
 """By how the code of a validator's error begins: what the value should be."""
 
 
-def _in_words(found: dict[str, Any]) -> str:
+def _in_words(result: dict[str, Any]) -> str:
     """An error of the validator, without its own words. Those of a check of values are the Iceberg library's."""
-    code, place = found["type"], ".".join(str(part) for part in found["loc"])
-    context = found.get("ctx", {})
+    code, place = result["type"], ".".join(str(part) for part in result["loc"])
+    context = result.get("ctx", {})
     reason, expected = context.get("error"), str(context.get("expected"))
     if code.startswith("union_tag"):
         return "there is no such one in the Iceberg REST specification, or it is not supported here"

@@ -42,13 +42,13 @@ class Editor:
     def __init__(self, base: Any, root: Root, now: datetime, *, ignores_location: bool = False) -> None:
         self.base, self.root, self.ignores_location = base, root, ignores_location
         self.now_ms = int(now.timestamp() * 1000)
-        self.schemas = {one.schema_id: one for one in base.schemas}
-        self.specs = {one.spec_id: one for one in base.partition_specs}
-        self.orders = {one.order_id: one for one in base.sort_orders}
+        self.schemas = {schema.schema_id: schema for schema in base.schemas}
+        self.specs = {spec.spec_id: spec for spec in base.partition_specs}
+        self.orders = {order.order_id: order for order in base.sort_orders}
         self.properties = set(base.properties)
         self.refs = set(base.refs)
         self.main = base.current_snapshot_id
-        self.snapshots = {one.snapshot_id for one in base.snapshots}
+        self.snapshots = {snapshot.snapshot_id for snapshot in base.snapshots}
         self.sequence = base.last_sequence_number
         self.last: dict[str, int | None] = {"schema": None, "spec": None, "order": None}
         self.ids: dict[str, dict[int, int]] = {"schema": {}, "spec": {}, "order": {}}
@@ -58,15 +58,15 @@ class Editor:
 
     def checked(self, updates: tuple[Any, ...]) -> list[Any]:
         """The updates as they are applied; what changes nothing is left out."""
-        found = []
+        result = []
         for update in updates:
             check: Callable[[Any], Any] | None = getattr(self, "_" + update.action.replace("-", "_"), None)
             if check is None:
                 raise NotValid(f"The update {update.action!r} is not supported")
             kept = check(update)
             if kept is not None:
-                found.append(kept)
-        return found
+                result.append(kept)
+        return result
 
     # The table itself
 
@@ -100,13 +100,13 @@ class Editor:
     def _add_schema(self, update: Any) -> Any:
         schema = update.schema_
         check_schema(schema)
-        same = next((one.schema_id for one in self.schemas.values() if one == schema), None)
+        same = next((entry.schema_id for entry in self.schemas.values() if entry == schema), None)
         return self._part("schema", self.schemas, schema.schema_id, schema, same, update)
 
     def _add_spec(self, update: Any) -> Any:
         spec = update.spec
         check_spec(spec)
-        same = next((one.spec_id for one in self.specs.values() if one.fields == spec.fields), None)
+        same = next((entry.spec_id for entry in self.specs.values() if entry.fields == spec.fields), None)
         return self._part("spec", self.specs, spec.spec_id, spec, same, update)
 
     def _add_sort_order(self, update: Any) -> Any:
@@ -114,7 +114,7 @@ class Editor:
         if not 0 <= order.order_id <= MAX_ID or (order.order_id == 0) != (not order.fields):
             raise NotValid("Sort order 0 is the one without fields; others have ids from 1")
         check_transforms("sort order", order.fields)
-        same = next((one.order_id for one in self.orders.values() if one.fields == order.fields), None)
+        same = next((entry.order_id for entry in self.orders.values() if entry.fields == order.fields), None)
         return self._part("order", self.orders, order.order_id, order, same, update)
 
     def _part(self, what: str, known: dict[int, Any], number: int, part: Any, same: int | None, update: Any) -> Any:
@@ -231,7 +231,7 @@ class Editor:
     def _remove_snapshots(self, update: Any) -> Any:
         if self.main in update.snapshot_ids:
             raise NotValid("The current snapshot cannot be removed")
-        gone = [one for one in dict.fromkeys(update.snapshot_ids) if one in self.snapshots]
+        gone = [snapshot_id for snapshot_id in dict.fromkeys(update.snapshot_ids) if snapshot_id in self.snapshots]
         self.snapshots -= set(gone)
         return update.model_copy(update={"snapshot_ids": gone}) if gone else None
 
@@ -253,11 +253,11 @@ class Editor:
             raise NotValid(f"There is no snapshot {statistics.snapshot_id} to have statistics of")
 
     def _remove_statistics(self, update: Any) -> Any:
-        there = any(one.snapshot_id == update.snapshot_id for one in self.base.statistics)
+        there = any(statistic.snapshot_id == update.snapshot_id for statistic in self.base.statistics)
         return update if there else None
 
     def _remove_partition_statistics(self, update: Any) -> Any:
-        there = any(one.snapshot_id == update.snapshot_id for one in self.base.partition_statistics)
+        there = any(statistic.snapshot_id == update.snapshot_id for statistic in self.base.partition_statistics)
         return update if there else None
 
 
@@ -280,11 +280,11 @@ def require(requirements: tuple[Any, ...], base: "TableMetadata | None") -> None
     """Refuse a commit whose requirements do not hold, in Iceberg's words, on which clients match."""
     from pyiceberg.exceptions import CommitFailedException
 
-    for one in requirements:
+    for requirement in requirements:
         try:
-            one.validate(base)
+            requirement.validate(base)
         except CommitFailedException as error:
-            raise CommitFailed(_failed(one, base) or str(error)) from None
+            raise CommitFailed(_failed(requirement, base) or str(error)) from None
 
 
 def _failed(requirement: Any, base: "TableMetadata | None") -> str | None:
@@ -351,7 +351,7 @@ def apply(base: Any, updates: list[Any], previous: str | None) -> Any:
     try:
         after = update_table_metadata(base, tuple(updates), enforce_validation=True, metadata_location=previous)
         # A snapshot without a parent may have an old number; the table's never goes back.
-        numbers = (base.last_sequence_number, *(one.sequence_number or 0 for one in after.snapshots))
+        numbers = (base.last_sequence_number, *(snapshot.sequence_number or 0 for snapshot in after.snapshots))
         return after.model_copy(update={"last_sequence_number": max(numbers)})
     except StopIteration:
         raise Malformed("A new table needs a schema, a partition spec and a sort order, each of them chosen") from None
@@ -362,24 +362,26 @@ def apply(base: Any, updates: list[Any], previous: str | None) -> Any:
 def without_oldest(metadata: Any, keep: int) -> Any:
     """The table without its oldest snapshots beyond those that are kept; what a branch or tag names stays."""
     named = {ref.snapshot_id for ref in metadata.refs.values()} | {metadata.current_snapshot_id}
-    free = [one for one in metadata.snapshots if one.snapshot_id not in named]
+    free = [snapshot for snapshot in metadata.snapshots if snapshot.snapshot_id not in named]
     surplus = len(metadata.snapshots) - keep
     if surplus <= 0 or not free:
         return metadata
-    ordered = sorted(free, key=lambda one: (one.timestamp_ms, one.sequence_number))
-    return without(metadata, metadata, [one.snapshot_id for one in ordered[:surplus]])
+    ordered = sorted(free, key=lambda value: (value.timestamp_ms, value.sequence_number))
+    return without(metadata, metadata, [value.snapshot_id for value in ordered[:surplus]])
 
 
 def without(metadata: Any, before: Any, snapshots: Iterable[int]) -> Any:
     """The table without these snapshots, their statistics, and the part of the log, as it was before, up to them."""
     gone, log = set(snapshots), before.snapshot_log
-    last = max((index for index, one in enumerate(log) if one.snapshot_id in gone), default=-1)
+    last = max((index for index, value in enumerate(log) if value.snapshot_id in gone), default=-1)
     return metadata.model_copy(
         update={
-            "snapshots": [one for one in metadata.snapshots if one.snapshot_id not in gone],
+            "snapshots": [snapshot for snapshot in metadata.snapshots if snapshot.snapshot_id not in gone],
             "snapshot_log": log[last + 1 :],
-            "statistics": [one for one in metadata.statistics if one.snapshot_id not in gone],
-            "partition_statistics": [one for one in metadata.partition_statistics if one.snapshot_id not in gone],
+            "statistics": [statistic for statistic in metadata.statistics if statistic.snapshot_id not in gone],
+            "partition_statistics": [
+                statistic for statistic in metadata.partition_statistics if statistic.snapshot_id not in gone
+            ],
         }
     )
 
@@ -390,7 +392,7 @@ def without_steps(metadata: Any, taken: int | None) -> Any:
     The states between were never seen by anyone else: they are none that the table was in at some time.
     """
     log = metadata.snapshot_log
-    places = [index for index, one in enumerate(log) if one.snapshot_id == taken]
+    places = [index for index, value in enumerate(log) if value.snapshot_id == taken]
     if taken is not None and not places:
         return metadata
     since = places[-1] + 1 if places else 0

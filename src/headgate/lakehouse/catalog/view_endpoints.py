@@ -31,8 +31,8 @@ def list_views(
 ) -> Response:
     """The views that the caller may see, all of them or by page."""
     ident = namespace(namespace_)
-    found = stages.read(lambda call: listing.views(call, ident, page_token, page_size))
-    return json_response({"identifiers": found.items, "next-page-token": found.following})
+    name_page = stages.read(lambda call: listing.views(call, ident, page_token, page_size))
+    return json_response({"identifiers": name_page.items, "next-page-token": name_page.following})
 
 
 @router.governed(

@@ -51,29 +51,29 @@ def changed(base: Document, body: Document, now: datetime) -> Document:
     return draft.done()
 
 
-def current(found: Document) -> Document:
+def current(document: Document) -> Document:
     """The version that the view is now."""
-    versions: list[Document] = found["versions"]
-    return next(one for one in versions if one["version-id"] == found["current-version-id"])
+    versions: list[Document] = document["versions"]
+    return next(version for version in versions if version["version-id"] == document["current-version-id"])
 
 
-def current_schema(found: Document) -> Document:
+def current_schema(document: Document) -> Document:
     """The schema of the version that the view is now."""
-    schemas: list[Document] = found["schemas"]
-    wanted = current(found)["schema-id"]
-    return next(one for one in schemas if one["schema-id"] == wanted)
+    schemas: list[Document] = document["schemas"]
+    wanted = current(document)["schema-id"]
+    return next(schema for schema in schemas if schema["schema-id"] == wanted)
 
 
-def sql(found: Document) -> str:
+def sql(document: Document) -> str:
     """The query of the view."""
-    return str(current(found)["representations"][0]["sql"])
+    return str(current(document)["representations"][0]["sql"])
 
 
-def shown(found: Document) -> Document:
+def shown(document: Document) -> Document:
     """The metadata as it is now, without what the view was before: that may name what its reader may not see."""
-    now = current(found)
-    last = [one for one in found["version-log"] if one["version-id"] == now["version-id"]][-1:]
-    return {**found, "schemas": [current_schema(found)], "versions": [now], "version-log": last}
+    now = current(document)
+    last = [value for value in document["version-log"] if value["version-id"] == now["version-id"]][-1:]
+    return {**document, "schemas": [current_schema(document)], "versions": [now], "version-log": last}
 
 
 class _Draft:
@@ -106,14 +106,18 @@ class _Draft:
     def done(self) -> Document:
         """What came of it, with the newest versions and the schemas that they have."""
         current_id = self._found["current-version-id"]
-        newest = sorted(self._found["versions"], key=lambda one: (one["version-id"] == current_id, one["version-id"]))
-        kept = sorted(newest[-MAX_VERSIONS:], key=lambda one: one["version-id"])
-        schemas, versions = ({one[name] for one in kept} for name in ("schema-id", "version-id"))
+        newest = sorted(
+            self._found["versions"], key=lambda value: (value["version-id"] == current_id, value["version-id"])
+        )
+        kept = sorted(newest[-MAX_VERSIONS:], key=lambda value: value["version-id"])
+        schemas, versions = ({value[name] for value in kept} for name in ("schema-id", "version-id"))
         return {
             **self._found,
             "versions": kept,
-            "schemas": [one for one in self._found["schemas"] if one["schema-id"] in schemas],
-            "version-log": [one for one in self._found["version-log"] if one["version-id"] in versions][-MAX_VERSIONS:],
+            "schemas": [value for value in self._found["schemas"] if value["schema-id"] in schemas],
+            "version-log": [value for value in self._found["version-log"] if value["version-id"] in versions][
+                -MAX_VERSIONS:
+            ],
         }
 
     def _assign_uuid(self, update: Document) -> None:
@@ -143,10 +147,10 @@ class _Draft:
     def _add_schema(self, update: Document) -> None:
         schema = _schema(update.get("schema"))
         bare = _bare(schema)
-        same = next((one["schema-id"] for one in self._found["schemas"] if _bare(one) == bare), None)
+        same = next((value["schema-id"] for value in self._found["schemas"] if _bare(value) == bare), None)
         self._last_schema = same
         if same is None:
-            self._last_schema = 1 + max(one["schema-id"] for one in self._found["schemas"])
+            self._last_schema = 1 + max(value["schema-id"] for value in self._found["schemas"])
             self._found["schemas"].append({**schema, "schema-id": self._last_schema})
 
     def _add_version(self, update: Document) -> None:
@@ -154,19 +158,19 @@ class _Draft:
         version = _version(given, self._now)
         schema = given.get("schema-id") if isinstance(given, dict) else None
         schema = self._last_schema if schema == _LAST else schema
-        if schema not in {one["schema-id"] for one in self._found["schemas"]}:
+        if schema not in {value["schema-id"] for value in self._found["schemas"]}:
             raise NotValid(f"The view has no schema {str(schema)[:20]}")
-        self._last_version = 1 + max(one["version-id"] for one in self._found["versions"])
+        self._last_version = 1 + max(value["version-id"] for value in self._found["versions"])
         self._found["versions"].append({**version, "version-id": self._last_version, "schema-id": schema})
 
     def _set_current(self, update: Document) -> None:
         wanted = update.get("view-version-id")
         wanted = self._last_version if wanted == _LAST else wanted
-        found = next((one for one in self._found["versions"] if one["version-id"] == wanted), None)
-        if found is None:
+        result = next((value for value in self._found["versions"] if value["version-id"] == wanted), None)
+        if result is None:
             raise NotValid(f"The view has no version {str(wanted)[:20]}")
         self._found["current-version-id"] = wanted
-        self._found["version-log"].append(_entry(found))
+        self._found["version-log"].append(_entry(result))
 
 
 def _bare(schema: Document) -> Document:
@@ -182,15 +186,19 @@ def _require(requirement: Document, base: Document) -> None:
     if kind != "assert-view-uuid":
         raise NotValid(f"The requirement {str(kind)[:60]!r} is not supported for a view")
     if requirement.get("uuid") != base["view-uuid"]:
-        wanted, found = str(requirement.get("uuid"))[:60], base["view-uuid"]
-        raise CommitFailed(f"Requirement failed: view UUID does not match: expected {wanted} != {found}")
+        wanted, result = str(requirement.get("uuid"))[:60], base["view-uuid"]
+        raise CommitFailed(f"Requirement failed: view UUID does not match: expected {wanted} != {result}")
 
 
 def _objects(body: Document, name: str) -> list[Document]:
-    found = body.get(name, [])
-    if not isinstance(found, list) or len(found) > MAX_UPDATES or not all(isinstance(one, dict) for one in found):
+    response = body.get(name, [])
+    if (
+        not isinstance(response, list)
+        or len(response) > MAX_UPDATES
+        or not all(isinstance(value, dict) for value in response)
+    ):
         raise Malformed(f"{name} is a list of at most {MAX_UPDATES} objects")
-    return found
+    return response
 
 
 def _schema(value: Any) -> Document:
@@ -201,18 +209,18 @@ def _schema(value: Any) -> Document:
         check_schema(schema)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise NotValid("Invalid schema: it is not one in the form of the Iceberg specification") from None
-    found: Document = schema.model_dump(mode="json", by_alias=True)
-    return found
+    values: Document = schema.model_dump(mode="json", by_alias=True)
+    return values
 
 
 def _version(value: Any, now: datetime) -> Document:
     if not isinstance(value, dict):
         raise Malformed("view-version is needed")
     namespace = value.get("default-namespace")
-    if not isinstance(namespace, list) or not all(isinstance(one, str) for one in namespace) or len(namespace) > 1:
+    if not isinstance(namespace, list) or not all(isinstance(value, str) for value in namespace) or len(namespace) > 1:
         raise Malformed("default-namespace is a list of one layer, or of none")
     summary = value.get("summary") or {}
-    if not isinstance(summary, dict) or not all(isinstance(one, str) for one in (*summary, *summary.values())):
+    if not isinstance(summary, dict) or not all(isinstance(value, str) for value in (*summary, *summary.values())):
         raise Malformed("summary is names with a text each")
     kept = {name: summary[name][:200] for name in ("engine-name", "engine-version", "operation") if name in summary}
     return {
@@ -229,16 +237,16 @@ def _properties(value: Any) -> dict[str, str]:
     noted = {name for name in value if name in _NOTED} if isinstance(value, dict) else set()
     if not all(isinstance(value[name], str) and len(value[name]) <= properties.MAX_VALUE for name in noted):
         raise NotValid(f"properties are names with a text each, of at most {properties.MAX_VALUE} characters")
-    rest = {name: found for name, found in value.items() if name not in noted} if noted else value
+    rest = {name: result for name, result in value.items() if name not in noted} if noted else value
     return {**{name: value[name] for name in sorted(noted)}, **properties.check(rest, creating=True)}
 
 
 def _representation(value: Any) -> Document:
     if not isinstance(value, list) or len(value) != 1 or not isinstance(value[0], dict):
         raise NotValid(f"A view has one representation: SQL in the dialect {DIALECT!r}")
-    found = value[0]
-    text = found.get("sql")
-    if found.get("type") != "sql" or str(found.get("dialect")).lower() != DIALECT or not isinstance(text, str):
+    values = value[0]
+    text = values.get("sql")
+    if values.get("type") != "sql" or str(values.get("dialect")).lower() != DIALECT or not isinstance(text, str):
         raise NotValid(f"A view has one representation: SQL in the dialect {DIALECT!r}")
     if not text.strip() or len(text) > MAX_SQL or "\0" in text:
         raise NotValid(f"The SQL of a view has from 1 to {MAX_SQL:,} characters")

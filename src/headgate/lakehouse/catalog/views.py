@@ -16,9 +16,7 @@ from sqlalchemy import Connection, insert, select, update
 from headgate.kit.database import fetch
 from headgate.kit.errors import Conflict, Invalid, NotFound
 from headgate.kit.ids import new_id
-from headgate.lakehouse.catalog import access, view_metadata
-from headgate.lakehouse.catalog import table_creation as creating
-from headgate.lakehouse.catalog import table_loading as loading
+from headgate.lakehouse.catalog import access, table_creation, table_loading, view_metadata
 from headgate.lakehouse.catalog.errors import (
     AlreadyExists,
     CommitFailed,
@@ -145,7 +143,7 @@ def _readable(call: Call, ident: Ident) -> View | None:
 def _noted(call: Call, ident: Ident) -> View:
     view, work = _decided(call, ident), call.caller.work
     assert work is not None  # noqa: S101 - else it was read without being written down
-    loading.record(call.connection, work, ident, CatalogEntry(view.layer_id, view.id))
+    table_loading.record(call.connection, work, ident, CatalogEntry(view.layer_id, view.id))
     return view
 
 
@@ -177,12 +175,12 @@ def _may_read(call: Call, behind: Ident) -> bool:
     view = find(call.connection, behind)
     if view is not None:
         return bool(call.decide("execute", "table", view.id))
-    found = access.find(call, behind)
-    if found.is_new and found.layer_id:
-        return bool(access.decide_output(call, found.layer_id))
-    if found.table_id is None or not call.decide("execute", "table", found.table_id):
+    entry = access.find(call, behind)
+    if entry.is_new and entry.layer_id:
+        return bool(access.decide_output(call, entry.layer_id))
+    if entry.table_id is None or not call.decide("execute", "table", entry.table_id):
         return False
-    if found.pointer is None:
+    if entry.pointer is None:
         raise NotWritten(str(behind))
     return True
 
@@ -223,15 +221,15 @@ def _create(call: Call, ident: Ident, body: Document) -> View:
         raise AlreadyExists(f"Table with same name already exists: {ident}")
     reads = _reads(call, ident, work)
     view_id = new_id("table")
-    found = view_metadata.new(body, _location(view_id), call.now)
+    values = view_metadata.new(body, _location(view_id), call.now)
     try:
         lakehouse.create_item(call, "table", layer, ident.table_key, item_id=view_id)
     except Conflict:
         raise AlreadyExists(f"A table or volume with same name already exists: {ident}") from None
-    row = {"view_id": view_id, "uuid": found["view-uuid"], "version": 1, "metadata": found, "reads": list(reads)}
+    row = {"view_id": view_id, "uuid": values["view-uuid"], "version": 1, "metadata": values, "reads": list(reads)}
     call.connection.execute(insert(view_table).values(**row, saved_at=call.now, saved_by_id=call.caller.author))
-    _record(call, view_id, found, reads, 1)
-    return View(view_id, layer, 1, found, reads, call.now, call.caller.author)
+    _record(call, view_id, values, reads, 1)
+    return View(view_id, layer, 1, values, reads, call.now, call.caller.author)
 
 
 def replace(stages: Stages, ident: Ident, body: Document) -> Response:
@@ -242,17 +240,17 @@ def replace(stages: Stages, ident: Ident, body: Document) -> Response:
 def _replace(call: Call, ident: Ident, body: Document) -> View:
     work = _statement(call)
     view = require(call, "edit", ident)
-    found = view_metadata.changed(view.metadata, body, call.now)
-    is_new_query = found["current-version-id"] != view.metadata["current-version-id"]
+    result = view_metadata.changed(view.metadata, body, call.now)
+    is_new_query = result["current-version-id"] != view.metadata["current-version-id"]
     reads = _reads(call, ident, work) if is_new_query else view.reads
     version = view.version + 1
-    row = {"version": version, "metadata": found, "reads": list(reads)}
+    row = {"version": version, "metadata": result, "reads": list(reads)}
     values = {**row, "saved_at": call.now, "saved_by_id": call.caller.author}
     same = (_views.view_id == view.id, _views.version == view.version)
     if call.connection.execute(update(view_table).where(*same).values(values)).rowcount != 1:
         raise CommitFailed(f"The view {ident} was changed by another statement; run yours again")
-    _record(call, view.id, found, reads, version)
-    return View(view.id, view.layer_id, version, found, reads, call.now, call.caller.author)
+    _record(call, view.id, result, reads, version)
+    return View(view.id, view.layer_id, version, result, reads, call.now, call.caller.author)
 
 
 def _statement(call: Call) -> WorkToken:
@@ -277,8 +275,8 @@ def _reads(call: Call, ident: Ident, work: WorkToken) -> tuple[str, ...]:
     return reads
 
 
-def _record(call: Call, view_id: str, found: Document, reads: tuple[str, ...], version: int) -> None:
-    after: dict[str, Any] = {"version": version, "reads": list(reads), "sql": view_metadata.sql(found)[:2000]}
+def _record(call: Call, view_id: str, document: Document, reads: tuple[str, ...], version: int) -> None:
+    after: dict[str, Any] = {"version": version, "reads": list(reads), "sql": view_metadata.sql(document)[:2000]}
     call.record(call.event(SAVED, allowed=True, action="edit", kind="table", resource_id=view_id, after=after))
 
 
@@ -319,4 +317,4 @@ def _refuse_runs(call: Call, what: str) -> None:
 
 def wanted(body: Document, levels: tuple[str, ...]) -> Ident:
     """The name of the view that a body asks for."""
-    return creating.wanted(body, levels)
+    return table_creation.wanted(body, levels)

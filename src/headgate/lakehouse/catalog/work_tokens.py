@@ -53,13 +53,20 @@ class WorkToken:
 
     def writes(self, table_id: str) -> bool:
         """Whether it declared this table as an output."""
-        return any(one.table_id == table_id and one.mode == "write" for one in self.reach or ())
+        return any(
+            declared_table.table_id == table_id and declared_table.mode == "write"
+            for declared_table in self.reach or ()
+        )
 
     def output(self, layer_id: str, name: str) -> str | None:
         """The future id of an output that it declared by this name."""
-        for one in self.reach or ():
-            if one.mode == "write" and one.layer_id == layer_id and (one.name or "").lower() == name.lower():
-                return one.table_id
+        for declared_table in self.reach or ():
+            if (
+                declared_table.mode == "write"
+                and declared_table.layer_id == layer_id
+                and (declared_table.name or "").lower() == name.lower()
+            ):
+                return declared_table.table_id
         return None
 
 
@@ -103,12 +110,12 @@ def open_work(
             expires_at=expires,
         )
     )
-    rows = {(one.table_id, one.mode): one for one in reach or ()}
+    rows = {(declared_table.table_id, declared_table.mode): declared_table for declared_table in reach or ()}
     if rows:
         values = [
-            {"work_id": identifier, "table_id": one.table_id, "mode": one.mode, "layer_id": one.layer_id}
-            | {"name": one.name}
-            for one in rows.values()
+            {"work_id": identifier, "table_id": row.table_id, "mode": row.mode, "layer_id": row.layer_id}
+            | {"name": row.name}
+            for row in rows.values()
         ]
         connection.execute(insert(work_reach_table), values)
     return identifier, secret
@@ -125,7 +132,7 @@ def open_reading(
     row = connection.execute(select(work_token_table).where(work_token_table.c.id == run_work)).mappings().one()
     reach = work_reach_table.c
     known = connection.execute(select(work_reach_table).where(reach.work_id == run_work)).mappings()
-    within = {one["table_id"]: DeclaredTable(one["table_id"], "read", one["layer_id"]) for one in known}
+    within = {row["table_id"]: DeclaredTable(row["table_id"], "read", row["layer_id"]) for row in known}
     return open_work(
         connection,
         now,
@@ -178,7 +185,7 @@ def identify_work(connection: Connection, secret: str, now: datetime) -> WorkIde
     if purpose == "probe":
         granted = replace(granted, read_only=True)
     reach = tuple(DeclaredTable(*row) for row in fetch(connection, _REACH, {"work": identifier})) if is_listed else None
-    if reach is not None and not any(one.mode == "write" for one in reach):
+    if reach is not None and not any(declared_table.mode == "write" for declared_table in reach):
         granted = replace(granted, read_only=True)
     work = WorkToken(identifier, purpose, run_id, fence, reach, granted)
     return WorkIdentity(member, token, _narrowed(granted, reach, instant(ends)), work)
@@ -189,13 +196,17 @@ def _narrowed(granted: Narrowing, reach: tuple[DeclaredTable, ...] | None, ends:
     expires = min(granted.expires, ends) if granted.expires else ends
     if reach is None:
         return replace(granted, expires=expires)
-    within = [one for one in reach if granted.reaches_id("execute", "table", one.table_id, one.layer_id)]
+    within = [
+        declared_table
+        for declared_table in reach
+        if granted.reaches_id("execute", "table", declared_table.table_id, declared_table.layer_id)
+    ]
     return Narrowing(
         granted.read_only,
-        frozenset(one.table_id for one in within),
-        frozenset(one.layer_id for one in within if one.layer_id),
+        frozenset(declared_table.table_id for declared_table in within),
+        frozenset(declared_table.layer_id for declared_table in within if declared_table.layer_id),
         expires,
-        frozenset(one.table_id for one in within if one.mode == "write"),
+        frozenset(declared_table.table_id for declared_table in within if declared_table.mode == "write"),
     )
 
 

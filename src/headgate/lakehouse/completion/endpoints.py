@@ -9,8 +9,7 @@ from headgate.kit.errors import Problem
 from headgate.kit.names import name_key
 from headgate.kit.paging import DEFAULT_LIMIT, MAX_LIMIT
 from headgate.lakehouse.completion.functions import functions
-from headgate.lakehouse.items import presentation as showing
-from headgate.lakehouse.items import repository
+from headgate.lakehouse.items import presentation, repository
 from headgate.lakehouse.items.schemas import LakePage, PreviewColumn, SqlNames, SqlTable
 from headgate.lakehouse.tables.endpoints import READING
 from headgate.lakehouse.tables.facts import columns as columns_of
@@ -40,14 +39,16 @@ def list_sql_names(
     A table's name begins with its layer's: `raw.ord`.
     """
     layers, tables, pointers = stages.read(lambda call: _look(call, prefix, limit, cursor, columns=columns))
-    found = [
-        SqlTable(name=one.name, title=one.title, columns=_columns(stages.services.store, pointers.get(one.id)))
-        for one in tables.items
+    sql_tables = [
+        SqlTable(
+            name=resource.name, title=resource.title, columns=_columns(stages.services.store, pointers.get(resource.id))
+        )
+        for resource in tables.items
     ]
     is_first = cursor is None
     return SqlNames(
-        layers=[one.name for one in layers.items] if layers else [],
-        tables=found,
+        layers=[resource.name for resource in layers.items] if layers else [],
+        tables=sql_tables,
         functions=_beginning(prefix) if is_first else [],
         next_cursor=tables.next_cursor,
     )
@@ -57,9 +58,9 @@ def _look(
     call: Call, prefix: str, limit: int, cursor: str | None, *, columns: bool
 ) -> tuple[LakePage | None, LakePage, dict[str, Any]]:
     by_name = ResourceSort.name
-    layers = None if cursor else showing.listed(call, "layer", by_name, prefix, MAX_LIMIT, None)
-    tables = showing.listed(call, "table", by_name, prefix, limit, cursor)
-    pointers = repository.pointers(call.connection, [one.id for one in tables.items]) if columns else {}
+    layers = None if cursor else presentation.listed(call, "layer", by_name, prefix, MAX_LIMIT, None)
+    tables = presentation.listed(call, "table", by_name, prefix, limit, cursor)
+    pointers = repository.pointers(call.connection, [resource.id for resource in tables.items]) if columns else {}
     return layers, tables, pointers
 
 
@@ -68,7 +69,9 @@ def _columns(store: Store, pointer: Any) -> list[PreviewColumn]:
     if pointer is None:
         return []
     try:
-        return [PreviewColumn(name=one.name, type=one.type) for one in columns_of(document(store, pointer), {})]
+        return [
+            PreviewColumn(name=column.name, type=column.type) for column in columns_of(document(store, pointer), {})
+        ]
     except Problem:
         return []
 

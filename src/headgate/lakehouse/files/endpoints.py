@@ -50,9 +50,9 @@ def list_files(
         begin = check_prefix(prefix)
     except BadName as error:
         raise Invalid(f"prefix: {error}") from None
-    found = repository.page(call.connection, volume_id, begin, limit, cursor, by_folder=delimiter is not None)
+    page = repository.page(call.connection, volume_id, begin, limit, cursor, by_folder=delimiter is not None)
     call.note_read("see", "volume", volume_id)
-    return FilePage(items=found.files, folders=found.folders, next_cursor=found.next_cursor)
+    return FilePage(items=page.files, folders=page.folders, next_cursor=page.next_cursor)
 
 
 @router.governed(
@@ -154,5 +154,5 @@ class FileRequest:
 @router.governed("DELETE", "/{volume_id}/files/{path:path}", MemberOn("edit"), Audit.changes, staged=True)
 def delete_file(stages: Stages, volume_id: VolumeId, path: FilePath) -> FileDeleted:
     """Delete a file for good."""
-    found = service.remove(stages, volume_id, path)
-    return FileDeleted(id=found["id"], path=found["path"])
+    result = service.remove(stages, volume_id, path)
+    return FileDeleted(id=result["id"], path=result["path"])

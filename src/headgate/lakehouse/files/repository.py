@@ -33,8 +33,8 @@ def shown(row: Any) -> FileOut:
 
 def one(connection: Connection, volume: str, path: str) -> Any:
     """The file of this very path, or None."""
-    found = alike(connection, volume, path)
-    return found if found is not None and found["path"] == path else None
+    result = alike(connection, volume, path)
+    return result if result is not None and result["path"] == path else None
 
 
 def alike(connection: Connection, volume: str, path: str) -> Any:
@@ -62,17 +62,17 @@ def page(connection: Connection, volume: str, prefix: str, limit: int, cursor: s
     asked = hashlib.sha256(prefix.encode()).hexdigest()
     purpose = f"files of {volume} {'by folder' if by_folder else 'flat'} {asked}"
     begin = begins_after(cursor, purpose)
-    found, last = Page(), ""
+    page, last = Page(), ""
     for path, row in _entries(connection, volume, prefix, limit, begin.value if begin else "", by_folder=by_folder):
-        if len(found.files) + len(found.folders) == limit:
-            found.next_cursor = Cursor(last, volume).encode(purpose)
+        if len(page.files) + len(page.folders) == limit:
+            page.next_cursor = Cursor(last, volume).encode(purpose)
             break
         if row is None:
-            found.folders.append(path)
+            page.folders.append(path)
         else:
-            found.files.append(shown(row))
+            page.files.append(shown(row))
         last = path
-    return found
+    return page
 
 
 def _entries(

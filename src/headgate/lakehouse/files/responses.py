@@ -59,7 +59,7 @@ def span_of(header: str | None, size: int) -> ByteRange | None:
 def headers_of(row: Any, span: ByteRange | None) -> dict[str, str]:
     """What an answer with a file says of it; every file is saved, none is shown."""
     size = row["size"]
-    found = {
+    values = {
         "ETag": f'"{row["sha256"]}"',
         "Accept-Ranges": "bytes",
         "Content-Type": safe_type(row["media_type"]),
@@ -68,8 +68,8 @@ def headers_of(row: Any, span: ByteRange | None) -> dict[str, str]:
         "Content-Length": str(span.length if span else size),
     }
     if span:
-        found["Content-Range"] = f"bytes {span.begins}-{span.begins + span.length - 1}/{size}"
-    return found
+        values["Content-Range"] = f"bytes {span.begins}-{span.begins + span.length - 1}/{size}"
+    return values
 
 
 class FileAnswer(Response):

@@ -93,20 +93,20 @@ def missing(path: str) -> str:
 
 def replaced(call: Call, volume: str, path: str, replacing: ReplaceCondition) -> Any:
     """The file that a new one of this path takes the place of, or None; a Problem if it may not be put there."""
-    found = repository.alike(call.connection, volume, path)
-    is_same = found is not None and found["path"] == path
+    result = repository.alike(call.connection, volume, path)
+    is_same = result is not None and result["path"] == path
     if replacing.matching is not None:
-        if not is_same or not is_among(found["sha256"], replacing.matching):
+        if not is_same or not is_among(result["sha256"], replacing.matching):
             raise VersionConflict("`If-Match` names another state of this file; look again, or leave it out")
-        return found
-    if found is not None and not is_same:
+        return result
+    if result is not None and not is_same:
         raise Conflict(
-            f"There is a file {found['path']!r}; a path that differs from it only in case, or in the form of its "
+            f"There is a file {result['path']!r}; a path that differs from it only in case, or in the form of its "
             "characters, is not taken beside it: use that path, or another name"
         )
-    if found is not None and not replacing.overwrite:
+    if result is not None and not replacing.overwrite:
         raise Conflict(f"There is a file {path!r} already; `overwrite` replaces it")
-    return found
+    return result
 
 
 def place(call: Call, new: NewFile, replacing: ReplaceCondition) -> str | None:
@@ -196,14 +196,14 @@ def remove(stages: Stages, volume: str, path: str) -> Any:
 
     def work(call: Call) -> Any:
         decision = call.require("edit", "volume", volume)
-        found = repository.one(call.connection, volume, name)
-        if found is None:
+        row = repository.one(call.connection, volume, name)
+        if row is None:
             raise NotFound(missing(name))
-        call.connection.execute(delete(volume_file_table).where(_files.id == found["id"]))
+        call.connection.execute(delete(volume_file_table).where(_files.id == row["id"]))
         after = {"change": "delete_file", "path": name}
-        call.record_change(decision, "edit", "volume", volume, before=_told(found), after=after)
-        return found
+        call.record_change(decision, "edit", "volume", volume, before=_told(row), after=after)
+        return row
 
-    found = stages.write(work)
-    discard(stages.services.store, volume, found["id"])
-    return found
+    result = stages.write(work)
+    discard(stages.services.store, volume, result["id"])
+    return result

@@ -20,7 +20,7 @@ from headgate.platform.http.call import Call
 from headgate.platform.http.guards import MemberOn, OwnCredentials, SignedIn
 from headgate.platform.http.paging import After, Limit, Prefix
 from headgate.platform.http.routes import Audit, GovernedRouter
-from headgate.platform.resources import presentation as showing
+from headgate.platform.resources import presentation
 
 router = GovernedRouter(prefix="/api/integrations", tags=["integrations"])
 
@@ -33,8 +33,8 @@ def list_integrations(
     call: Call, sort: Sort = ResourceSort.name, prefix: Prefix = "", limit: Limit = DEFAULT_LIMIT, cursor: After = None
 ) -> IntegrationPage:
     """Integrations by page, each with when it was last used."""
-    found, following = showing.listed(call, service.KIND, sort, prefix, limit, cursor)
-    return IntegrationPage(items=service.items(call, found), next_cursor=following)
+    resources, following = presentation.listed(call, service.KIND, sort, prefix, limit, cursor)
+    return IntegrationPage(items=service.items(call, resources), next_cursor=following)
 
 
 @router.governed("POST", "", OwnCredentials("makes integrations, as an admin"), Audit.changes)

@@ -19,12 +19,12 @@ from headgate.organization.tokens import service as tokens
 from headgate.organization.tokens.models import token_table
 from headgate.platform.audit.events import READ
 from headgate.platform.audit.models import audit_event_table
-from headgate.platform.authorization import writer as writing
+from headgate.platform.authorization import writer
 from headgate.platform.authorization.creation import require_new
 from headgate.platform.authorization.list_index import refresh
 from headgate.platform.authorization.schemas import Resource
 from headgate.platform.http.call import Call
-from headgate.platform.resources import presentation as showing
+from headgate.platform.resources import presentation
 
 KIND = "integration"
 MADE, CHANGED, DELETED, RENEWED = (
@@ -41,31 +41,31 @@ _own = integration_token_table.c
 def make(call: Call, body: IntegrationIn) -> tuple[str, str]:
     """Make an integration with a token that reads its tables as its maker may; its id, and the token's secret."""
     require_new(call, "add", KIND, {"reads": tuple(body.tables)})
-    found = _tables(call, body.tables)
-    identifier = writing.add(call.connection, KIND, body.name, call.now, call.caller.member)
+    results = _tables(call, body.tables)
+    identifier = writer.add(call.connection, KIND, body.name, call.now, call.caller.member)
     call.connection.execute(insert(integration_table).values(id=identifier, description=body.description))
-    _list(call, identifier, found)
-    secret = _token(call, identifier, body.name, [item for _, item, _ in found], body.expires)
+    _list(call, identifier, results)
+    secret = _token(call, identifier, body.name, [item for _, item, _ in results], body.expires)
     _tell(call, MADE, "add", identifier, tables=list(body.tables))
     return identifier, secret
 
 
 def _tables(call: Call, names: list[str]) -> list[tuple[str, str, str]]:
     """Each table by name, its id and its layer's, of those that the caller may see."""
-    found = []
+    result = []
     for name in dict.fromkeys(names):
         item, layer = call.lookup.table(name)
         if item is None or layer is None or kind_of(item) != "table" or not call.may_see(item):
             raise Invalid(f"body.tables: there is no table {name} that you may see")
-        found.append((name, item, layer))
-    return found
+        result.append((name, item, layer))
+    return result
 
 
-def _list(call: Call, identifier: str, found: list[tuple[str, str, str]]) -> None:
+def _list(call: Call, identifier: str, result: list[tuple[str, str, str]]) -> None:
     call.connection.execute(delete(table_ref_table).where(_refs.resource_id == identifier))
     rows = [
         {"resource_id": identifier, "mode": "read", "ref": ref, "item_id": item, "layer_id": layer, "enabled": True}
-        for ref, item, layer in found
+        for ref, item, layer in result
     ]
     call.connection.execute(insert(table_ref_table), rows)
     refresh(call.connection, [identifier])
@@ -103,8 +103,8 @@ def _end(call: Call, token: str | None) -> None:
 
 def renew(call: Call, identifier: str, expires: datetime | None) -> str:
     """Give it another token; it reads as whoever does this may."""
-    tables = [one["item_id"] for one in _listed(call, identifier) if one["item_id"]]
-    secret = _token(call, identifier, showing.one(call, identifier).name, tables, expires)
+    tables = [row["item_id"] for row in _listed(call, identifier) if row["item_id"]]
+    secret = _token(call, identifier, presentation.one(call, identifier).name, tables, expires)
     _tell(call, RENEWED, "edit", identifier)
     return secret
 
@@ -112,22 +112,22 @@ def renew(call: Call, identifier: str, expires: datetime | None) -> str:
 def change(call: Call, identifier: str, body: IntegrationChange) -> None:
     """Change its name, its description, or what it may read: its token follows at once."""
     if body.tables is not None:
-        found = _tables(call, body.tables)
-        _list(call, identifier, found)
-        tokens.renarrow(call.connection, _row(call, identifier)["token_id"], [item for _, item, _ in found])
+        results = _tables(call, body.tables)
+        _list(call, identifier, results)
+        tokens.renarrow(call.connection, _row(call, identifier)["token_id"], [item for _, item, _ in results])
     if body.description is not None:
         values = update(integration_table).where(_integrations.id == identifier).values(description=body.description)
         call.connection.execute(values)
-    writing.touch(call.connection, identifier, call.now, body.name)
+    writer.touch(call.connection, identifier, call.now, body.name)
     refresh(call.connection, [identifier])
     _tell(call, CHANGED, "edit", identifier, **body.model_dump(exclude_unset=True))
 
 
 def remove(call: Call, identifier: str) -> str:
     """Delete it, and end its token; its name."""
-    name = showing.one(call, identifier).name
+    name = presentation.one(call, identifier).name
     _end(call, _row(call, identifier)["token_id"])
-    writing.remove(call.connection, identifier)
+    writer.remove(call.connection, identifier)
     _tell(call, DELETED, "delete", identifier, name=name)
     return name
 
@@ -137,8 +137,8 @@ def _tell(call: Call, event: str, action: str, identifier: str, **after: object)
 
 
 def _row(call: Call, identifier: str) -> RowMapping:
-    found = call.connection.execute(select(integration_table).where(_integrations.id == identifier)).mappings()
-    row = found.one_or_none()
+    rows = call.connection.execute(select(integration_table).where(_integrations.id == identifier)).mappings()
+    row = rows.one_or_none()
     if row is None:
         raise NotFound
     return row
@@ -153,38 +153,38 @@ def items(call: Call, page: list[Resource]) -> list[IntegrationItem]:
     """Integrations of a list, in one query more whatever their number."""
     joined = integration_token_table.join(token_table, _tokens.id == _own.token_id)
     query = select(_own.integration_id, func.max(_tokens.last_used_at)).select_from(joined)
-    mine = _own.integration_id.in_([one.id for one in page])
+    mine = _own.integration_id.in_([resource.id for resource in page])
     rows = call.connection.execute(query.where(mine).group_by(_own.integration_id))
     used = {row[0]: row[1] for row in rows}
     return [
         IntegrationItem(
-            id=one.id,
-            name=one.name,
-            created_at=one.created_at,
-            updated_at=one.updated_at,
-            last_used_at=used.get(one.id),
-            allowed=list(one.allowed),
+            id=resource.id,
+            name=resource.name,
+            created_at=resource.created_at,
+            updated_at=resource.updated_at,
+            last_used_at=used.get(resource.id),
+            allowed=list(resource.allowed),
         )
-        for one in page
+        for resource in page
     ]
 
 
 def shown(call: Call, identifier: str) -> IntegrationOut:
     """An integration, and how it was used lately."""
-    [item] = items(call, [showing.one(call, identifier)])
+    [item] = items(call, [presentation.one(call, identifier)])
     row = _row(call, identifier)
     lives = select(token_table).where(_tokens.id == row["token_id"], _tokens.revoked_at.is_(None))
     token = call.connection.execute(lives).mappings().one_or_none()
     listed = _listed(call, identifier)
-    seen = showing.allowed(call, (one["item_id"] for one in listed))
+    seen = presentation.allowed(call, (row["item_id"] for row in listed))
     return IntegrationOut(
         **item.model_dump(),
         description=row["description"] or "",
-        tables=[one["ref"] for one in listed if one["item_id"] in seen],
+        tables=[row["ref"] for row in listed if row["item_id"] in seen],
         acts_for=token["member_id"] if token else None,
         token=token["id"] if token else None,
         token_expires_at=token["expires_at"] if token else None,
-        uses=_uses(call, identifier, {one["item_id"]: one["ref"] for one in listed if one["item_id"] in seen}),
+        uses=_uses(call, identifier, {row["item_id"]: row["ref"] for row in listed if row["item_id"] in seen}),
     )
 
 
@@ -198,5 +198,5 @@ def _uses(call: Call, identifier: str, names: dict[str, str]) -> list[TableUseOu
         .group_by(_events.resource_id)
     )
     rows = call.connection.execute(query)
-    found = [TableUseOut(table=names[table], reads=reads, last_at=last) for table, reads, last in rows if table]
-    return sorted(found, key=lambda one: one.table)
+    table_uses = [TableUseOut(table=names[table], reads=reads, last_at=last) for table, reads, last in rows if table]
+    return sorted(table_uses, key=lambda table_use: table_use.table)

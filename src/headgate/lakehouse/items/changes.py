@@ -1,7 +1,6 @@
 """Changes to a table or volume by one request: its name, its layer, its texts."""
 
-from headgate.lakehouse.items import presentation as showing
-from headgate.lakehouse.items import service
+from headgate.lakehouse.items import presentation, service
 from headgate.lakehouse.items.descriptions import ITSELF, Texts, describe
 from headgate.lakehouse.items.schemas import VolumePatch
 from headgate.platform.http.call import Call
@@ -10,7 +9,7 @@ from headgate.platform.http.call import Call
 def change_item(call: Call, item: str, patch: VolumePatch, fields: dict[int, Texts] | None = None) -> None:
     """Make the changes that a request asks for, each with the right that it needs; all of them or none."""
     if patch.name is not None or patch.layer is not None:
-        layer = showing.layer_asked(call, patch.layer) if patch.layer is not None else None
+        layer = presentation.layer_asked(call, patch.layer) if patch.layer is not None else None
         name = patch.name or service.full_name(call.connection, item).rpartition(".")[2]
         service.rename_item(call, item, name=name, layer_id=layer)
     texts = {**({ITSELF: patch.texts()} if patch.texts() else {}), **(fields or {})}

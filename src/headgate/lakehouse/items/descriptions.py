@@ -30,15 +30,15 @@ def describe(call: Call, resource: str, changes: dict[int, Texts]) -> None:
         "describe",
         kind,
         resource,
-        before={"texts": {str(field): found for field, found in before.items()}},
+        before={"texts": {str(field): values for field, values in before.items()}},
         after={"change": f"describe_{kind}", "texts": {str(field): texts for field, texts in changes.items()}},
     )
 
 
 def _change(call: Call, resource: str, field: int, texts: Texts) -> Texts:
     """Write the texts of one field; what they were. A field without any has no row."""
-    found = _stored(call.connection, resource, field)
-    before = {name: found[name] if found else None for name in ("title", "description")}
+    result = _stored(call.connection, resource, field)
+    before = {name: result[name] if result else None for name in ("title", "description")}
     row: dict[str, Any] = {**before, **texts}
     call.connection.execute(delete(lake_text_table).where(_texts.resource_id == resource, _texts.field_id == field))
     if any(value is not None for value in row.values()):

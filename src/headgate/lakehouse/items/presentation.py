@@ -10,12 +10,12 @@ from headgate.organization.members.schemas import Named
 from headgate.platform.authorization.repository import ResourceSort
 from headgate.platform.http.call import Call
 from headgate.platform.http.paging import begins_after
-from headgate.platform.resources import presentation as showing
+from headgate.platform.resources import presentation
 
 
 def one(call: Call, identifier: str) -> LakeResource:
     """A layer, table or volume with what the caller can do with it; the guard has let them see it."""
-    return repository.shown(call.connection, [showing.one(call, identifier)])[0]
+    return repository.shown(call.connection, [presentation.one(call, identifier)])[0]
 
 
 def listed(
@@ -26,18 +26,18 @@ def listed(
         raise Invalid("prefix: a name cannot hold control characters")
     if layer is not None:
         prefix = f"{service.full_name(call.connection, layer_asked(call, layer))}.{prefix}"
-    found, following = showing.listed(call, kind, sort, prefix, limit, cursor)
-    return LakePage(items=repository.shown(call.connection, found), next_cursor=following)
+    resources, following = presentation.listed(call, kind, sort, prefix, limit, cursor)
+    return LakePage(items=repository.shown(call.connection, resources), next_cursor=following)
 
 
 def layer_asked(call: Call, text: str) -> str:
     """The id of a layer that a caller names by its name or id and may see; NotFound otherwise."""
-    found = text if kind_of(text) == "layer" else service.find_layer(call.connection, text)
+    result = text if kind_of(text) == "layer" else service.find_layer(call.connection, text)
     try:
-        call.require("see", "layer", found)
+        call.require("see", "layer", result)
     except NotFound:
         raise NotFound(f"There is no layer {text} that you may see") from None
-    return str(found)
+    return str(result)
 
 
 def deleted(call: Call, identifier: str) -> LakeDeleted:

@@ -36,30 +36,30 @@ def texts(connection: Connection, resource: str) -> Texts:
     return {field: (title, description) for field, title, description in connection.execute(query)}
 
 
-def shown(connection: Connection, found: Sequence[Resource]) -> list[LakeResource]:
+def shown(connection: Connection, result: Sequence[Resource]) -> list[LakeResource]:
     """Layers, tables or volumes with their texts and layers: two statements for any number of them."""
-    ids = [one.id for one in found]
+    ids = [resource.id for resource in result]
     own = select(_texts.resource_id, _texts.title, _texts.description)
     own = own.where(_texts.resource_id.in_(ids), _texts.field_id == 0)
     titles = {row[0]: (row[1], row[2]) for row in connection.execute(own)}
     layers = select(_items.id, _resources.id, _resources.name).join(resource_table, _resources.id == _items.layer_id)
     places = {row[0]: Named(id=row[1], name=row[2]) for row in connection.execute(layers.where(_items.id.in_(ids)))}
-    return [_shown(one, *titles.get(one.id, (None, None)), places.get(one.id)) for one in found]
+    return [_shown(resource, *titles.get(resource.id, (None, None)), places.get(resource.id)) for resource in result]
 
 
-def _shown(one: Resource, title: str | None, description: str | None, layer: Named | None) -> LakeResource:
+def _shown(resource: Resource, title: str | None, description: str | None, layer: Named | None) -> LakeResource:
     return LakeResource(
-        id=one.id,
-        kind=one.kind,
-        name=one.name,
+        id=resource.id,
+        kind=resource.kind,
+        name=resource.name,
         layer=layer,
         title=title,
         description=description,
-        created_at=one.created_at,
-        updated_at=one.updated_at,
-        created_by=one.created_by,
-        allowed=one.allowed,
-        via=one.via,
+        created_at=resource.created_at,
+        updated_at=resource.updated_at,
+        created_by=resource.created_by,
+        allowed=resource.allowed,
+        via=resource.via,
     )
 
 
@@ -116,10 +116,10 @@ def grants_page(
     )
     if after is not None:
         query = query.where(tuple_(own, grants.id) > tuple_(literal(after.value == "1"), after.id))
-    found = connection.execute(query).mappings().all()
-    last = found[limit - 1] if len(found) > limit else None
+    result = connection.execute(query).mappings().all()
+    last = result[limit - 1] if len(result) > limit else None
     following = Cursor("1" if last["inherited"] else "0", last["id"]).encode(purpose) if last else None
-    return [_grant(row, now) for row in found[:limit]], following
+    return [_grant(row, now) for row in result[:limit]], following
 
 
 def _grant(row: Any, now: datetime) -> GrantOut:
@@ -160,10 +160,10 @@ def commits_page(
     )
     if after is not None:
         query = query.where(commits.version < number_of(after.value))
-    found = connection.execute(query).mappings().all()
-    last = found[limit - 1] if len(found) > limit else None
+    result = connection.execute(query).mappings().all()
+    last = result[limit - 1] if len(result) > limit else None
     following = Cursor(str(last["version"]), last["id"]).encode(purpose) if last else None
-    return [_commit(row) for row in found[:limit]], following
+    return [_commit(row) for row in result[:limit]], following
 
 
 def _commit(row: Any) -> CommitOut:
@@ -222,14 +222,14 @@ def dependents_page(
     parameters = {"member": member, "item": item, "now": bound(connection, now), "limit": limit + 1}
     if after is not None:
         parameters |= {"value": after.value, "place": after.id}
-    found: list[Any] = []
+    results: list[Any] = []
     for kind in _DEPENDING:
         if narrowing.reaches_id(BOOK.tables[kind].listed_by, kind, None, None):
-            found += fetch(connection, _dependents_statement(kind, after=after is not None), parameters)
-    found.sort(key=lambda row: (row[5], row[6]))
-    last = found[limit - 1] if len(found) > limit else None
+            results += fetch(connection, _dependents_statement(kind, after=after is not None), parameters)
+    results.sort(key=lambda row: (row[5], row[6]))
+    last = results[limit - 1] if len(results) > limit else None
     following = Cursor(last[5], last[6]).encode(purpose) if last else None
     items = [
-        DependentOut(id=row[0], kind=row[1], name=row[2], mode=row[3], enabled=bool(row[4])) for row in found[:limit]
+        DependentOut(id=row[0], kind=row[1], name=row[2], mode=row[3], enabled=bool(row[4])) for row in results[:limit]
     ]
     return items, following

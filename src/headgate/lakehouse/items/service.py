@@ -19,7 +19,7 @@ from headgate.kit.ids import kind_of, new_id
 from headgate.kit.names import BadName, name_key
 from headgate.lakehouse.models import deleted_item_table, lake_item_table, layer_table, table_ref_table
 from headgate.lakehouse.names import sql_name
-from headgate.lakehouse.trash import retained_rows as keeping
+from headgate.lakehouse.trash import retained_rows
 from headgate.lakehouse.trash import service as trash
 from headgate.organization.access.changes.reach import dependents
 from headgate.organization.access.changes.targets import Targets
@@ -176,8 +176,8 @@ def delete_item(call: Call, item_id: str) -> None:
     row = _row(call.connection, item_id)
     touched = dependents(call.connection, [item_id]) - {item_id}
     touched |= {row["scope_id"]} - {""}
-    kept = keeping.keep(call.connection, item_id)
-    keeping.take_away(call.connection, item_id)
+    kept = retained_rows.keep(call.connection, item_id)
+    retained_rows.take_away(call.connection, item_id)
     days = call.settings.warehouse.deleted_days
     deleted = {
         "id": item_id,
@@ -211,9 +211,9 @@ _USES = {
 
 
 def _refuse_in_use(connection: Connection, item: str) -> None:
-    for table, count in keeping.users(connection, item).items():
-        one, several = _USES.get(table, ("it is in use", "it is in use"))
-        raise Conflict("This cannot be deleted now: " + (one if count == 1 else several).format(count=count))
+    for table, count in retained_rows.users(connection, item).items():
+        value, several = _USES.get(table, ("it is in use", "it is in use"))
+        raise Conflict("This cannot be deleted now: " + (value if count == 1 else several).format(count=count))
 
 
 def restore_item(call: Call, item_id: str, *, name: str | None = None) -> str:
@@ -234,7 +234,7 @@ def restore_item(call: Call, item_id: str, *, name: str | None = None) -> str:
         _require_naming(call, kind, layer)
     kept = _renamed(row["kept"], wanted)
     with _uniquely(kind, wanted, "; give another name to restore it under"):
-        keeping.bring_back(call.connection, item_id, kept, call.now)
+        retained_rows.bring_back(call.connection, item_id, kept, call.now)
     trash.forget(call.connection, item_id)
     refresh(call.connection, dependents(call.connection, [item_id]) | ({layer} - {""}))
     after = {"change": f"restore_{kind}", "name": wanted, "layer": layer or None}
@@ -251,9 +251,9 @@ def _require_naming(call: Call, kind: str, layer: str) -> None:
         raise Denied("Restoring it under another name needs Editor on its layer; under its own name you may")
 
 
-def _renamed(kept: keeping.Kept, name: str) -> keeping.Kept:
-    rows = {table: list(found) for table, found in kept["rows"].items()}
-    rows["resources"] = [{**one, "name": name, "name_key": name_key(name)} for one in rows["resources"]]
+def _renamed(kept: retained_rows.Kept, name: str) -> retained_rows.Kept:
+    rows = {table: list(result) for table, result in kept["rows"].items()}
+    rows["resources"] = [{**value, "name": name, "name_key": name_key(name)} for value in rows["resources"]]
     return {**kept, "rows": rows}
 
 

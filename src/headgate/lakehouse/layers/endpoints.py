@@ -7,8 +7,7 @@ from fastapi import Path, Query
 from headgate.kit.errors import Conflict
 from headgate.kit.paging import DEFAULT_LIMIT
 from headgate.lakehouse.files.guards import MemberOn
-from headgate.lakehouse.items import presentation as showing
-from headgate.lakehouse.items import service
+from headgate.lakehouse.items import presentation, service
 from headgate.lakehouse.items.descriptions import ITSELF, describe
 from headgate.lakehouse.items.schemas import GrantPage, LakeDeleted, LakePage, LakeResource, LayerPatch, NewLayer
 from headgate.platform.authorization.repository import ResourceSort
@@ -28,7 +27,7 @@ def list_layers(
     call: Call, sort: Sort = ResourceSort.name, prefix: Prefix = "", limit: Limit = DEFAULT_LIMIT, cursor: After = None
 ) -> LakePage:
     """Layers by page: those with a grant on them, and those with a grant on something in them."""
-    return showing.listed(call, "layer", sort, prefix, limit, cursor)
+    return presentation.listed(call, "layer", sort, prefix, limit, cursor)
 
 
 @router.governed("POST", "", OnOrganization("create_layer"), Audit.changes, errors=[Conflict])
@@ -37,14 +36,14 @@ def create_layer(call: Call, body: NewLayer) -> LakeResource:
     layer = service.create_layer(call, body.name)
     if body.title or body.description:
         describe(call, layer, {ITSELF: {"title": body.title, "description": body.description}})
-    return showing.one(call, layer)
+    return presentation.one(call, layer)
 
 
 @router.governed("GET", "/{layer_id}", MemberOn("see", "layer_id"), Audit.reads)
 def get_layer(call: Call, layer_id: LayerId) -> LakeResource:
     """One layer, with what the caller can do with it."""
     call.note_read("see", "layer", layer_id)
-    return showing.one(call, layer_id)
+    return presentation.one(call, layer_id)
 
 
 @router.governed("PATCH", "/{layer_id}", MemberOn("see", "layer_id"), Audit.changes, errors=[Conflict])
@@ -57,17 +56,17 @@ def change_layer(call: Call, layer_id: LayerId, body: LayerPatch) -> LakeResourc
         service.rename_item(call, layer_id, name=body.name)
     if body.texts():
         describe(call, layer_id, {ITSELF: body.texts()})
-    return showing.one(call, layer_id)
+    return presentation.one(call, layer_id)
 
 
 @router.governed("DELETE", "/{layer_id}", MemberOn("delete", "layer_id"), Audit.changes, errors=[Conflict])
 def delete_layer(call: Call, layer_id: LayerId) -> LakeDeleted:
     """Delete an empty layer; it can be restored for a while."""
     service.delete_item(call, layer_id)
-    return showing.deleted(call, layer_id)
+    return presentation.deleted(call, layer_id)
 
 
 @router.governed("GET", "/{layer_id}/grants", MemberOn("see_access", "layer_id"), Audit.reads)
 def list_layer_grants(call: Call, layer_id: LayerId, limit: Limit = DEFAULT_LIMIT, cursor: After = None) -> GrantPage:
     """Who was granted what on a layer, until when, and by whom. Grants are made by a change of access."""
-    return showing.grants(call, layer_id, limit, cursor)
+    return presentation.grants(call, layer_id, limit, cursor)

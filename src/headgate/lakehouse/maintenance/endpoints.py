@@ -32,8 +32,8 @@ def list_maintenance_passes(
 ) -> PassPage:
     """What maintenance did, the newest first."""
     rows = repository.newest(call.connection, limit + 1, cursor)
-    found: list[PassOut] = [service.shown(call, row) for row in rows[:limit]]
-    return PassPage(items=found, next_cursor=found[-1].id if len(rows) > limit else None)
+    passes: list[PassOut] = [service.shown(call, row) for row in rows[:limit]]
+    return PassPage(items=passes, next_cursor=passes[-1].id if len(rows) > limit else None)
 
 
 @router.governed("GET", "/passes/{pass_id}", OnOrganization("see_settings"), Audit.nothing)

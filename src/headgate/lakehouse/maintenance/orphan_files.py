@@ -31,28 +31,28 @@ class Orphans:
     def listed(self) -> list[StoredFile]:
         """Every file of the table that is old enough."""
         folders = (table_root(self._table), metadata_root(self._table))
-        return [one for folder in folders for one in self._store.files(folder) if one.modified < self._before]
+        return [file for folder in folders for file in self._store.files(folder) if file.modified < self._before]
 
     def of(self, files: list[StoredFile]) -> list[StoredFile]:
         """Those of these files that nothing names now. NotValid or Damaged if that cannot be told."""
         if not files:
             return []
         self._look()
-        return [one for one in files if one.path not in self._reachable and self._is_plain(one.path)]
+        return [file for file in files if file.path not in self._reachable and self._is_plain(file.path)]
 
     def _look(self) -> None:
         with self._database.read() as connection:
-            found = roots(connection, self._table, self._before)
-        if found == self._known:
+            metadata_roots = roots(connection, self._table, self._before)
+        if metadata_roots == self._known:
             return
         try:
-            for file, sha256 in sorted(found.pointed):
+            for file, sha256 in sorted(metadata_roots.pointed):
                 self._reachable.add(file, sha256)
-            for file in found.past:
+            for file in metadata_roots.past:
                 self._reachable.add_past(file)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise NotValid(f"Its metadata cannot be read: {type(error).__name__}") from error
-        self._known = found
+        self._known = metadata_roots
 
     def _is_plain(self, path: str) -> bool:
         """Whether a name that an engine chose leads nowhere else, by a link or by its spelling."""
@@ -68,7 +68,7 @@ class Orphans:
             if is_stopping():
                 break
             still = self.of(files[first : first + AT_ONCE])
-            remove(self._store, [one.path for one in still])
+            remove(self._store, [file.path for file in still])
             gone += still
             crash_point("maintenance: some files removed")
         return gone

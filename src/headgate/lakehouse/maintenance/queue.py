@@ -75,8 +75,8 @@ def _name(connection: Connection, table_id: str) -> tuple[str, str]:
     layers = resource_table.alias()
     joined = resource_table.join(layers, layers.c.id == _resources.scope_id)
     query = select(layers.c.name, _resources.name).select_from(joined).where(_resources.id == table_id)
-    found = connection.execute(query).one_or_none()
-    return (found[0], found[1]) if found else ("", "")
+    row = connection.execute(query).one_or_none()
+    return (row[0], row[1]) if row else ("", "")
 
 
 def _take(
@@ -139,8 +139,8 @@ def has_expired(connection: Connection, now: datetime, length: timedelta) -> boo
     given = select(_rows.table_id).where(_rows.compaction.in_(OPEN)).limit(1)
     if connection.execute(given).first() is None:
         return False
-    over = [one for one, _ in _over(connection, now)]
-    return any(connection.execute(one.limit(1)).first() is not None for one in (*over, *_ahead(now, length)))
+    over = [query for query, _ in _over(connection, now)]
+    return any(connection.execute(query.limit(1)).first() is not None for query in (*over, *_ahead(now, length)))
 
 
 def sweep(connection: Connection, now: datetime, length: timedelta) -> list[str]:
@@ -170,14 +170,14 @@ def _over(connection: Connection, now: datetime) -> list[tuple[_Rows, str]]:
     heard = select(_workers.id).where(_workers.seen_at > now - SILENT, _workers.seen_at < now + CLOCKS_APART)
     rows = select(maintenance_table_table)
     running, queued = rows.where(_rows.compaction == "running"), rows.where(_rows.compaction == "queued")
-    found = [
+    results = [
         (running.where(_rows.worker_id.not_in(heard)), LOST),
         (running.where(_rows.lease_until < now), LATE),
         (queued.where(_rows.queued_at < now - LONGEST), LATE),
     ]
     if connection.execute(heard.limit(1)).first() is None:
-        found.append((queued.where(_rows.queued_at < now - SILENT), NO_WORKER))
-    return found
+        results.append((queued.where(_rows.queued_at < now - SILENT), NO_WORKER))
+    return results
 
 
 def release(connection: Connection, worker: str) -> list[str]:

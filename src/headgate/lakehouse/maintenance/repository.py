@@ -92,25 +92,25 @@ def tables(connection: Connection, only: str | None, after: str | None) -> list[
     return list(connection.execute(query.where(_items.id == only) if only else query).scalars())
 
 
-def note(connection: Connection, row: RowMapping, table_id: str, found: MaintenanceResult, now: datetime) -> None:
+def note(connection: Connection, row: RowMapping, table_id: str, result: MaintenanceResult, now: datetime) -> None:
     """Write down what was done to a table, and that the pass is past it."""
     change(connection, row["id"], after_id=table_id, looked_at=_passes.looked_at + 1)
     place = (_tables.pass_id == row["id"], _tables.table_id == table_id)
     connection.execute(delete(maintenance_table_table).where(*place))
-    if not found.is_worth_telling:
+    if not result.is_worth_telling:
         return
-    compaction = _compaction(connection, row, table_id) if found.small_files else None
+    compaction = _compaction(connection, row, table_id) if result.small_files else None
     connection.execute(
         insert(maintenance_table_table).values(
             pass_id=row["id"],
             table_id=table_id,
-            outcome=found.outcome,
-            note=found.note,
-            snapshots=found.snapshots,
-            files=found.files,
-            bytes=found.bytes,
+            outcome=result.outcome,
+            note=result.note,
+            snapshots=result.snapshots,
+            files=result.files,
+            bytes=result.bytes,
             compaction=compaction,
-            small_files=found.small_files or None,
+            small_files=result.small_files or None,
             queued_at=now if compaction == "queued" else None,
             fence=0,
         )

@@ -60,9 +60,9 @@ def _of_steps(connection: Connection, table_id: str) -> set[tuple[str, str]]:
     """What finished steps left, of runs that go on or that can be resumed."""
     joined = run_step_table.join(run_table, _runs.id == _steps.run_id)
     query = select(_steps.pointers).select_from(joined).where(_runs.state.in_((*LIVE, *RESUMABLE)))
-    found = connection.execute(query.where(_steps.pointers.is_not(None))).scalars()
-    own = (one for pointers in found for one in pointers or () if one["table_id"] == table_id)
-    return {(one["metadata_file"], one["metadata_sha256"]) for one in own}
+    values = connection.execute(query.where(_steps.pointers.is_not(None))).scalars()
+    own = (value for pointers in values for value in pointers or () if value["table_id"] == table_id)
+    return {(value["metadata_file"], value["metadata_sha256"]) for value in own}
 
 
 def forget_steps_before(connection: Connection, moment: datetime) -> int:

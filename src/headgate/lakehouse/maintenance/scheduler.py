@@ -39,8 +39,8 @@ def work(services: Services, now: datetime, is_stopping: Callable[[], bool] = la
     database = services.database
     with database.read() as connection:
         row, rewriting = repository.first_open(connection), repository.compacting(connection)
-    for one in rewriting:
-        database.write(lambda connection, one=one: _settle(connection, one, now))  # type: ignore[misc]
+    for value in rewriting:
+        database.write(lambda connection, entry=value: _settle(connection, entry, now))  # type: ignore[misc]
     if row is None:
         return False
     try:
@@ -60,9 +60,9 @@ def _begun(services: Services, row: RowMapping, now: datetime) -> RowMapping:
             if not row["dry_run"]:
                 age = timedelta(days=services.settings.maintenance.orphan_days)
                 forget_steps_before(connection, oldest_needed(connection, now, age))
-        found = repository.one(connection, row["id"])
-        assert found is not None  # noqa: S101 - it was there in this transaction
-        return found
+        result = repository.one(connection, row["id"])
+        assert result is not None  # noqa: S101 - it was there in this transaction
+        return result
 
     return services.database.write(begin)
 
@@ -77,12 +77,17 @@ def _look_at_all(services: Services, row: RowMapping, now: datetime, is_stopping
         if is_stopping():
             return False
         moment = now + timedelta(seconds=time.monotonic() - began)
-        found = TableWork(services, table, moment, dry_run=row["dry_run"], is_stopping=is_stopping).do()
-        if found.is_worth_telling:
-            told = {"outcome": found.outcome, "note": found.note, "snapshots": found.snapshots, "files": found.files}
-            _log.info("a table was maintained", table=table, dry_run=row["dry_run"], **told, bytes=found.bytes)
+        result = TableWork(services, table, moment, dry_run=row["dry_run"], is_stopping=is_stopping).do()
+        if result.is_worth_telling:
+            told = {
+                "outcome": result.outcome,
+                "note": result.note,
+                "snapshots": result.snapshots,
+                "files": result.files,
+            }
+            _log.info("a table was maintained", table=table, dry_run=row["dry_run"], **told, bytes=result.bytes)
         crash_point("maintenance: table done")
-        database.write(partial(repository.note, row=row, table_id=table, found=found, now=moment))
+        database.write(partial(repository.note, row=row, table_id=table, result=result, now=moment))
     database.write(lambda connection: repository.change(connection, row["id"], state="compacting"))
     return True
 

@@ -23,12 +23,12 @@ def ask(call: Call, given: PassIn) -> str:
         raise NotFound("There is no such table that you may see; name it as layer.table")
     if sum(row["state"] == "queued" for row in repository.newest(call.connection, MOST_OPEN)) == MOST_OPEN:
         raise Conflict(f"{MOST_OPEN} passes wait already; wait until one has ended")
-    found = repository.ask(call.connection, call.now, table_id=table, dry_run=given.dry_run, member=call.caller.member)
-    assert found is not None  # noqa: S101 - only one that is due at some time can be there already
+    result = repository.ask(call.connection, call.now, table_id=table, dry_run=given.dry_run, member=call.caller.member)
+    assert result is not None  # noqa: S101 - only one that is due at some time can be there already
     about: dict[str, Any] = {"kind": "table", "resource_id": table} if table else {}
-    after = {"pass": found, "dry_run": given.dry_run}
+    after = {"pass": result, "dry_run": given.dry_run}
     call.record(call.event(ASKED, allowed=True, action="manage_settings", **about, after=after))
-    return found
+    return result
 
 
 def shown(call: Call, row: RowMapping) -> PassOut:
@@ -44,7 +44,7 @@ def detail(call: Call, pass_id: str) -> PassDetail:
     if row is None:
         raise NotFound
     rows = repository.outcomes(call.connection, pass_id, MOST_TABLES)
-    return PassDetail(**shown(call, row).model_dump(), items=[_table(one) for one in rows])
+    return PassDetail(**shown(call, row).model_dump(), items=[_table(row) for row in rows])
 
 
 def _table(row: RowMapping) -> TableOut:

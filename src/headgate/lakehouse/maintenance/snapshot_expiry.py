@@ -9,8 +9,7 @@ from typing import Any
 from headgate.kit.crash_points import crash_point
 from headgate.kit.database import Busy
 from headgate.kit.errors import Problem
-from headgate.lakehouse.catalog import metadata_files as metadata
-from headgate.lakehouse.catalog import pointers
+from headgate.lakehouse.catalog import metadata_files, pointers
 from headgate.lakehouse.catalog.commit import COMMITTED, move_of, write_next
 from headgate.lakehouse.catalog.pointers import Author, Move, Pointer
 from headgate.lakehouse.catalog.updates import apply, without
@@ -30,13 +29,17 @@ def surplus(table: Any, settings: MaintenanceSettings, now: datetime) -> list[in
     """
     age = max(int(settings.snapshot_days * _DAY_MS), _number(table.properties.get(MAX_AGE)))
     count = max(settings.keep_snapshots, _number(table.properties.get(MIN_SNAPSHOTS)))
-    newest = sorted(table.snapshots, key=lambda one: (one.timestamp_ms, one.sequence_number), reverse=True)[:count]
-    kept = {one.snapshot_id for one in newest} | {ref.snapshot_id for ref in table.refs.values()}
+    newest = sorted(table.snapshots, key=lambda value: (value.timestamp_ms, value.sequence_number), reverse=True)[
+        :count
+    ]
+    kept = {value.snapshot_id for value in newest} | {ref.snapshot_id for ref in table.refs.values()}
     oldest = int(now.timestamp() * 1000) - age
     return sorted(
-        one.snapshot_id
-        for one in table.snapshots
-        if one.timestamp_ms < oldest and one.snapshot_id not in kept and one.snapshot_id != table.current_snapshot_id
+        snapshot.snapshot_id
+        for snapshot in table.snapshots
+        if snapshot.timestamp_ms < oldest
+        and snapshot.snapshot_id not in kept
+        and snapshot.snapshot_id != table.current_snapshot_id
     )
 
 
@@ -47,17 +50,17 @@ def _number(text: str | None) -> int:
 def expire(services: Services, table_id: str, pointer: Pointer, table: Any, gone: list[int], now: datetime) -> bool:
     """Take these snapshots out of a table; False if it has moved, or a run has begun to write it: then nothing is."""
     store = services.store
-    after = without(_applied(table, gone, metadata.url(store, table_id, pointer.metadata_file)), table, gone)
+    after = without(_applied(table, gone, metadata_files.url(store, table_id, pointer.metadata_file)), table, gone)
     _, to = write_next(store, table_id, after, pointer.version + 1)
     move = move_of(table_id, pointer, to, after, "expire")
     crash_point("maintenance: metadata written")
     try:
         is_done = services.database.write(lambda connection: _move(Call(connection, now, SYSTEM, services), move, gone))
     except (Problem, Busy):
-        metadata.discard(store, table_id, to.metadata_file)
+        metadata_files.discard(store, table_id, to.metadata_file)
         raise
     if not is_done:
-        metadata.discard(store, table_id, to.metadata_file)
+        metadata_files.discard(store, table_id, to.metadata_file)
     return is_done
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, select
 
 from headgate.kit.errors import Problem
 from headgate.kit.log import get_logger
-from headgate.lakehouse.catalog import metadata_files as metadata
+from headgate.lakehouse.catalog import metadata_files
 from headgate.lakehouse.catalog.errors import NotValid
 from headgate.lakehouse.catalog.files import Root
 from headgate.lakehouse.catalog.models import table_pointer_table
@@ -99,9 +99,9 @@ class TableWork:
 
     def _parsed(self, pointer: Pointer) -> Any:
         store = self._services.store
-        content = metadata.read_metadata(store, self._table, pointer.metadata_file, pointer.metadata_sha256)
+        content = metadata_files.read_metadata(store, self._table, pointer.metadata_file, pointer.metadata_sha256)
         try:
-            return metadata.parse(content)
+            return metadata_files.parse(content)
         except (ValueError, TypeError, KeyError) as error:
             raise NotValid(f"Its metadata cannot be read: {type(error).__name__}") from error
 
@@ -115,11 +115,11 @@ class TableWork:
         with services.database.read() as connection:
             before = oldest_needed(connection, self._now, age)
         orphans = Orphans(services.database, services.store, self._table, before)
-        found = orphans.of(orphans.listed())
-        if found and not self._dry_run:
-            self._tell(len(found), sum(one.size for one in found))
-            found = orphans.remove(found, self._is_stopping)
-        self._found.files, self._found.bytes = len(found), sum(one.size for one in found)
+        files = orphans.of(orphans.listed())
+        if files and not self._dry_run:
+            self._tell(len(files), sum(file.size for file in files))
+            files = orphans.remove(files, self._is_stopping)
+        self._found.files, self._found.bytes = len(files), sum(file.size for file in files)
 
     def _tell(self, files: int, size: int) -> None:
         """Have it in the audit log before the first file goes."""

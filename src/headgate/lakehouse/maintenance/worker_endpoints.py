@@ -46,8 +46,8 @@ def claim_rewrite(stages: Stages, body: RewriteClaimIn, wait: Wait = 0) -> Rewri
     def work(call: Call) -> RewriteJob | None:
         if is_leaving(call.connection, body.worker):
             return None
-        found = queue.claim(call.connection, call.now, call.settings, body.worker)
-        return RewriteJob.model_validate(found, from_attributes=True) if found else None
+        claimed = queue.claim(call.connection, call.now, call.settings, body.worker)
+        return RewriteJob.model_validate(claimed, from_attributes=True) if claimed else None
 
     return RewriteClaim(job=stages.write(work))
 

@@ -51,9 +51,9 @@ def save_query(stages: Stages, body: SavedIn) -> Saving:
     """Save a query. It is analysed first, to learn what it reads: follow the statement in the answer. When that has
     succeeded, the query is saved and its `saved_query` names it; when it failed, nothing is saved.
     """
-    found = stages.write(lambda call: _submit(call, body.name, body.sql, None))
+    saving = stages.write(lambda call: _submit(call, body.name, body.sql, None))
     stages.services.watch.ring()
-    return found
+    return saving
 
 
 @router.governed("GET", "", SignedIn("sees their own"), Audit.nothing)
@@ -76,8 +76,8 @@ def list_saved_queries(
         call.caller.narrowing,
     )
     page, following = resources.page(call.connection, query)
-    rows = saving.rows(call.connection, [one.id for one in page])
-    items = [SavedItem(**rows[one.id]) for one in page]
+    rows = saving.rows(call.connection, [resource.id for resource in page])
+    items = [SavedItem(**rows[resource.id]) for resource in page]
     return SavedPage(items=items, next_cursor=following.encode(purpose) if following else None)
 
 
@@ -90,8 +90,8 @@ def get_saved_query(call: Call, saved_query_id: SavedId) -> SavedOut:
 def _shown(call: Call, identifier: str) -> SavedOut:
     row = saving.rows(call.connection, [identifier])[identifier]
     reads = [ref for ref, item in saving.reads(call.connection, identifier) if item and call.may_see(item)]
-    found = resources.details(call.connection, call.caller.member, [identifier], call.now, call.caller.narrowing)
-    return SavedOut(**row, reads=reads, allowed=list(found[0].allowed))
+    result = resources.details(call.connection, call.caller.member, [identifier], call.now, call.caller.narrowing)
+    return SavedOut(**row, reads=reads, allowed=list(result[0].allowed))
 
 
 @router.governed(
@@ -115,9 +115,9 @@ def change_saved_query(stages: Stages, saved_query_id: SavedId, body: SavedChang
         call.record(call.event(saving.RENAMED, allowed=True, kind=saving.KIND, resource_id=saved_query_id))
         return Saving(statement=None, state="succeeded")
 
-    found = stages.write(work)
+    result = stages.write(work)
     stages.services.watch.ring()
-    return found
+    return result
 
 
 @router.governed("DELETE", "/{saved_query_id}", OnResource("delete", "saved_query_id"), Audit.changes)

@@ -55,9 +55,9 @@ def submit_statement(stages: Stages, body: StatementIn) -> StatementOut:
     def work(call: Call) -> StatementOut:
         return service.shown(call, service.own(call, service.submit(call, body.sql, body.max_rows)))
 
-    found = stages.write(work)
+    statement = stages.write(work)
     stages.services.watch.ring()
-    return found
+    return statement
 
 
 @router.governed(
@@ -72,9 +72,9 @@ def list_statements(
     """One's own statements, the newest first, as long as `sql.history_days` says."""
     purpose = f"statements {active}"
     after = begins_after(cursor, purpose)
-    found = service.history(call, is_active=active, before=after.id if after else None, limit=limit + 1)
-    following = Cursor("", found[limit - 1].id).encode(purpose) if len(found) > limit else None
-    return StatementPage(items=found[:limit], next_cursor=following)
+    statement_items = service.history(call, is_active=active, before=after.id if after else None, limit=limit + 1)
+    following = Cursor("", statement_items[limit - 1].id).encode(purpose) if len(statement_items) > limit else None
+    return StatementPage(items=statement_items[:limit], next_cursor=following)
 
 
 @router.governed(
@@ -128,7 +128,7 @@ def download_statement(
     want. Each page is judged when it is sent; if one may no longer be read, the download breaks off.
     """
     row = stages.read(lambda call: service.require_rows(call, statement_id))
-    names, pages = [one["name"] for one in row["columns"] or ()], row["pages"]
+    names, pages = [value["name"] for value in row["columns"] or ()], row["pages"]
     parts = _pages(stages, statement_id, pages)
     stream = results.csv(names, parts) if format == "csv" else results.parquet(parts)
     media_type = results.CSV if format == "csv" else results.PARQUET
@@ -164,9 +164,9 @@ def cancel_statement(stages: Stages, statement_id: StatementId) -> StatementOut:
         service.cancel(call, statement_id)
         return service.shown(call, service.own(call, statement_id))
 
-    found = stages.write(work)
+    statement = stages.write(work)
     stages.services.watch.ring()
-    return found
+    return statement
 
 
 @router.governed(

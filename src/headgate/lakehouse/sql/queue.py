@@ -128,9 +128,9 @@ def claim(connection: Connection, now: datetime, settings: Settings, room: Worke
     # Another worker may have chosen the same: what it has, or is about to have, is left to it.
     waiting = select(statement_table).where(_rows.id.in_(chosen), _rows.state == "queued")
     rows = connection.execute(waiting.with_for_update(skip_locked=True)).mappings().all()
-    found = sorted(rows, key=lambda row: chosen.index(row["id"]))
+    result = sorted(rows, key=lambda row: chosen.index(row["id"]))
     claimed = []
-    for row in found:
+    for row in result:
         if not _is_known(connection, row, now):
             _end(connection, now, row["id"], "failed", "TOKEN_ENDED", CREDENTIALS_ENDED)
             continue
@@ -182,32 +182,32 @@ def beat(connection: Connection, now: datetime, worker: str, beats: Sequence[Bea
         _rows.worker_id == worker, _rows.state.in_(("running", "cancelling"))
     )
     own = {row.id: row for row in connection.execute(query)}
-    told = {one.id: one for one in beats if one.id in own and own[one.id].fence == one.fence}
-    for one in told.values():
+    told = {beat.id: beat for beat in beats if beat.id in own and own[beat.id].fence == beat.fence}
+    for entry in told.values():
         values: dict[str, Any] = {"lease_until": now + LEASE}
-        if one.progress is not None:
-            values["progress"] = one.progress
-        connection.execute(update(statement_table).where(_rows.id == one.id).values(values))
+        if entry.progress is not None:
+            values["progress"] = entry.progress
+        connection.execute(update(statement_table).where(_rows.id == entry.id).values(values))
     if told:
         # Only a clock that was set forward makes a token of a statement end before its worker ends the statement.
         early = (_works.statement_id.in_(told), _works.ended_at.is_(None), _works.expires_at < now + SPARE)
         connection.execute(update(work_token_table).where(*early).values(expires_at=now + 2 * SPARE))
     cancel = sorted(row.id for row in own.values() if row.state == "cancelling")
-    return Orders(cancel, sorted(one.id for one in beats if one.id not in told))
+    return Orders(cancel, sorted(beat.id for beat in beats if beat.id not in told))
 
 
 def owned(connection: Connection, statement: str, worker: str, fence: int) -> RowMapping:
     """The row of a statement that a worker runs with this fence; Conflict for any other."""
-    found = connection.execute(select(statement_table).where(_rows.id == statement)).mappings().one_or_none()
+    row = connection.execute(select(statement_table).where(_rows.id == statement)).mappings().one_or_none()
     is_owned = (
-        found is not None
-        and found["worker_id"] == worker
-        and found["fence"] == fence
-        and found["state"] in {"running", "cancelling"}
+        row is not None
+        and row["worker_id"] == worker
+        and row["fence"] == fence
+        and row["state"] in {"running", "cancelling"}
     )
-    if found is None or not is_owned:
+    if row is None or not is_owned:
         raise Conflict("This statement is no longer this worker's; drop it")
-    return found
+    return row
 
 
 def note_analysed(connection: Connection, row: RowMapping, told: dict[str, Any]) -> None:
@@ -330,7 +330,7 @@ def _writes(connection: Connection, statement: str) -> list[dict[str, Any]]:
         .where(_works.statement_id == statement)
         .order_by(row.at, row.id)
     )
-    return [dict(found) for found in connection.execute(query).mappings()]
+    return [dict(row) for row in connection.execute(query).mappings()]
 
 
 def give_back(connection: Connection, now: datetime, row: RowMapping, outcome: Outcome) -> str:

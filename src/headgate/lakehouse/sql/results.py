@@ -51,9 +51,11 @@ def plain(array: Any) -> list[Any]:
         return _strings(array)
     if types.is_decimal(kind):
         # Arrow's own text of small numbers has an exponent: 0E-18.
-        return [f"{Decimal(one):f}" if one and "E" in one else one for one in array.cast(pa.string()).to_pylist()]
+        return [
+            f"{Decimal(value):f}" if value and "E" in value else value for value in array.cast(pa.string()).to_pylist()
+        ]
     if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
-        return [None if one is None else base64.b64encode(one).decode() for one in array.to_pylist()]
+        return [None if value is None else base64.b64encode(value).decode() for value in array.to_pylist()]
     if types.is_nested(kind):
         return _nested(array)
     return _texts(array)
@@ -71,7 +73,7 @@ def _strings(array: Any) -> list[str | None]:
         return list(array.to_pylist())
     except UnicodeDecodeError:
         as_bytes = array.cast("binary").to_pylist()
-        return [None if one is None else one.decode("utf-8", "replace") for one in as_bytes]
+        return [None if byte is None else byte.decode("utf-8", "replace") for byte in as_bytes]
 
 
 def _texts(array: Any) -> list[Any]:
@@ -80,44 +82,44 @@ def _texts(array: Any) -> list[Any]:
 
     kind = array.type
     if pa.types.is_date32(kind) and _is_far(days := array.cast(pa.int32()), 1):
-        return [None if one is None else _date(one) for one in days.to_pylist()]
+        return [None if value is None else _date(value) for value in days.to_pylist()]
     if (
         pa.types.is_timestamp(kind)
         and kind.unit == "us"
         and _is_far(micros := array.cast(pa.int64()), _MICROS_OF_A_DAY)
     ):
         end = "Z" if kind.tz else ""
-        return [None if one is None else _time(one) + end for one in micros.to_pylist()]
+        return [None if value is None else _time(value) + end for value in micros.to_pylist()]
     try:
-        found = pc.cast(array, pa.string())
+        result = pc.cast(array, pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return [None if one is None else str(one) for one in array.to_pylist()]
+        return [None if value is None else str(value) for value in array.to_pylist()]
     if pa.types.is_timestamp(kind):
-        found = pc.replace_substring(found, " ", "T", max_replacements=1)
-        found = pc.replace_substring_regex(found, r"([+-]\d\d)(\d\d)$", r"\1:\2")
-    return list(found.to_pylist())
+        result = pc.replace_substring(result, " ", "T", max_replacements=1)
+        result = pc.replace_substring_regex(result, r"([+-]\d\d)(\d\d)$", r"\1:\2")
+    return list(result.to_pylist())
 
 
 _DAYS_OF_400_YEARS = 146_097
 _MICROS_OF_A_DAY = 86_400_000_000
-_FIRST, _YEAR_2000, _LAST = ((one - date(1970, 1, 1)).days for one in (date.min, date(2000, 1, 1), date.max))
+_FIRST, _YEAR_2000, _LAST = ((day - date(1970, 1, 1)).days for day in (date.min, date(2000, 1, 1), date.max))
 
 
 def _is_far(array: Any, day: int) -> bool:
     """Whether one of these times, counted from 1970 with so many units a day, is in no year from 1 to 9999."""
     import pyarrow.compute as pc
 
-    found = pc.min_max(array).as_py()
-    return found["min"] is not None and not (_FIRST * day <= found["min"] and found["max"] < _LAST * day)
+    result = pc.min_max(array).as_py()
+    return result["min"] is not None and not (_FIRST * day <= result["min"] and result["max"] < _LAST * day)
 
 
 def _date(days: int) -> str:
     """The date so many days after 1970, in whatever year: neither Python nor Arrow has all of Spark's."""
     cycles, rest = divmod(days - _YEAR_2000, _DAYS_OF_400_YEARS)
-    found = date(2000, 1, 1) + timedelta(days=rest)
-    year = found.year + 400 * cycles
+    day = date(2000, 1, 1) + timedelta(days=rest)
+    year = day.year + 400 * cycles
     sign = "-" if year < 0 else "+" if year > 9999 else ""
-    return f"{sign}{abs(year):04}-{found:%m-%d}"
+    return f"{sign}{abs(year):04}-{day:%m-%d}"
 
 
 def _time(micros: int) -> str:
@@ -130,11 +132,13 @@ def _nested(array: Any) -> list[Any]:
     import pyarrow as pa
 
     kind, valid = array.type, array.is_valid().to_pylist()
-    found: list[Any]
+    results: list[Any]
     if pa.types.is_struct(kind):
         names = [field.name for field in kind]
         parts = [plain(part) for part in array.flatten()]
-        found = [dict(zip(names, row, strict=True)) for row in zip(*parts, strict=True)] if parts else [{}] * len(array)
+        results = (
+            [dict(zip(names, row, strict=True)) for row in zip(*parts, strict=True)] if parts else [{}] * len(array)
+        )
     else:
         offsets = array.offsets.to_pylist()
         if pa.types.is_map(kind):
@@ -142,8 +146,8 @@ def _nested(array: Any) -> list[Any]:
             values: list[Any] = [list(pair) for pair in pairs]
         else:
             values = plain(array.values)
-        found = [values[begin:end] for begin, end in pairwise(offsets)]
-    return [value if is_valid else None for value, is_valid in zip(found, valid, strict=True)]
+        results = [values[begin:end] for begin, end in pairwise(offsets)]
+    return [value if is_valid else None for value, is_valid in zip(results, valid, strict=True)]
 
 
 def _cell(value: Any) -> str:
@@ -192,7 +196,7 @@ def _writable(table: Any) -> Any:
     for number, field in enumerate(table.schema):
         if not _is_in_parquet(field):
             values = [value for chunk in table.column(number).chunks for value in plain(chunk)]
-            texts = [None if one is None else json.dumps(one, ensure_ascii=False) for one in values]
+            texts = [None if value is None else json.dumps(value, ensure_ascii=False) for value in values]
             table = table.set_column(number, field.name, pa.array(texts, pa.string()))
     return table
 
@@ -229,7 +233,7 @@ class _Sink(io.RawIOBase):
 
 
 def _taken(sink: io.BytesIO) -> bytes:
-    found = sink.getvalue()
+    result = sink.getvalue()
     sink.seek(0)
     sink.truncate()
-    return found
+    return result

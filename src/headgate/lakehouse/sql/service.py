@@ -85,8 +85,8 @@ def _common(row: RowMapping) -> dict[str, Any]:
     names = ("id", "sql", "purpose", "state", "submitted_at", "started_at", "finished_at", "rows", "bytes", "pages")
     more = ("truncated", "max_rows", "results_expire_at")
     error = StatementError(code=row["error_code"], message=row["error"] or "") if row["error_code"] else None
-    found = {name: row[name] for name in (*names, *more)}
-    return {**found, "error": error, "saved_query": row["saved_query_id"]}
+    values = {name: row[name] for name in (*names, *more)}
+    return {**values, "error": error, "saved_query": row["saved_query_id"]}
 
 
 def shown(call: Call, row: RowMapping) -> StatementOut:
@@ -95,24 +95,24 @@ def shown(call: Call, row: RowMapping) -> StatementOut:
     if row["state"] == "succeeded" and row["first_page"] is not None:
         is_withheld = not all(_judged(call, row["id"]))
         if not is_withheld:
-            columns = [ColumnOut(**one) for one in row["columns"] or ()]
+            columns = [ColumnOut(**value) for value in row["columns"] or ()]
             data = results.rows(results.open_page(row["first_page"]))
     is_active = row["state"] in repository.ACTIVE
     progress = ProgressOut(**row["progress"]) if row["progress"] and is_active else None
-    found = _common(row)
+    values = _common(row)
     return StatementOut(
-        **found, progress=progress, columns=columns, data=data, writes=_writes(call, row), withheld=is_withheld
+        **values, progress=progress, columns=columns, data=data, writes=_writes(call, row), withheld=is_withheld
     )
 
 
 def _writes(call: Call, row: RowMapping) -> list[WriteOut]:
     """What a statement committed; a table goes by its name now, if the caller may see it."""
-    found = []
-    for one in row["writes"] or ():
-        table = one["table_id"]
+    result = []
+    for value in row["writes"] or ():
+        table = value["table_id"]
         name = full_name(call.connection, table) if call.may_see(table) else None
-        found.append(WriteOut(table=name, **{key: one[key] for key in ("operation", "added_rows", "deleted_rows")}))
-    return found
+        result.append(WriteOut(table=name, **{key: value[key] for key in ("operation", "added_rows", "deleted_rows")}))
+    return result
 
 
 def _judged(call: Call, statement: str) -> Iterator[Decision]:

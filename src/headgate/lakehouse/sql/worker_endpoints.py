@@ -24,8 +24,7 @@ from headgate.contracts.statements import (
     WorkerId,
 )
 from headgate.kit.errors import Conflict, Invalid, NotSignedIn, Unavailable
-from headgate.lakehouse.sql import fair_share as turns
-from headgate.lakehouse.sql import queue, repository
+from headgate.lakehouse.sql import fair_share, queue, repository
 from headgate.pipelines.probe import PIPELINE, save_probed
 from headgate.platform.http.authentication import worker as identify
 from headgate.platform.http.bodies import Body
@@ -62,8 +61,8 @@ def is_worker(services: Services, request: Request) -> bool:
     return True
 
 
-def _room(body: ClaimIn) -> turns.WorkerSlots:
-    return turns.WorkerSlots(body.worker, body.slots, body.total)
+def _room(body: ClaimIn) -> fair_share.WorkerSlots:
+    return fair_share.WorkerSlots(body.worker, body.slots, body.total)
 
 
 async def wait_for(
@@ -80,7 +79,7 @@ async def wait_for(
 async def until_waiting(services: Services, request: Request, parameters: dict[str, Any]) -> None:
     """Wait for a statement that this worker would get."""
     room = _room(parameters["body"])
-    await wait_for(lambda connection: turns.is_waiting(connection, room), services, request, parameters)
+    await wait_for(lambda connection: fair_share.is_waiting(connection, room), services, request, parameters)
 
 
 async def until_cancelled(services: Services, request: Request, parameters: dict[str, Any]) -> None:
@@ -108,8 +107,8 @@ def claim_statements(stages: Stages, body: ClaimIn, wait: Wait = 0) -> Claims:
         if queue.is_leaving(call.connection, body.worker):
             return []
         queue.note_worker(call.connection, call.now, body.worker, body.name, body.version, body.state)
-        found = queue.claim(call.connection, call.now, call.settings, _room(body))
-        return [Job.model_validate(one, from_attributes=True) for one in found]
+        claimeds = queue.claim(call.connection, call.now, call.settings, _room(body))
+        return [Job.model_validate(claimed, from_attributes=True) for claimed in claimeds]
 
     sql = stages.settings.sql
     return Claims(
@@ -137,7 +136,12 @@ def beat_worker(stages: Stages, body: HeartbeatIn, wait: Wait = 0) -> Instructio
     def work(call: Call) -> queue.Orders:
         queue.note_worker(call.connection, call.now, body.worker, body.name, body.version, body.state)
         beats = [
-            queue.Beat(one.id, one.fence, one.progress.model_dump() if one.progress else None) for one in body.running
+            queue.Beat(
+                statement_progress.id,
+                statement_progress.fence,
+                statement_progress.progress.model_dump() if statement_progress.progress else None,
+            )
+            for statement_progress in body.running
         ]
         return queue.beat(call.connection, call.now, body.worker, beats)
 

@@ -12,8 +12,7 @@ from headgate.lakehouse.catalog import view_metadata, views
 from headgate.lakehouse.catalog.errors import IcebergError
 from headgate.lakehouse.catalog.names import Ident
 from headgate.lakehouse.files.guards import MemberOn
-from headgate.lakehouse.items import presentation as showing
-from headgate.lakehouse.items import repository, service
+from headgate.lakehouse.items import presentation, repository, service
 from headgate.lakehouse.items.changes import change_item
 from headgate.lakehouse.items.descriptions import Texts
 from headgate.lakehouse.items.schemas import (
@@ -65,7 +64,7 @@ def list_tables(
     cursor: After = None,
 ) -> LakePage:
     """Tables by page; without a layer, a prefix begins with the layer's name: `raw.ord`."""
-    return showing.listed(call, "table", sort, prefix, limit, cursor, layer)
+    return presentation.listed(call, "table", sort, prefix, limit, cursor, layer)
 
 
 @router.governed("GET", "/{table_id}", _on("see"), Audit.reads, staged=True, limiter=READING)
@@ -80,7 +79,7 @@ def get_table(stages: Stages, table_id: TableId) -> TableOut:
 def _facts(stages: Stages, table: str) -> TableOut:
     def look(call: Call) -> tuple[LakeResource, Any, repository.Texts, TableOut | None]:
         call.note_read("see", "table", table)
-        shown = showing.one(call, table)
+        shown = presentation.one(call, table)
         pointer = repository.pointer(call.connection, table)
         view = views.stored(call.connection, table) if pointer is None else None
         facts = _of_view(call, shown, view) if view else None
@@ -89,8 +88,8 @@ def _facts(stages: Stages, table: str) -> TableOut:
     shown, pointer, texts, of_view = stages.read(look)
     if of_view is not None:
         return of_view
-    found = document(stages.services.store, pointer) if pointer else None
-    return table_facts.facts(shown, pointer, found, texts)
+    values = document(stages.services.store, pointer) if pointer else None
+    return table_facts.facts(shown, pointer, values, texts)
 
 
 def _of_view(call: Call, shown: LakeResource, view: views.View) -> TableOut:
@@ -132,28 +131,28 @@ def _fields(stages: Stages, table: str, patches: list[FieldPatch]) -> dict[int, 
     pointer = stages.read(lambda call: repository.pointer(call.connection, table))
     known = table_facts.field_ids(document(stages.services.store, pointer)) if pointer else {}
     folded = {path.casefold(): identifier for path, identifier in known.items()} | known
-    found: dict[int, Texts] = {}
+    values: dict[int, Texts] = {}
     for patch in patches:
         name = patch.name or ""
         identifier = patch.id if patch.id is not None else folded.get(name, folded.get(name.casefold()))
         if identifier is None or identifier not in known.values():
             asked = patch.id if patch.name is None else repr(patch.name[:100])
             raise Invalid(f"fields: the table has no field {asked}")
-        found[identifier] = {**found.get(identifier, {}), **patch.texts()}
-    return found
+        values[identifier] = {**values.get(identifier, {}), **patch.texts()}
+    return values
 
 
 @router.governed("DELETE", "/{table_id}", _on("delete"), Audit.changes, errors=[Conflict])
 def delete_table(call: Call, table_id: TableId) -> LakeDeleted:
     """Delete a table with its data; it can be restored for a while. One created under its name is another table."""
     service.delete_item(call, table_id)
-    return showing.deleted(call, table_id)
+    return presentation.deleted(call, table_id)
 
 
 @router.governed("GET", "/{table_id}/grants", _on("see_access"), Audit.reads)
 def list_table_grants(call: Call, table_id: TableId, limit: Limit = DEFAULT_LIMIT, cursor: After = None) -> GrantPage:
     """Who was granted what on a table and on its layer, until when, and by whom."""
-    return showing.grants(call, table_id, limit, cursor)
+    return presentation.grants(call, table_id, limit, cursor)
 
 
 @router.governed("GET", "/{table_id}/snapshots", _on("see"), Audit.reads, staged=True, limiter=READING)
@@ -163,8 +162,8 @@ def list_snapshots(
     """The states that a table had and that can still be read, the newest first."""
     purpose = f"snapshots of {table_id}"
     pointer = stages.read(lambda call: repository.pointer(call.connection, table_id))
-    found: Document = document(stages.services.store, pointer) if pointer else {}
-    items, following = table_facts.snapshots_page(found, limit, begins_after(cursor, purpose), purpose)
+    values: Document = document(stages.services.store, pointer) if pointer else {}
+    items, following = table_facts.snapshots_page(values, limit, begins_after(cursor, purpose), purpose)
     return SnapshotPage(items=items, next_cursor=following)
 
 

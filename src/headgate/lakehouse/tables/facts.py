@@ -23,26 +23,26 @@ _HIDDEN_KEYS = re.compile(r"path|location|uri|secret|token|password|credential|k
 _PLACE = re.compile(r"[a-z0-9+.-]+:/|^/", re.IGNORECASE)
 
 
-def facts(resource: LakeResource, pointer: Any, found: Document | None, texts: Texts) -> TableOut:
+def facts(resource: LakeResource, pointer: Any, document: Document | None, texts: Texts) -> TableOut:
     """A table with all that is known about it."""
     common = dict(resource)
-    if found is None:
+    if document is None:
         return TableOut(**common, **_EMPTY)
-    states = snapshots(found)
-    current = current_snapshot(found)
+    states = snapshots(document)
+    current = current_snapshot(document)
     by = Named(id=pointer["committed_by_id"], name=pointer["committed_by"]) if pointer["committed_by"] else None
     return TableOut(
         **common,
-        format_version=found["format-version"],
-        columns=columns(found, texts),
-        partitions=_partitions(found),
-        sort_order=_sort_order(found),
-        properties=_properties(found.get("properties") or {}),
+        format_version=document["format-version"],
+        columns=columns(document, texts),
+        partitions=_partitions(document),
+        sort_order=_sort_order(document),
+        properties=_properties(document.get("properties") or {}),
         rows=pointer["rows"],
         bytes=pointer["bytes"],
         files=pointer["files"],
         snapshots=len(states),
-        snapshot=next((_snapshot(one, current) for one in states if one["snapshot-id"] == current), None),
+        snapshot=next((_snapshot(state, current) for state in states if state["snapshot-id"] == current), None),
         committed_at=pointer["committed_at"],
         committed_by=by,
     )
@@ -61,17 +61,17 @@ _EMPTY: dict[str, Any] = {
 
 def facts_of_view(resource: LakeResource, schema: Document, properties: dict[str, str], view: ViewOut) -> TableOut:
     """A view with all that is known about it."""
-    found = {"schemas": [schema], "current-schema-id": schema["schema-id"]}
-    known = {"columns": columns(found, {}), "properties": _properties(properties)}
+    values = {"schemas": [schema], "current-schema-id": schema["schema-id"]}
+    known = {"columns": columns(values, {}), "properties": _properties(properties)}
     return TableOut(**dict(resource), **{**_EMPTY, **known}, view=view)
 
 
 # Columns
 
 
-def columns(found: Document, texts: Texts) -> list[ColumnOut]:
+def columns(document: Document, texts: Texts) -> list[ColumnOut]:
     """The columns of the current schema, with their titles and descriptions."""
-    return [_column(field, "", texts) for field in current_schema(found)["fields"]]
+    return [_column(field, "", texts) for field in current_schema(document)["fields"]]
 
 
 def _column(field: Document, above: str, texts: Texts) -> ColumnOut:
@@ -86,7 +86,7 @@ def _column(field: Document, above: str, texts: Texts) -> ColumnOut:
         doc=field.get("doc"),
         title=title,
         description=description,
-        fields=[_column(one, path, texts) for one in _inner(field["type"])],
+        fields=[_column(value, path, texts) for value in _inner(field["type"])],
     )
 
 
@@ -116,14 +116,14 @@ def type_text(kind: Any) -> str:
         return f"list<{type_text(kind['element'])}>"
     if kind["type"] == "map":
         return f"map<{type_text(kind['key'])}, {type_text(kind['value'])}>"
-    inner = ", ".join(f"{one['name']}: {type_text(one['type'])}" for one in kind["fields"])
+    inner = ", ".join(f"{value['name']}: {type_text(value['type'])}" for value in kind["fields"])
     return f"struct<{inner}>"
 
 
-def field_ids(found: Document) -> dict[str, int]:
+def field_ids(document: Document) -> dict[str, int]:
     """The id of every field of the current schema, by its path."""
     known: dict[str, int] = {}
-    pending = columns(found, {})
+    pending = columns(document, {})
     while pending:
         column = pending.pop()
         known[column.path] = column.id
@@ -134,33 +134,35 @@ def field_ids(found: Document) -> dict[str, int]:
 # Partitions, order and properties
 
 
-def _names(found: Document) -> dict[int, str]:
-    return {identifier: path for path, identifier in field_ids(found).items()}
+def _names(document: Document) -> dict[int, str]:
+    return {identifier: path for path, identifier in field_ids(document).items()}
 
 
-def _partitions(found: Document) -> list[PartitionOut]:
-    names = _names(found)
-    specs = found.get("partition-specs") or ()
-    spec: Document = next((one for one in specs if one["spec-id"] == found.get("default-spec-id")), {"fields": []})
+def _partitions(document: Document) -> list[PartitionOut]:
+    names = _names(document)
+    specs = document.get("partition-specs") or ()
+    spec: Document = next(
+        (spec for spec in specs if spec["spec-id"] == document.get("default-spec-id")), {"fields": []}
+    )
     return [
-        PartitionOut(name=one["name"], column=names.get(_source(one)), transform=one["transform"])
-        for one in spec["fields"]
+        PartitionOut(name=value["name"], column=names.get(_source(value)), transform=value["transform"])
+        for value in spec["fields"]
     ]
 
 
-def _sort_order(found: Document) -> list[SortOut]:
-    names, orders = _names(found), found.get("sort-orders") or ()
+def _sort_order(document: Document) -> list[SortOut]:
+    names, orders = _names(document), document.get("sort-orders") or ()
     order: Document = next(
-        (one for one in orders if one["order-id"] == found.get("default-sort-order-id")), {"fields": []}
+        (order for order in orders if order["order-id"] == document.get("default-sort-order-id")), {"fields": []}
     )
     return [
         SortOut(
-            column=names.get(_source(one)),
-            transform=one["transform"],
-            direction=one["direction"],
-            nulls=one["null-order"],
+            column=names.get(_source(value)),
+            transform=value["transform"],
+            direction=value["direction"],
+            nulls=value["null-order"],
         )
-        for one in order["fields"]
+        for value in order["fields"]
     ]
 
 
@@ -169,11 +171,11 @@ def _source(field: Document) -> int:
     return identifier
 
 
-def _properties(found: dict[str, str]) -> dict[str, str]:
+def _properties(result: dict[str, str]) -> dict[str, str]:
     """Without those that could tell where something lies, or how to get there."""
     return {
         name: value
-        for name, value in sorted(found.items())
+        for name, value in sorted(result.items())
         if not _HIDDEN_KEYS.search(name) and not _PLACE.search(str(value))
     }
 
@@ -181,14 +183,14 @@ def _properties(found: dict[str, str]) -> dict[str, str]:
 # Snapshots
 
 
-def _snapshot(one: Document, current: int | None) -> SnapshotOut:
-    summary = one.get("summary") or {}
+def _snapshot(document: Document, current: int | None) -> SnapshotOut:
+    summary = document.get("summary") or {}
     return SnapshotOut(
-        id=str(one["snapshot-id"]),
-        parent=id_text(one.get("parent-snapshot-id")),
-        at=instant_of(one),
+        id=str(document["snapshot-id"]),
+        parent=id_text(document.get("parent-snapshot-id")),
+        at=instant_of(document),
         operation=summary.get("operation"),
-        is_current=one["snapshot-id"] == current,
+        is_current=document["snapshot-id"] == current,
         rows=_number(summary, "total-records"),
         files=_number(summary, "total-data-files"),
         bytes=_number(summary, "total-files-size"),
@@ -209,13 +211,13 @@ def _number(summary: dict[str, str], name: str) -> int | None:
 
 
 def snapshots_page(
-    found: Document, limit: int, after: Cursor | None, purpose: str
+    document: Document, limit: int, after: Cursor | None, purpose: str
 ) -> tuple[list[SnapshotOut], str | None]:
     """A page of a table's snapshots, the newest first."""
-    states, current = snapshots(found), current_snapshot(found)
+    states, current = snapshots(document), current_snapshot(document)
     if after is not None:
         place = (number_of(after.value), number_of(after.id))
-        states = [one for one in states if (one["timestamp-ms"], one["snapshot-id"]) < place]
+        states = [state for state in states if (state["timestamp-ms"], state["snapshot-id"]) < place]
     last = states[limit - 1] if len(states) > limit else None
     following = Cursor(str(last["timestamp-ms"]), str(last["snapshot-id"])).encode(purpose) if last else None
-    return [_snapshot(one, current) for one in states[:limit]], following
+    return [_snapshot(value, current) for value in states[:limit]], following

@@ -31,10 +31,10 @@ class LruCache(Generic[T]):
     def get(self, key: Any, make: Callable[[], tuple[T, int]]) -> T:
         """The value of a key, made with its weight if it is not there. Two threads may make the same one."""
         with self._lock:
-            found = self._values.get(key)
-            if found is not None:
+            response = self._values.get(key)
+            if response is not None:
                 self._values.move_to_end(key)
-                return found[0]
+                return response[0]
         value, weight = make()
         with self._lock:
             if key not in self._values and weight <= self._heaviest:
@@ -59,23 +59,25 @@ def document(store: Store, pointer: Any) -> Document:
     return _documents.get((pointer["table_id"], pointer["metadata_sha256"]), load)
 
 
-def current_schema(found: Document) -> Document:
+def current_schema(document: Document) -> Document:
     """The schema that the table has now."""
-    return schema_of(found, found["current-schema-id"])
+    return schema_of(document, document["current-schema-id"])
 
 
-def schema_of(found: Document, identifier: int) -> Document:
+def schema_of(document: Document, identifier: int) -> Document:
     """One of the table's schemas."""
-    schemas: list[Document] = found["schemas"]
-    return next(one for one in schemas if one["schema-id"] == identifier)
+    schemas: list[Document] = document["schemas"]
+    return next(schema for schema in schemas if schema["schema-id"] == identifier)
 
 
-def snapshots(found: Document) -> list[Document]:
+def snapshots(document: Document) -> list[Document]:
     """The snapshots of a table, the newest first."""
-    return sorted(found.get("snapshots") or (), key=lambda one: (one["timestamp-ms"], one["snapshot-id"]), reverse=True)
+    return sorted(
+        document.get("snapshots") or (), key=lambda value: (value["timestamp-ms"], value["snapshot-id"]), reverse=True
+    )
 
 
-def current_snapshot(found: Document) -> int | None:
+def current_snapshot(document: Document) -> int | None:
     """The id of the snapshot that is the table now; none before the first."""
-    identifier = found.get("current-snapshot-id")
+    identifier = document.get("current-snapshot-id")
     return None if identifier in {None, -1} else identifier

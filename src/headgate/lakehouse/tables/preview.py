@@ -40,10 +40,10 @@ class PreviewRequest:
 def preview(stages: Stages, table: str, asked: PreviewRequest) -> Preview | Response:
     """Some rows of a table. The caller's right is judged before the files are read, and before the rows are given."""
     pointer = stages.read(lambda call: _begin(call, table))
-    found = document(stages.services.store, pointer)
-    snapshot = _snapshot(found, asked)
-    metadata = parsed(pointer, found, snapshot)
-    schema = _projection(metadata, found, snapshot, asked.columns)
+    values = document(stages.services.store, pointer)
+    snapshot = _snapshot(values, asked)
+    metadata = parsed(pointer, values, snapshot)
+    schema = _projection(metadata, values, snapshot, asked.columns)
     if snapshot is None:
         data, more = _empty(schema), False
     else:
@@ -74,28 +74,28 @@ def _note(call: Call, table: str, snapshot: int | None, count: int) -> None:
 # Which snapshot
 
 
-def _snapshot(found: Document, asked: PreviewRequest) -> int | None:
+def _snapshot(document: Document, asked: PreviewRequest) -> int | None:
     """The id of the snapshot that is asked for; none for a table that has none yet."""
     if asked.snapshot is not None and asked.as_of is not None:
         raise Invalid("as_of: give either a snapshot or a time")
-    known = {one["snapshot-id"] for one in found.get("snapshots") or ()}
+    known = {value["snapshot-id"] for value in document.get("snapshots") or ()}
     if asked.snapshot is not None:
         wanted = int(asked.snapshot) if re.fullmatch(r"[0-9]{1,19}", asked.snapshot) else None
         if wanted not in known:
             raise Invalid("snapshot: this table has no such snapshot; its list of snapshots shows those it has")
         return wanted
     if asked.as_of is not None:
-        return _at(found, asked.as_of, known)
-    return current_snapshot(found)
+        return _at(document, asked.as_of, known)
+    return current_snapshot(document)
 
 
-def _at(found: Document, moment: datetime, known: set[int]) -> int:
+def _at(document: Document, moment: datetime, known: set[int]) -> int:
     """The snapshot that was the table at a moment."""
     millis = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000
-    log = [one for one in found.get("snapshot-log") or () if one["timestamp-ms"] <= millis]
+    log = [value for value in document.get("snapshot-log") or () if value["timestamp-ms"] <= millis]
     if not log:
         raise Invalid("as_of: the table had no snapshot then, or none that is kept; its list of snapshots shows them")
-    latest: int = max(log, key=lambda one: one["timestamp-ms"])["snapshot-id"]
+    latest: int = max(log, key=lambda value: value["timestamp-ms"])["snapshot-id"]
     if latest not in known:
         raise Invalid("as_of: the snapshot of that time is no longer kept; its list of snapshots shows those that are")
     return latest
@@ -106,24 +106,24 @@ def _at(found: Document, moment: datetime, known: set[int]) -> int:
 _parsed: "LruCache[TableMetadata]" = LruCache(MOST_PARSED, MOST_PARSED)
 
 
-def parsed(pointer: Any, found: Document, snapshot: int | None) -> "TableMetadata":
+def parsed(pointer: Any, document: Document, snapshot: int | None) -> "TableMetadata":
     """The metadata as PyIceberg knows it, with this snapshot alone: to read all of many takes longer than the rows."""
 
     def parse() -> "tuple[TableMetadata, int]":
         from pyiceberg.table.metadata import TableMetadataUtil
 
-        chosen = [one for one in found.get("snapshots") or () if one["snapshot-id"] == snapshot]
-        lean = {**found, "snapshots": chosen, "snapshot-log": [], "metadata-log": [], "refs": {}}
+        chosen = [value for value in document.get("snapshots") or () if value["snapshot-id"] == snapshot]
+        lean = {**document, "snapshots": chosen, "snapshot-log": [], "metadata-log": [], "refs": {}}
         lean |= {"current-snapshot-id": snapshot, "statistics": [], "partition-statistics": []}
         return TableMetadataUtil.parse_obj(lean), 1
 
     return _parsed.get((pointer["table_id"], pointer["metadata_sha256"], snapshot), parse)
 
 
-def _projection(metadata: "TableMetadata", found: Document, snapshot: int | None, columns: tuple[str, ...]) -> Any:
+def _projection(metadata: "TableMetadata", document: Document, snapshot: int | None, columns: tuple[str, ...]) -> Any:
     """The schema of the snapshot, or those of its columns that are asked for."""
     schema = metadata.schema()
-    state: Document = next((one for one in found.get("snapshots") or () if one["snapshot-id"] == snapshot), {})
+    state: Document = next((value for value in document.get("snapshots") or () if value["snapshot-id"] == snapshot), {})
     if state.get("schema-id") is not None:
         schema = metadata.schema_by_id(state["schema-id"]) or schema
     try:
@@ -153,11 +153,11 @@ def _stream(data: Any) -> bytes:
 
 
 def _shown(data: Any, schema: Any, snapshot: int | None, *, more: bool) -> Preview:
-    cut, found = False, rows(data)
-    for row in found:
+    cut, results = False, rows(data)
+    for row in results:
         for n, value in enumerate(row):
             if isinstance(value, str) and len(value) > MAX_CELL:
                 row[n], cut = value[: MAX_CELL - 1] + "…", True
     kinds = schema.model_dump()["fields"]
-    columns = [PreviewColumn(name=one["name"], type=type_text(one["type"])) for one in kinds]
-    return Preview(snapshot=repository.id_text(snapshot), columns=columns, rows=found, truncated=more, cut=cut)
+    columns = [PreviewColumn(name=kind["name"], type=type_text(kind["type"])) for kind in kinds]
+    return Preview(snapshot=repository.id_text(snapshot), columns=columns, rows=results, truncated=more, cut=cut)

@@ -90,8 +90,8 @@ class _Scan:
         tables = [pa.Table.from_batches([part]) for part in parts if part.num_rows]
         if not tables:
             return schema_to_pyarrow(self.wanted.schema, include_field_ids=False).empty_table(), more
-        found = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
-        return found.slice(0, self.wanted.limit), more or found.num_rows > self.wanted.limit
+        result = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
+        return result.slice(0, self.wanted.limit), more or result.num_rows > self.wanted.limit
 
     def _tasks(self) -> Iterator["FileScanTask"]:
         """The files of the snapshot, each with its deletes; a manifest is opened when its turn comes."""
@@ -102,7 +102,7 @@ class _Scan:
         snapshot = self.wanted.metadata.snapshot_by_id(self.wanted.snapshot)
         assert snapshot is not None  # noqa: S101 - looked up before
         manifests = snapshot.manifests(self.io)
-        deletes = [one for one in manifests if one.content == ManifestContent.DELETES]
+        deletes = [manifest for manifest in manifests if manifest.content == ManifestContent.DELETES]
         for manifest in manifests:
             if manifest.content == ManifestContent.DATA:
                 self._check_time()
@@ -182,15 +182,15 @@ class _Scan:
         """The positions in a file that were deleted."""
         from pyiceberg.io.pyarrow import _read_deletes
 
-        if sum(one.file_size_in_bytes for one in task.delete_files) > MAX_DELETE_BYTES:
+        if sum(file.file_size_in_bytes for file in task.delete_files) > MAX_DELETE_BYTES:
             raise Conflict(f"This table has too many deleted rows for a preview{INSTEAD}")
-        found = []
-        for one in task.delete_files:
+        result = []
+        for entry in task.delete_files:
             self._check_time()
-            positions = _read_deletes(self.io, one).get(task.file.file_path)
+            positions = _read_deletes(self.io, entry).get(task.file.file_path)
             if positions is not None:
-                found.append(positions)
-        return found
+                result.append(positions)
+        return result
 
 
 def _opened(source: Any) -> Any:
@@ -214,7 +214,7 @@ def _leaves(schema: "Schema") -> set[int]:
     """The ids of the fields to read: a list or map is read by what is inside of it."""
     from pyiceberg.types import ListType, MapType
 
-    return {one for one in schema.field_ids if not isinstance(schema.find_type(one), MapType | ListType)}
+    return {id_ for id_ in schema.field_ids if not isinstance(schema.find_type(id_), MapType | ListType)}
 
 
 def _without(batch: "pa.RecordBatch", deleted: list[Any], index: int) -> "pa.RecordBatch":

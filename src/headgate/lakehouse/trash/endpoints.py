@@ -6,8 +6,7 @@ from fastapi import Path
 
 from headgate.kit.errors import Conflict
 from headgate.kit.paging import DEFAULT_LIMIT
-from headgate.lakehouse.items import presentation as showing
-from headgate.lakehouse.items import service
+from headgate.lakehouse.items import presentation, service
 from headgate.lakehouse.items.schemas import DeletedPage, LakeResource, Restore
 from headgate.lakehouse.trash import service as trash
 from headgate.platform.http.call import Call
@@ -38,4 +37,4 @@ def restore_deleted_item(call: Call, deleted_id: DeletedId, body: Restore) -> La
     If its name was taken meanwhile, give another; that needs Editor on its layer.
     """
     service.restore_item(call, deleted_id, name=body.name)
-    return showing.one(call, deleted_id)
+    return presentation.one(call, deleted_id)

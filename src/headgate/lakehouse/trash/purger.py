@@ -31,7 +31,7 @@ def purge(database: Database, store: Store, now: datetime, is_stopping: Callable
         for identifier, folders in marked:
             for folder in folders:
                 store.delete_folder(folder)
-            database.write(lambda connection, one=identifier: _end(connection, one, now))  # type: ignore[misc]
+            database.write(lambda connection, value=identifier: _end(connection, value, now))  # type: ignore[misc]
         count += len(marked)
         if len(marked) < AT_ONCE:
             break
@@ -45,14 +45,14 @@ def _mark(connection: Connection, now: datetime) -> list[tuple[str, list[str]]]:
     layer_waits = exists(select(other.c.id).where(other.c.id == _deleted.layer_id))
     due = or_(_deleted.purge_at <= now, ~(layer_lives | layer_waits))
     query = select(_deleted.id, _deleted.kind, _deleted.kept).where(due).order_by(_deleted.purge_at, _deleted.id)
-    found = []
+    result = []
     for identifier, kind, kept in connection.execute(query.limit(AT_ONCE)).all():
         folders = kept["folders"] if trash.is_marked(kept) else _folders(identifier, kind)
         if not trash.is_marked(kept):
             values = {"kept": {"folders": folders}, "purge_at": now}
             connection.execute(update(deleted_item_table).where(_deleted.id == identifier).values(values))
-        found.append((identifier, folders))
-    return found
+        result.append((identifier, folders))
+    return result
 
 
 def _folders(identifier: str, kind: str) -> list[str]:

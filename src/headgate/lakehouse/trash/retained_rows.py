@@ -33,7 +33,7 @@ def _pointing(ondelete: str | None) -> tuple[tuple[Table, str], ...]:
         (table, key.parent.name)
         for table in METADATA.sorted_tables
         if table.name not in _LEFT_OUT
-        for key in sorted(table.foreign_keys, key=lambda one: str(one.parent.name))
+        for key in sorted(table.foreign_keys, key=lambda foreign_key: str(foreign_key.parent.name))
         if key.column.table.name in ITSELF and key.ondelete == ondelete
     )
 
@@ -44,22 +44,22 @@ def _plain(row: Any) -> Row:
 
 def _stored(table: Table, row: Row) -> Row:
     """A kept row as the database takes it; a column that the table no longer has is left out."""
-    found: Row = {}
+    values: Row = {}
     for name, value in row.items():
         column = table.columns.get(name)
         if column is not None:
             is_instant = isinstance(column.type, UtcDateTime) and value is not None
-            found[name] = datetime.fromisoformat(value) if is_instant else value
-    return found
+            values[name] = datetime.fromisoformat(value) if is_instant else value
+    return values
 
 
 def keep(connection: Connection, identifier: str) -> Kept:
     """The rows that go with a layer, table or volume, and the links to it that end."""
     rows: dict[str, list[Row]] = {}
     for table, column in ((resource_table, "id"), *_pointing("CASCADE")):
-        found = connection.execute(select(table).where(table.c[column] == identifier)).mappings().all()
-        if found:
-            rows.setdefault(table.name, []).extend(_plain(row) for row in found)
+        result = connection.execute(select(table).where(table.c[column] == identifier)).mappings().all()
+        if result:
+            rows.setdefault(table.name, []).extend(_plain(row) for row in result)
     links: list[Row] = []
     for table, column in _pointing("SET NULL"):
         keys = connection.execute(select(*table.primary_key).where(table.c[column] == identifier)).mappings()
@@ -69,11 +69,11 @@ def keep(connection: Connection, identifier: str) -> Kept:
 
 def users(connection: Connection, identifier: str) -> dict[str, int]:
     """How many rows of which tables keep a layer, table or volume from being deleted."""
-    found: dict[str, int] = {}
+    values: dict[str, int] = {}
     for table, column in _pointing(None):
         count = select(func.count()).select_from(table).where(table.c[column] == identifier)
-        found[table.name] = connection.execute(count).scalar_one()
-    return {name: count for name, count in found.items() if count}
+        values[table.name] = connection.execute(count).scalar_one()
+    return {name: count for name, count in values.items() if count}
 
 
 def take_away(connection: Connection, identifier: str) -> None:

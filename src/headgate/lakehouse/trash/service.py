@@ -25,8 +25,8 @@ _deleted = deleted_item_table.c
 
 def one(connection: Connection, identifier: str) -> Any:
     """The row of something deleted, or None."""
-    found = select(deleted_item_table).where(_deleted.id == identifier)
-    return connection.execute(found).mappings().one_or_none()
+    query = select(deleted_item_table).where(_deleted.id == identifier)
+    return connection.execute(query).mappings().one_or_none()
 
 
 def forget(connection: Connection, identifier: str) -> None:
@@ -81,14 +81,14 @@ BATCH = 200
 
 def page(call: Call, limit: int, after: Cursor | None, purpose: str) -> tuple[list[LakeDeleted], str | None]:
     """A page of what the caller may restore, the newest first."""
-    found: list[Any] = []
-    while len(found) <= limit:
+    results: list[Any] = []
+    while len(results) <= limit:
         rows = _batch(call, after)
-        found += [row for row in rows if decide(call, row)]
+        results += [row for row in rows if decide(call, row)]
         if len(rows) < BATCH:
             break
         after = _place(rows[-1])
-    chosen, more = found[:limit], len(found) > limit
+    chosen, more = results[:limit], len(results) > limit
     names = _layer_names(call.connection, chosen)
     items = [shown(row, names.get(row["layer_id"], "") if row["kind"] != "layer" else "", _by(row)) for row in chosen]
     return items, _place(chosen[-1]).encode(purpose) if more else None
@@ -112,12 +112,12 @@ def _batch(call: Call, after: Cursor | None) -> list[Any]:
         query = query.where(
             tuple_(_deleted.deleted_at, _deleted.id) < tuple_(literal(_instant(after.value), UtcDateTime), after.id)
         )
-    found = []
+    result = []
     for row in call.connection.execute(query).mappings():
         grants = row["grants"]
         kept = json.loads(grants) if isinstance(grants, str) else grants
-        found.append({**row, "kept": {"rows": {"grants": kept or []}}})
-    return found
+        result.append({**row, "kept": {"rows": {"grants": kept or []}}})
+    return result
 
 
 def _kept_grants(connection: Connection) -> Any:
@@ -129,8 +129,8 @@ def _kept_grants(connection: Connection) -> Any:
 def _instant(text: str) -> datetime:
     """The time in a cursor; Invalid for one that somebody made up."""
     try:
-        found = datetime.fromisoformat(text)
-        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+        moment = datetime.fromisoformat(text)
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
         raise Invalid("cursor: not a cursor; leave it out to start from the first page") from None
 

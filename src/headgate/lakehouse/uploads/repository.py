@@ -54,6 +54,6 @@ def remove(connection: Connection, identifier: str) -> None:
 def take_expired(connection: Connection, now: datetime, limit: int) -> list[str]:
     """Forget some that are over; which."""
     ids = select(_uploads.id).where(_uploads.expires_at <= now).order_by(_uploads.expires_at).limit(limit)
-    found = list(connection.execute(ids).scalars())
-    connection.execute(delete(upload_table).where(_uploads.id.in_(found)))
-    return found
+    results = list(connection.execute(ids).scalars())
+    connection.execute(delete(upload_table).where(_uploads.id.in_(results)))
+    return results

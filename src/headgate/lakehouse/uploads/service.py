@@ -131,25 +131,25 @@ def begin(call: Call, volume: str, body: UploadBegin) -> UploadOut:
 
 def append(stages: Stages, identifier: str, offset: int, body: Iterable[bytes]) -> UploadOut:
     """Keep a body that goes on at this byte; part by part, each judged anew."""
-    row, found = stages.read(lambda call: _seen(call, identifier))
+    row, upload = stages.read(lambda call: _seen(call, identifier))
     _refuse_elsewhere(row, offset)
     with SEATS.taken_by(stages.who.member):
-        return _append(stages, row, found, BodyParts(body))
+        return _append(stages, row, upload, BodyParts(body))
 
 
-def _append(stages: Stages, row: Any, found: UploadOut, parts: BodyParts) -> UploadOut:
+def _append(stages: Stages, row: Any, upload: UploadOut, parts: BodyParts) -> UploadOut:
     identifier, offset, store = row["id"], row["received"], stages.services.store
     while parts.has_more():
         room = row["size"] - offset
         if room <= 0:
             raise TooLarge(f"The upload was begun with {row['size']} bytes, and this part goes beyond them")
         length, is_mine = _keep(store, identifier, offset, parts.part(min(PART, room)))
-        row, found = stages.write(partial(_advance, identifier=identifier, offset=offset, length=length))
+        row, upload = stages.write(partial(_advance, identifier=identifier, offset=offset, length=length))
         if not is_mine:
             raise WrongOffset(row["received"], "A part was kept at this place before; go on at `offset`")
         offset += length
         _refuse_elsewhere(row, offset)
-    return found
+    return upload
 
 
 def _seen(call: Call, identifier: str) -> tuple[Any, UploadOut]:
@@ -217,11 +217,11 @@ def upload_of(file: str) -> str:
 
 def _done(call: Call, identifier: str) -> FileOut | None:
     """The file that an upload of the caller's own became, if it did and still is; None while it is under way."""
-    found = files.by_id(call.connection, file_of(identifier))
-    if found is None or found["created_by_id"] != call.caller.member:
+    result = files.by_id(call.connection, file_of(identifier))
+    if result is None or result["created_by_id"] != call.caller.member:
         return None
-    call.require("edit", "volume", found["volume_id"])
-    return files.shown(found)
+    call.require("edit", "volume", result["volume_id"])
+    return files.shown(result)
 
 
 def _begun(call: Call, identifier: str) -> tuple[Any, FileOut | None]:

@@ -9,8 +9,7 @@ from headgate.kit.names import MAX_LENGTH
 from headgate.kit.paging import DEFAULT_LIMIT
 from headgate.lakehouse.files.endpoints import VolumeId
 from headgate.lakehouse.files.guards import MemberOn
-from headgate.lakehouse.items import presentation as showing
-from headgate.lakehouse.items import service
+from headgate.lakehouse.items import presentation, service
 from headgate.lakehouse.items.changes import change_item
 from headgate.lakehouse.items.descriptions import ITSELF, describe
 from headgate.lakehouse.items.schemas import GrantPage, LakeDeleted, LakePage, LakeResource, NewVolume, VolumePatch
@@ -38,7 +37,7 @@ def list_volumes(
     cursor: After = None,
 ) -> LakePage:
     """Volumes by page; without a layer, a prefix begins with the layer's name: `raw.inv`."""
-    return showing.listed(call, "volume", sort, prefix, limit, cursor, layer)
+    return presentation.listed(call, "volume", sort, prefix, limit, cursor, layer)
 
 
 @router.governed(
@@ -46,18 +45,18 @@ def list_volumes(
 )
 def create_volume(call: Call, body: NewVolume) -> LakeResource:
     """Make a volume in a layer on which the caller is Editor."""
-    layer = showing.layer_asked(call, body.layer)
+    layer = presentation.layer_asked(call, body.layer)
     volume = service.create_item(call, "volume", layer, body.name)
     if body.title or body.description:
         describe(call, volume, {ITSELF: {"title": body.title, "description": body.description}})
-    return showing.one(call, volume)
+    return presentation.one(call, volume)
 
 
 @router.governed("GET", "/{volume_id}", MemberOn("see"), Audit.reads)
 def get_volume(call: Call, volume_id: VolumeId) -> LakeResource:
     """One volume, with what the caller can do with it."""
     call.note_read("see", "volume", volume_id)
-    return showing.one(call, volume_id)
+    return presentation.one(call, volume_id)
 
 
 @router.governed("PATCH", "/{volume_id}", MemberOn("see"), Audit.changes, errors=[Conflict])
@@ -68,14 +67,14 @@ def change_volume(call: Call, volume_id: VolumeId, body: VolumePatch) -> LakeRes
     Grants on it stay, since they hold on to the id.
     """
     change_item(call, volume_id, body)
-    return showing.one(call, volume_id)
+    return presentation.one(call, volume_id)
 
 
 @router.governed("DELETE", "/{volume_id}", MemberOn("delete"), Audit.changes, errors=[Conflict])
 def delete_volume(call: Call, volume_id: VolumeId) -> LakeDeleted:
     """Delete a volume with its files; it can be restored for a while."""
     service.delete_item(call, volume_id)
-    return showing.deleted(call, volume_id)
+    return presentation.deleted(call, volume_id)
 
 
 @router.governed("GET", "/{volume_id}/grants", MemberOn("see_access"), Audit.reads)
@@ -83,4 +82,4 @@ def list_volume_grants(
     call: Call, volume_id: VolumeId, limit: Limit = DEFAULT_LIMIT, cursor: After = None
 ) -> GrantPage:
     """Who was granted what on a volume and on its layer, until when, and by whom."""
-    return showing.grants(call, volume_id, limit, cursor)
+    return presentation.grants(call, volume_id, limit, cursor)

@@ -19,7 +19,7 @@ from headgate.platform.http.call import Call
 from headgate.platform.http.guards import MemberOn, SignedIn
 from headgate.platform.http.paging import After, Limit, Prefix
 from headgate.platform.http.routes import Audit, GovernedRouter
-from headgate.platform.resources import presentation as showing
+from headgate.platform.resources import presentation
 from headgate.spaces.spaces.endpoints import Sort
 
 router = GovernedRouter(prefix="/api/destinations", tags=["destinations"])
@@ -39,8 +39,8 @@ def list_destinations(
 ) -> DestinationPage:
     """Destinations by page."""
     action = "restore" if deleted else None
-    found, following = showing.listed(call, "destination", sort, prefix, limit, cursor, action=action)
-    return DestinationPage(items=repository.shown(call.connection, found), next_cursor=following)
+    resources, following = presentation.listed(call, "destination", sort, prefix, limit, cursor, action=action)
+    return DestinationPage(items=repository.shown(call.connection, resources), next_cursor=following)
 
 
 @router.governed("POST", "", SignedIn("makes destinations, whatever their role"), Audit.changes, errors=[Conflict])

@@ -18,9 +18,9 @@ from headgate.platform.external_systems.models import place_table
 _destinations, _members = destination_table.c, member_table.c
 
 
-def shown(connection: Connection, found: Sequence[Resource]) -> list[DestinationItem]:
+def shown(connection: Connection, result: Sequence[Resource]) -> list[DestinationItem]:
     """Destinations with their owners: two statements for any number of them."""
-    ids = [one.id for one in found]
+    ids = [resource.id for resource in result]
     query = select(destination_table, place_table.c.place_kind).outerjoin(
         place_table, place_table.c.id == _destinations.id
     )
@@ -33,11 +33,13 @@ def shown(connection: Connection, found: Sequence[Resource]) -> list[Destination
         named.where(owner_table.c.resource_id.in_(ids)).order_by(_members.name_key)
     ):
         owners.setdefault(resource, []).append(Named(id=member, name=name))
-    return [_shown(one, rows[one.id], owners.get(one.id, [])) for one in found if one.id in rows]
+    return [
+        _shown(resource, rows[resource.id], owners.get(resource.id, [])) for resource in result if resource.id in rows
+    ]
 
 
-def _shown(one: Resource, row: Any, owners: list[Named]) -> DestinationItem:
-    fields = {name: value for name, value in asdict(one).items() if name != "kind"}
+def _shown(resource: Resource, row: Any, owners: list[Named]) -> DestinationItem:
+    fields = {name: value for name, value in asdict(resource).items() if name != "kind"}
     stored = ("place_kind", "shared_for_use", "shared_for_maintenance", "deleted_at")
     return DestinationItem(**fields, **{name: row[name] for name in stored}, owners=owners)
 

@@ -10,13 +10,13 @@ from headgate.marts.destinations.schemas import DestinationDeleted, DestinationO
 from headgate.marts.models import destination_table
 from headgate.organization.access import service as governance
 from headgate.organization.access.changes.schemas import DeleteDestination, RestoreDestination
-from headgate.platform.authorization import writer as writing
+from headgate.platform.authorization import writer
 from headgate.platform.authorization.creation import require_new
 from headgate.platform.authorization.fact_tables import owner_table
 from headgate.platform.authorization.list_index import refresh
 from headgate.platform.external_systems import service as places
 from headgate.platform.http.call import Call
-from headgate.platform.resources import presentation as showing
+from headgate.platform.resources import presentation
 
 KIND = "destination"
 
@@ -25,8 +25,8 @@ def create(call: Call, given: NewDestination) -> str:
     """Make a destination that the caller owns and nobody else sees; its id."""
     decision = require_new(call, "create", KIND, {})
     member = call.caller.member
-    showing.refuse_twin(call, KIND, given.name)
-    identifier = writing.add(call.connection, KIND, given.name, call.now, member)
+    presentation.refuse_twin(call, KIND, given.name)
+    identifier = writer.add(call.connection, KIND, given.name, call.now, member)
     call.connection.execute(insert(destination_table).values(id=identifier))
     call.connection.execute(insert(owner_table).values(resource_id=identifier, member_id=member, ownership="owner"))
     secrets = given.secrets.given()
@@ -44,10 +44,10 @@ def change(call: Call, identifier: str, given: DestinationPatch) -> None:
     secrets = given.secrets.given()
     if given.name is None and given.place is None and not secrets:
         raise Invalid("give a name, a place, secrets, or several of them")
-    before = showing.one(call, identifier).name
+    before = presentation.one(call, identifier).name
     if given.name is not None:
-        showing.refuse_twin(call, KIND, given.name, identifier)
-    writing.touch(call.connection, identifier, call.now, given.name)
+        presentation.refuse_twin(call, KIND, given.name, identifier)
+    writer.touch(call.connection, identifier, call.now, given.name)
     told: dict[str, Any] = {"name": given.name} if given.name is not None else {}
     if given.place is not None or secrets:
         told |= places.change(call, identifier, given.place, secrets, writes=True)
@@ -58,7 +58,7 @@ def change(call: Call, identifier: str, given: DestinationPatch) -> None:
 
 def delete(call: Call, identifier: str) -> DestinationDeleted:
     """Delete a destination, to be restored; what sends to it does not start any more."""
-    name, users = showing.one(call, identifier).name, repository.users(call.connection, identifier)
+    name, users = presentation.one(call, identifier).name, repository.users(call.connection, identifier)
     governance.apply(call, DeleteDestination(destination=identifier))
     return DestinationDeleted(id=identifier, name=name, users=users)
 
@@ -70,7 +70,7 @@ def restore(call: Call, identifier: str) -> None:
 
 def shown(call: Call, identifier: str) -> DestinationOut:
     """A destination, and where it points."""
-    found = showing.one(call, identifier)
-    item = repository.shown(call.connection, [found])[0]
-    users = repository.users(call.connection, identifier) if "delete" in found.allowed else None
+    resource = presentation.one(call, identifier)
+    item = repository.shown(call.connection, [resource])[0]
+    users = repository.users(call.connection, identifier) if "delete" in resource.allowed else None
     return DestinationOut(**item.model_dump(), place=places.shown(call, identifier), users=users)

@@ -53,19 +53,19 @@ def _member(call: Call, subject: SubjectIn) -> str | None:
     """The member that is meant, if the caller may ask about them; None if there is none."""
     if subject.type not in SUBJECT_TYPES:
         return None
-    found = call.lookup.of("member", subject.id)
-    if found != call.caller.member:
+    result = call.lookup.of("member", subject.id)
+    if result != call.caller.member:
         call.require("ask_about_members", "organization", "organization")
-    return found
+    return result
 
 
 def _resource(call: Call, resource: ResourceIn) -> tuple[str, str | None]:
     """The kind and id that are meant; no id for what is missing or hidden from the caller."""
     kind = stored_kind(resource.type)
-    found = call.lookup.of(kind, resource.id) if kind in {*Kind.__members__, "organization", "member"} else None
-    if found is None or kind in {"organization", "member"} or call.caller.operator:
-        return kind, found
-    return kind, found if call.may_see(found) else None
+    result = call.lookup.of(kind, resource.id) if kind in {*Kind.__members__, "organization", "member"} else None
+    if result is None or kind in {"organization", "member"} or call.caller.operator:
+        return kind, result
+    return kind, result if call.may_see(result) else None
 
 
 def _answer(call: Call, asked: Evaluation) -> DecisionOut:
@@ -89,8 +89,8 @@ def _answer(call: Call, asked: Evaluation) -> DecisionOut:
         return DecisionOut(decision=True, context={"via": list(decision.via)})
     if resource is None or member is None:
         return DecisionOut(decision=False, context={"reason": "there is no such subject or resource that you may see"})
-    found = explain(call.facts, question, None if call.caller.operator else call.subject)
-    ways = [{"path": way.path, "missing": list(way.missing)} for way in found.ways]
+    explanation = explain(call.facts, question, None if call.caller.operator else call.subject)
+    ways = [{"path": way.path, "missing": list(way.missing)} for way in explanation.ways]
     return DecisionOut(decision=False, context={"reason": "no path grants it", "ways": ways})
 
 
@@ -119,8 +119,8 @@ def evaluate_access(call: Call, body: Evaluation) -> DecisionOut:
 def evaluate_access_batch(call: Call, body: Evaluations) -> EvaluationsOut:
     """Several questions at once; each takes what it leaves out from the request itself."""
     if not body.evaluations:
-        one = _answer(call, _whole(body, PartialEvaluation(), "body"))
-        return EvaluationsOut(decision=one.decision, context=one.context)
+        decision = _answer(call, _whole(body, PartialEvaluation(), "body"))
+        return EvaluationsOut(decision=decision.decision, context=decision.context)
     answers: list[DecisionOut] = []
     semantic = body.options.evaluations_semantic
     for number, part in enumerate(body.evaluations):
@@ -193,7 +193,7 @@ def search_access_resources(call: Call, body: SearchResource) -> ResourcesOut:
     member, kind = _member(call, body.subject), stored_kind(body.resource.type)
     own = member == call.caller.member
     hidden = kind == "saved_query" and not own and not call.caller.operator
-    known = kind in Kind.__members__ and any(body.action.name in BOOK.actions(one) for one in rule_kinds(kind))
+    known = kind in Kind.__members__ and any(body.action.name in BOOK.actions(kind) for kind in rule_kinds(kind))
     limits = call.caller.narrowing if own else replace_reach(call)
     if member is None or hidden or not known or not limits.permits_action(body.action.name, call.now):
         return ResourcesOut(page=PageOut(count=0), results=[])
@@ -231,7 +231,7 @@ def search_access_actions(call: Call, body: SearchAction) -> ActionsOut:
     elif member and resource:
         limits = call.caller.narrowing if member == call.caller.member else replace_reach(call)
         asked = (Question(member, action, kind, resource, narrowing=limits) for action in BOOK.actions(kind))
-        allowed = tuple(one.action for one in asked if decide(call.connection, one, call.now))
+        allowed = tuple(question.action for question in asked if decide(call.connection, question, call.now))
     return ActionsOut(page=PageOut(count=len(allowed)), results=[{"name": action} for action in allowed])
 
 

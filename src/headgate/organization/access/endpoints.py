@@ -48,18 +48,18 @@ def get_current_member(call: Call) -> schemas.Me:
 def explain_access(call: Call, body: schemas.ExplainRequest) -> schemas.Explained:
     """The decision about one member, one action, and one resource; if not, what is missing and who could grant it."""
     member = service.member_asked(call, body.member)
-    question, found = service.ask(call, member, body.action, body.resource, body.kind, body.state)
+    question, explanation = service.ask(call, member, body.action, body.resource, body.kind, body.state)
     subject = call.facts.subject(member)
     return schemas.Explained(
         member=subject.name if subject else "",
         action=question.action,
         resource=body.resource,
-        allowed=found.allowed,
-        via=list(found.via),
-        because=list(found.because),
+        allowed=explanation.allowed,
+        via=list(explanation.via),
+        because=list(explanation.because),
         ways=[
             schemas.PathToActionOut(path=way.path, missing=list(way.missing), how=way.how, who=list(way.who))
-            for way in found.ways
+            for way in explanation.ways
         ],
     )
 
@@ -104,8 +104,8 @@ def list_member_access(call: Call, body: schemas.WhatRequest) -> schemas.WhatPag
 )
 def preview_access_change(call: Call, body: schemas.WhatIfRequest) -> schemas.WhatIfAnswer:
     """What a change that has not been made would give and take. Nothing is written or locked."""
-    found, total = service.preview(call, body.change, body.member)
-    names = {effect.member: call.facts.subject(effect.member) for effect, _ in found}
+    results, total = service.preview(call, body.change, body.member)
+    names = {effect.member: call.facts.subject(effect.member) for effect, _ in results}
     items = [
         schemas.EffectOut(
             member=getattr(names[effect.member], "name", ""),
@@ -115,7 +115,7 @@ def preview_access_change(call: Call, body: schemas.WhatIfRequest) -> schemas.Wh
             gains=list(effect.gains),
             loses=list(effect.loses),
         )
-        for effect, name in found
+        for effect, name in results
     ]
     return schemas.WhatIfAnswer(items=items, total=total)
 
@@ -151,9 +151,9 @@ def test_world(call: Call, body: schemas.WorldRequest) -> schemas.WorldAnswer:
         raise Invalid(f"a world tested over HTTP has at most {MAX_ASSERTIONS:,} assertions; this one has {size:,}")
     results = run_world(world)
     failures = [
-        schemas.Assertion(line=one.line, passed=False, text=one.text, explanation=list(one.explanation))
-        for one in results
-        if not one.passed
+        schemas.Assertion(line=result.line, passed=False, text=result.text, explanation=list(result.explanation))
+        for result in results
+        if not result.passed
     ]
     return schemas.WorldAnswer(passed=len(results) - len(failures), failed=len(failures), failures=failures)
 

@@ -38,12 +38,12 @@ def member_asked(call: Call, name: str | None) -> str:
         if call.caller.operator:
             raise Invalid("say which member the question is about")
         return call.caller.member
-    found = call.lookup.of("member", name)
-    if found != call.caller.member:
+    result = call.lookup.of("member", name)
+    if result != call.caller.member:
         call.require("ask_about_members", "organization", "organization")
-    if found is None:
+    if result is None:
         raise NotFound(f"There is no member called {name!r}")
-    return found
+    return result
 
 
 def target_asked(call: Call, text: str) -> tuple[str, str]:
@@ -55,20 +55,20 @@ def target_asked(call: Call, text: str) -> tuple[str, str]:
         kind, name = kind_of(text) or "", text
     if stored_kind(kind) not in KINDS or not name:
         raise Invalid(f"{text!r} is not a resource; write kind:name{likely(text).rstrip(',')}, organization, or an id")
-    found = call.lookup.of(kind, name.strip())
+    result = call.lookup.of(kind, name.strip())
     stored = stored_kind(kind)
-    if stored == "member" and found is None:
+    if stored == "member" and result is None:
         raise NotFound(f"There is no member called {name!r}")
-    if found is None or not (stored == "member" or call.caller.operator or call.may_see(found)):
-        call.note_denial("see", stored, found)
+    if result is None or not (stored == "member" or call.caller.operator or call.may_see(result)):
+        call.note_denial("see", stored, result)
         raise NotFound(f"There is no {kind.replace('_', ' ')} {name.strip()} that you may see")
-    return stored, found
+    return stored, result
 
 
 def check_action(kind: str, action: str) -> None:
     """An action that nobody has heard of is a slip, and said so."""
     if not any(BOOK.granting(rules, action) for rules in rule_kinds(kind)):
-        known = sorted({one for rules in rule_kinds(kind) for one in BOOK.actions(rules)})
+        known = sorted({action for rules in rule_kinds(kind) for action in BOOK.actions(rules)})
         raise Invalid(f"action: there is no action {action!r}; a {kind} has {', '.join(known)}")
 
 
@@ -138,67 +138,67 @@ def _planned(call: Call, change: Any) -> Plan:
 
 def preview(call: Call, change: Any, member: str | None) -> tuple[list[tuple[Effect, str]], int]:
     """What a change would do, as far as the caller may ask: the first effects with names, and how many in all."""
-    found = _planned(call, change)
+    plan = _planned(call, change)
     may_ask = bool(call.decide("ask_about_members", "organization", "organization"))
-    if not may_ask and not found.decision:
-        _refuse(call, found)
-    one = member_asked(call, member) if member is not None else None
-    all_effects = effects(call.connection, found.delta, call.now, member=one)
+    if not may_ask and not plan.decision:
+        _refuse(call, plan)
+    value = member_asked(call, member) if member is not None else None
+    all_effects = effects(call.connection, plan.delta, call.now, member=value)
     named = _names(call, all_effects, whoever=may_ask)
     visible = [(effect, named[effect.resource]) for effect in all_effects if effect.resource in named]
     return visible[:MAX_EFFECTS], len(visible)
 
 
-def _names(call: Call, found: list[Effect], *, whoever: bool) -> dict[str, str]:
+def _names(call: Call, result: list[Effect], *, whoever: bool) -> dict[str, str]:
     """The names of those resources among the effects that the caller may see, and may ask who can do what with."""
     names: dict[str, str] = {"organization": "organization"} if whoever else {}
     by_kind: dict[str, list[str]] = {}
-    for effect in found:
+    for effect in result:
         by_kind.setdefault(effect.kind, []).append(effect.resource)
     for kind, ids in by_kind.items():
         unique = list(dict.fromkeys(ids))
         if kind == "member":
-            subjects = (call.facts.subject(one) for one in unique if whoever)
-            names.update({one.id: one.name for one in subjects if one is not None})
+            subjects = (call.facts.subject(value) for value in unique if whoever)
+            names.update({subject.id: subject.name for subject in subjects if subject is not None})
         elif kind != "organization":
-            listed = {BOOK.tables[one].listed_by for one in rule_kinds(kind)}
-            viewer = found[0].member if call.caller.operator else call.caller.member
+            listed = {BOOK.tables[kind].listed_by for kind in rule_kinds(kind)}
+            viewer = result[0].member if call.caller.operator else call.caller.member
             rows = details(call.connection, viewer, unique, call.now, call.caller.narrowing)
             asked = {"see_access"} if not whoever else listed
             names.update({row.id: row.name for row in rows if call.caller.operator or asked & set(row.allowed)})
     return names
 
 
-def _refuse(call: Call, found: Plan) -> NoReturn:
+def _refuse(call: Call, plan: Plan) -> NoReturn:
     """Refuse a change, with what is wrong with this very one where its maker may make others like it."""
     limits, why = call.caller.narrowing, tuple[str, ...]()
-    if found.grant and limits.permits_action(found.action, call.now) and limits.reaches(found.action, found.thing):
-        why = why_not(call.subject, found.grant)
+    if plan.grant and limits.permits_action(plan.action, call.now) and limits.reaches(plan.action, plan.thing):
+        why = why_not(call.subject, plan.grant)
     if not why:
-        call.refuse(found.action, found.thing.kind, found.thing.id)
-    call.note_denial(found.action, found.thing.kind, found.thing.id)
-    people = who_can(call.connection, "grant_manager", found.thing.id or "", call.now, limit=MAX_NAMED)
-    could = f". {either(one.name for one in people)} could make it" if people else ""
-    about = f"{found.thing.kind} {found.thing.name}"
-    raise Denied(f"You may not make this grant on {about}: {'; '.join(why)}{could}", action=found.action)
+        call.refuse(plan.action, plan.thing.kind, plan.thing.id)
+    call.note_denial(plan.action, plan.thing.kind, plan.thing.id)
+    people = who_can(call.connection, "grant_manager", plan.thing.id or "", call.now, limit=MAX_NAMED)
+    could = f". {either(person.name for person in people)} could make it" if people else ""
+    about = f"{plan.thing.kind} {plan.thing.name}"
+    raise Denied(f"You may not make this grant on {about}: {'; '.join(why)}{could}", action=plan.action)
 
 
 def apply(call: Call, change: Any) -> Plan:
     """Make a change: decide, write the rows, keep the index, and tell the audit log; all in this transaction."""
-    found = _planned(call, change)
-    if not found.decision:
-        _refuse(call, found)
-    touched = stale(call.connection, found.delta)
-    found.delta.apply(call.connection)
-    touched |= stale(call.connection, found.delta)
+    plan = _planned(call, change)
+    if not plan.decision:
+        _refuse(call, plan)
+    touched = stale(call.connection, plan.delta)
+    plan.delta.apply(call.connection)
+    touched |= stale(call.connection, plan.delta)
     refresh(call.connection, touched)
-    ended = promote(call, found.new_owner) if found.new_owner else {}
+    ended = promote(call, plan.new_owner) if plan.new_owner else {}
     if ended:
-        found.after["ended"] = ended
+        plan.after["ended"] = ended
     if isinstance(change, SetRole | RemoveMember):
         event = "removed" if isinstance(change, RemoveMember) else "role_changed"
-        notice = Notice("members", event, actor=call.caller.member, member=found.thing.id)
+        notice = Notice("members", event, actor=call.caller.member, member=plan.thing.id)
         tell(call.connection, notice, call.now)
-    thing, after = found.thing, {"change": change.change, **found.after}
-    call.record_change(found.decision, found.action, thing.kind, thing.id, before=found.before, after=after)
-    return found
+    thing, after = plan.thing, {"change": change.change, **plan.after}
+    call.record_change(plan.decision, plan.action, thing.kind, thing.id, before=plan.before, after=after)
+    return plan

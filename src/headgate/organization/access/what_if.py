@@ -36,7 +36,7 @@ class Effect:
 
 def effects(connection: Connection, delta: Delta, now: datetime, *, member: str | None = None) -> list[Effect]:
     """Everyone who would gain or lose; of one member, if given."""
-    found: list[Effect] = []
+    effects: list[Effect] = []
     concerned = reach(connection, delta)
     for kind in KINDS_ASKED:
         scopes = [*_scopes(connection, kind, concerned, member)]
@@ -45,8 +45,8 @@ def effects(connection: Connection, delta: Delta, now: datetime, *, member: str 
         _check_size(connection, kind, concerned, member)
         before = _masks(connection, kind, scopes, now, None)
         after = _masks(connection, kind, scopes, now, delta)
-        found += _differences(kind, before, after)
-    return found
+        effects += _differences(kind, before, after)
+    return effects
 
 
 Scope = tuple[str, dict[str, Any]]
@@ -54,10 +54,10 @@ Scope = tuple[str, dict[str, Any]]
 
 def _scopes(connection: Connection, kind: str, concerned: AffectedAccess, member: str | None) -> Iterator[Scope]:
     """SQL for the pairs of members and resources to look at."""
-    one = {"one_member": member} if member else {}
+    values = {"one_member": member} if member else {}
     only_one = "m.id = :one_member" if member else "TRUE"
     if concerned.everything:
-        yield only_one, one
+        yield only_one, values
         return
     members = sorted(concerned.members & {member} if member else concerned.members)
     if members:
@@ -69,7 +69,7 @@ def _scopes(connection: Connection, kind: str, concerned: AffectedAccess, member
             f"{only_one} AND {among(connection, 'r.id', 'resources')}",
             {
                 "resources": many(connection, resources),
-                **one,
+                **values,
             },
         )
 
@@ -88,7 +88,7 @@ def _masks(
     connection: Connection, kind: str, scopes: list[Scope], now: datetime, delta: Delta | None
 ) -> dict[tuple[str, str], int]:
     prefix, parameters = delta.overlay(connection.dialect.name) if delta else ("", {})
-    found: dict[tuple[str, str], int] = {}
+    values: dict[tuple[str, str], int] = {}
     identifier = "'organization'" if kind == "organization" else "r.id"
     for scope, more in scopes:
         text = (
@@ -96,8 +96,8 @@ def _masks(
             f"FROM {rows(kind)} WHERE {where(kind)} AND {scope}) asked WHERE open_paths <> 0"
         )
         for who, what, bits in fetch(connection, text, {**parameters, **more, "now": bound(connection, now)}):
-            found[who, what] = bits
-    return found
+            values[who, what] = bits
+    return values
 
 
 def _differences(kind: str, before: dict[tuple[str, str], int], after: dict[tuple[str, str], int]) -> Iterator[Effect]:

@@ -44,31 +44,31 @@ class Candidate:
 
 def candidates(facts: Facts, member: Subject, action: str, thing: Any) -> list[Candidate]:
     """The changes to try, those that give least first; never more than MAX_CANDIDATES."""
-    found = _Candidates(facts, member)
+    candidates = _Candidates(facts, member)
     targets = _targets(facts, member, action, thing)
-    made = [one for target in targets for one in found.on(target)]
-    return [*made, *found.of_member(targets), *found.of_role(thing)][:MAX_CANDIDATES]
+    made = [candidate for target in targets for candidate in candidates.on(target)]
+    return [*made, *candidates.of_member(targets), *candidates.of_role(thing)][:MAX_CANDIDATES]
 
 
 def _targets(facts: Facts, member: Subject, action: str, thing: Any) -> list[Any]:
     """The resource, those it hangs on, and those that explanations name; lakehouse tables before their layers."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     pending: list[tuple[Any, tuple[str, ...]]] = [(thing, (action,))]
-    while pending and len(found) < MAX_TARGETS:
-        one, actions = pending.pop(0)
-        if one is None or one.id in found:
+    while pending and len(values) < MAX_TARGETS:
+        value, actions = pending.pop(0)
+        if value is None or value.id in values:
             continue
-        found[one.id] = one
-        pending += [(_stored(facts, other), ()) for other in _lacking(member, one, actions)]
-        pending += [(other, BOOK.actions(other.kind)) for other in _above(one)]
-        pending += [(_stored(facts, other), ()) for other in _listed(one)]
-    return sorted(found.values(), key=lambda one: one.kind == "layer")
+        values[value.id] = value
+        pending += [(_stored(facts, other), ()) for other in _lacking(member, value, actions)]
+        pending += [(other, BOOK.actions(other.kind)) for other in _above(value)]
+        pending += [(_stored(facts, other), ()) for other in _listed(value)]
+    return sorted(values.values(), key=lambda entry: entry.kind == "layer")
 
 
 def _lacking(member: Subject, thing: Any, actions: Iterable[str]) -> list[Any]:
     """What explanations name as lacking: the first few, and the layers of all; one change mends no more than those."""
-    about = [one for action in actions for reason in reasons(member, action, thing, _all) for one in reason.about]
-    layers = {layer.id: layer for one in about if (layer := getattr(one, "layer", None)) is not None}
+    about = [entry for action in actions for reason in reasons(member, action, thing, _all) for entry in reason.about]
+    layers = {layer.id: layer for thing in about if (layer := getattr(thing, "layer", None)) is not None}
     return [*about[:MAX_NAMED], *list(layers.values())[:MAX_NAMED]]
 
 
@@ -77,7 +77,7 @@ def _all(_: Any) -> bool:
 
 
 def _above(thing: Any) -> list[Any]:
-    return [one for name in _RELATED if (one := getattr(thing, name, None)) is not None]
+    return [value for name in _RELATED if (value := getattr(thing, name, None)) is not None]
 
 
 def _listed(thing: Any) -> list[Any]:
@@ -146,14 +146,14 @@ class _Candidates:
 
     def of_member(self, targets: list[Any]) -> Iterator[Candidate]:
         """Changes of the groups and the scope of the member."""
-        groups = dict.fromkeys(one for target in targets for one in _groups(target) if one != ALL_GROUP)
+        groups = dict.fromkeys(group for target in targets for group in _groups(target) if group != ALL_GROUP)
         for group, name in _names(self.facts.connection, group_table, list(groups)[:MAX_GROUPS]):
             change = s.JoinGroup(group=group, member=self.member.id)
             yield Candidate(change, f"Put {self.member.name} into the group {name}", ABOUT_MEMBER)
         yield from self._scope(targets)
 
     def _scope(self, targets: list[Any]) -> Iterator[Candidate]:
-        theirs = {one for target in targets if target.kind in _SHAREABLE for one in target.contexts}
+        theirs = {context for target in targets if target.kind in _SHAREABLE for context in target.contexts}
         wanted = sorted(theirs - self.member.contexts)[:MAX_CONTEXTS]
         for context, name in _names(self.facts.connection, context_table, wanted):
             contexts = [*sorted(self.member.contexts), context]
@@ -179,7 +179,7 @@ class _Candidates:
 def _groups(target: Any) -> list[str]:
     """The groups that hold something on a resource."""
     holders = [grant.grantee for grant in getattr(target, "grants", ())]
-    return [one for one in (*holders, *getattr(target, "roles", ())) if kind_of(one) == "group"]
+    return [value for value in (*holders, *getattr(target, "roles", ())) if kind_of(value) == "group"]
 
 
 def _titled(target: Any) -> str:

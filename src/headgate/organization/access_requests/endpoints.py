@@ -38,7 +38,7 @@ RequestId = Annotated[
 
 
 def _people(call: Call, seen: Iterable[service.VisibleRequest]) -> dict[str, MemberName]:
-    ids = {one.row[column] for one in seen for column in ("member_id", "answered_by_id")} - {None}
+    ids = {request.row[column] for request in seen for column in ("member_id", "answered_by_id")} - {None}
     query = select(_members.id, _members.name).where(_members.id.in_(ids), _members.removed_at.is_(None))
     return {row.id: MemberName(id=row.id, name=row.name) for row in call.connection.execute(query)}
 
@@ -89,12 +89,12 @@ def list_access_requests(
     purpose = f"requests {'mine' if mine else 'to answer'}"
     try:
         after = begins_after(cursor, purpose)
-        found, following = service.listed(call, mine=mine, limit=limit, after=after)
+        requests, following = service.listed(call, mine=mine, limit=limit, after=after)
     except BadCursor as error:
         raise Invalid(f"cursor: {error}") from None
-    people = _people(call, found)
+    people = _people(call, requests)
     return AccessRequestPage(
-        items=[_shown(one, people) for one in found],
+        items=[_shown(request, people) for request in requests],
         next_cursor=following.encode(purpose) if following else None,
     )
 
@@ -106,12 +106,12 @@ def get_access_request(call: Call, request_id: RequestId) -> AccessRequestDetail
     prospect = service.prospect(call, seen)
     offered = [
         ProposalOut(
-            change=one.change.model_dump(mode="json", exclude_none=True),
-            sentence=one.sentence,
-            others=one.others,
-            takes_end=one.takes_end,
+            change=proposal.change.model_dump(mode="json", exclude_none=True),
+            sentence=proposal.sentence,
+            others=proposal.others,
+            takes_end=proposal.takes_end,
         )
-        for one in prospect.proposals
+        for proposal in prospect.proposals
     ]
     return AccessRequestDetails(**dict(_one(call, seen)), obstacle=prospect.obstacle, proposals=offered)
 

@@ -75,8 +75,8 @@ class AccessPreview:
 
     def allowed(self, thing: Any, delta: Delta | None) -> dict[str, frozenset[str]]:
         """The actions on a resource of everyone who has any, after a change if there is one."""
-        found = self._bits(thing, delta, mask(thing.kind))
-        return {who: frozenset(BOOK.allowed_actions(thing.kind, bits)) for who, bits in found if bits}
+        result = self._bits(thing, delta, mask(thing.kind))
+        return {who: frozenset(BOOK.allowed_actions(thing.kind, bits)) for who, bits in result if bits}
 
     def gives(self, asked: RequestedAccess, thing: Any, delta: Delta) -> bool:
         """Whether the member who asked has the action once a change is made."""
@@ -106,7 +106,7 @@ def proposals(call: Call, asked: RequestedAccess) -> list[Proposal]:
     """What the caller could do about a request: the narrowest first."""
     thing = call.facts.thing(asked.resource)
     foresight = AccessPreview(call.connection, call.now)
-    found = []
+    result = []
     for number, (candidate, planned) in enumerate(_open_to(call, foresight, asked)):
         things = {thing.id: thing}
         if planned.thing.kind not in {"organization", "member"}:
@@ -114,8 +114,8 @@ def proposals(call: Call, asked: RequestedAccess) -> list[Proposal]:
         others = foresight.others(asked, [*things.values()], planned.delta)
         takes_end = isinstance(candidate.change, Grant)
         proposal = Proposal(candidate.change, candidate.sentence, others, takes_end)
-        found.append(((candidate.breadth, others, number), proposal))
-    return [proposal for _, proposal in sorted(found, key=lambda one: one[0])][:MAX_PROPOSALS]
+        result.append(((candidate.breadth, others, number), proposal))
+    return [proposal for _, proposal in sorted(result, key=lambda value: value[0])][:MAX_PROPOSALS]
 
 
 def could_answer(call: Call, asked: RequestedAccess) -> bool:
@@ -148,7 +148,7 @@ def _with_ends(candidate: Candidate, facts: Facts, actor: Subject) -> Iterator[C
     if isinstance(candidate.change, Grant):
         held = getattr(facts.thing(candidate.change.resource), "reach", ())
         ends = {grant.expires for grant in held if grant.grantee in actor.keys and grant.expires}
-        for end in sorted((one for one in ends if one > facts.now), reverse=True)[:MAX_ENDS]:
+        for end in sorted((end for end in ends if end > facts.now), reverse=True)[:MAX_ENDS]:
             change = candidate.change.model_copy(update={"expires": end})
             yield Candidate(change, f"{candidate.sentence}, until {iso(end)}", candidate.breadth, candidate.ladder)
 
@@ -165,12 +165,14 @@ def recipients(facts: Facts, asked: RequestedAccess) -> tuple[str, ...]:
     """Who is told of a request: admins, and whoever may make a change that gives what it asks for; who see it."""
     connection, now = facts.connection, facts.now
     powers = {(ADMINS_HAVE[0], ADMINS_HAVE[2]): None, **dict.fromkeys(_powers(facts, asked))}
-    found: dict[str, None] = {}
+    values: dict[str, None] = {}
     for action, target in powers:
         people = who_can(connection, action, target, now, limit=MAX_TOLD)
-        found.update(dict.fromkeys(person.id for person in people))
-    found.pop(asked.member, None)
-    return tuple(one for one in found if _sees(connection, one, asked.resource, facts.thing(asked.resource), now))
+        values.update(dict.fromkeys(person.id for person in people))
+    values.pop(asked.member, None)
+    return tuple(
+        value for value in values if _sees(connection, value, asked.resource, facts.thing(asked.resource), now)
+    )
 
 
 def _sees(connection: Connection, member: str, resource: str, thing: Any, now: datetime) -> bool:

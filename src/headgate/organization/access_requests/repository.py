@@ -50,8 +50,8 @@ def page(
     if after is not None:
         query = query.where(_beyond(after))
     query = query.order_by(_closed, _requests.id.desc()).limit(limit + 1)
-    found = connection.execute(query).mappings().all()
-    return found[:limit], len(found) > limit
+    result = connection.execute(query).mappings().all()
+    return result[:limit], len(result) > limit
 
 
 def _beyond(after: Cursor) -> Any:

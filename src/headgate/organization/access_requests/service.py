@@ -118,7 +118,7 @@ def _check(call: Call, action: str, kind: str, resource: str) -> None:
     """Refuse what nobody could be given."""
     if kind == "member":
         raise Invalid("resource: access is asked for on a resource, or on the organization")
-    actions = [one for one in BOOK.actions(call.facts.thing(resource).kind) if one not in NOBODYS]
+    actions = [action for action in BOOK.actions(call.facts.thing(resource).kind) if action not in NOBODYS]
     if action not in actions:
         raise Invalid(f"action: there is no action {action!r} to ask for here; there are {', '.join(sorted(actions))}")
     if kind == "saved_query":
@@ -142,27 +142,27 @@ def listed(call: Call, *, mine: bool, limit: int, after: Cursor | None) -> tuple
     """A page of the caller's own requests, or of those that they could answer, and where the next begins."""
     most = limit if mine else MAX_EXAMINED
     rows, more = repository.page(call.connection, call.caller.member, own=mine, limit=most, after=after)
-    names, found = _names(call, rows), []
+    names, requests = _names(call, rows), []
     for number, row in enumerate(rows, 1):
-        found += [seen for seen in (_seen(call, row, names),) if seen is not None]
-        if len(found) == limit:
+        requests += [seen for seen in (_seen(call, row, names),) if seen is not None]
+        if len(requests) == limit:
             more = more or number < len(rows)
-            return found, repository.place_of(row) if more else None
-    return found, repository.place_of(rows[-1]) if more else None
+            return requests, repository.place_of(row) if more else None
+    return requests, repository.place_of(rows[-1]) if more else None
 
 
 def _names(call: Call, rows: Iterable[RowMapping]) -> dict[str, str]:
     """The names of those resources that the caller sees."""
-    found = {"organization": "organization"} if call.caller.narrowing.only is None else {}
+    values = {"organization": "organization"} if call.caller.narrowing.only is None else {}
     by_kind: dict[str, set[str]] = {}
     for row in rows:
         by_kind.setdefault(row["kind"], set()).add(row["resource_id"])
     by_kind.pop("organization", None)
     for kind, ids in by_kind.items():
-        listing = {BOOK.tables[one].listed_by for one in rule_kinds(kind)} | {"restore"}
+        listing = {BOOK.tables[kind].listed_by for kind in rule_kinds(kind)} | {"restore"}
         shown = details(call.connection, call.caller.member, sorted(ids), call.now, call.caller.narrowing)
-        found.update({one.id: one.name for one in shown if listing & set(one.allowed)})
-    return found
+        values.update({resource.id: resource.name for resource in shown if listing & set(resource.allowed)})
+    return values
 
 
 def _seen(call: Call, row: RowMapping, names: dict[str, str]) -> VisibleRequest | None:

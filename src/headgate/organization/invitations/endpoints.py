@@ -29,7 +29,7 @@ from headgate.platform.http.guards import OwnCredentials, Public, SignedIn
 from headgate.platform.http.paging import After, Limit, begins_after
 from headgate.platform.http.routes import Audit, GovernedRouter
 from headgate.platform.http.services import Services
-from headgate.platform.mail import templates as texts
+from headgate.platform.mail import templates
 from headgate.platform.mail.outbox import enqueue
 from headgate.platform.notifications.service import Notice, tell
 from headgate.platform.resources.names import require_names
@@ -67,10 +67,10 @@ def _shown(call: Call, listed: list[Invitation], link: str | None = None) -> lis
 def _send(call: Call, invitation: Invitation, secret: str) -> InvitationOut:
     """Mail the link, or give it to the caller to hand over; nobody floods an address, or many."""
     throttle.take(call.connection, throttle.of_mails(call.caller.member, email_key(invitation.email)), call.now)
-    link: str | None = texts.link_address(call.settings, secret)
+    link: str | None = templates.link_address(call.settings, secret)
     if call.settings.mail.host is not None:
         organization = call.connection.execute(select(organization_table.c.name)).scalar_one()
-        subject, body = texts.invitation(call.settings, call.subject.name, organization, secret)
+        subject, body = templates.invitation(call.settings, call.subject.name, organization, secret)
         enqueue(call.connection, call.services.sealer, "invitation", invitation.email, subject, body, call.now)
         link = None
     return _shown(call, [invitation], link)[0]

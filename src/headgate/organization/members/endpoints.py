@@ -32,7 +32,7 @@ from headgate.platform.http.call import Call
 from headgate.platform.http.guards import OnOrganization, OnResource, SignedIn
 from headgate.platform.http.paging import After, Limit, Prefix, begins_after
 from headgate.platform.http.routes import Audit, GovernedRouter
-from headgate.platform.mail import templates as texts
+from headgate.platform.mail import templates
 from headgate.platform.mail.outbox import enqueue
 from headgate.platform.resources.names import require_names
 
@@ -135,13 +135,13 @@ def _link(call: Call, member_id: str, purpose: str) -> LinkMade:
     secret = sessions.make_link(call.connection, member_id, purpose, maker, call.now, minutes, origin)
     mailed = call.settings.mail.host is not None and row["email"] is not None
     if mailed:
-        subject, body = (texts.sign_in if purpose == "sign_in" else texts.password)(call.settings, secret)
+        subject, body = (templates.sign_in if purpose == "sign_in" else templates.password)(call.settings, secret)
         arguments = (purpose, row["email"], subject, body, call.now)
         enqueue(call.connection, call.services.sealer, *arguments, member=member_id)
     call.record(call.event(LINKED, allowed=True, kind="member", resource_id=member_id, after={"purpose": purpose}))
     return LinkMade(
         sent_to=row["email"] if mailed else None,
-        link=None if mailed else texts.link_address(call.settings, secret),
+        link=None if mailed else templates.link_address(call.settings, secret),
         expires_at=call.now + timedelta(minutes=minutes),
     )
 

@@ -56,20 +56,20 @@ class LineageOut(BaseModel):
     cut: bool = Field(description="Whether there was more than one answer holds")
 
 
-def _out(found: Graph, *, columns: bool) -> LineageOut:
-    nodes = [LineageNode(id=one, kind=kind_of(one) or "", name=name) for one, name in sorted(found.names.items())]
-    edges = [LineageEdge(source=source, target=target) for source, target in sorted(found.edges)]
+def _out(graph: Graph, *, columns: bool) -> LineageOut:
+    nodes = [LineageNode(id=value, kind=kind_of(value) or "", name=name) for value, name in sorted(graph.names.items())]
+    edges = [LineageEdge(source=source, target=target) for source, target in sorted(graph.edges)]
     lines = [
         ColumnEdge(
             pipeline=pipeline,
-            source=one.source,
-            source_column=one.source_column,
-            target=one.target,
-            target_column=one.column,
+            source=results.source,
+            source_column=results.source_column,
+            target=results.target,
+            target_column=results.column,
         )
-        for pipeline, one in found.columns
+        for pipeline, results in graph.columns
     ]
-    return LineageOut(nodes=nodes, edges=edges, columns=lines if columns else None, cut=found.is_cut)
+    return LineageOut(nodes=nodes, edges=edges, columns=lines if columns else None, cut=graph.is_cut)
 
 
 @router.governed("GET", "/lineage/{item_id}", MemberOn("see", "item_id"), Audit.reads)

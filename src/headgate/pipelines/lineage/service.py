@@ -14,7 +14,7 @@ from headgate.pipelines.column_lineage import ColumnOrigin, parse
 from headgate.pipelines.models import pipeline_definition_table
 from headgate.platform.authorization.models import resource_table
 from headgate.platform.http.call import Call
-from headgate.platform.resources import presentation as showing
+from headgate.platform.resources import presentation
 
 Direction = Literal["both", "upstream", "downstream"]
 _refs, _resources, _definitions = table_ref_table.c, resource_table.c, pipeline_definition_table.c
@@ -40,10 +40,10 @@ def lineage(call: Call, item: str, direction: Direction, depth: int, *, columns:
     graph = Graph(_names(call, {item}))
     ways = ("upstream", "downstream") if direction == "both" else (direction,)
     for way in ways:
-        found = {item}
+        results = {item}
         for _ in range(depth):
-            found = _step(call, graph, found, upstream=way == "upstream")
-            if not found or graph.is_cut:
+            results = _step(call, graph, results, upstream=way == "upstream")
+            if not results or graph.is_cut:
                 break
     if columns:
         _add_columns(call, graph)
@@ -61,12 +61,12 @@ def lineage_of(call: Call, pipeline: str, direction: Direction, depth: int, *, c
     for way, near in (("upstream", "read"), ("downstream", "write")):
         if direction not in {"both", way}:
             continue
-        found = {item for item, mode in rows if mode == near and item in known}
-        graph.names |= {item: known[item] for item in found}
-        graph.edges |= {(item, pipeline) if near == "read" else (pipeline, item) for item in found}
+        results = {item for item, mode in rows if mode == near and item in known}
+        graph.names |= {item: known[item] for item in results}
+        graph.edges |= {(item, pipeline) if near == "read" else (pipeline, item) for item in results}
         for _ in range(depth - 1):
-            found = _step(call, graph, found, upstream=way == "upstream")
-            if not found or graph.is_cut:
+            results = _step(call, graph, results, upstream=way == "upstream")
+            if not results or graph.is_cut:
                 break
     if columns:
         _add_columns(call, graph)
@@ -75,14 +75,14 @@ def lineage_of(call: Call, pipeline: str, direction: Direction, depth: int, *, c
 
 def _add_columns(call: Call, graph: Graph) -> None:
     """What the pipelines on an answer make columns of, between tables that are on it too."""
-    pipelines = [one for one in graph.names if kind_of(one) == "pipeline"]
+    pipelines = [name for name in graph.names if kind_of(name) == "pipeline"]
     query = select(_definitions.pipeline_id, _definitions.origins).where(_definitions.pipeline_id.in_(pipelines))
     for pipeline, stored in call.connection.execute(query.order_by(_definitions.pipeline_id)):
-        found = [one for one in parse(stored) if _shows(graph, pipeline, one)]
-        if len(graph.columns) + len(found) > MOST_COLUMNS:
+        results = [value for value in parse(stored) if _shows(graph, pipeline, value)]
+        if len(graph.columns) + len(results) > MOST_COLUMNS:
             graph.is_cut = True
             return
-        graph.columns += [(pipeline, one) for one in found]
+        graph.columns += [(pipeline, value) for value in results]
 
 
 def _shows(graph: Graph, pipeline: str, origin: ColumnOrigin) -> bool:
@@ -94,15 +94,15 @@ def _step(call: Call, graph: Graph, items: set[str], *, upstream: bool) -> set[s
     """One pipeline further; the tables that are new."""
     near, far = ("write", "read") if upstream else ("read", "write")
     query = select(_refs.resource_id, _refs.item_id).where(_refs.item_id.in_(items), _refs.mode == near, _refs.enabled)
-    rows = [(one, other) for one, other in call.connection.execute(query) if kind_of(one) == "pipeline"]
-    pipelines = _names(call, {one for one, _ in rows})
+    rows = [(value, other) for value, other in call.connection.execute(query) if kind_of(value) == "pipeline"]
+    pipelines = _names(call, {value for value, _ in rows})
     for pipeline, item in rows:
         if pipeline in pipelines:
             graph.edges.add((pipeline, item) if upstream else (item, pipeline))
     query = select(_refs.resource_id, _refs.item_id).where(
         _refs.resource_id.in_(pipelines), _refs.mode == far, _refs.enabled, _refs.item_id.is_not(None)
     )
-    rows = [(one, other) for one, other in call.connection.execute(query)]
+    rows = [(value, other) for value, other in call.connection.execute(query)]
     tables = _names(call, {other for _, other in rows})
     for pipeline, item in rows:
         if item in tables:
@@ -115,8 +115,8 @@ def _step(call: Call, graph: Graph, items: set[str], *, upstream: bool) -> set[s
 
 def _names(call: Call, ids: set[str]) -> dict[str, str]:
     """The names of those that the caller may see."""
-    seen = showing.allowed(call, ids)
+    seen = presentation.allowed(call, ids)
     layers = resource_table.alias()
     joined = resource_table.outerjoin(layers, (layers.c.id == _resources.scope_id) & (layers.c.kind == "layer"))
     query = select(_resources.id, _resources.name, layers.c.name).select_from(joined).where(_resources.id.in_(seen))
-    return {one: f"{layer}.{name}" if layer else name for one, name, layer in call.connection.execute(query)}
+    return {value: f"{layer}.{name}" if layer else name for value, name, layer in call.connection.execute(query)}

@@ -61,8 +61,8 @@ def _settle(connection: Connection, run: str) -> None:
 
 def totals(steps: Sequence[RowMapping]) -> dict[str, int | None]:
     """What the steps of a run add up to."""
-    counts = {name: [one[name] for one in steps if one["kind"] != "check"] for name in COUNTED}
-    known = {name: [one for one in some if one is not None] for name, some in counts.items()}
+    counts = {name: [step[name] for step in steps if step["kind"] != "check"] for name in COUNTED}
+    known = {name: [value for value in some if value is not None] for name, some in counts.items()}
     return {name: sum(some) if some else None for name, some in known.items()}
 
 

@@ -77,9 +77,9 @@ def list_runs(call: Call, pipeline_id: PipelineId, limit: Limit = DEFAULT_LIMIT,
     """Runs of a pipeline, the newest first, as long as `runs.history_days` says."""
     purpose = f"runs {pipeline_id}"
     after = begins_after(cursor, purpose)
-    found = service.page(call, pipeline_id, after.id if after else None, limit + 1)
-    following = Cursor("", found[limit - 1].id).encode(purpose) if len(found) > limit else None
-    return RunPage(items=found[:limit], next_cursor=following)
+    run_items = service.page(call, pipeline_id, after.id if after else None, limit + 1)
+    following = Cursor("", run_items[limit - 1].id).encode(purpose) if len(run_items) > limit else None
+    return RunPage(items=run_items[:limit], next_cursor=following)
 
 
 @router.governed("GET", "/api/runs/{run_id}", MemberOn("see", "run_id"), Audit.nothing, wait=until_over)
@@ -113,9 +113,9 @@ def cancel_run(stages: Stages, run_id: RunId) -> RunState:
         service.cancel(call, run_id)
         return RunState(id=run_id, state=service.row_of(call, run_id)["state"])
 
-    found = stages.write(work)
+    run_state = stages.write(work)
     stages.services.watch.ring()
-    return found
+    return run_state
 
 
 @router.governed(
@@ -129,9 +129,9 @@ def resume_run(stages: Stages, run_id: RunId) -> RunState:
         service.resume(call, run_id)
         return RunState(id=run_id, state=WAITING)
 
-    found = stages.write(work)
+    run_state = stages.write(work)
     stages.services.watch.ring()
-    return found
+    return run_state
 
 
 @router.governed("DELETE", "/api/runs/{run_id}", MemberOn("delete", "run_id"), Audit.changes, errors=[Conflict])
@@ -157,7 +157,7 @@ def get_run_artifact(stages: Stages, run_id: RunId, name: Annotated[str, ARTIFAC
     """A file that a run keeps, such as a plot of a notebook."""
 
     def work(call: Call) -> Any:
-        listed = {one.name for one in service.shown(call, run_id).artifacts}
+        listed = {artifact.name for artifact in service.shown(call, run_id).artifacts}
         if name not in listed:
             raise NotFound
         query = select(run_artifact_table).where(_artifacts.run_id == run_id, _artifacts.name == name)

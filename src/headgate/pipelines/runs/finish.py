@@ -71,7 +71,9 @@ def _publish(services: Services, connection: Connection, now: datetime, row: Row
     steps = connection.execute(select(run_step_table).where(_steps.run_id == row["id"])).mappings().all()
     if any(step["state"] != "succeeded" for step in steps):
         raise Conflict("Not every step of this run was finished")
-    states = {one["item_id"]: one["result"]["state"] for one in steps if one["item_id"] and one["result"].get("state")}
+    states = {
+        step["item_id"]: step["result"]["state"] for step in steps if step["item_id"] and step["result"].get("state")
+    }
     member = row["acts_for_id"]
     work = select(_works.id).where(_works.run_id == row["id"], _works.fence == row["fence"]).limit(1)
     work_id = connection.execute(work).scalar()

@@ -146,7 +146,7 @@ def _take(connection: Connection, known: Facts, settings: Settings, worker: str,
     declared = reach(connection, pipeline)
     if isinstance(definition, definitions.Delivery):
         # What is checked is what is sent, whatever is committed meanwhile.
-        pin_all(connection, (row["id"], fence), [one.table_id for one in declared], now)
+        pin_all(connection, (row["id"], fence), [declared_table.table_id for declared_table in declared], now)
     values = {
         "state": RUNNING,
         "fence": fence,
@@ -167,7 +167,7 @@ def _take(connection: Connection, known: Facts, settings: Settings, worker: str,
         reach=declared,
         expires=expires,
     )
-    inputs = [one.id for step in steps if isinstance(step, RunNotebook) for one in step.inputs]
+    inputs = [entry.id for step in steps if isinstance(step, RunNotebook) for entry in step.inputs]
     is_notebook = any(isinstance(step, RunNotebook) for step in steps)
     reading = open_reading(connection, now, work, inputs, expires=expires)[1] if is_notebook else ""
     places = definitions.connections(definition)
@@ -227,8 +227,8 @@ def reach(connection: Connection, pipeline: str) -> list[DeclaredTable]:
 
 def _states(connection: Connection, pipeline: str, steps: list[AnyStep]) -> dict[str, dict[str, Any]]:
     """Where the last published run of the pipeline ended, for each output."""
-    found: dict[str, dict[str, Any]] = {}
-    for table in {one for one in map(item_of, steps) if one}:
+    values: dict[str, dict[str, Any]] = {}
+    for table in {value for value in map(item_of, steps) if value}:
         query = (
             select(_commits.state)
             .where(_commits.table_id == table, _commits.pipeline_id == pipeline, _commits.state.is_not(None))
@@ -237,8 +237,8 @@ def _states(connection: Connection, pipeline: str, steps: list[AnyStep]) -> dict
         )
         state = connection.execute(query).scalar()
         if state is not None:
-            found[table] = state
-    return found
+            values[table] = state
+    return values
 
 
 # Keeping alive, and ending
@@ -246,10 +246,10 @@ def _states(connection: Connection, pipeline: str, steps: list[AnyStep]) -> dict
 
 def owned(connection: Connection, run: str, worker: str, fence: int) -> RowMapping:
     """The row of a run that a worker has with this fence; Conflict for any other."""
-    found = connection.execute(select(run_table).where(_runs.id == run)).mappings().one_or_none()
-    if found is None or (found["worker_id"], found["fence"]) != (worker, fence) or found["state"] not in HELD:
+    row = connection.execute(select(run_table).where(_runs.id == run)).mappings().one_or_none()
+    if row is None or (row["worker_id"], row["fence"]) != (worker, fence) or row["state"] not in HELD:
         raise Conflict("This run is no longer this worker's; drop it")
-    return found
+    return row
 
 
 def ended_by(connection: Connection, run: str, worker: str, fence: int) -> str | None:
@@ -273,18 +273,18 @@ def beat(
     """Keep a worker's runs and their tokens alive; which of them to stop, and which are no longer its own."""
     query = select(_runs.id, _runs.fence, _runs.state).where(_runs.worker_id == worker, _runs.state.in_(HELD))
     own = {row.id: row for row in connection.execute(query)}
-    told = {one.id: one for one in beats if one.id in own and own[one.id].fence == one.fence}
-    for one in told.values():
+    told = {entry.id: entry for entry in beats if entry.id in own and own[entry.id].fence == entry.fence}
+    for beat in told.values():
         values: dict[str, Any] = {"lease_until": now + lease(settings)}
-        if one.progress is not None:
-            values["progress"] = one.progress
-        connection.execute(update(run_table).where(_runs.id == one.id).values(values))
+        if beat.progress is not None:
+            values["progress"] = beat.progress
+        connection.execute(update(run_table).where(_runs.id == beat.id).values(values))
     if told:
         # Only a clock that was set forward makes a token of a run end before its worker ends the run.
         early = (_works.run_id.in_(told), _works.ended_at.is_(None), _works.expires_at < now + SPARE)
         connection.execute(update(work_token_table).where(*early).values(expires_at=now + 2 * SPARE))
     cancel = sorted(row.id for row in own.values() if row.state == CANCELLING)
-    return cancel, sorted(one.id for one in beats if one.id not in told)
+    return cancel, sorted(entry.id for entry in beats if entry.id not in told)
 
 
 def is_cancelling(connection: Connection, worker: str) -> bool:

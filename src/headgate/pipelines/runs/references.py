@@ -12,7 +12,7 @@ from sqlalchemy.engine import RowMapping
 from headgate.lakehouse.models import table_ref_table
 from headgate.platform.authorization.models import resource_table
 from headgate.platform.http.call import Call
-from headgate.platform.resources import presentation as showing
+from headgate.platform.resources import presentation
 
 _refs, _resources = table_ref_table.c, resource_table.c
 _NAMED = select(_refs.item_id, _refs.layer_id).where(_refs.resource_id == bindparam("pipeline")).distinct()
@@ -42,7 +42,7 @@ def _whole(call: Call, named: dict[str, list[Any]]) -> set[str]:
     items = {item for item, _ in pairs if item}
     query = select(_resources.id).where(_resources.id.in_(items))
     here = set(call.connection.execute(query).scalars()) if items else set()
-    may = showing.allowed(call, {one for pair in pairs for one in pair})
+    may = presentation.allowed(call, {value for pair in pairs for value in pair})
     seen = {
         (item, layer)
         for item, layer in pairs

@@ -39,7 +39,7 @@ from headgate.pipelines.runs.waiting import waits_for
 from headgate.platform.authorization.models import resource_table
 from headgate.platform.http.call import Call
 from headgate.platform.jobs.models import ENDED
-from headgate.platform.resources import presentation as showing
+from headgate.platform.resources import presentation
 
 KIND = "run"
 STARTED, CANCELLED, RESUMED, DELETED = "run.started", "run.cancelled", "run.resumed", "run.deleted"
@@ -86,22 +86,22 @@ def start_by_hand(call: Call, pipeline_id: str, full_refresh: bool, parameters: 
 def _startable(call: Call, pipeline_id: str) -> StartablePipeline:
     """The pipeline, if it could run as it stands; else a Conflict that names nothing that the caller may not see."""
     try:
-        found = startable(call.connection, pipeline_id)
+        startable_pipeline = startable(call.connection, pipeline_id)
     except NotResolved as error:
         raise Conflict(str(error) if sees_all(call, pipeline_id) else UNRESOLVED) from None
     except CannotStart as error:
         raise Conflict(str(error)) from None
-    if found.kind == "notebook":
+    if startable_pipeline.kind == "notebook":
         call.require("start_with_secrets", "pipeline", pipeline_id)
-    return found
+    return startable_pipeline
 
 
 def row_of(call: Call, run_id: str) -> RowMapping:
     """The row of a run."""
-    found = call.connection.execute(select(run_table).where(_runs.id == run_id)).mappings().one_or_none()
-    if found is None:
+    row = call.connection.execute(select(run_table).where(_runs.id == run_id)).mappings().one_or_none()
+    if row is None:
         raise NotFound
-    return found
+    return row
 
 
 def page(call: Call, pipeline_id: str, before: str | None, limit: int) -> list[RunItem]:
@@ -138,8 +138,8 @@ def shown(call: Call, run_id: str) -> RunOut:
         steps=_steps_shown(call, run_id, whole),
         written=_written(call, run_id),
         artifacts=[
-            ArtifactOut(name=one["name"], media_type=one["media_type"], size=one["size"])
-            for one in call.connection.execute(artifacts).mappings()
+            ArtifactOut(name=row["name"], media_type=row["media_type"], size=row["size"])
+            for row in call.connection.execute(artifacts).mappings()
         ]
         if whole
         else [],
@@ -152,12 +152,12 @@ def shown(call: Call, run_id: str) -> RunOut:
 def _steps_shown(call: Call, run_id: str, whole: bool) -> list[RunStepOut]:
     query = select(run_step_table).where(_steps.run_id == run_id).order_by(_steps.number)
     rows = call.connection.execute(query).mappings().all()
-    seen = showing.allowed(call, (one["item_id"] for one in rows))
-    found = []
+    seen = presentation.allowed(call, (row["item_id"] for row in rows))
+    match_ = []
     for row in rows:
         sees = whole or (row["item_id"] in seen and row["kind"] in _ABOUT_ONE)
         result = row["result"] or {}
-        found.append(
+        match_.append(
             RunStepOut(
                 **{name: row[name] for name in _SHOWN_OF_STEPS},
                 title=row["title"] if sees else row["kind"],
@@ -165,7 +165,7 @@ def _steps_shown(call: Call, run_id: str, whole: bool) -> list[RunStepOut]:
                 detail=(result.get("detail") or {}) if sees else {},
             )
         )
-    return found
+    return match_
 
 
 def _check(allowed: frozenset[str], told: dict[str, Any] | None) -> CheckOut | None:
@@ -179,7 +179,7 @@ def _written(call: Call, run_id: str) -> list[WrittenOut]:
     columns = (_commits.table_id, _commits.snapshot_id, _commits.version, resource_table.c.name, layers.c.name)
     query = select(*columns).select_from(joined).where(_commits.run_id == run_id).order_by(_commits.id)
     rows = call.connection.execute(query).all()
-    seen = showing.allowed(call, (row[0] for row in rows))
+    seen = presentation.allowed(call, (row[0] for row in rows))
     return [
         WrittenOut(
             table=table,
@@ -194,10 +194,12 @@ def _written(call: Call, run_id: str) -> list[WrittenOut]:
 def lines(call: Call, run_id: str, after: int, limit: int) -> LogPage:
     """Lines of a run's log; to whoever may not see all that it is about, none."""
     row = row_of(call, run_id)
-    found: Sequence[Any] = []
+    result: Sequence[Any] = []
     if run_id in whole_to(call, [row]):
-        found = log.read(call.connection, run_id, after, limit)
-    items = [LineOut(number=one["number"], at=one["at"], level=one["level"], text=one["text"]) for one in found]
+        result = log.read(call.connection, run_id, after, limit)
+    items = [
+        LineOut(number=value["number"], at=value["at"], level=value["level"], text=value["text"]) for value in result
+    ]
     following = items[-1].number if items else after
     ended = row["state"] in ENDED and len(items) < limit
     return LogPage(items=items, next=following, ended=ended)
@@ -234,7 +236,7 @@ def resume(call: Call, run_id: str) -> None:
 def _would_go_back(call: Call, row: RowMapping) -> bool:
     """Whether going on with a delivery could put older rows in the place of newer ones. What appends does not."""
     definition = row["definition"]
-    if definition["kind"] != "delivery" or all(one["write"] == "append" for one in definition["tables"]):
+    if definition["kind"] != "delivery" or all(value["write"] == "append" for value in definition["tables"]):
         return False
     later = (_runs.parent_id == row["parent_id"], _runs.fence > 0, _runs.id > row["id"])
     return call.connection.execute(select(_runs.id).where(*later).limit(1)).first() is not None

@@ -46,11 +46,11 @@ def move_outputs(services: Services, run_id: str) -> list[str]:
     run = _run(database, run_id)
     if run is None or run["state"] != SUCCEEDED:
         return []
-    found = _manifest(store, run_id)
+    results = _manifest(store, run_id)
     told: list[str] = []
-    for file in found[1].files if found else ():
+    for file in results[1].files if results else ():
         try:
-            _move(services, run, f"{found[0]}/{file.file}" if found else "", file)
+            _move(services, run, f"{results[0]}/{file.file}" if results else "", file)
         except (Problem, OSError) as problem:
             why = problem.detail if isinstance(problem, Problem) else _in_words(problem)
             _log.warning("a file of a run was not put into its volume", run=run_id, file=file.id, why=why)
@@ -87,7 +87,7 @@ def drop_staged(database: Database, store: Store, before: datetime) -> int:
     for run in over:
         fence = database.write(lambda connection, run=run: _given_up(connection, run, before))  # type: ignore[misc]
         # A later one is of a worker that has the run again by now.
-        if fence is not None and all(one <= fence for one in _fences(store, run)):
+        if fence is not None and all(entry <= fence for entry in _fences(store, run)):
             store.delete_folder(staging_root(run))
             count += 1
     return count
@@ -96,29 +96,29 @@ def drop_staged(database: Database, store: Store, before: datetime) -> int:
 def _given_up(connection: Connection, run: str, before: datetime) -> float | None:
     """The fence up to which what was staged is of no more use; None if the run can go on with it."""
     query = select(_runs.state, _runs.ended_at, _runs.fence).where(_runs.id == run)
-    found = connection.execute(query).one_or_none()
-    if found is None:
+    row = connection.execute(query).one_or_none()
+    if row is None:
         return math.inf
-    if found.state in (*LIVE, SUCCEEDED) or found.ended_at >= before:
+    if row.state in (*LIVE, SUCCEEDED) or row.ended_at >= before:
         return None
     forget_pointers(connection, run)
-    return float(found.fence)
+    return float(row.fence)
 
 
 def _fences(store: Store, run: str) -> set[int]:
     root = staging_root(run)
-    found = {entry.path.removeprefix(f"{root}/").split("/")[0] for entry in store.files(root)}
-    return {int(one) for one in found if one.isdecimal()}
+    results = {entry.path.removeprefix(f"{root}/").split("/")[0] for entry in store.files(root)}
+    return {int(value) for value in results if value.isdecimal()}
 
 
 def _staged(connection: Connection, store: Store) -> dict[str, str | None]:
     """The runs that have something staged, and their states; None for one that is gone."""
     listed = sorted({entry.path.split("/")[1] for entry in store.files("staging")})
-    found: dict[str, str | None] = dict.fromkeys(listed)
+    values: dict[str, str | None] = dict.fromkeys(listed)
     for begin in range(0, len(listed), AT_ONCE):
         query = select(_runs.id, _runs.state).where(_runs.id.in_(listed[begin : begin + AT_ONCE]))
-        found |= {row.id: row.state for row in connection.execute(query)}
-    return found
+        values |= {row.id: row.state for row in connection.execute(query)}
+    return values
 
 
 def _run(database: Database, run_id: str) -> RowMapping | None:
@@ -130,7 +130,7 @@ def _manifest(store: Store, run_id: str) -> tuple[str, Manifest] | None:
     """What the run's notebook saved when it ended well for the last time, and where."""
     root = staging_root(run_id)
     parts = (entry.path.removeprefix(f"{root}/").split("/") for entry in store.files(root))
-    fences = [int(one[0]) for one in parts if one[1:] == [MANIFEST] and one[0].isdecimal()]
+    fences = [int(part[0]) for part in parts if part[1:] == [MANIFEST] and part[0].isdecimal()]
     if not fences:
         return None
     folder = f"{root}/{max(fences)}"

@@ -100,8 +100,8 @@ def check_waited(connection: Connection, run: RowMapping) -> None:
 
 def moved(connection: Connection, versions: dict[str, int]) -> list[str]:
     """Those of some connections and destinations that were pointed elsewhere since they were confirmed."""
-    now = {one: place_of(connection, one) for one in versions}
-    return [one for one, place in now.items() if place is None or place.version != versions[one]]
+    now = {version: place_of(connection, version) for version in versions}
+    return [value for value, place in now.items() if place is None or place.version != versions[value]]
 
 
 def _startable() -> Select[Any]:

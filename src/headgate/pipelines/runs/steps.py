@@ -20,17 +20,17 @@ _steps, _own = run_step_table.c, run_pointer_table.c
 def begin_steps(connection: Connection, row: RowMapping, steps: list[AnyStep], fence: int) -> int:
     """Lay the steps out, or go on after the last finished one, with the pointers of then; how many are finished."""
     known = _known(connection, row["id"]) if row["fence"] else []
-    finished = [one for one in known if one["state"] == "succeeded"]
+    finished = [row for row in known if row["state"] == "succeeded"]
     is_same = row["plan"] is not None and from_json(row["plan"]) == steps
     # Maintenance forgets what steps left that ended long ago, and removes the files.
-    is_kept = all(one["pointers"] is not None for one in finished)
+    is_kept = all(row["pointers"] is not None for row in finished)
     pointers = (finished[-1]["pointers"] or []) if finished else []
     is_kept = is_kept and _have_layers(connection, pointers)
     if not finished or not is_same or not is_kept:
         if row["fence"]:
             forget_steps(connection, row["id"])
         # What went outside is not taken back: whoever does the same step again must know of it.
-        kept = {(one["number"], one["kind"], one["item_id"]): one["memory"] for one in known}
+        kept = {(row["number"], row["kind"], row["item_id"]): row["memory"] for row in known}
         rows = [
             {"run_id": row["id"], "number": number, "kind": step.kind, "title": title(step), "item_id": item_of(step)}
             | {"state": "waiting", "memory": kept.get((number, step.kind, item_of(step)))}
@@ -45,16 +45,18 @@ def begin_steps(connection: Connection, row: RowMapping, steps: list[AnyStep], f
         .values(state="waiting", started_at=None, ended_at=None, result=None)
     )
     if pointers:
-        values = [{**one, "run_id": row["id"], "fence": fence, "committed_at": _time(one)} for one in pointers]
+        values = [
+            {**pointer, "run_id": row["id"], "fence": fence, "committed_at": _time(pointer)} for pointer in pointers
+        ]
         connection.execute(insert(run_pointer_table), values)
     return len(finished)
 
 
 def _have_layers(connection: Connection, pointers: list[dict[str, Any]]) -> bool:
     """Whether the layers of these tables are still there; between two tries of a run, nothing holds them."""
-    layers = {one["layer_id"] for one in pointers}
-    found = select(layer_table.c.id).where(layer_table.c.id.in_(layers))
-    return not layers or len(connection.execute(found).all()) == len(layers)
+    layers = {pointer["layer_id"] for pointer in pointers}
+    query = select(layer_table.c.id).where(layer_table.c.id.in_(layers))
+    return not layers or len(connection.execute(query).all()) == len(layers)
 
 
 def _known(connection: Connection, run: str) -> Sequence[RowMapping]:
@@ -102,9 +104,9 @@ def note_step(
 def _pointers(connection: Connection, row: RowMapping) -> list[dict[str, Any]]:
     mine = select(run_pointer_table).where(_own.run_id == row["id"], _own.fence == row["fence"])
     kept = []
-    for found in connection.execute(mine).mappings():
-        one = {name: value for name, value in found.items() if name not in {"run_id", "fence"}}
-        kept.append({**one, "committed_at": one["committed_at"].isoformat()})
+    for result in connection.execute(mine).mappings():
+        values = {name: value for name, value in result.items() if name not in {"run_id", "fence"}}
+        kept.append({**values, "committed_at": values["committed_at"].isoformat()})
     return kept
 
 

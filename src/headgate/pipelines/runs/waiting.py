@@ -83,13 +83,13 @@ def _told(moment: datetime) -> str:
 def wait_no_longer(connection: Connection, now: datetime) -> list[str]:
     """Have runs that wait for another try wait no longer than their pipelines say, after the clock was set back."""
     query = select(_runs.id, _runs.definition, _runs.not_before).where(_runs.state == WAITING, _runs.not_before > now)
-    found = []
+    result = []
     for run, definition, until in connection.execute(query).all():
         latest = now + _delay(definition)
         if until > latest:
             connection.execute(update(run_table).where(_runs.id == run).values(not_before=latest))
-            found.append(run)
-    return found
+            result.append(run)
+    return result
 
 
 def _delay(definition: Any) -> timedelta:

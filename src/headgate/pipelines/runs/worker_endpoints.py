@@ -83,15 +83,15 @@ def claim_runs(stages: Stages, body: RunClaimIn, wait: Wait = 0) -> RunClaims:
     """
 
     try:
-        found = stages.write(lambda call: _claim(call, body), in_turn=True)
+        run_jobs = stages.write(lambda call: _claim(call, body), in_turn=True)
     except Exception as error:
         if not _is_our_fault(error):
             raise
         _log.exception("runs cannot be claimed together; each by itself")
-        found = _one_by_one(stages, body)
-    if found:
+        run_jobs = _one_by_one(stages, body)
+    if run_jobs:
         crash_point("server: claimed")
-    return RunClaims(jobs=found)
+    return RunClaims(jobs=run_jobs)
 
 
 def _claim(call: Call, body: RunClaimIn, only: str | None = None) -> list[RunJobOut]:
@@ -99,9 +99,9 @@ def _claim(call: Call, body: RunClaimIn, only: str | None = None) -> list[RunJob
         return []
     note_worker(call.connection, call.now, body.worker, body.name, body.version, body.state)
     claimed, over = queue.claim(call.connection, call.now, call.settings, body.worker, body.slots, only)
-    for one in over:
-        log.add(call.connection, call.settings, one.id, [(call.now, "error", one.reason)])
-    return [job for one in claimed if (job := _job(call, one)) is not None]
+    for entry in over:
+        log.add(call.connection, call.settings, entry.id, [(call.now, "error", entry.reason)])
+    return [job for claimed in claimed if (job := _job(call, claimed)) is not None]
 
 
 def _is_our_fault(error: Exception) -> bool:
@@ -111,18 +111,18 @@ def _is_our_fault(error: Exception) -> bool:
 
 def _one_by_one(stages: Stages, body: RunClaimIn) -> list[RunJobOut]:
     """Claim runs in a transaction each: one that cannot begin ends, and keeps none of the others waiting."""
-    found: list[RunJobOut] = []
+    run_jobs: list[RunJobOut] = []
     for run in stages.read(lambda call: waiting(call.connection, call.now)):
-        if len(found) == body.slots:
+        if len(run_jobs) == body.slots:
             break
         try:
-            found += stages.write(lambda call, run=run: _claim(call, body, run), in_turn=True)  # type: ignore[misc]
+            run_jobs += stages.write(lambda call, run=run: _claim(call, body, run), in_turn=True)  # type: ignore[misc]
         except Exception as error:
             if not _is_our_fault(error):
                 raise
             _log.exception("a run cannot begin; it fails", run=run)
             stages.write(lambda call, run=run: _failed(call, run))  # type: ignore[misc]
-    return found
+    return run_jobs
 
 
 def _failed(call: Call, run: str) -> None:
@@ -133,7 +133,7 @@ def _failed(call: Call, run: str) -> None:
 def _job(call: Call, claimed: queue.Claimed) -> RunJobOut | None:
     """A run for the worker; None for one that ended here, since what it uses cannot be opened."""
     try:
-        endpoints = [open_endpoint(call.connection, call.services, one) for one in claimed.places]
+        endpoints = [open_endpoint(call.connection, call.services, place) for place in claimed.places]
     except (Conflict, NotFound) as error:
         end(call.connection, call.now, claimed.id, "failed", "CONNECTION", str(error))
         log.add(call.connection, call.settings, claimed.id, [(call.now, "error", str(error))])
@@ -155,7 +155,10 @@ def _job(call: Call, claimed: queue.Claimed) -> RunJobOut | None:
         states=claimed.states,
         memories=claimed.memories,
         isolated=claimed.isolated,
-        endpoints=[EndpointOut(id=one.id, kind=one.kind, config=one.config, secrets=one.secrets) for one in endpoints],
+        endpoints=[
+            EndpointOut(id=endpoint.id, kind=endpoint.kind, config=endpoint.config, secrets=endpoint.secrets)
+            for endpoint in endpoints
+        ],
     )
 
 
@@ -174,7 +177,8 @@ def beat_runs(stages: Stages, body: RunHeartbeatIn, wait: Wait = 0) -> Instructi
     def work(call: Call) -> InstructionsOut:
         note_worker(call.connection, call.now, body.worker, body.name, body.version, body.state)
         beats = [
-            queue.Beat(one.id, one.fence, one.progress.model_dump() if one.progress else None) for one in body.running
+            queue.Beat(run_beat.id, run_beat.fence, run_beat.progress.model_dump() if run_beat.progress else None)
+            for run_beat in body.running
         ]
         cancel, lost = queue.beat(call.connection, call.now, call.settings, body.worker, beats)
         return InstructionsOut(cancel=cancel, lost=lost)
@@ -199,8 +203,8 @@ def list_run_volume(
 ) -> VolumeFiles:
     """The files of a volume that a run reads, as far as whom it acts for may see it now."""
     row = queue.owned(call.connection, run_id, worker, fence)
-    found = volumes.files(call.connection, call.now, row, volume_id)
-    return VolumeFiles(items=[VolumeFileOut(**one) for one in found])
+    results = volumes.files(call.connection, call.now, row, volume_id)
+    return VolumeFiles(items=[VolumeFileOut(**value) for value in results])
 
 
 @router.governed(
@@ -217,7 +221,7 @@ def add_run_lines(stages: Stages, run_id: RunPath, body: LinesIn) -> Acknowledge
 
     def work(call: Call) -> None:
         queue.owned(call.connection, run_id, body.worker, body.fence)
-        log.add(call.connection, call.settings, run_id, [(one.at, one.level, one.text) for one in body.lines])
+        log.add(call.connection, call.settings, run_id, [(line.at, line.level, line.text) for line in body.lines])
 
     stages.write(work)
     stages.services.watch.ring()

@@ -21,9 +21,9 @@ def refuse(call: Call, pipeline: str, sources: Collection[str], without: str | N
     way = way_back(call.connection, pipeline, sources, without)
     if way is None:
         return
-    found = (details(call.connection, call.caller.member, [one], call.now, call.caller.narrowing) for one in way)
-    seen = zip(way, found, strict=True)
-    names = [rows[0].name if call.may_see(one) else "a pipeline that you may not see" for one, rows in seen]
+    result = (details(call.connection, call.caller.member, [value], call.now, call.caller.narrowing) for value in way)
+    seen = zip(way, result, strict=True)
+    names = [rows[0].name if call.may_see(value) else "a pipeline that you may not see" for value, rows in seen]
     if len(way) == 1:
         raise Conflict(f"{names[0]} would start itself again and again: it may not wait for itself or its own output")
     raise Conflict(f"These would start one another without an end: {' → '.join([*names, names[0]])}")
@@ -43,8 +43,8 @@ def way_back(
 
     `without` is a trigger that does not count, since it is about to be replaced.
     """
-    ends = {one for one in sources if kind_of(one) == "pipeline"}
-    ends |= _writers(connection, {one for one in sources if kind_of(one) == "table"})
+    ends = {source for source in sources if kind_of(source) == "pipeline"}
+    ends |= _writers(connection, {source for source in sources if kind_of(source) == "table"})
     came_from: dict[str, str | None] = {pipeline: None}
     fresh = {pipeline} if ends else set()
     while fresh and len(came_from) < MOST:
@@ -56,28 +56,28 @@ def way_back(
 
 
 def _way(came_from: dict[str, str | None], last: str) -> list[str]:
-    found: list[str] = []
+    results: list[str] = []
     step: str | None = last
     while step is not None:
-        found.append(step)
+        results.append(step)
         step = came_from[step]
-    return found[::-1]
+    return results[::-1]
 
 
 def _next(
     connection: Connection, pipelines: set[str], came_from: dict[str, str | None], without: str | None
 ) -> set[str]:
     """The pipelines that these start and that were not met yet; where each was met first is noted."""
-    origin = {one: one for one in pipelines} | _written(connection, pipelines)
+    origin = {pipeline: pipeline for pipeline in pipelines} | _written(connection, pipelines)
     joined = trigger_source_table.join(trigger_table, _triggers.id == _sources.trigger_id)
     query = select(_sources.source_id, _triggers.parent_id).select_from(joined)
     query = query.where(_sources.source_id.in_(origin), _triggers.id != (without or ""))
-    found: set[str] = set()
+    results: set[str] = set()
     for source, started in connection.execute(query):
         if started not in came_from:
             came_from[started] = origin[source]
-            found.add(started)
-    return found
+            results.add(started)
+    return results
 
 
 def _written(connection: Connection, pipelines: set[str]) -> dict[str, str]:
@@ -91,4 +91,4 @@ def _written(connection: Connection, pipelines: set[str]) -> dict[str, str]:
 def _writers(connection: Connection, tables: set[str]) -> set[str]:
     """The pipelines that write these tables."""
     query = select(_refs.resource_id).where(_refs.item_id.in_(tables), _refs.mode == "write", _refs.enabled)
-    return {one for one in connection.execute(query).scalars() if kind_of(one) == "pipeline"}
+    return {value for value in connection.execute(query).scalars() if kind_of(value) == "pipeline"}

@@ -6,8 +6,7 @@ from fastapi import Path
 
 from headgate.kit.cron import Schedule
 from headgate.kit.errors import Conflict
-from headgate.pipelines.triggers import presentation as showing
-from headgate.pipelines.triggers import service
+from headgate.pipelines.triggers import presentation, service
 from headgate.pipelines.triggers.repository import KIND
 from headgate.pipelines.triggers.schemas import (
     NEXT,
@@ -40,7 +39,7 @@ def list_triggers(call: Call, pipeline_id: PipelineId) -> TriggerList:
     """The triggers of a pipeline, by name, each with its next fires."""
     service.require_pipeline(call, pipeline_id)
     call.note_read("see", KIND, None, after={"pipeline": pipeline_id})
-    return TriggerList(items=showing.of_pipeline(call, pipeline_id))
+    return TriggerList(items=presentation.of_pipeline(call, pipeline_id))
 
 
 @router.governed(
@@ -57,7 +56,7 @@ def create_trigger(call: Call, pipeline_id: PipelineId, body: TriggerIn) -> Trig
     acts for may do what it does; if not, the run is *blocked* and the trigger pauses. What would have a pipeline start
     itself without an end is refused.
     """
-    return showing.one(call, service.create(call, pipeline_id, body))
+    return presentation.one(call, service.create(call, pipeline_id, body))
 
 
 @router.governed(
@@ -73,28 +72,28 @@ def preview_schedule(call: Call, body: PreviewIn) -> Preview:
 def get_trigger(call: Call, trigger_id: TriggerId) -> TriggerShown:
     """One trigger: when it fires, its next fires and its last, and what a fire would lack now."""
     call.note_read("see", KIND, trigger_id)
-    return showing.one(call, trigger_id)
+    return presentation.one(call, trigger_id)
 
 
 @router.governed("PATCH", ONE, MemberOn("manage", "trigger_id"), Audit.changes, errors=[Conflict])
 def change_trigger(call: Call, trigger_id: TriggerId, body: TriggerChange) -> TriggerShown:
     """Change a trigger, and be its author from then on. One that was paused because it was blocked goes on."""
     service.change(call, trigger_id, body)
-    return showing.one(call, trigger_id)
+    return presentation.one(call, trigger_id)
 
 
 @router.governed("POST", f"{ONE}/pause", MemberOn("manage", "trigger_id"), Audit.changes, errors=[Conflict])
 def pause_trigger(call: Call, trigger_id: TriggerId) -> TriggerShown:
     """Have a trigger fire no more until it is resumed. A run that it has started goes on."""
     service.pause(call, trigger_id)
-    return showing.one(call, trigger_id)
+    return presentation.one(call, trigger_id)
 
 
 @router.governed("POST", f"{ONE}/resume", MemberOn("manage", "trigger_id"), Audit.changes, errors=[Conflict])
 def resume_trigger(call: Call, trigger_id: TriggerId) -> TriggerShown:
     """Have a paused trigger fire again. The caller takes it over: from now on its fires are judged for them."""
     service.resume(call, trigger_id)
-    return showing.one(call, trigger_id)
+    return presentation.one(call, trigger_id)
 
 
 @router.governed("DELETE", ONE, MemberOn("manage", "trigger_id"), Audit.changes)

@@ -48,8 +48,8 @@ def with_changed_tables(connection: Connection, now: datetime) -> list[str]:
     idle = (_triggers.enabled, _triggers.next_at.is_(None), _sources.version.is_not(None), changed_tables())
     joined = trigger_source_table.join(trigger_table, _triggers.id == _sources.trigger_id)
     query = select(_sources.trigger_id).select_from(joined).where(*idle).distinct()
-    found = connection.execute(query).scalars().all()
-    return [trigger for trigger in found if due_at(connection, now, trigger) is not None]
+    result = connection.execute(query).scalars().all()
+    return [trigger for trigger in result if due_at(connection, now, trigger) is not None]
 
 
 def aim(connection: Connection, now: datetime, trigger: str) -> None:
@@ -68,7 +68,7 @@ def due_at(connection: Connection, now: datetime, trigger: str) -> datetime | No
     when = stored_when(row["spec"])
     if isinstance(when, Cron):
         return None
-    met = {one["source_id"] for one in happened(connection, trigger)}
+    met = {row["source_id"] for row in happened(connection, trigger)}
     if not (met.issuperset(when.sources) if when.which == "all" else met):
         return None
     last = repository.last_fire(connection, trigger) if when.at_most_every else None
@@ -88,14 +88,14 @@ def happened(connection: Connection, trigger: str) -> list[RowMapping]:
 
 def take(connection: Connection, trigger: str) -> tuple[list[str], int]:
     """Use up what has happened: what it came from, and how many pipelines had started one another by then."""
-    found, depth = happened(connection, trigger), 0
-    for one in found:
-        depth = max(depth, _depth(connection, one))
-        version = repository.newest(connection, one["source_id"]) if kind_of(one["source_id"]) == "table" else None
-        place = (_sources.trigger_id == trigger, _sources.source_id == one["source_id"])
+    rows, depth = happened(connection, trigger), 0
+    for entry in rows:
+        depth = max(depth, _depth(connection, entry))
+        version = repository.newest(connection, entry["source_id"]) if kind_of(entry["source_id"]) == "table" else None
+        place = (_sources.trigger_id == trigger, _sources.source_id == entry["source_id"])
         values = {"run_id": None, "depth": None, "version": version}
         connection.execute(update(trigger_source_table).where(*place).values(values))
-    return [one["source_id"] for one in found], depth
+    return [row["source_id"] for row in rows], depth
 
 
 def _depth(connection: Connection, source: RowMapping) -> int:

@@ -110,10 +110,10 @@ def _due(connection: Connection, now: datetime, row: RowMapping) -> _Due | None:
         at = events.free_at(last["due_at"], now) if last else now
         return _Due(new_id("run"), row, at, None, depth + 1, tuple(sources)) if sources else None
     catches_all = when.catch_up == "all"
-    found = when.schedule.between(row["next_at"], now, MOST_CAUGHT_UP if catches_all else 1)
-    if not found:
+    moments = when.schedule.between(row["next_at"], now, MOST_CAUGHT_UP if catches_all else 1)
+    if not moments:
         return None
-    due = found[0]
+    due = moments[0]
     missed = when.catch_up == "skip" and now - due > LATE
     most = MOST_CAUGHT_UP if catches_all else 1
     return _Due(new_id("run"), row, due, when.schedule.after(due), missed=missed, may_wait=most)
@@ -136,7 +136,7 @@ def _run(known: Facts, due: _Due) -> str:
         return _block(connection, now, due, refusal)
     waiting = waiting_of(connection, pipeline)
     # One that began and is tried again may see less than a new one would: it goes on from what it read then.
-    if sum(one["trigger_id"] == trigger and one["fence"] == 0 for one in waiting) >= due.may_wait:
+    if sum(row["trigger_id"] == trigger and row["fence"] == 0 for row in waiting) >= due.may_wait:
         return record_skipped(connection, now, pipeline, due.how, WAITS)
     try:
         return start(connection, now, startable(connection, pipeline), due.how, waiting)
@@ -160,7 +160,7 @@ def _refusal(known: Facts, due: _Due) -> str | None:
     for source in due.sources:
         kind = kind_of(source) or ""
         asked = (Question(author, action, kind, source) for action in events.TO_KNOW[kind])
-        if not any(decide(known.connection, one, known.now) for one in asked):
+        if not any(decide(known.connection, question, known.now) for question in asked):
             return f"The trigger's author may not see what it waits for any more; {TAKE_OVER}"
     return None
 

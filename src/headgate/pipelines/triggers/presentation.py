@@ -47,15 +47,15 @@ def one(call: Call, trigger: str) -> TriggerShown:
 
 
 def _seen(call: Call, triggers: Sequence[str]) -> dict[str, Resource]:
-    found = details(call.connection, call.caller.member, triggers, call.now, call.caller.narrowing)
-    return {one.id: one for one in found if "see" in one.allowed}
+    resources = details(call.connection, call.caller.member, triggers, call.now, call.caller.narrowing)
+    return {resource.id: resource for resource in resources if "see" in resource.allowed}
 
 
 def _blocked_by(call: Call, row: RowMapping) -> list[str]:
     """What a fire would lack now, in the words of the rule tables."""
-    found = explain(call.facts, Question(call.caller.member, "fire", KIND, row["id"]), call.subject)
+    explanation = explain(call.facts, Question(call.caller.member, "fire", KIND, row["id"]), call.subject)
     is_task = call.facts.thing(row["parent_id"]).kind == "task"
-    own = [way for way in found.ways if way.path.endswith("of a task") == is_task]
+    own = [way for way in explanation.ways if way.path.endswith("of a task") == is_task]
     return [missing for way in own for missing in way.missing]
 
 
@@ -93,10 +93,14 @@ def _next(row: RowMapping, when: Cron | Succeeded | Changed | None, now: datetim
 def _when(call: Call, row: RowMapping, when: Cron | Succeeded | Changed) -> CronOut | EventOut:
     if isinstance(when, Cron):
         return CronOut(cron=when.cron, time_zone=when.time_zone, catch_up=when.catch_up, says=when.schedule.says())
-    met = {one["source_id"] for one in events.happened(call.connection, row["id"])}
+    met = {row["source_id"] for row in events.happened(call.connection, row["id"])}
     named = details(call.connection, call.caller.member, when.sources, call.now, call.caller.narrowing)
-    known = [one for one in named if not set(events.TO_KNOW[kind_of(one.id) or ""]).isdisjoint(one.allowed)]
-    sources = [SourceOut(id=one.id, name=one.name, happened=one.id in met) for one in known]
+    known = [
+        resource
+        for resource in named
+        if not set(events.TO_KNOW[kind_of(resource.id) or ""]).isdisjoint(resource.allowed)
+    ]
+    sources = [SourceOut(id=resource.id, name=resource.name, happened=resource.id in met) for resource in known]
     return EventOut(
         kind=when.kind,
         sources=sources,

@@ -30,8 +30,8 @@ def to_fire(connection: Connection, triggers: Sequence[str]) -> list[RowMapping]
     """Triggers as they are, each with whether its pipeline is on, in the order in which they are named."""
     joined = trigger_table.outerjoin(pipeline_definition_table, _definitions.pipeline_id == _triggers.parent_id)
     query = select(trigger_table, _definitions.active).select_from(joined).where(_triggers.id.in_(triggers))
-    found = {one["id"]: one for one in connection.execute(query).mappings()}
-    return [found[one] for one in triggers if one in found]
+    values = {row["id"]: row for row in connection.execute(query).mappings()}
+    return [values[trigger] for trigger in triggers if trigger in values]
 
 
 def of_pipeline(connection: Connection, pipeline: str) -> Sequence[RowMapping]:
@@ -80,10 +80,10 @@ def wait_anew(connection: Connection, trigger: str, wanted: Iterable[str]) -> No
     rows = [
         {
             "trigger_id": trigger,
-            "source_id": one,
-            "version": newest(connection, one) if kind_of(one) == "table" else None,
+            "source_id": value,
+            "version": newest(connection, value) if kind_of(value) == "table" else None,
         }
-        for one in wanted
+        for value in wanted
     ]
     if rows:
         connection.execute(insert(trigger_source_table), rows)

@@ -77,8 +77,8 @@ class Firer:
         pause = self._to_the_next_look()
         while not self._stopping.wait(pause):
             try:
-                found = self.round() if self._is_ours is not None else 0
-                pause = 0.0 if found >= AT_ONCE else self._to_the_next_look()
+                result = self.round() if self._is_ours is not None else 0
+                pause = 0.0 if result >= AT_ONCE else self._to_the_next_look()
             except LeaseLost:
                 self.rest()
                 pause = INTERVAL
@@ -141,9 +141,9 @@ class Firer:
             return
         moment = self._clock()
         with self._database.read() as connection:
-            found = events.with_changed_tables(connection, moment)
-        for trigger in found:
-            self._database.write(lambda connection, one=trigger: events.aim(connection, moment, one))  # type: ignore[misc]
+            results = events.with_changed_tables(connection, moment)
+        for trigger in results:
+            self._database.write(lambda connection, value=trigger: events.aim(connection, moment, value))  # type: ignore[misc]
         ended = self._ticks()
         self._look_again = ended + (ended - begun) / SHARE
 

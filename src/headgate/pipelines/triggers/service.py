@@ -10,12 +10,11 @@ from headgate.access.decision import Decision
 from headgate.kit.errors import Conflict, Invalid, NotFound
 from headgate.kit.ids import kind_of
 from headgate.lakehouse.items.service import find
-from headgate.pipelines.triggers import cycles as loops
-from headgate.pipelines.triggers import events, repository
+from headgate.pipelines.triggers import cycles, events, repository
 from headgate.pipelines.triggers.models import trigger_table
 from headgate.pipelines.triggers.repository import KIND
 from headgate.pipelines.triggers.schemas import Changed, Cron, Succeeded, TriggerChange, TriggerIn, stored_when
-from headgate.platform.authorization import writer as writing
+from headgate.platform.authorization import writer
 from headgate.platform.authorization.creation import require_new
 from headgate.platform.authorization.list_index import refresh
 from headgate.platform.http.call import Call
@@ -36,7 +35,7 @@ def create(call: Call, pipeline: str, body: TriggerIn) -> str:
         "parameters": body.parameters,
     }
     try:
-        trigger = writing.add(call.connection, KIND, body.name, call.now, call.caller.member, scope=pipeline)
+        trigger = writer.add(call.connection, KIND, body.name, call.now, call.caller.member, scope=pipeline)
     except IntegrityError:
         raise _taken(body.name) from None
     call.connection.execute(
@@ -62,7 +61,7 @@ def change(call: Call, trigger: str, body: TriggerChange) -> None:
         "parameters": body.parameters if body.parameters is not None else before.get("parameters", {}),
     }
     try:
-        writing.touch(call.connection, trigger, call.now, body.name)
+        writer.touch(call.connection, trigger, call.now, body.name)
     except IntegrityError:
         raise _taken(body.name or "") from None
     is_on = bool(row["enabled"]) or row["paused_because"] is not None
@@ -96,7 +95,7 @@ def resume(call: Call, trigger: str) -> None:
 def delete(call: Call, trigger: str) -> str:
     """Delete a trigger; its name. Runs that it started stay."""
     decision, row = _require(call, trigger)
-    writing.remove(call.connection, trigger)
+    writer.remove(call.connection, trigger)
     _tell(call, decision, "delete", trigger, before={"name": row["name"], "pipeline": row["parent_id"]}, after={})
     return str(row["name"])
 
@@ -152,19 +151,19 @@ def _stored(call: Call, pipeline: str, when: Cron | Succeeded | Changed, trigger
     if isinstance(when, Cron):
         return when.model_dump()
     if isinstance(when, Changed):
-        tables = tuple(dict.fromkeys(_table(call, one) for one in when.tables))
+        tables = tuple(dict.fromkeys(_table(call, table) for table in when.tables))
         when = when.model_copy(update={"tables": tables})
     else:
-        for one in when.pipelines:
-            _require_known(call, "pipeline", one, one)
-    loops.refuse(call, pipeline, when.sources, trigger)
+        for entry in when.pipelines:
+            _require_known(call, "pipeline", entry, entry)
+    cycles.refuse(call, pipeline, when.sources, trigger)
     return when.model_dump(mode="json")
 
 
 def _table(call: Call, text: str) -> str:
     layer, _, name = text.partition(".")
-    found = text if kind_of(text) == "table" else find(call.connection, layer, name, "table")
-    return _require_known(call, "table", found, text)
+    result = text if kind_of(text) == "table" else find(call.connection, layer, name, "table")
+    return _require_known(call, "table", result, text)
 
 
 def _require_known(call: Call, kind: str, identifier: str | None, text: str) -> str:

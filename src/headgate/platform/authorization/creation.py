@@ -34,5 +34,5 @@ def _refuse(call: Call, question: Question) -> NoReturn:
         raise Denied(f"This token is narrowed and may not {asked}; you yourself may")
     ways = explain_draft(call.facts, question, call.subject).ways
     told = [{"path": way.path, "missing": list(way.missing), "how": way.how, "who": list(way.who)} for way in ways]
-    detail = ". ".join(one for one in (f"You may not {asked}", missing(ways)) if one)
+    detail = ". ".join(value for value in (f"You may not {asked}", missing(ways)) if value)
     raise Denied(detail, action=question.action, ways=told)

@@ -55,11 +55,11 @@ class Drafts:
             return None
         readers: dict[str, Callable[[], Any]] = {
             "ref": lambda: self._thing(spec.of, value),
-            "refs": lambda: tuple(self._thing(spec.of, one) for one in value),
+            "refs": lambda: tuple(self._thing(spec.of, value) for value in value),
             "tables": lambda: tuple(dict.fromkeys(value)),
             "member": lambda: self._found("member", value),
-            "members": lambda: frozenset(self._found("member", one) for one in value),
-            "contexts": lambda: frozenset(self._found("context", one) for one in value),
+            "members": lambda: frozenset(self._found("member", value) for value in value),
+            "contexts": lambda: frozenset(self._found("context", value) for value in value),
             "principal": lambda: self._principal(value),
             "roles": lambda: {self._principal(who): frozenset(roles) for who, roles in value.items()},
         }
@@ -67,22 +67,22 @@ class Drafts:
         return reader() if reader else value
 
     def _found(self, kind: str, name: Any) -> str:
-        found = None if isinstance(name, Unknown) else self.lookup.of(kind, name)
-        if found is None:
+        result = None if isinstance(name, Unknown) else self.lookup.of(kind, name)
+        if result is None:
             raise DraftTargetMissing(str(name))
-        return found
+        return result
 
     def _principal(self, name: Any) -> str:
-        found = None if isinstance(name, Unknown) else self.lookup.principal(name)
-        if found is None:
+        result = None if isinstance(name, Unknown) else self.lookup.principal(name)
+        if result is None:
             raise DraftTargetMissing(str(name))
-        return found
+        return result
 
     def _thing(self, kind: str, name: Any) -> Any:
-        found = self.facts.thing(self._found(kind, name))
-        if self.asker is not None and not self.asker.knows(self.facts, found):
+        result = self.facts.thing(self._found(kind, name))
+        if self.asker is not None and not self.asker.knows(self.facts, result):
             raise DraftTargetMissing(str(name))
-        return found
+        return result
 
     def values(self, kind: str, state: dict[str, Any], fields: dict[str, Field] | None = None) -> dict[str, Any]:
         """The fields as facts hold them; NotThere if one names something that does not exist."""
@@ -92,8 +92,8 @@ class Drafts:
     def item(self, ref: str) -> Item:
         """A table or volume by name, or its name if it does not exist."""
         item, layer = self.lookup.table(ref)
-        found: Item = self.facts.thing(item) if item else self.facts.missing(ref, layer)
-        return found
+        result: Item = self.facts.thing(item) if item else self.facts.missing(ref, layer)
+        return result
 
     # Drafts of new things
 

@@ -60,11 +60,11 @@ def explain(facts: Facts, question: Question, reader: Subject | None) -> Explana
     if thing is None or question.action not in BOOK.actions(thing.kind):
         return _bare(decision, f"there is no action {question.action!r} on a {question.kind}")
     knows = ExplanationReader(facts, reader).knows
-    found = reasons(facts.subject(question.member), question.action, thing, knows)
-    because = tuple(reason.asks for reason in found if reason.is_open)
+    path_reasons = reasons(facts.subject(question.member), question.action, thing, knows)
+    because = tuple(reason.asks for reason in path_reasons if reason.is_open)
     if decision.allowed or question.narrowing.is_narrowed:
         return Explanation(decision.allowed, decision.via, because, ())
-    ways = tuple(_way(facts, thing, reason) for reason in found)
+    ways = tuple(_way(facts, thing, reason) for reason in path_reasons)
     return Explanation(allowed=False, via=(), because=because, ways=ways)
 
 
@@ -78,11 +78,11 @@ def explain_draft(facts: Facts, question: Question, reader: Subject | None) -> E
         return _bare(decision, "what `with` names: it does not exist, or you may not see it")
     if draft is None:
         return _bare(decision, f"a {question.kind} is not made this way")
-    found = reasons(subject, question.action, draft, ExplanationReader(facts, reader).knows)
-    because = tuple(reason.asks for reason in found if reason.is_open)
+    path_reasons = reasons(subject, question.action, draft, ExplanationReader(facts, reader).knows)
+    because = tuple(reason.asks for reason in path_reasons if reason.is_open)
     if decision.allowed or question.narrowing.is_narrowed:
         return Explanation(decision.allowed, decision.via, because, ())
-    return Explanation(False, (), because, tuple(_draft_way(facts, subject, reason) for reason in found))  # noqa: FBT003
+    return Explanation(False, (), because, tuple(_draft_way(facts, subject, reason) for reason in path_reasons))  # noqa: FBT003
 
 
 _LEVELLED = frozenset({"layer", "table", "volume"})
@@ -127,16 +127,16 @@ def _targets(remedy: Remedy, reason: PathReason, thing: Any) -> list[Any]:
         return [target] if target is not None else []
     if remedy.action in BOOK.actions(thing.kind):
         return [thing]
-    return [one for one in reason.about if remedy.action in BOOK.actions(one.kind)]
+    return [thing for thing in reason.about if remedy.action in BOOK.actions(thing.kind)]
 
 
 def explain_in_words(facts: Facts, question: Question) -> list[str]:
     """An explanation as lines of text, for a reader who may see everything."""
-    found = explain(facts, question, None)
-    if question.narrowing.is_narrowed and not found.allowed:
+    explanation = explain(facts, question, None)
+    if question.narrowing.is_narrowed and not explanation.allowed:
         return ["denied: the token does not reach this, or its creator does not"]
     if question.state is not None:
-        return [f"{'allowed' if found.allowed else 'denied'} in the state after, `with` included"]
-    if found.allowed:
-        return [f"allowed by {', '.join(found.via)}", *(f"because: {text}" for text in found.because)]
-    return [f"not by {way.path}: missing {', '.join(way.missing)}" for way in found.ways] or ["no path grants it"]
+        return [f"{'allowed' if explanation.allowed else 'denied'} in the state after, `with` included"]
+    if explanation.allowed:
+        return [f"allowed by {', '.join(explanation.via)}", *(f"because: {text}" for text in explanation.because)]
+    return [f"not by {way.path}: missing {', '.join(way.missing)}" for way in explanation.ways] or ["no path grants it"]

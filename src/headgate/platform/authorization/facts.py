@@ -32,11 +32,11 @@ class Facts:
         return fetch(self.connection, text, parameters)
 
     def _row(self, table: str, columns: str, identifier: str) -> Any:
-        found = self._rows(
+        result = self._rows(
             f"SELECT rs.name, {columns} FROM {table} t JOIN resources rs ON rs.id = t.id WHERE t.id = :id",
             id=identifier,
         )
-        return found[0] if found else None
+        return result[0] if result else None
 
     # People
 
@@ -102,12 +102,12 @@ class Facts:
         return self._things[identifier]
 
     def _owners(self, identifier: str) -> Mapping[str, frozenset[str]]:
-        found: dict[str, set[str]] = {"owner": set(), "technical": set(), "business": set()}
+        values: dict[str, set[str]] = {"owner": set(), "technical": set(), "business": set()}
         for member, ownership in self._rows(
             "SELECT member_id, ownership FROM owners WHERE resource_id = :id", id=identifier
         ):
-            found[ownership].add(member)
-        return {ownership: frozenset(members) for ownership, members in found.items()}
+            values[ownership].add(member)
+        return {ownership: frozenset(members) for ownership, members in values.items()}
 
     def _contexts(self, identifier: str) -> frozenset[str]:
         return self._set("SELECT context_id FROM resource_contexts WHERE resource_id = :id", identifier)
@@ -226,7 +226,7 @@ class Facts:
 
     def _load_items(self, identifiers: list[str]) -> None:
         """Read many tables and volumes at once, so that a pipeline with many streams stays cheap."""
-        wanted = [one for one in identifiers if one not in self._things]
+        wanted = [identifier for identifier in identifiers if identifier not in self._things]
         if not wanted:
             return
         bound = {"ids": many(self.connection, wanted)}
@@ -243,11 +243,11 @@ class Facts:
             f"WHERE {among(self.connection, 'li.id', 'ids')}",
             **bound,
         ):
-            found = self.thing(layer)
+            result = self.thing(layer)
             self._things[identifier] = (facts.Table if kind == "table" else facts.Volume)(
                 id=identifier,
-                name=f"{found.name}.{name}",
-                layer=found,
+                name=f"{result.name}.{name}",
+                layer=result,
                 grants=tuple(grants.get(identifier, ())),
             )
 
@@ -271,7 +271,7 @@ class Facts:
             "output_layer": self.thing(output_layer),
             "destination": self.thing(destination),
             "acts_for": self.subject(acts_for),
-            "connections": tuple(self.thing(one[0]) for one in connections),
+            "connections": tuple(self.thing(connection[0]) for connection in connections),
         }
         if project is None:
             return facts.Pipeline(**common)

@@ -17,7 +17,9 @@ CHUNK = 1000
 def _children() -> tuple[tuple[str, str, str], ...]:
     """The kinds that others are listed with: each with the table of those, and the column there that names it."""
     return tuple(
-        (stored_kind(one.kind), KINDS[kind].table, one.column) for kind in order() for one in audience(kind).inherited
+        (stored_kind(inherited.kind), KINDS[kind].table, inherited.column)
+        for kind in order()
+        for inherited in audience(kind).inherited
     )
 
 
@@ -55,10 +57,10 @@ def _file(connection: Connection, by_kind: dict[str, list[str]]) -> None:
 
 
 def _by_kind(ids: Iterable[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for one in sorted(ids):
-        found.setdefault(kind_of(one) or "", []).append(one)
-    return found
+    values: dict[str, list[str]] = {}
+    for id_ in sorted(ids):
+        values.setdefault(kind_of(id_) or "", []).append(id_)
+    return values
 
 
 def _chunks(ids: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -67,8 +69,8 @@ def _chunks(ids: Sequence[str]) -> Iterator[Sequence[str]]:
 
 def with_children(connection: Connection, ids: Iterable[str]) -> set[str]:
     """These resources, and those that are listed with them."""
-    found: set[str] = set(ids)
-    fresh = set(found)
+    results: set[str] = set(ids)
+    fresh = set(results)
     while fresh:
         by_kind = _by_kind(fresh)
         children: set[str] = set()
@@ -77,6 +79,6 @@ def with_children(connection: Connection, ids: Iterable[str]) -> set[str]:
                 text = f"SELECT id FROM {table} WHERE {among(connection, column, 'ids')}"
                 rows = fetch(connection, text, {"ids": many(connection, by_kind[kind])})
                 children.update(row[0] for row in rows)
-        fresh = children - found
-        found |= fresh
-    return found
+        fresh = children - results
+        results |= fresh
+    return results

@@ -46,10 +46,10 @@ class Lookup:
             return None
         if kind_of(name) == kind:
             return name if self._exists(kind, name) else None
-        found = self._people(kind, name) if kind in _PEOPLE else self._named(kind, name)
-        if len(found) > 1:
-            raise Ambiguous(kind, name, found)
-        return found[0] if found else None
+        results = self._people(kind, name) if kind in _PEOPLE else self._named(kind, name)
+        if len(results) > 1:
+            raise Ambiguous(kind, name, results)
+        return results[0] if results else None
 
     def _people(self, kind: str, name: str) -> list[str]:
         """Names of members, groups and contexts are unique, and known to every member."""
@@ -112,13 +112,13 @@ class VisibleLookup(Lookup):
 
     @staticmethod
     def _can_be_restored(kind: str) -> bool:
-        return any("restore" in BOOK.actions(one) for one in rule_kinds(kind))
+        return any("restore" in BOOK.actions(kind) for kind in rule_kinds(kind))
 
     def restorable(self, kind: str, name: str) -> str | None:
         """The id of a deleted resource of this name or id that the member may restore."""
         if kind_of(name) == kind or not is_text(name):
             return self.of(kind, name)
-        found = restorable(self.connection, self.viewer, kind, name)
-        if len(found) > 1:
-            raise Ambiguous(kind, name, found)
-        return found[0] if found else self.of(kind, name)
+        results = restorable(self.connection, self.viewer, kind, name)
+        if len(results) > 1:
+            raise Ambiguous(kind, name, results)
+        return results[0] if results else self.of(kind, name)

@@ -49,11 +49,11 @@ def _ids(connection: Connection, viewer: Viewer, kind: str, name: str, action: s
         "most": MOST,
         **limits(connection, viewer.narrowing),
     }
-    found: set[str] = set()
-    for one in rule_kinds(kind):
-        text = _statement(connection, viewer, one, action or BOOK.tables[one].listed_by)
-        found.update(row[0] for row in fetch(connection, text, parameters))
-    return sorted(found)[:MOST]
+    results: set[str] = set()
+    for entry in rule_kinds(kind):
+        text = _statement(connection, viewer, entry, action or BOOK.tables[entry].listed_by)
+        results.update(row[0] for row in fetch(connection, text, parameters))
+    return sorted(results)[:MOST]
 
 
 def _statement(connection: Connection, viewer: Viewer, kind: str, action: str) -> Any:

@@ -13,7 +13,7 @@ NAMELESS = frozenset({"organization", "member"})
 
 def refusal(action: str, thing: Thing | None, ways: Sequence[PathToAction]) -> str:
     """That someone may not do something to what they may see, and what would help."""
-    return ". ".join(one for one in (f"You may not {asked(action, thing)}", missing(ways)) if one)
+    return ". ".join(value for value in (f"You may not {asked(action, thing)}", missing(ways)) if value)
 
 
 def asked(action: str, thing: Thing | None) -> str:
@@ -33,8 +33,8 @@ def missing(ways: Sequence[PathToAction]) -> str:
 
 def either(names: Iterable[str]) -> str:
     """Names, any of which will do."""
-    found = list(names)
-    return " or ".join([", ".join(found[:-1]), found[-1]] if len(found) > 1 else found)
+    results = list(names)
+    return " or ".join([", ".join(results[:-1]), results[-1]] if len(results) > 1 else results)
 
 
 def listed(ways: Sequence[PathToAction]) -> list[dict[str, Any]]:

@@ -66,24 +66,24 @@ class Query:
     def kinds(self) -> tuple[str, ...]:
         """The rule kinds that can be on the list: those that have the action."""
         kinds = rule_kinds(self.kind)
-        return kinds if self.action is None else tuple(one for one in kinds if self.action in BOOK.actions(one))
+        return kinds if self.action is None else tuple(kind for kind in kinds if self.action in BOOK.actions(kind))
 
     @property
     def uses_index(self) -> bool:
         """Whether the audience index holds this list; other actions are asked of the rule tables row by row."""
-        by_default = all(self.action in {None, BOOK.tables[one].listed_by} for one in self.kinds)
+        by_default = all(self.action in {None, BOOK.tables[kind].listed_by} for kind in self.kinds)
         return by_default and self.narrowing.only is None
 
 
 def held_keys(connection: Connection, query: Query) -> tuple[str, ...]:
     """The keys by which resources are on the member's list."""
     parameters = {"member": query.member, "now": bound(connection, query.now)}
-    found: list[str] = []
+    results: list[str] = []
     for kind in query.kinds:
         statement, whole = _keys(kind)
         keys = dict.fromkeys(row[0] for row in fetch(connection, statement, parameters))
-        found += [whole] if whole and whole in keys else keys
-    return tuple(found)
+        results += [whole] if whole and whole in keys else keys
+    return tuple(results)
 
 
 @cache
@@ -106,11 +106,11 @@ def names(connection: Connection, query: Query) -> tuple[Sequence[Any], Cursor |
     """One page of (id, sort value) without details, for long lists, and where the next begins. Ask it of one snapshot:
     nothing is decided again for each row.
     """
-    found = _from_index(connection, query) if query.uses_index else _from_rules(connection, query)
-    if len(found) <= query.limit:
-        return found, None
-    last = found[query.limit - 1]
-    return found[: query.limit], Cursor(_text(last[1]), last[0])
+    result = _from_index(connection, query) if query.uses_index else _from_rules(connection, query)
+    if len(result) <= query.limit:
+        return result, None
+    last = result[query.limit - 1]
+    return result[: query.limit], Cursor(_text(last[1]), last[0])
 
 
 def total(connection: Connection, query: Query) -> int:
@@ -123,14 +123,14 @@ def total(connection: Connection, query: Query) -> int:
     most = MAX_TOTAL + 1
     if len(keys) > MAX_STREAMS:
         return _count_of_many_keys(connection, query, keys, most)
-    one = f"SELECT resource_id FROM audience WHERE key = :{{key}} AND {_ALIVE} AND {_prefixed(query)} LIMIT {most}"
+    value = f"SELECT resource_id FROM audience WHERE key = :{{key}} AND {_ALIVE} AND {_prefixed(query)} LIMIT {most}"
     named = {f"k{n}": key for n, key in enumerate(keys)}
     parameters = {**_common(connection, query), **named}
-    columns = ", ".join(f"(SELECT COUNT(*) FROM ({one.format(key=name)}) {name})" for name in named)
+    columns = ", ".join(f"(SELECT COUNT(*) FROM ({value.format(key=name)}) {name})" for name in named)
     counts = [count for count in fetch(connection, f"SELECT {columns}", parameters)[0] if count]
     if len(counts) <= 1 or max(counts) == most:
         return int(max(counts, default=0))
-    together = " UNION ".join(f"SELECT * FROM ({one.format(key=name)}) {name}" for name in named)
+    together = " UNION ".join(f"SELECT * FROM ({value.format(key=name)}) {name}" for name in named)
     return min(most, int(fetch(connection, f"SELECT COUNT(*) FROM ({together}) counted", parameters)[0][0]))
 
 
@@ -197,14 +197,14 @@ def _from_index(connection: Connection, query: Query) -> Sequence[Any]:
 def _merged(connection: Connection, query: Query, stream: str, order: str) -> Sequence[Any]:
     """The same on SQLite, which has no LATERAL."""
     keys = held_keys(connection, query)
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for start in range(0, len(keys), MAX_STREAMS):
         named = {f"k{n}": key for n, key in enumerate(keys[start : start + MAX_STREAMS])}
         streams = " UNION ".join(f"SELECT * FROM ({stream.format(key=f':{name}')})" for name in named)
         parameters = {**_common(connection, query), **named}
         for row in fetch(connection, f"{streams} ORDER BY {order} LIMIT :limit", parameters):
-            found[row[0]] = row
-    ordered = sorted(found.values(), key=lambda row: (row[1], row[0]), reverse=query.sort.descending)
+            values[row[0]] = row
+    ordered = sorted(values.values(), key=lambda row: (row[1], row[0]), reverse=query.sort.descending)
     return ordered[: query.limit + 1]
 
 
@@ -248,11 +248,11 @@ def _rule_parameters(connection: Connection, query: Query) -> dict[str, Any]:
 
 
 def _from_rules(connection: Connection, query: Query) -> list[Any]:
-    found: list[Any] = []
+    results: list[Any] = []
     for kind in query.kinds:
-        found += fetch(connection, _rule_rows(connection, query, kind), _rule_parameters(connection, query))
-    found.sort(key=lambda row: (row[1], row[0]), reverse=query.sort.descending)
-    return found[: query.limit + 1]
+        results += fetch(connection, _rule_rows(connection, query, kind), _rule_parameters(connection, query))
+    results.sort(key=lambda row: (row[1], row[0]), reverse=query.sort.descending)
+    return results[: query.limit + 1]
 
 
 def _count_from_rules(connection: Connection, query: Query) -> int:
@@ -291,12 +291,12 @@ def details(
         return []
     stored = kind_of(ids[0]) or ""
     parameters = {"member": member, "ids": many(connection, ids), "now": bound(connection, now)}
-    found: dict[str, Resource] = {}
+    values: dict[str, Resource] = {}
     for kind in rule_kinds(stored):
         for row in fetch(connection, _details_statement(kind, connection.dialect.name), parameters):
             identifier, own_kind, name, created, updated, creator, creator_name, layer, bits = row
             allowed = narrowing.within(BOOK.allowed_actions(kind, bits), now, kind, identifier, layer)
             author = Creator(creator, creator_name) if creator else None
             times, via = (instant(created), instant(updated)), BOOK.open_paths(kind, bits)
-            found[identifier] = Resource(identifier, own_kind, name, *times, author, allowed, via)
-    return [found[one] for one in ids if one in found]
+            values[identifier] = Resource(identifier, own_kind, name, *times, author, allowed, via)
+    return [values[id_] for id_ in ids if id_ in values]

@@ -72,13 +72,13 @@ def _instant(place: str, value: Any) -> datetime:
 def _texts(place: str, value: Any) -> list[str]:
     if not isinstance(value, list) or len(value) > MOST:
         raise Invalid(f"{place}: expected a list of at most {MOST} names")
-    return [_text(f"{place}.{number}", one) for number, one in enumerate(value)]
+    return [_text(f"{place}.{number}", value) for number, value in enumerate(value)]
 
 
 def _words(place: str, value: Any) -> list[str]:
     if not isinstance(value, list):
         raise Invalid(f"{place}: expected a list of roles")
-    return [_word(f"{place}.{number}", one, SPACE_ROLES) for number, one in enumerate(value)]
+    return [_word(f"{place}.{number}", value, SPACE_ROLES) for number, value in enumerate(value)]
 
 
 def _mapping(place: str, value: Any) -> list[tuple[Any, Any]]:

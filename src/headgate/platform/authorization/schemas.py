@@ -12,7 +12,7 @@ from headgate.access.kinds import KINDS, stored_kind
 
 def _kinds() -> dict[str, str]:
     hidden = {"organization", "member", "ref"}
-    return {kind: kind for kind in dict.fromkeys(stored_kind(one) for one in KINDS) if kind not in hidden}
+    return {kind: kind for kind in dict.fromkeys(stored_kind(value) for value in KINDS) if kind not in hidden}
 
 
 Kind = StrEnum("Kind", _kinds())  # type: ignore[misc]

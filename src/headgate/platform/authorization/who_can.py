@@ -35,7 +35,7 @@ def who_can(
 ) -> list[Person]:
     """Members who have an action on a resource, by name; at most `limit`, after the cursor."""
     stored = "organization" if resource == "organization" else kind_of(resource) or ""
-    found: list[Person] = []
+    persons: list[Person] = []
     for kind in rule_kinds(stored):
         if action == "fire" or action not in BOOK.actions(kind):
             continue
@@ -49,8 +49,8 @@ def who_can(
             f"SELECT m.id, m.name, m.name_key FROM members m CROSS JOIN {KINDS[kind].table} r WHERE {chosen} "
             f"AND {where(kind)} AND {beyond} AND {condition(action, kind)} ORDER BY m.name_key, m.id LIMIT :limit"
         )
-        found += [Person(*row) for row in fetch(connection, text, parameters)]
-    return found
+        persons += [Person(*row) for row in fetch(connection, text, parameters)]
+    return persons
 
 
 def members_for(connection: Connection, query: Query) -> list[str]:

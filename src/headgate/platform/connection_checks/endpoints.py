@@ -39,9 +39,9 @@ def _ask(stages: Stages, place: str, body: ErrandIn) -> ErrandOut:
     def work(call: Call) -> ErrandOut:
         return service.shown(service.own(call, service.ask(call, place, body)))
 
-    found = stages.write(work)
+    errand = stages.write(work)
     stages.services.watch.ring()
-    return found
+    return errand
 
 
 @router.governed(

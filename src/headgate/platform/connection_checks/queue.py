@@ -17,7 +17,7 @@ from headgate.kit.errors import Conflict, Problem
 from headgate.kit.ids import kind_of
 from headgate.kit.leases import is_over
 from headgate.platform.authorization.questions import Question, decide
-from headgate.platform.connection_checks import unsaved as trials
+from headgate.platform.connection_checks import unsaved
 from headgate.platform.connection_checks.models import errand_table
 from headgate.platform.external_systems.repository import place_of
 from headgate.platform.http.services import Services
@@ -54,7 +54,7 @@ def may_ask(connection: Connection, now: datetime, row: RowMapping) -> bool:
     place = row["place_id"]
     actions = (TEST, "edit") if row["place"] or row["sealed"] else (TEST,)
     asked = (Question(row["member_id"], action, kind_of(place) or "", place) for action in actions)
-    return all(decide(connection, one, now) for one in asked)
+    return all(decide(connection, question, now) for question in asked)
 
 
 def is_waiting(connection: Connection) -> bool:
@@ -66,28 +66,28 @@ def claim(connection: Connection, now: datetime, services: Services, worker: str
     """Take the errands that have waited longest, up to a worker's free slots."""
     waiting = select(errand_table).where(_rows.state == "queued").order_by(_rows.id).limit(slots)
     rows = connection.execute(waiting.with_for_update(skip_locked=True)).mappings().all()
-    found = (_take(connection, now, services, worker, row) for row in rows)
-    return [one for one in found if one is not None]
+    result = (_take(connection, now, services, worker, row) for row in rows)
+    return [claimed for claimed in result if claimed is not None]
 
 
 def _take(connection: Connection, now: datetime, services: Services, worker: str, row: RowMapping) -> Claimed | None:
-    place, found = row["place_id"], None
+    place, endpoint = row["place_id"], None
     pointing = place_of(connection, place)
     code, told = "DENIED", "You may not use this any more"
     if may_ask(connection, now, row):
         code, told = "MOVED", "It was pointed somewhere else after you asked; ask again"
         if pointing is not None and pointing.version == row["place_version"]:
             try:
-                found = trials.endpoint(connection, services, row)
+                endpoint = unsaved.endpoint(connection, services, row)
             except Problem as problem:
                 code, told = "CANNOT_OPEN", problem.detail
-    if found is None:
+    if endpoint is None:
         end(connection, now, row["id"], "failed", error_code=code, error=told)
         return None
     fence = row["fence"] + 1
     values = {"state": "running", "fence": fence, "worker_id": worker, "lease_until": now + LEASE}
     connection.execute(update(errand_table).where(_rows.id == row["id"]).values(values))
-    return Claimed(row["id"], fence, row["errand"], row["question"], kind_of(place) == "destination", found)
+    return Claimed(row["id"], fence, row["errand"], row["question"], kind_of(place) == "destination", endpoint)
 
 
 def finish(connection: Connection, now: datetime, errand: str, worker: str, fence: int, **told: Any) -> str:

@@ -8,8 +8,7 @@ from sqlalchemy.engine import RowMapping
 from headgate.kit.database import fetch
 from headgate.kit.errors import Conflict, TooManyAttempts
 from headgate.kit.ids import kind_of, new_id
-from headgate.platform.connection_checks import queue
-from headgate.platform.connection_checks import unsaved as trials
+from headgate.platform.connection_checks import queue, unsaved
 from headgate.platform.connection_checks.models import errand_table
 from headgate.platform.connection_checks.schemas import ErrandError, ErrandIn, ErrandOut, Findings
 from headgate.platform.external_systems.repository import place_of
@@ -26,7 +25,7 @@ def ask(call: Call, place: str, given: ErrandIn) -> str:
     pointing = place_of(call.connection, place)
     if pointing is None:
         raise Conflict("This points nowhere yet; give it a place first")
-    trials.check(call, place, given)
+    unsaved.check(call, place, given)
     own = select(func.count()).where(_rows.member_id == call.caller.member, _rows.state.in_(("queued", "running")))
     if call.connection.execute(own).scalar_one() >= AT_A_TIME:
         raise TooManyAttempts(f"You have {AT_A_TIME} errands waiting or running; wait until one has ended", seconds=5)
@@ -39,7 +38,7 @@ def ask(call: Call, place: str, given: ErrandIn) -> str:
         "errand": given.errand,
         "question": given.model_dump(exclude={"errand", "place", "secrets"}),
         "place": given.place.model_dump(mode="json") if given.place else None,
-        "sealed": trials.sealed(call.services.sealer, identifier, given.secrets.given()),
+        "sealed": unsaved.sealed(call.services.sealer, identifier, given.secrets.given()),
         "state": "queued",
         "fence": 0,
         "asked_at": call.now,

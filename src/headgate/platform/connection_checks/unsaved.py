@@ -42,12 +42,12 @@ def sealed(sealer: Sealer, errand: str, secrets: dict[str, str | None]) -> str |
 
 def endpoint(connection: Connection, services: Services, row: RowMapping) -> Endpoint:
     """What a worker is to reach for an errand; Conflict says why that cannot be opened."""
-    found = open_endpoint(connection, services, row["place_id"])
+    endpoint = open_endpoint(connection, services, row["place_id"])
     if row["place"]:
         wanted = parse(row["place"]["kind"], {name: row["place"][name] for name in row["place"] if name != "kind"})
-        is_stored = wanted.where() == parse(found.kind, found.config).where()
-        found = replace(found, config=stored(wanted), secrets=found.secrets if is_stored else {})
-    return replace(found, secrets=_given(services.sealer, row, found.secrets))
+        is_stored = wanted.where() == parse(endpoint.kind, endpoint.config).where()
+        endpoint = replace(endpoint, config=stored(wanted), secrets=endpoint.secrets if is_stored else {})
+    return replace(endpoint, secrets=_given(services.sealer, row, endpoint.secrets))
 
 
 def _given(sealer: Sealer, row: RowMapping, known: dict[str, str]) -> dict[str, str]:

@@ -45,8 +45,8 @@ def claim_errands(stages: Stages, body: ErrandClaimIn, wait: Wait = 0) -> Errand
     def work(call: Call) -> list[ErrandJob]:
         if is_leaving(call.connection, body.worker):
             return []
-        found = queue.claim(call.connection, call.now, call.services, body.worker, body.slots)
-        return [ErrandJob.model_validate(one, from_attributes=True) for one in found]
+        claimeds = queue.claim(call.connection, call.now, call.services, body.worker, body.slots)
+        return [ErrandJob.model_validate(claimed, from_attributes=True) for claimed in claimeds]
 
     jobs = stages.write(work)
     stages.services.watch.ring()

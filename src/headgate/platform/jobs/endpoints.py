@@ -10,7 +10,7 @@ from headgate.kit.log import get_logger
 from headgate.lakehouse.sql.worker_endpoints import LIMITER
 from headgate.platform.http.guards import ByWorker
 from headgate.platform.http.routes import Audit, GovernedRouter, Stages
-from headgate.platform.jobs import replacement as service
+from headgate.platform.jobs import replacement
 
 router = GovernedRouter(prefix="/api/worker", tags=["workers"])
 _log = get_logger("headgate.workers")
@@ -42,9 +42,9 @@ def replace_workers(stages: Stages, body: ReplacementIn) -> Released:
     if body.worker in body.dead:
         raise Invalid("dead: a worker cannot replace itself")
     taken = stages.write(
-        lambda call: service.release(call.connection, call.now, call.settings, body.name, body.dead), in_turn=True
+        lambda call: replacement.release(call.connection, call.now, call.settings, body.name, body.dead), in_turn=True
     )
-    for one in taken:
-        _log.warning("a worker died; its successor released what it held", id=one, worker=body.worker)
+    for value in taken:
+        _log.warning("a worker died; its successor released what it held", id=value, worker=body.worker)
     stages.services.watch.ring()
     return Released(released=len(taken))

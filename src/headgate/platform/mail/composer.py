@@ -10,7 +10,7 @@ from headgate.kit.encryption import Sealer
 from headgate.organization.members.emails import account
 from headgate.organization.sessions.service import make_link
 from headgate.platform.authorization.provenance import CredentialOrigin
-from headgate.platform.mail import templates as texts
+from headgate.platform.mail import templates
 from headgate.platform.mail.messages import MailDraft
 from headgate.platform.mail.models import mail_table
 from headgate.settings.settings import Settings
@@ -21,12 +21,12 @@ Composer = Callable[[Connection, Sealer, Settings, Any, datetime], MailDraft | N
 
 def sign_in(connection: Connection, sealer: Sealer, settings: Settings, row: Any, now: datetime) -> MailDraft | None:
     """A sign-in link that somebody asked for; see `_link`."""
-    return _link(connection, sealer, settings, row, now, "sign_in", texts.sign_in)
+    return _link(connection, sealer, settings, row, now, "sign_in", templates.sign_in)
 
 
 def password(connection: Connection, sealer: Sealer, settings: Settings, row: Any, now: datetime) -> MailDraft | None:
     """A link to choose a new password that somebody asked for; see `_link`."""
-    return _link(connection, sealer, settings, row, now, "password", texts.own_password)
+    return _link(connection, sealer, settings, row, now, "password", templates.own_password)
 
 
 def _link(

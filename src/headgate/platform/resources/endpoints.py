@@ -53,8 +53,8 @@ def list_resources(
     total: Annotated[bool, Query(description="Also count them all; it costs more than the page")] = False,
 ) -> ResourcePage:
     """The resources of a kind that the caller may see, or on which they have an action, by page."""
-    if action is not None and not any(action in BOOK.actions(one) for one in rule_kinds(kind.value)):
-        known = sorted({one for rules in rule_kinds(kind.value) for one in BOOK.actions(rules)})
+    if action is not None and not any(action in BOOK.actions(kind) for kind in rule_kinds(kind.value)):
+        known = sorted({action for rules in rule_kinds(kind.value) for action in BOOK.actions(rules)})
         raise Invalid(f"action: a {kind.value} has no action {action!r}; it has {', '.join(known)}")
     if "\0" in prefix:
         raise Invalid("prefix: a name cannot hold control characters")
@@ -98,7 +98,7 @@ def get_resource(call: Call, resource_id: ResourceId) -> Resource:
     rows: list[Resource] = []
     if kind in Kind.__members__:
         rows = repository.details(call.connection, call.caller.member, [resource_id], call.now, call.caller.narrowing)
-    listed_by = [BOOK.tables[one].listed_by for one in rule_kinds(kind)] if kind in Kind.__members__ else ["see"]
+    listed_by = [BOOK.tables[kind].listed_by for kind in rule_kinds(kind)] if kind in Kind.__members__ else ["see"]
     if not rows or not set(listed_by) & set(rows[0].allowed):
         call.refuse(listed_by[0], kind if kind in Kind.__members__ else "resource", resource_id)
     call.note_read(listed_by[0], kind, resource_id)

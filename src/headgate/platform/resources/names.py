@@ -51,19 +51,19 @@ def paged(
 
 def one(connection: Connection, table: Table, identifier: str) -> Any:
     """The row with this id, or NotFound."""
-    found = connection.execute(select(table).where(table.c.id == identifier)).mappings().one_or_none()
-    if found is None:
+    row = connection.execute(select(table).where(table.c.id == identifier)).mappings().one_or_none()
+    if row is None:
         raise NotFound
-    return found
+    return row
 
 
 @contextmanager
 def uniquely(connection: Connection, table: Table, noun: str, name: str, own: str = "") -> Iterator[None]:
     """Write a name inside of this; Conflict if another has it, even one that was written at the same moment."""
     same = select(table.c.name).where(table.c.name_key == name_key(name), table.c.id != own)
-    found = connection.execute(same).scalar_one_or_none()
-    if found is not None:
-        raise Conflict(f"There is a {noun} called {found!r} already; names that look alike are the same")
+    value = connection.execute(same).scalar_one_or_none()
+    if value is not None:
+        raise Conflict(f"There is a {noun} called {value!r} already; names that look alike are the same")
     try:
         yield
     except IntegrityError:

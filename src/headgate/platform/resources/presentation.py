@@ -20,10 +20,10 @@ from headgate.platform.http.paging import begins_after
 
 def one(call: Call, identifier: str) -> Resource:
     """A resource with what the caller can do with it; the guard has let them see it."""
-    found = details(call.connection, call.caller.member, [identifier], call.now, call.caller.narrowing)
-    if not found:
+    resources = details(call.connection, call.caller.member, [identifier], call.now, call.caller.narrowing)
+    if not resources:
         raise NotFound
-    return found[0]
+    return resources[0]
 
 
 def listed(
@@ -54,11 +54,11 @@ def listed(
         call.caller.narrowing,
     )
     try:
-        found, following = page(call.connection, query)
+        resources, following = page(call.connection, query)
     except BadCursor as error:
         raise Invalid(f"cursor: {error}") from None
     call.note_read(asked, kind, None)
-    return found, following.encode(purpose) if following else None
+    return resources, following.encode(purpose) if following else None
 
 
 def named(call: Call, kind: str, text: str) -> str:
@@ -66,11 +66,11 @@ def named(call: Call, kind: str, text: str) -> str:
     if kind_of(text) == kind:
         call.require(BOOK.tables[kind].listed_by, kind, text)
         return text
-    found = call.lookup.of(kind, text)
-    if found is None:
+    result = call.lookup.of(kind, text)
+    if result is None:
         call.note_denial(BOOK.tables[kind].listed_by, kind, None)
         raise NotFound(f"There is no {kind.replace('_', ' ')} {text} that you may see")
-    return found
+    return result
 
 
 def refuse_twin(call: Call, kind: str, name: str, own: str | None = None) -> None:
@@ -90,13 +90,13 @@ def refuse_twin(call: Call, kind: str, name: str, own: str | None = None) -> Non
 
 def allowed(call: Call, ids: Iterable[str | None]) -> dict[str, frozenset[str]]:
     """What the caller may do with each of these that they may see; a query a kind, whatever their number."""
-    found: dict[str, frozenset[str]] = {}
+    values: dict[str, frozenset[str]] = {}
     kinds: dict[str, list[str]] = {}
-    for one in sorted({one for one in ids if one}):
-        kinds.setdefault(kind_of(one) or "", []).append(one)
+    for value in sorted({id_ for id_ in ids if id_}):
+        kinds.setdefault(kind_of(value) or "", []).append(value)
     for kind, some in kinds.items():
-        listed_by = {BOOK.tables[one].listed_by for one in rule_kinds(kind)} if kind in KINDS else set()
+        listed_by = {BOOK.tables[kind].listed_by for kind in rule_kinds(kind)} if kind in KINDS else set()
         for row in details(call.connection, call.caller.member, some, call.now, call.caller.narrowing):
             if not listed_by.isdisjoint(row.allowed):
-                found[row.id] = frozenset(row.allowed)
-    return found
+                values[row.id] = frozenset(row.allowed)
+    return values

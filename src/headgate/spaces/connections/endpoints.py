@@ -11,7 +11,7 @@ from headgate.platform.http.call import Call
 from headgate.platform.http.guards import MemberOn, SignedIn
 from headgate.platform.http.paging import After, Limit, Prefix
 from headgate.platform.http.routes import Audit, GovernedRouter
-from headgate.platform.resources import presentation as showing
+from headgate.platform.resources import presentation
 from headgate.spaces.connections import repository, service
 from headgate.spaces.connections.schemas import (
     ConnectionDeleted,
@@ -32,8 +32,8 @@ def list_connections(
     call: Call, sort: Sort = ResourceSort.name, prefix: Prefix = "", limit: Limit = DEFAULT_LIMIT, cursor: After = None
 ) -> ConnectionPage:
     """Connections by page, with their spaces."""
-    found, following = showing.listed(call, "connection", sort, prefix, limit, cursor)
-    return ConnectionPage(items=repository.shown(call.connection, found), next_cursor=following)
+    resources, following = presentation.listed(call, "connection", sort, prefix, limit, cursor)
+    return ConnectionPage(items=repository.shown(call.connection, resources), next_cursor=following)
 
 
 @router.governed(

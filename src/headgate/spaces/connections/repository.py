@@ -19,7 +19,7 @@ from headgate.spaces.spaces.models import connection_table, project_table
 _connections, _resources, _members = connection_table.c, resource_table.c, member_table.c
 
 
-def shown(connection: Connection, found: Sequence[Resource]) -> list[ConnectionItem]:
+def shown(connection: Connection, result: Sequence[Resource]) -> list[ConnectionItem]:
     """Connections with their spaces and owners: one statement for any number of them."""
     spaces = resource_table.alias()
     query = (
@@ -35,14 +35,14 @@ def shown(connection: Connection, found: Sequence[Resource]) -> list[ConnectionI
         .join(spaces, spaces.c.id == _connections.space_id)
         .outerjoin(place_table, place_table.c.id == _connections.id)
         .outerjoin(member_table, (_members.id == _connections.owner_id) & _members.removed_at.is_(None))
-        .where(_connections.id.in_([one.id for one in found]))
+        .where(_connections.id.in_([resource.id for resource in result]))
     )
     rows = {row.id: row for row in connection.execute(query)}
-    return [_shown(one, rows[one.id]) for one in found if one.id in rows]
+    return [_shown(resource, rows[resource.id]) for resource in result if resource.id in rows]
 
 
-def _shown(one: Resource, row: Any) -> ConnectionItem:
-    fields = {name: value for name, value in asdict(one).items() if name != "kind"}
+def _shown(resource: Resource, row: Any) -> ConnectionItem:
+    fields = {name: value for name, value in asdict(resource).items() if name != "kind"}
     return ConnectionItem(
         **fields,
         place_kind=row.place_kind,

@@ -5,12 +5,12 @@ from typing import Any
 from sqlalchemy import insert
 
 from headgate.kit.errors import Conflict, Invalid
-from headgate.platform.authorization import writer as writing
+from headgate.platform.authorization import writer
 from headgate.platform.authorization.creation import require_new
 from headgate.platform.authorization.list_index import refresh
 from headgate.platform.external_systems import service as places
 from headgate.platform.http.call import Call
-from headgate.platform.resources import presentation as showing
+from headgate.platform.resources import presentation
 from headgate.spaces.connections import repository
 from headgate.spaces.connections.schemas import ConnectionOut, ConnectionPatch, NewConnection
 from headgate.spaces.spaces.models import connection_table
@@ -22,10 +22,10 @@ SEES_PLACE = frozenset({"connect", "edit"})
 
 def add(call: Call, given: NewConnection) -> str:
     """Add a connection to a space; its id. Whoever adds it owns it."""
-    space = showing.named(call, "space", given.space)
+    space = presentation.named(call, "space", given.space)
     decision = require_new(call, "add", KIND, {"space": space})
     _refuse_same_name(call, space, given.name)
-    identifier = writing.add(call.connection, KIND, given.name, call.now, call.caller.member)
+    identifier = writer.add(call.connection, KIND, given.name, call.now, call.caller.member)
     owner = call.caller.member
     allowed_by = owner if given.allow_code else None
     row = {"id": identifier, "space_id": space, "owner_id": owner, "code_allowed_by_id": allowed_by}
@@ -52,8 +52,8 @@ def change(call: Call, identifier: str, given: ConnectionPatch) -> None:
         raise Invalid("give a name, a place, secrets, allow_code, or several of them")
     if given.name is not None:
         _refuse_same_name(call, repository.space_of(call.connection, identifier), given.name, identifier)
-    before = showing.one(call, identifier).name
-    writing.touch(call.connection, identifier, call.now, given.name)
+    before = presentation.one(call, identifier).name
+    writer.touch(call.connection, identifier, call.now, given.name)
     told: dict[str, Any] = {"name": given.name} if given.name is not None else {}
     if given.place is not None or secrets:
         told |= places.change(call, identifier, given.place, secrets, writes=False)
@@ -68,12 +68,12 @@ def change(call: Call, identifier: str, given: ConnectionPatch) -> None:
 def delete(call: Call, identifier: str) -> str:
     """Delete a connection that nothing uses; the name it had."""
     decision = call.require("delete", KIND, identifier)
-    name = showing.one(call, identifier).name
+    name = presentation.one(call, identifier).name
     for noun, count in repository.users(call.connection, identifier).items():
         if count:
             users = f"a {noun} uses" if count == 1 else f"{count} {noun}s use"
             raise Conflict(f"{name!r} cannot be deleted now: {users} it; give them another connection first")
-    writing.remove(call.connection, identifier)
+    writer.remove(call.connection, identifier)
     after = {"change": "delete_connection"}
     call.record_change(decision, "delete", KIND, identifier, before={"name": name}, after=after)
     return name
@@ -81,10 +81,10 @@ def delete(call: Call, identifier: str) -> str:
 
 def shown(call: Call, identifier: str) -> ConnectionOut:
     """A connection; where it points only for who may reach or edit it."""
-    found = showing.one(call, identifier)
-    item = repository.shown(call.connection, [found])[0]
+    resource = presentation.one(call, identifier)
+    item = repository.shown(call.connection, [resource])[0]
     gateway = repository.gateway_of(call.connection, identifier)
-    is_open = not SEES_PLACE.isdisjoint(found.allowed)
+    is_open = not SEES_PLACE.isdisjoint(resource.allowed)
     if gateway is not None and not call.may_see(gateway.id):
         gateway = None
     place = places.shown(call, identifier) if is_open else None

@@ -11,7 +11,7 @@ from headgate.platform.http.call import Call
 from headgate.platform.http.guards import MemberOn, OnOrganization, SignedIn
 from headgate.platform.http.paging import After, Limit, Prefix
 from headgate.platform.http.routes import Audit, GovernedRouter
-from headgate.platform.resources import presentation as showing
+from headgate.platform.resources import presentation
 from headgate.spaces.spaces import repository, service
 from headgate.spaces.spaces.schemas import NewSpace, SpaceOut, SpacePage
 
@@ -26,8 +26,8 @@ def list_spaces(
     call: Call, sort: Sort = ResourceSort.name, prefix: Prefix = "", limit: Limit = DEFAULT_LIMIT, cursor: After = None
 ) -> SpacePage:
     """Spaces by page: those in which the caller has a role, and all of them for admins."""
-    found, following = showing.listed(call, "space", sort, prefix, limit, cursor)
-    return SpacePage(items=repository.shown(call.connection, found), next_cursor=following)
+    resources, following = presentation.listed(call, "space", sort, prefix, limit, cursor)
+    return SpacePage(items=repository.shown(call.connection, resources), next_cursor=following)
 
 
 @router.governed("POST", "", OnOrganization("create_space"), Audit.changes, errors=[Conflict])
@@ -44,4 +44,4 @@ def get_space(call: Call, space_id: SpaceId) -> SpaceOut:
 
 
 def _shown(call: Call, space: str) -> SpaceOut:
-    return repository.shown(call.connection, [showing.one(call, space)])[0]
+    return repository.shown(call.connection, [presentation.one(call, space)])[0]

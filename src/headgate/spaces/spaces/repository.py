@@ -15,16 +15,18 @@ from headgate.spaces.spaces.schemas import SpaceOut
 _spaces, _members = space_table.c, member_table.c
 
 
-def shown(connection: Connection, found: Sequence[Resource]) -> list[SpaceOut]:
+def shown(connection: Connection, result: Sequence[Resource]) -> list[SpaceOut]:
     """Spaces with their owners: one statement for any number of them."""
     query = select(_spaces.id, _spaces.personal, _members.id.label("owner"), _members.name).outerjoin(
         member_table, (_members.id == _spaces.owner_id) & _members.removed_at.is_(None)
     )
-    rows = {row.id: row for row in connection.execute(query.where(_spaces.id.in_([one.id for one in found])))}
-    return [_shown(one, rows[one.id]) for one in found if one.id in rows]
+    rows = {
+        row.id: row for row in connection.execute(query.where(_spaces.id.in_([resource.id for resource in result])))
+    }
+    return [_shown(resource, rows[resource.id]) for resource in result if resource.id in rows]
 
 
-def _shown(one: Resource, row: Any) -> SpaceOut:
-    fields = {name: value for name, value in asdict(one).items() if name != "kind"}
+def _shown(resource: Resource, row: Any) -> SpaceOut:
+    fields = {name: value for name, value in asdict(resource).items() if name != "kind"}
     owner = Named(id=row.owner, name=row.name) if row.owner else None
     return SpaceOut(**fields, owner=owner, personal=row.personal)

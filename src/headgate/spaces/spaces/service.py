@@ -2,10 +2,10 @@
 
 from sqlalchemy import insert
 
-from headgate.platform.authorization import writer as writing
+from headgate.platform.authorization import writer
 from headgate.platform.authorization.list_index import refresh
 from headgate.platform.http.call import Call
-from headgate.platform.resources import presentation as showing
+from headgate.platform.resources import presentation
 from headgate.spaces.spaces.models import space_table
 
 
@@ -13,8 +13,8 @@ def create(call: Call, name: str) -> str:
     """Make a space that the caller owns; its id. Who may not make spaces learns nothing of the names of others."""
     decision = call.require("create_space", "organization", "organization")
     member = call.caller.member
-    showing.refuse_twin(call, "space", name)
-    space = writing.add(call.connection, "space", name, call.now, member)
+    presentation.refuse_twin(call, "space", name)
+    space = writer.add(call.connection, "space", name, call.now, member)
     call.connection.execute(insert(space_table).values(id=space, owner_id=member, personal=False))
     refresh(call.connection, [space])
     after = {"change": "create_space", "name": name, "owner": member}

@@ -36,12 +36,12 @@ def export(arguments: dict[str, Any], step: Step) -> dict[str, Any]:
     # Parquet's own default leaves readers of other houses with twelve bytes that few know.
     step.spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
     step.explains(full)
-    found = rows(arguments, step)
-    count = found.count()
+    frame = rows(arguments, step)
+    count = frame.count()
     if not count:
         # A table without rows has no parts either: then there would be no file to hold the header.
-        found = found.repartition(1)
-    _write(found, arguments)
+        frame = frame.repartition(1)
+    _write(frame, arguments)
     folder = Path(arguments["folder"])
     if not (folder / "_SUCCESS").exists():
         raise StepFailed(
@@ -60,19 +60,21 @@ def full(cause: Cause) -> StepFailed | None:
     return StepFailed("DISK_FULL", told, passing=True)
 
 
-def _write(found: "DataFrame", arguments: dict[str, Any]) -> None:
+def _write(frame: "DataFrame", arguments: dict[str, Any]) -> None:
     from pyspark.sql import functions as f
 
     place, kind = f"file://{arguments['folder']}", arguments["format"]
     if kind == LINES:
-        line = f.to_json(f.struct(*(f.col(quoted(one)) for one in found.columns)), JSON)
-        lines = found.select(line.alias("value")).orderBy("value")
+        line = f.to_json(f.struct(*(f.col(quoted(column)) for column in frame.columns)), JSON)
+        lines = frame.select(line.alias("value")).orderBy("value")
         lines.write.option("maxRecordsPerFile", ROWS_A_FILE).mode("overwrite").text(place)
         return
     if kind == "csv":
-        found = found.select(*(_cell(one, escapes=arguments["formulas"] == "escape") for one in found.schema.fields))
+        frame = frame.select(
+            *(_cell(field, escapes=arguments["formulas"] == "escape") for field in frame.schema.fields)
+        )
     options = {"csv": _CSV, "json": {**JSON, "encoding": "UTF-8"}, "parquet": {}}[kind]
-    writer = found.write.format(kind).options(**options).option("maxRecordsPerFile", ROWS_A_FILE)
+    writer = frame.write.format(kind).options(**options).option("maxRecordsPerFile", ROWS_A_FILE)
     writer.mode("overwrite").save(place)
 
 

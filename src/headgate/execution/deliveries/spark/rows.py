@@ -23,10 +23,10 @@ def rows(arguments: dict[str, Any], step: Step) -> "DataFrame":
     """The columns that were looked at before, of that snapshot; a table that never had one has no rows."""
     table, snapshot = quoted(*arguments["table"]), arguments["snapshot"]
     at = f" VERSION AS OF {int(snapshot)}" if snapshot is not None else ""
-    found = step.spark.sql(f"SELECT * FROM {table}{at}")
+    frame = step.spark.sql(f"SELECT * FROM {table}{at}")
     if snapshot is None:
-        found = found.limit(0)
-    return found.select(*(quoted(one) for one in arguments["columns"]))
+        frame = frame.limit(0)
+    return frame.select(*(quoted(value) for value in arguments["columns"]))
 
 
 def is_nested(kind: "DataType") -> bool:

@@ -59,26 +59,26 @@ def stage(arguments: dict[str, Any], step: Step) -> dict[str, Any]:
 
     kind = arguments["kind"]
     step.explains(_teller(arguments["secrets"].get("password") or ""))
-    found = rows(arguments, step)
-    count = found.count()
+    frame = rows(arguments, step)
+    count = frame.count()
     # Spark finds columns without regard to case; the position is what tells them apart.
     values = [
-        (as_json(f.col(quoted(one.name))) if is_nested(one.dataType) else f.col(quoted(one.name))).alias(staged)
-        for one, staged in zip(found.schema.fields, arguments["staged"], strict=True)
+        (as_json(f.col(quoted(field.name))) if is_nested(field.dataType) else f.col(quoted(field.name))).alias(staged)
+        for field, staged in zip(frame.schema.fields, arguments["staged"], strict=True)
     ]
     if count:
         step.log(f"Sending {count} rows")
-        written = found.select(*values).write.format("jdbc").options(**_options(kind, arguments))
+        written = frame.select(*values).write.format("jdbc").options(**_options(kind, arguments))
         written.option("dbtable", arguments["staging"]).mode("append").save()
     return {"rows": count}
 
 
 def _options(kind: str, arguments: dict[str, Any]) -> dict[str, str]:
     config = arguments["config"]
-    found = {**_OPTIONS[kind](config, arguments["folder"]), **_OURS[kind], "user": config["user"]}
+    values = {**_OPTIONS[kind](config, arguments["folder"]), **_OURS[kind], "user": config["user"]}
     if password := arguments["secrets"].get("password"):
-        found["password"] = password
-    return found | {"batchsize": str(BATCH), "numPartitions": str(CONNECTIONS)}
+        values["password"] = password
+    return values | {"batchsize": str(BATCH), "numPartitions": str(CONNECTIONS)}
 
 
 def _teller(password: str) -> Callable[[Cause], StepFailed | None]:
@@ -86,7 +86,7 @@ def _teller(password: str) -> Callable[[Cause], StepFailed | None]:
 
     def tell(cause: Cause) -> StepFailed | None:
         is_driver = bool(_CLASSES & set(cause.classes)) or bool(cause.classes and cause.classes[0].startswith(_NET))
-        said = cause.message if is_driver else (found[1] if (found := _DRIVER.search(cause.message)) else "")
+        said = cause.message if is_driver else (match[1] if (match := _DRIVER.search(cause.message)) else "")
         if not said:
             return None
         said = hidden(said.partition("\n")[0], [password], "…")[:300]

@@ -44,10 +44,10 @@ def _png(value: Any) -> bytes | None:
     if isinstance(value, type):
         return None
     if callable(own := getattr(value, "_repr_png_", None)):
-        found = own()
+        result = own()
         # Some tell sizes beside it.
-        found = found[0] if isinstance(found, tuple) and found else found
-        return found if isinstance(found, bytes) else None
+        result = result[0] if isinstance(result, tuple) and result else result
+        return result if isinstance(result, bytes) else None
     if type(value).__module__.startswith("matplotlib.figure") and not _is_held(value):
         content = io.BytesIO()
         value.savefig(content, format="png")
@@ -58,7 +58,7 @@ def _png(value: Any) -> bytes | None:
 def _is_held(figure: Any) -> bool:
     """Whether pyplot holds a figure: then it is shown when the cell has ended."""
     pyplot = sys.modules.get("matplotlib.pyplot")
-    return pyplot is not None and any(pyplot.figure(one) is figure for one in pyplot.get_fignums())
+    return pyplot is not None and any(pyplot.figure(fignum) is figure for fignum in pyplot.get_fignums())
 
 
 def _kept(content: bytes, folder: Path, name: str) -> dict[str, Any]:
@@ -83,11 +83,11 @@ def _table(value: Any) -> dict[str, Any] | None:
         frame = value.slice(0, ROWS + 1).to_pandas() if name == "Table" else value
         frame = frame.to_frame() if name == "Series" else frame
         frame = frame.head(ROWS + 1)
-        names, rows = [str(one) for one in frame.columns], list(frame.itertuples(index=False, name=None))
+        names, rows = [str(column) for column in frame.columns], list(frame.itertuples(index=False, name=None))
     else:
         return None
-    kept = [[cut(str(one), CELL) if one is not None else None for one in row[:COLUMNS]] for row in rows[:ROWS]]
-    columns = [cut(str(one), CELL) for one in names[:COLUMNS]]
+    kept = [[cut(str(value), CELL) if value is not None else None for value in row[:COLUMNS]] for row in rows[:ROWS]]
+    columns = [cut(str(value), CELL) for value in names[:COLUMNS]]
     return {"kind": "table", "columns": columns, "rows": kept, "more": len(rows) > ROWS or len(names) > COLUMNS}
 
 
@@ -96,18 +96,22 @@ def figures(folder: Path, number: int) -> list[dict[str, Any]]:
     pyplot = sys.modules.get("matplotlib.pyplot")
     if pyplot is None:
         return []
-    found: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
     for place in pyplot.get_fignums()[:FIGURES]:
         content = io.BytesIO()
         pyplot.figure(place).savefig(content, format="png")
-        found.append(_kept(content.getvalue(), folder, f"cell-{number:04}-{len(found) + 1}.png"))
+        results.append(_kept(content.getvalue(), folder, f"cell-{number:04}-{len(results) + 1}.png"))
     pyplot.close("all")
-    return found
+    return results
 
 
 def failure(error: BaseException) -> dict[str, Any]:
     """How a cell failed: the lines of cells that led there, and what was raised; nothing of what is below them."""
-    frames = [one for one in traceback.extract_tb(error.__traceback__) if one.filename.startswith("<cell ")]
+    frames = [
+        frame_summary
+        for frame_summary in traceback.extract_tb(error.__traceback__)
+        if frame_summary.filename.startswith("<cell ")
+    ]
     said = "".join(traceback.format_exception_only(error))
     lines = [line for line in said.splitlines() if not line.startswith(("\tat ", "\t..."))]
     message = cut("\n".join(lines).strip())

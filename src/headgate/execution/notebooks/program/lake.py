@@ -29,7 +29,7 @@ class Lake:
     def names(self) -> dict[str, Callable[..., Any]]:
         """The functions, by the names that cells call them by."""
         own = (self.load, self.save, self.load_files, self.volume_path, self.save_file, self.secret)
-        return {one.__name__: one for one in own}
+        return {value.__name__: value for value in own}
 
     def load(self, table: str) -> "DataFrame":
         """A table that is declared under inputs."""
@@ -48,7 +48,7 @@ class Lake:
 
     def load_files(self, volume: str, pattern: str = "**/*") -> list[Path]:
         """The files of a volume that is declared under volumes, to be opened as any other file, but not written."""
-        return sorted(one for one in self.volume_path(volume).glob(pattern) if one.is_file())
+        return sorted(path for path in self.volume_path(volume).glob(pattern) if path.is_file())
 
     def volume_path(self, volume: str, path: str = "") -> Path:
         """Where a file or folder of a volume is."""
@@ -78,11 +78,11 @@ class Lake:
 
     def _declared(self, kind: str, name: str, words: str) -> str:
         known: dict[str, str] = self._job[kind]
-        found = known.get(str(name).lower())
-        if found is None:
+        response = known.get(str(name).lower())
+        if response is None:
             listed = ", ".join(sorted(known)) or "none"
             raise NotDeclared(f"{name!r} is not declared as {words} of this notebook; declared: {listed}")
-        return found
+        return response
 
     def _next(self) -> int:
         self._saved += 1

@@ -11,8 +11,7 @@ import types
 from pathlib import Path
 from typing import Any
 
-from headgate.execution.notebooks.program import display as showing
-from headgate.execution.notebooks.program import wheels
+from headgate.execution.notebooks.program import display, wheels
 from headgate.execution.notebooks.program.capture import Capture
 from headgate.execution.notebooks.program.lake import Lake
 from headgate.execution.notebooks.program.spark import NoSpark, NotebookSpark
@@ -75,7 +74,7 @@ class Runner:
             value = self._execute(source, f"<cell {number}>")
             if value is not None:
                 self._show(value)
-            self._shown += showing.figures(self._folder, number)
+            self._shown += display.figures(self._folder, number)
         except BaseException as raised:  # noqa: BLE001 - whatever it is, it is the cell's
             error = self._failure(raised, source)
         out, err, is_cut = self._capture.end()
@@ -93,8 +92,8 @@ class Runner:
 
     def _show(self, value: Any) -> None:
         """Show a value: as a picture if it is one, else as a table or a text."""
-        found = showing.picture(value, self._folder, self._number, len(self._shown))
-        self._shown.append(found or showing.shown(value))
+        values = display.picture(value, self._folder, self._number, len(self._shown))
+        self._shown.append(values or display.shown(value))
 
     def _execute(self, source: str, name: str) -> Any:
         """Execute a cell; the value of its last expression."""
@@ -108,7 +107,7 @@ class Runner:
         return eval(compile(expression, name, "eval", dont_inherit=True), self._names)  # noqa: S307
 
     def _failure(self, error: BaseException, source: str) -> dict[str, Any]:
-        found = showing.failure(error)
+        values = display.failure(error)
         hint = ""
         if self._spark.has_ended:
             hint = SPARK_ENDED
@@ -116,7 +115,7 @@ class Runner:
             line.lstrip().startswith(("%", "!")) for line in source.splitlines()
         ):
             hint = MAGIC
-        return {**found, "message": found["message"] + hint}
+        return {**values, "message": values["message"] + hint}
 
 
 def _write(file: Path, told: dict[str, Any]) -> int:

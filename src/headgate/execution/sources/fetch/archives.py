@@ -22,37 +22,37 @@ _READ_PACKED = frozenset({"csv", "json", "xml"})
 
 def unpacked(files: list[FetchedFile], file_format: str, folder: Path, budget: ByteBudget) -> list[FetchedFile]:
     """The same files, with those in archives in their place."""
-    found: list[FetchedFile] = []
-    for one in files:
-        begin = _begin(one)
+    result: list[FetchedFile] = []
+    for file in files:
+        begin = _begin(file)
         if begin.startswith(_ZIP) and file_format != "excel":
-            found += _members(one, folder / f"{Path(one.path).name}.d", budget)
-        elif begin.startswith(_GZIP) and not (one.path.endswith(".gz") and file_format in _READ_PACKED):
-            found.append(_gunzipped(one, file_format, folder, budget))
+            result += _members(file, folder / f"{Path(file.path).name}.d", budget)
+        elif begin.startswith(_GZIP) and not (file.path.endswith(".gz") and file_format in _READ_PACKED):
+            result.append(_gunzipped(file, file_format, folder, budget))
         else:
-            found.append(one)
-    return found
+            result.append(file)
+    return result
 
 
-def _begin(one: FetchedFile) -> bytes:
-    with Path(one.path).open("rb") as file:
+def _begin(entry: FetchedFile) -> bytes:
+    with Path(entry.path).open("rb") as file:
         return file.read(4)
 
 
-def _gunzipped(one: FetchedFile, file_format: str, folder: Path, budget: ByteBudget) -> FetchedFile:
-    target = folder / f"{Path(one.path).name}.gz"
+def _gunzipped(file: FetchedFile, file_format: str, folder: Path, budget: ByteBudget) -> FetchedFile:
+    target = folder / f"{Path(file.path).name}.gz"
     if file_format in _READ_PACKED:
-        target.symlink_to(Path(one.path).resolve())
-        return FetchedFile(str(target), one.name, one.size)
+        target.symlink_to(Path(file.path).resolve())
+        return FetchedFile(str(target), file.name, file.size)
     target, size = target.with_suffix(".plain"), 0
     try:
-        with Path(one.path).open("rb") as source, to_disk(target) as out:
+        with Path(file.path).open("rb") as source, to_disk(target) as out:
             for piece in _inflated(source):
                 budget.take(len(piece))
                 size += out.write(piece)
     except (EOFError, zlib.error):
-        raise StepFailed("FILE_DAMAGED", f"{one.name} is packed by gzip, and damaged; have it made again") from None
-    return FetchedFile(str(target), one.name.removesuffix(".gz"), size)
+        raise StepFailed("FILE_DAMAGED", f"{file.name} is packed by gzip, and damaged; have it made again") from None
+    return FetchedFile(str(target), file.name.removesuffix(".gz"), size)
 
 
 def _inflated(source: BinaryIO) -> Iterator[bytes]:
@@ -66,29 +66,29 @@ def _inflated(source: BinaryIO) -> Iterator[bytes]:
             raise EOFError from None
 
 
-def _members(one: FetchedFile, folder: Path, budget: ByteBudget) -> list[FetchedFile]:
+def _members(file: FetchedFile, folder: Path, budget: ByteBudget) -> list[FetchedFile]:
     """The files in an archive; what systems put beside them is left out."""
-    found: list[FetchedFile] = []
+    files: list[FetchedFile] = []
     folder.mkdir()
     try:
-        with zipfile.ZipFile(one.path) as archive:
+        with zipfile.ZipFile(file.path) as archive:
             members = [entry for entry in archive.infolist() if not entry.is_dir() and not _is_aside(entry.filename)]
             if len(members) > MAX_MEMBERS:
-                raise _refused(one, f"has {len(members):,} files; one with at most {MAX_MEMBERS:,} is read")
+                raise _refused(file, f"has {len(members):,} files; one with at most {MAX_MEMBERS:,} is read")
             for number, entry in enumerate(sorted(members, key=lambda entry: entry.filename)):
                 if entry.flag_bits & 1:
-                    raise _refused(one, "is locked by a password; have it packed without")
+                    raise _refused(file, "is locked by a password; have it packed without")
                 target = folder / f"{number:06}{'.gz' if entry.filename.lower().endswith('.gz') else ''}"
-                found.append(
-                    FetchedFile(str(target), f"{one.name}/{entry.filename}", _copied(archive, entry, target, budget))
+                files.append(
+                    FetchedFile(str(target), f"{file.name}/{entry.filename}", _copied(archive, entry, target, budget))
                 )
-                if _begin(found[-1]).startswith(_ZIP):
+                if _begin(files[-1]).startswith(_ZIP):
                     raise _refused(
-                        one, f"has another archive in it, {_shown(entry.filename)}; pack the files themselves"
+                        file, f"has another archive in it, {_shown(entry.filename)}; pack the files themselves"
                     )
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError):
-        raise _refused(one, "is damaged, or packed in a way that is not read here; have it made again") from None
-    return found
+        raise _refused(file, "is damaged, or packed in a way that is not read here; have it made again") from None
+    return files
 
 
 def _copied(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, target: Path, budget: ByteBudget) -> int:
@@ -104,8 +104,8 @@ def _is_aside(name: str) -> bool:
     return name.startswith("__MACOSX/") or any(part.startswith(".") and part != ".." for part in name.split("/"))
 
 
-def _refused(one: FetchedFile, why: str) -> StepFailed:
-    return StepFailed("ARCHIVE_REFUSED", f"The archive {_shown(one.name)} {why}")
+def _refused(file: FetchedFile, why: str) -> StepFailed:
+    return StepFailed("ARCHIVE_REFUSED", f"The archive {_shown(file.name)} {why}")
 
 
 def _shown(name: str) -> str:

@@ -76,10 +76,10 @@ class Bucket:
             if token:
                 asked["continuation-token"] = token
             url = f"{self.url('')}?{urlencode(sorted(asked.items()), quote_via=quote)}"
-            found = self._patiently(url, outgoing)
-            yield from map(_object, found.iterfind("{*}Contents"))
-            following = found.findtext("{*}NextContinuationToken") or ""
-            if found.findtext("{*}IsTruncated") != "true":
+            element = self._patiently(url, outgoing)
+            yield from map(_object, element.iterfind("{*}Contents"))
+            following = element.findtext("{*}NextContinuationToken") or ""
+            if element.findtext("{*}IsTruncated") != "true":
                 return
             if not following or following == token:
                 raise StepFailed("BUCKET_ODD", f"The store does not say how the list of {self.name} goes on")
@@ -121,22 +121,22 @@ class Bucket:
         return StepFailed("BUCKET_UNREACHABLE", told, passing=status >= 500 or status == 429)
 
 
-def _object(found: ET.Element) -> Object:
+def _object(element: ET.Element) -> Object:
     try:
-        key, size = unquote(found.findtext("{*}Key") or ""), int(found.findtext("{*}Size") or "")
-        modified = datetime.fromisoformat(found.findtext("{*}LastModified") or "")
+        key, size = unquote(element.findtext("{*}Key") or ""), int(element.findtext("{*}Size") or "")
+        modified = datetime.fromisoformat(element.findtext("{*}LastModified") or "")
     except ValueError:
         raise StepFailed("BUCKET_ODD", "The store lists its objects in a way that cannot be read") from None
-    return Object(key, size, found.findtext("{*}ETag") or "", modified)
+    return Object(key, size, element.findtext("{*}ETag") or "", modified)
 
 
 def _code(answer: Response) -> str:
     """The store's word for what is wrong."""
     try:
-        found = ET.fromstring(answer.body).findtext("{*}Code") or ""  # noqa: S314 - as above
+        result = ET.fromstring(answer.body).findtext("{*}Code") or ""  # noqa: S314 - as above
     except ET.ParseError:
         return ""
-    return found if found.isalnum() and len(found) < 60 else ""
+    return result if result.isalnum() and len(result) < 60 else ""
 
 
 def keyed(identifier: str | None, secrets: Mapping[str, str]) -> AccessKey | None:

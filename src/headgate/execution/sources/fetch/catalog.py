@@ -47,8 +47,8 @@ class Loaded:
 
     def told(self, location: str) -> dict[str, str]:
         """The settings that hold for a location."""
-        fitting = [one for one in self.credentials if location.startswith(one[0])]
-        best: Mapping[str, str] = max(fitting, key=lambda one: len(one[0]))[1] if fitting else {}
+        fitting = [credential for credential in self.credentials if location.startswith(credential[0])]
+        best: Mapping[str, str] = max(fitting, key=lambda value: len(value[0]))[1] if fitting else {}
         return {**self.config, **best}
 
 
@@ -69,11 +69,13 @@ class Catalog:
         if not levels or not all((*levels, table)):
             raise StepFailed("NO_SUCH_TABLE", f"{name!r} names no table; write namespace.table, as the catalog does")
         namespace = quote(_SEPARATOR.join(levels), safe="")
-        found = self._ask(f"{self._root}/namespaces/{namespace}/tables/{quote(table, safe='')}", name)
+        values = self._ask(f"{self._root}/namespaces/{namespace}/tables/{quote(table, safe='')}", name)
         try:
-            metadata = TableMetadataUtil.parse_obj(found["metadata"])
-            config = _texts(found.get("config") or {})
-            lent = [(str(one["prefix"]), _texts(one["config"])) for one in found.get("storage-credentials") or ()]
+            metadata = TableMetadataUtil.parse_obj(values["metadata"])
+            config = _texts(values.get("config") or {})
+            lent = [
+                (str(value["prefix"]), _texts(value["config"])) for value in values.get("storage-credentials") or ()
+            ]
         except (KeyError, TypeError, ValueError, AttributeError, ValidationError):
             told = f"The catalog tells of {name} in a way that is not understood; it may be of a newer format"
             raise StepFailed("CATALOG_ODD", told) from None
@@ -94,8 +96,8 @@ class Catalog:
             )
             raise StepFailed("CATALOG_ODD", told_)
         wish = {"region": region, "uri": url, "method": "GET", "headers": {}, "properties": {}}
-        found = self._sent("POST", signer, "the files", wish)
-        headers = found.get("headers")
+        result = self._sent("POST", signer, "the files", wish)
+        headers = result.get("headers")
         if not isinstance(headers, dict):
             raise StepFailed("CATALOG_ODD", NOT_A_CATALOG)
         values = {
@@ -107,10 +109,10 @@ class Catalog:
     def _root(self) -> str:
         """Where below its address the catalog wants to be asked."""
         warehouse = self._place.warehouse
-        found = self._ask(
+        values = self._ask(
             "/v1/config" + (f"?{urlencode({'warehouse': warehouse})}" if warehouse else ""), "the catalog"
         )
-        parts = [found.get(name) for name in ("defaults", "overrides")]
+        parts = [values.get(name) for name in ("defaults", "overrides")]
         told = {name: value for part in parts if isinstance(part, dict) for name, value in part.items()}
         prefix = str(told.get("prefix") or "").strip("/")
         return f"/v1/{quote(prefix, safe='/')}" if prefix else "/v1"
@@ -127,12 +129,12 @@ class Catalog:
         if status != 200:
             raise _trouble(status, what, content)
         try:
-            found = json.loads(content)
+            document = json.loads(content)
         except (ValueError, RecursionError):
-            found = None
-        if not isinstance(found, dict):
+            document = None
+        if not isinstance(document, dict):
             raise StepFailed("CATALOG_ODD", NOT_A_CATALOG)
-        return found
+        return document
 
     def _once(self, method: str, url: str, what: str, body: Any) -> tuple[int, bytes]:
         try:
@@ -144,15 +146,15 @@ class Catalog:
             if method == "POST":
                 answer = self._outgoing.request("POST", url, headers=headers, json=body)
                 return answer.status, answer.body
-            with self._outgoing.stream(url, headers=headers) as found:
+            with self._outgoing.stream(url, headers=headers) as streamed_response:
                 content = bytearray()
-                for piece in found.pieces:
+                for piece in streamed_response.pieces:
                     content += piece
                     if len(content) > MAX_METADATA:
                         raise StepFailed(
                             "CATALOG_ODD", f"What the catalog says of {what} has more than {MAX_METADATA:,} bytes"
                         )
-                return found.status, bytes(content)
+                return streamed_response.status, bytes(content)
         except CallRefused as error:
             raise StepFailed("ADDRESS_REFUSED", f"The catalog was not asked: {error}") from None
         except OutgoingError as error:
@@ -216,8 +218,8 @@ def _auth(place: Iceberg, secrets: Mapping[str, str]) -> Auth:
     return Auth()
 
 
-def _texts(found: Mapping[str, Any]) -> dict[str, str]:
-    return {str(name): value for name, value in found.items() if isinstance(value, str)}
+def _texts(result: Mapping[str, Any]) -> dict[str, str]:
+    return {str(name): value for name, value in result.items() if isinstance(value, str)}
 
 
 def _trouble(status: int, what: str, content: bytes) -> StepFailed:

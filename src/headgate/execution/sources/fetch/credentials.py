@@ -23,8 +23,8 @@ def authorized(place: Http, secrets: Mapping[str, str]) -> Auth:
             return Auth(auth.place, auth.name, secret(secrets, "token"))
         case OAuthAuth():
             told = (auth.token_url, auth.scope, auth.audience)
-            found = secret(secrets, "client_secret")
-            return Auth("oauth2", auth.client_id, found, *told, in_body=auth.sent_in == "body")
+            result = secret(secrets, "client_secret")
+            return Auth("oauth2", auth.client_id, result, *told, in_body=auth.sent_in == "body")
     return Auth()
 
 
@@ -41,7 +41,7 @@ def secret(secrets: Mapping[str, str], name: str) -> str:
 def posted(outgoing: Outgoing, url: str, headers: Mapping[str, str], body: bytes) -> HttpResponse:
     """Send a form to a service that gives tokens."""
     try:
-        found = outgoing.request("POST", url, headers=headers, content=body)
+        response = outgoing.request("POST", url, headers=headers, content=body)
     except OutgoingError as error:
         raise ApiFailed("API_UNREACHABLE", f"The token service was not reached: {error}", passing=True) from None
-    return HttpResponse(found.status, found.headers, found.body)
+    return HttpResponse(response.status, response.headers, response.body)

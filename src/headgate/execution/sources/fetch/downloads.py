@@ -210,8 +210,8 @@ class _Part:
         if status in (408, 425, 429) or status >= 500:
             told = "is asked for too often" if status == 429 else "cannot be given now"
             return _Passing("FILE_UNREACHABLE", f"{self.name} {told} ({status})", retry_after(answer.headers))
-        if self._judge is not None and (found := self._judge(answer)) is not None:
-            return found
+        if self._judge is not None and (step_failed := self._judge(answer)) is not None:
+            return step_failed
         words = {
             401: "the other side does not know who asks; give the connection its secret again",
             403: "the connection's secret may not read it; have it be given that right there",

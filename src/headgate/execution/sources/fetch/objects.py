@@ -28,16 +28,16 @@ def from_objects(step: Land, endpoint: Endpoint, context: Context, state: dict[s
     folder = empty_folder(step, context, "copies")
     outgoing = Outgoing(context.settings.outgoing)
     try:
-        found = _listed(step, place, bucket, outgoing, context)
+        files = _listed(step, place, bucket, outgoing, context)
         downloads = Downloads(outgoing, Terms.of(context))
 
-        def bring(one: VolumeFile) -> Any:
-            url = bucket.url(_prefix(place) + one.path)
-            name = f"{place.bucket}/{_prefix(place)}{one.path}"
+        def bring(file: VolumeFile) -> Any:
+            url = bucket.url(_prefix(place) + file.path)
+            name = f"{place.bucket}/{_prefix(place)}{file.path}"
             headers, judge = (lambda: bucket.headers(url)), _judge(bucket)
-            return downloads.file(url, folder / one.id, headers=headers, name=name, judge=judge).path
+            return downloads.file(url, folder / file.id, headers=headers, name=name, judge=judge).path
 
-        got = gathered(step, context, found, state, bring, at_once=AT_ONCE)
+        got = gathered(step, context, files, state, bring, at_once=AT_ONCE)
         got.files = unpacked(got.files, step.stream.files.format, folder, downloads.budget)
         return got
     finally:
@@ -50,26 +50,26 @@ def _prefix(place: ObjectStore) -> str:
 
 def _listed(step: Land, place: ObjectStore, bucket: Bucket, outgoing: Outgoing, context: Context) -> list[VolumeFile]:
     pattern, before = step.stream.name.lstrip("/"), _prefix(place)
-    found: list[VolumeFile] = []
-    for number, one in enumerate(bucket.objects(before + plain_part(pattern), outgoing)):
+    files: list[VolumeFile] = []
+    for number, entry in enumerate(bucket.objects(before + plain_part(pattern), outgoing)):
         if number % 1000 == 0:
             context.check_stopped()
-        path = one.key.removeprefix(before)
-        if not one.key.endswith("/") and matches(pattern, path):
+        path = entry.key.removeprefix(before)
+        if not entry.key.endswith("/") and matches(pattern, path):
             # Another content is another id, and so is the same under another name.
-            told = f"{one.key}\n{one.tag}\n{one.size}\n{one.modified.isoformat()}"
+            told = f"{entry.key}\n{entry.tag}\n{entry.size}\n{entry.modified.isoformat()}"
             identifier = hashlib.sha256(told.encode("utf-8", "surrogateescape")).hexdigest()[:24]
-            found.append(VolumeFile(identifier, path, one.size, one.modified))
-        if number >= LISTED or len(found) > MAX_FILES:
+            files.append(VolumeFile(identifier, path, entry.size, entry.modified))
+        if number >= LISTED or len(files) > MAX_FILES:
             told = f"{step.stream.name} names more than {MAX_FILES:,} objects, or they are among more than {LISTED:,}"
             raise StepFailed("TOO_MANY_FILES", f"{told}; give a longer prefix, or a narrower pattern")
-    return found
+    return files
 
 
 def plain_part(pattern: str) -> str:
     """What everything that a pattern names begins with."""
-    found = re.match(r"[^*?]*", pattern)
-    return found[0] if found else ""
+    match = re.match(r"[^*?]*", pattern)
+    return match[0] if match else ""
 
 
 def _judge(bucket: Bucket) -> Any:

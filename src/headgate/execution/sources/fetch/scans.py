@@ -40,8 +40,8 @@ def span(metadata: "TableMetadata", state: dict[str, Any] | None, *, by_snapshot
     if not by_snapshot or state is None or state.get("type") != SNAPSHOT:
         return SnapshotRange(upto)
     after = int(state["cursor"])
-    for one in newer(metadata, SnapshotRange(upto, after)):
-        operation = one.summary.operation.value if one.summary else "overwrite"
+    for snapshot in newer(metadata, SnapshotRange(upto, after)):
+        operation = snapshot.summary.operation.value if snapshot.summary else "overwrite"
         if operation in {"append", "replace"} or (operation == "overwrite" and merges):
             continue
         told = f"Rows of the table were {'deleted' if operation == 'delete' else 'written anew'} since the last run, "
@@ -51,16 +51,16 @@ def span(metadata: "TableMetadata", state: dict[str, Any] | None, *, by_snapshot
 
 def newer(metadata: "TableMetadata", wanted: SnapshotRange) -> list["Snapshot"]:
     """The snapshots after the one that was read last, the newest first."""
-    found: list[Snapshot] = []
+    snapshots: list[Snapshot] = []
     at = wanted.upto
     while at != wanted.after:
-        one = metadata.snapshot_by_id(at) if at is not None else None
-        if one is None:
+        snapshot = metadata.snapshot_by_id(at) if at is not None else None
+        if snapshot is None:
             told = "The snapshot that was read last is not among those before the table's current one any more: it was "
             raise StepFailed("SNAPSHOT_GONE", f"{told}expired, or the table was rolled back or made anew; {REFRESH}")
-        found.append(one)
-        at = one.parent_snapshot_id
-    return found
+        snapshots.append(snapshot)
+        at = snapshot.parent_snapshot_id
+    return snapshots
 
 
 def tasks(
@@ -79,8 +79,12 @@ def tasks(
             raise StepFailed("SNAPSHOT_GONE", "The table moved on while it was read; run it again", passing=True)
         return list(planner.plan_files(snapshot.manifests(io)))
     # Files that were only packed together anew hold no new rows.
-    fresh = [one for one in newer(metadata, wanted) if one.summary is None or one.summary.operation.value != "replace"]
-    ids = {one.snapshot_id for one in fresh}
+    fresh = [
+        snapshot
+        for snapshot in newer(metadata, wanted)
+        if snapshot.summary is None or snapshot.summary.operation.value != "replace"
+    ]
+    ids = {snapshot.snapshot_id for snapshot in fresh}
     manifests = {
         manifest.manifest_path: manifest
         for snapshot in fresh
@@ -88,8 +92,10 @@ def tasks(
         if manifest.content == ManifestContent.DATA and manifest.added_snapshot_id in ids
     }
     added = ManifestEntryStatus.ADDED
-    found = planner.plan_files(list(manifests.values()), lambda one: one.snapshot_id in ids and one.status == added)
-    return list(found)
+    result = planner.plan_files(
+        list(manifests.values()), lambda entry: entry.snapshot_id in ids and entry.status == added
+    )
+    return list(result)
 
 
 def condition(

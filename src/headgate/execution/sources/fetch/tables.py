@@ -51,16 +51,16 @@ class Fetched:
 
     def path(self, location: str) -> Path:
         """Where a file is here."""
-        found = self._place(location)
+        path = self._place(location)
         with self._lock:
             lock = self._locks.setdefault(location, threading.Lock())
         with lock:
-            if not found.exists():
+            if not path.exists():
                 url, headers = self._files.address(location)
-                part = found.with_suffix(".part")
+                part = path.with_suffix(".part")
                 self._downloads.file(url, part, headers=headers, name=f"A file of {self._name}")
-                part.rename(found)
-        return found
+                part.rename(path)
+        return path
 
     def drop(self, location: str) -> None:
         """Delete a file here that is needed no more."""
@@ -106,16 +106,20 @@ def write(
     metadata: "TableMetadata", schema: "Schema", tasks: list["FileScanTask"], fetched: Fetched, folder: Path, most: int
 ) -> list[WrittenParquet]:
     """Write the rows of some files in the table's present columns, several at once; at least one file, if empty."""
-    if sum(max(one.file.file_size_in_bytes, 0) for one in tasks) > most:
+    if sum(max(task.file.file_size_in_bytes, 0) for task in tasks) > most:
         raise too_many(most)
     scan = _Scan(metadata, schema, fetched, tasks)
     with ThreadPoolExecutor(AT_ONCE, "tables") as pool:
         try:
             numbered = enumerate(tasks, 1)
-            found = list(pool.map(lambda one: scan.one(one[1], folder / f"{one[0]:06}.parquet"), numbered))
+            written_parquets = list(
+                pool.map(lambda value: scan.one(value[1], folder / f"{value[0]:06}.parquet"), numbered)
+            )
         finally:
             pool.shutdown(cancel_futures=True)
-    return [one for one in found if one.rows] or [scan.none(folder / "000000.parquet")]
+    return [written_parquet for written_parquet in written_parquets if written_parquet.rows] or [
+        scan.none(folder / "000000.parquet")
+    ]
 
 
 def bound_memory() -> None:
@@ -164,7 +168,7 @@ class _Scan:
         from pyiceberg.types import ListType, MapType
 
         schema, metadata = self._schema, self._metadata
-        leaves = {one for one in schema.field_ids if not isinstance(schema.find_type(one), MapType | ListType)}
+        leaves = {id_ for id_ in schema.field_ids if not isinstance(schema.find_type(id_), MapType | ListType)}
         yield from _task_to_record_batches(
             self._io,
             task,
@@ -204,7 +208,7 @@ class reading:  # noqa: N801 - used as a word of the language
 def _plain_schema(schema: Any) -> Any:
     import pyarrow as pa
 
-    return pa.schema([pa.field(one.name, _plain_type(one.type)) for one in schema])
+    return pa.schema([pa.field(value.name, _plain_type(value.type)) for value in schema])
 
 
 def _plain_type(kind: Any) -> Any:
@@ -220,7 +224,7 @@ def _plain_type(kind: Any) -> Any:
     if pa.types.is_large_string(kind):
         return pa.string()
     if pa.types.is_struct(kind):
-        return pa.struct([pa.field(one.name, _plain_type(one.type)) for one in kind])
+        return pa.struct([pa.field(value.name, _plain_type(value.type)) for value in kind])
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return pa.list_(pa.field("element", _plain_type(kind.value_type)))
     if pa.types.is_map(kind):
@@ -242,7 +246,7 @@ def _plain_column(column: Any, kind: Any) -> Any:
         return column
     if not _is_odd(column.type):
         return column.cast(kind)
-    return pa.array([_plain_value(one) for one in column.to_pylist()], kind)
+    return pa.array([_plain_value(value) for value in column.to_pylist()], kind)
 
 
 def _is_odd(kind: Any) -> bool:
@@ -259,9 +263,9 @@ def _plain_value(value: Any) -> Any:
     if isinstance(value, uuid.UUID):
         return str(value)
     if isinstance(value, dict):
-        return {name: _plain_value(one) for name, one in value.items()}
+        return {name: _plain_value(value) for name, value in value.items()}
     if isinstance(value, list):
-        return [_plain_value(one) for one in value]
+        return [_plain_value(value) for value in value]
     if isinstance(value, tuple):
-        return tuple(_plain_value(one) for one in value)
+        return tuple(_plain_value(value) for value in value)
     return value.isoformat() if type(value).__name__ == "time" else value

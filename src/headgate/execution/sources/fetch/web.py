@@ -35,9 +35,9 @@ def from_web(step: Land, endpoint: Endpoint, context: Context, state: dict[str, 
         _refuse_page(step, got)
         moment = datetime.now(UTC)
         file = VolumeFile(got.sha256[:24], step.stream.name.lstrip("/"), got.size, moment)
-        found = gathered(step, context, [file], state, lambda _: got.path)
-        found.files = unpacked(found.files, step.stream.files.format, folder, downloads.budget)
-        return found
+        fetched_files = gathered(step, context, [file], state, lambda _: got.path)
+        fetched_files.files = unpacked(fetched_files.files, step.stream.files.format, folder, downloads.budget)
+        return fetched_files
     finally:
         outgoing.close()
 

@@ -53,9 +53,9 @@ class Credentials:
 
     def secrets(self) -> list[str]:
         """Every spelling of a secret that an answer could repeat."""
-        plain = [one for one in (self._auth.secret, self._token) if one]
-        packed = [_basic(self._auth.name, one).partition(" ")[2] for one in plain]
-        return [*plain, *packed, *map(quote_plus, plain), *(quote(one, safe="") for one in plain)]
+        plain = [value for value in (self._auth.secret, self._token) if value]
+        packed = [_basic(self._auth.name, value).partition(" ")[2] for value in plain]
+        return [*plain, *packed, *map(quote_plus, plain), *(quote(value, safe="") for value in plain)]
 
     def _access_token(self) -> str:
         if not self._token or time.monotonic() > self._ends:
@@ -83,8 +83,8 @@ class Credentials:
 
 def _read_token(body: bytes) -> tuple[str, float]:
     try:
-        found: Any = json.loads(body)
-        token, seconds = found["access_token"], float(found.get("expires_in") or _USUAL)
+        document: Any = json.loads(body)
+        token, seconds = document["access_token"], float(document.get("expires_in") or _USUAL)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         token, seconds = None, 0.0
     if not isinstance(token, str) or not token:
@@ -96,10 +96,10 @@ def _read_token(body: bytes) -> tuple[str, float]:
 def _reason(body: bytes) -> str:
     """What the service says, if it says it in the words of RFC 6749."""
     try:
-        found = json.loads(body)["error"]
+        result = json.loads(body)["error"]
     except (ValueError, TypeError, KeyError, RecursionError):
         return ""
-    return f" ({found})" if isinstance(found, str) and re.fullmatch(r"[a-z_]{1,60}", found) else ""
+    return f" ({result})" if isinstance(result, str) and re.fullmatch(r"[a-z_]{1,60}", result) else ""
 
 
 def _basic(user: str, password: str) -> str:

@@ -22,15 +22,15 @@ class ApiFailed(Exception):
 
 def told(text: str) -> ApiFailed | None:
     """The failure that a text of Spark's is about, if it is one of ours."""
-    found = _FOUND.search(text)
-    return ApiFailed(found[1], found[3], passing=found[2] == "1") if found else None
+    match = _FOUND.search(text)
+    return ApiFailed(match[1], match[3], passing=match[2] == "1") if match else None
 
 
 def hidden(text: str, secrets: Iterable[str], mark: str = HIDDEN) -> str:
     """A text without secrets. Those of up to three letters go where they are words of their own: inside others they
     are there by chance, and a text without them could not be read.
     """
-    for secret in sorted({one for one in secrets if one}, key=len, reverse=True):
+    for secret in sorted({secret for secret in secrets if secret}, key=len, reverse=True):
         if len(secret) > _SHORT:
             text = text.replace(secret, mark)
         else:

@@ -78,15 +78,15 @@ class Caller:
 
     def joined(self, url: str, target: str) -> str:
         """Where a link of an answer leads; ApiFailed if that is another origin."""
-        found, place = _led(url, target)
-        if found is None or place != self.home:
+        results, place = _led(url, target)
+        if results is None or place != self.home:
             where = f"{place[0]}://{place[1]}" if place else "what is no address"
             told = (
                 f"The next page is at {where}, not at {self.home[0]}://{self.home[1]}, where the secret belongs, so it "
             )
             told += "was not asked for. If that is the API's own address, make it the connection's"
             raise ApiFailed("API_ELSEWHERE", told)
-        return self._here(found)
+        return self._here(results)
 
     def get(self, url: str, parameters: Mapping[str, str]) -> HttpResponse:
         """GET an address of this API: an answer below 300, or a 404. ApiFailed says what else came of it."""
@@ -111,18 +111,18 @@ class Caller:
             answer = self._patiently("GET", shown, {**headers, **self._credentials.headers()}, None)
             if answer.status not in _REDIRECTS or "location" not in answer.headers:
                 return answer
-            found, place = _led(url, answer.headers["location"])
-            if found is None or place != self.home:
+            results, place = _led(url, answer.headers["location"])
+            if results is None or place != self.home:
                 where = f"to {place[0]}://{place[1]}" if place else "to what is no address"
                 told = f"{self.home[1]} redirects {where}, which is not called with this connection's secret; "
                 raise ApiFailed("API_ELSEWHERE", told + "make that the connection's address if it is right")
-            url = self._here(found)
+            url = self._here(results)
         raise ApiFailed("API_ELSEWHERE", f"{self.home[1]} redirects more than {MAX_REDIRECTS} times; check the path")
 
-    def _here(self, found: SplitResult) -> str:
+    def _here(self, split_result: SplitResult) -> str:
         """The path and parameters of an address, at our own origin however that is spelt."""
-        query = f"?{quote(found.query, safe=_SAFE)}" if found.query else ""
-        return f"{self._base.scheme}://{self._base.netloc}{quote(found.path, safe=_SAFE)}{query}"
+        query = f"?{quote(split_result.query, safe=_SAFE)}" if split_result.query else ""
+        return f"{self._base.scheme}://{self._base.netloc}{quote(split_result.path, safe=_SAFE)}{query}"
 
     def _post(self, url: str, headers: dict[str, str], body: bytes) -> HttpResponse:
         return self._patiently("POST", url, headers, body)
@@ -202,8 +202,8 @@ def below(base: str, path: str) -> str:
 def _led(url: str, target: str) -> tuple[SplitResult | None, Origin | None]:
     """Where a link on a page leads, taken apart; nothing if it is no address."""
     try:
-        found = urlsplit(urljoin(url, target.strip()))
-        return found, origin(found)
+        results = urlsplit(urljoin(url, target.strip()))
+        return results, origin(results)
     except ValueError:
         return None, None
 
@@ -245,11 +245,11 @@ def _with(url: str, parameters: Mapping[str, str]) -> str:
 def _said(answer: HttpResponse) -> str:
     """The reason that an answer gives in one of the usual fields."""
     try:
-        found = parsed(answer.body, "")
+        result = parsed(answer.body, "")
     except ApiFailed:
         return ""
     for name in ("message", "error_description", "detail", "title", "error"):
-        text = found.get(name) if isinstance(found, dict) else None
+        text = result.get(name) if isinstance(result, dict) else None
         if isinstance(text, dict):
             text = text.get("message")
         if isinstance(text, str) and text.strip():

@@ -27,11 +27,11 @@ def pages(caller: Caller, asked: RequestOptions, partition: str | None = None) -
                 return
             raise caller.missing(answer)
         body = parsed(answer.body, answer.headers.get("content-type", ""))
-        found = rows(body, asked.rows)
-        turner.look(answer, found)
-        if found:
-            yield found
-        turned = turner.turn(url, answer, body, found)
+        results = rows(body, asked.rows)
+        turner.look(answer, results)
+        if results:
+            yield results
+        turned = turner.turn(url, answer, body, results)
         if turned is None:
             return
         url, own = turned
@@ -64,10 +64,10 @@ class _One:
         """The parameters of the first page."""
         return {}
 
-    def look(self, answer: HttpResponse, found: list[Any]) -> None:
+    def look(self, answer: HttpResponse, result: list[Any]) -> None:
         """Look at a page before its rows are taken; ApiFailed if it is an earlier one."""
 
-    def turn(self, url: str, answer: HttpResponse, body: Any, found: list[Any]) -> Turned:
+    def turn(self, url: str, answer: HttpResponse, body: Any, result: list[Any]) -> Turned:
         """Where the next page is; None if this is the last."""
         return None
 
@@ -96,18 +96,18 @@ class _Numbered(_One):
     def first(self) -> dict[str, str]:
         return {self._paging.parameter: str(self._at), **self._sized()}
 
-    def look(self, answer: HttpResponse, found: list[Any]) -> None:
+    def look(self, answer: HttpResponse, result: list[Any]) -> None:
         # A page that is shorter than asked for is not the last for certain: many APIs give fewer rows than asked.
         page = hashlib.sha256(answer.body).digest()
-        if found and page == self._last:
+        if result and page == self._last:
             told = f"The API gives the same page again for {self._paging.parameter}={self._at}; it may not know this "
             raise ApiFailed("API_LOOP", told + "parameter, so check the paging's style and parameter")
         self._last = page
 
-    def turn(self, url: str, answer: HttpResponse, body: Any, found: list[Any]) -> Turned:
-        if not found:
+    def turn(self, url: str, answer: HttpResponse, body: Any, result: list[Any]) -> Turned:
+        if not result:
             return None
-        self._at += 1 if self._paging.style == "page" else len(found)
+        self._at += 1 if self._paging.style == "page" else len(result)
         return url, self.first()
 
 
@@ -117,7 +117,7 @@ class _Cursor(_One):
     def first(self) -> dict[str, str]:
         return self._sized()
 
-    def turn(self, url: str, answer: HttpResponse, body: Any, found: list[Any]) -> Turned:
+    def turn(self, url: str, answer: HttpResponse, body: Any, result: list[Any]) -> Turned:
         value = _at(body, self._paging.next)
         if value is None or value is False or value == "":
             return None
@@ -137,7 +137,7 @@ class _Link(_One):
     def first(self) -> dict[str, str]:
         return self._sized()
 
-    def turn(self, url: str, answer: HttpResponse, body: Any, found: list[Any]) -> Turned:
+    def turn(self, url: str, answer: HttpResponse, body: Any, result: list[Any]) -> Turned:
         place = self._paging.next
         target = _at(body, place) if place else linked(answer.headers.get("link", ""))
         if target is None or target is False or target == "":

@@ -54,14 +54,14 @@ def rows(answer: Any, path: str) -> list[Any]:
     if path == ".":
         return [answer]
     try:
-        found = at(answer, path)
+        result = at(answer, path)
     except LookupError:
         told = f"The answer has nothing at {path!r}{_keys(answer)}; set `rows` to where they are"
         raise ApiFailed("API_SHAPE", told) from None
-    if found is None or isinstance(found, list):
-        return found or []
+    if result is None or isinstance(result, list):
+        return result or []
     where = f"At {path!r} the answer has" if path else "The answer is"
-    raise ApiFailed("API_SHAPE", f"{where} {_kind(found)}, not a list of rows{_lists(found, path)}")
+    raise ApiFailed("API_SHAPE", f"{where} {_kind(result)}, not a list of rows{_lists(result, path)}")
 
 
 def at(value: Any, path: str) -> Any:
@@ -116,17 +116,17 @@ def _keys(answer: Any) -> str:
     return f"; it has {', '.join(_names(answer))}" if answer else "; it is empty"
 
 
-def _lists(found: Any, path: str) -> str:
+def _lists(result: Any, path: str) -> str:
     """Which fields could be meant."""
-    if not isinstance(found, dict):
+    if not isinstance(result, dict):
         return "; set `rows` to where they are, such as data.items"
-    lists = [name for name in _names(found) if isinstance(found.get(name), list)]
+    lists = [name for name in _names(result) if isinstance(result.get(name), list)]
     before = f"{path}." if path else ""
     if lists:
         return f"; set `rows` to where they are: {' or '.join(before + name for name in lists)}"
-    one = "" if path else ", or to a dot if the whole answer is one row"
-    return f"; it has {', '.join(_names(found)) or 'no fields'}. Set `rows` to where they are{one}"
+    value = "" if path else ", or to a dot if the whole answer is one row"
+    return f"; it has {', '.join(_names(result)) or 'no fields'}. Set `rows` to where they are{value}"
 
 
-def _names(found: dict[str, Any]) -> list[str]:
-    return [name[:60] for name in found if name.isprintable()][:_SHOWN]
+def _names(result: dict[str, Any]) -> list[str]:
+    return [name[:60] for name in result if name.isprintable()][:_SHOWN]

@@ -67,9 +67,9 @@ class OriginConnections:
         with self._watched(place, deadline) as connection:
             connection.request(method, target, body, {**headers, "Accept-Encoding": "gzip"})
             response = connection.getresponse()
-            found = {name.lower(): ", ".join(response.headers.get_all(name) or ()) for name in response.headers}
+            values = {name.lower(): ", ".join(response.headers.get_all(name) or ()) for name in response.headers}
             answer = HttpResponse(
-                response.status, found, self._body(response, found.get("content-encoding", ""), place[1])
+                response.status, values, self._body(response, values.get("content-encoding", ""), place[1])
             )
             if response.will_close:
                 self._drop(place)
@@ -109,26 +109,26 @@ class OriginConnections:
 
     def _cut(self, place: Origin, cut: threading.Event) -> None:
         cut.set()
-        found = self._open.get(place)
-        if found is not None and found.sock is not None:
+        connection = self._open.get(place)
+        if connection is not None and connection.sock is not None:
             with contextlib.suppress(OSError):
-                found.sock.shutdown(socket.SHUT_RDWR)
+                connection.sock.shutdown(socket.SHUT_RDWR)
 
     def _connection(self, place: Origin, deadline: float) -> http.client.HTTPConnection:
-        found = self._open.get(place)
-        if found is None:
+        connection = self._open.get(place)
+        if connection is None:
             scheme, host, port = place
             seconds = max(deadline - time.monotonic(), 0.01)
-            found = http.client.HTTPConnection(host, port, timeout=seconds)
-            found.sock, found.auto_open = self._tunnel(host, port, seconds), 0
-            self._open[place] = found
+            connection = http.client.HTTPConnection(host, port, timeout=seconds)
+            connection.sock, connection.auto_open = self._tunnel(host, port, seconds), 0
+            self._open[place] = connection
             if scheme == "https":
-                wrapped = self._tls().wrap_socket(found.sock, server_hostname=host, do_handshake_on_connect=False)
-                found.sock, found.default_port = wrapped, 443
+                wrapped = self._tls().wrap_socket(connection.sock, server_hostname=host, do_handshake_on_connect=False)
+                connection.sock, connection.default_port = wrapped, 443
                 wrapped.do_handshake()
-        if found.sock is not None:
-            found.sock.settimeout(max(deadline - time.monotonic(), 0.01))
-        return found
+        if connection.sock is not None:
+            connection.sock.settimeout(max(deadline - time.monotonic(), 0.01))
+        return connection
 
     def _tunnel(self, host: str, port: int, seconds: float) -> socket.socket:
         if self._proxy is None:
@@ -187,9 +187,9 @@ class OriginConnections:
             yield piece
 
     def _drop(self, place: Origin) -> None:
-        found = self._open.pop(place, None)
-        if found is not None:
-            found.close()
+        connection = self._open.pop(place, None)
+        if connection is not None:
+            connection.close()
 
 
 def _inflated(pieces: Iterable[bytes]) -> Iterator[bytes]:
@@ -197,8 +197,8 @@ def _inflated(pieces: Iterable[bytes]) -> Iterator[bytes]:
     started = False
     for piece in pieces:
         started, rest = True, piece
-        while not inflater.eof and (found := inflater.decompress(rest, _PIECE)):
-            yield found
+        while not inflater.eof and (result := inflater.decompress(rest, _PIECE)):
+            yield result
             rest = inflater.unconsumed_tail
     if started and not inflater.eof:
         raise ValueError("broken off")

@@ -31,8 +31,8 @@ class Delta:
 
     def change(self, connection: Connection, table: Table, key: Row, **values: Any) -> None:
         """Put the stored row with this key, with some values changed."""
-        found = connection.execute(select(table).where(_has(table, key))).mappings().one()
-        self.puts.append((table, {**found, **values}))
+        row = connection.execute(select(table).where(_has(table, key))).mappings().one()
+        self.puts.append((table, {**row, **values}))
 
     def drop_all(self, connection: Connection, table: Table, where: Row) -> None:
         """Drop every row with these values."""
@@ -42,7 +42,7 @@ class Delta:
 
     def rows(self, table: Table) -> Iterable[Row]:
         """The rows of one table that are put or dropped."""
-        return [row for one, row in (*self.puts, *self.drops) if one is table]
+        return [row for entry, row in (*self.puts, *self.drops) if entry is table]
 
     def apply(self, connection: Connection) -> None:
         """Write it."""
@@ -58,7 +58,7 @@ class Delta:
         parameters: dict[str, Any] = {}
         parts = [
             f"{table.name} AS NOT MATERIALIZED ({self._laid_over(table, dialect, parameters)})"
-            for table in dict.fromkeys(one for one, _ in (*self.puts, *self.drops) if one.name not in UNREAD)
+            for table in dict.fromkeys(table for table, _ in (*self.puts, *self.drops) if table.name not in UNREAD)
         ]
         return ("WITH " + ", ".join(parts) + " ", parameters) if parts else ("", {})
 
@@ -69,7 +69,7 @@ class Delta:
             return f":{name}"
 
         keys = [column.name for column in table.primary_key]
-        hidden = [row for one, row in (*self.puts, *self.drops) if one is table]
+        hidden = [row for entry, row in (*self.puts, *self.drops) if entry is table]
         kept = " AND ".join(
             "NOT (" + " AND ".join(f"base.{key} = {bind(row[key])}" for key in keys) + ")" for row in hidden
         )
@@ -78,8 +78,8 @@ class Delta:
         selects = [f"SELECT {columns} FROM {source} base WHERE {kept}"]
         selects += [
             "SELECT " + ", ".join(bind(row[column.name]) for column in table.columns)
-            for one, row in self.puts
-            if one is table
+            for entry, row in self.puts
+            if entry is table
         ]
         return " UNION ALL ".join(selects)
 

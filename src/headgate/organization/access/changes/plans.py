@@ -81,29 +81,29 @@ def _grant(change: s.Grant, t: Targets) -> Plan:
         raise Invalid("the end of a grant lies in the future; leave it out for a grant without end")
     draft = facts.GrantDraft(resource=thing, to=to, level=level, expires=change.expires)
     action = "grant_manager" if level == 3 else "grant"
-    found = Plan(action, thing, t.decide("create", draft, on=thing, as_=action), grant=draft)
+    plan = Plan(action, thing, t.decide("create", draft, on=thing, as_=action), grant=draft)
     stored = _stored_grant(t, thing.id, to, level)
     creator = None if t.actor.operator else t.actor.id
     created = {"id": new_id("grant"), "created_at": t.facts.now, "created_by_id": creator}
     kept = {name: stored[name] for name in created} if stored else created
     row = {"resource_id": thing.id, "grantee_id": to, "level": level, "expires_at": change.expires}
-    found.delta.put(grant_table, {**kept, **row})
-    found.before = _grant_values(to, level, stored["expires_at"]) if stored else {}
-    found.after = _grant_values(to, level, change.expires)
-    return found
+    plan.delta.put(grant_table, {**kept, **row})
+    plan.before = _grant_values(to, level, stored["expires_at"]) if stored else {}
+    plan.after = _grant_values(to, level, change.expires)
+    return plan
 
 
 def _revoke(change: s.Revoke, t: Targets) -> Plan:
     thing = t.resource(change.resource, "layer", "table", "volume")
     to, level = t.principal(change.to), level_number(change.level)
-    found = _new(t, "grant_manager" if level == 3 else "grant", thing)
+    plan = _new(t, "grant_manager" if level == 3 else "grant", thing)
     stored = _stored_grant(t, thing.id, to, level)
-    if found.decision and stored is None:
+    if plan.decision and stored is None:
         raise NotFound(f"{change.to} has no grant of {change.level} on {change.resource}")
     if stored:
-        found.delta.drop(grant_table, {"id": stored["id"]})
-        found.before = _grant_values(to, level, stored["expires_at"])
-    return found
+        plan.delta.drop(grant_table, {"id": stored["id"]})
+        plan.before = _grant_values(to, level, stored["expires_at"])
+    return plan
 
 
 # Marts
@@ -111,15 +111,15 @@ def _revoke(change: s.Revoke, t: Targets) -> Plan:
 
 def _share(change: s.Share, t: Targets) -> Plan:
     thing = t.resource(change.resource, *SHAREABLE)
-    found = _new(t, "configure_sharing", thing)
+    plan = _new(t, "configure_sharing", thing)
     wanted = {"shared_for_use": change.for_use, "shared_for_maintenance": change.for_maintenance}
     values = {name: value for name, value in wanted.items() if value is not None}
     if not values:
         raise Invalid("say which toggle to turn: for_use, for_maintenance, or both")
-    found.delta.change(t.facts.connection, SHAREABLE[thing.kind], {"id": thing.id}, **values)
-    found.before = {name: getattr(thing, name) for name in values}
-    found.after = values
-    return found
+    plan.delta.change(t.facts.connection, SHAREABLE[thing.kind], {"id": thing.id}, **values)
+    plan.before = {name: getattr(thing, name) for name in values}
+    plan.after = values
+    return plan
 
 
 def _owners(thing: Any, ownership: str) -> frozenset[str]:
@@ -127,62 +127,62 @@ def _owners(thing: Any, ownership: str) -> frozenset[str]:
     if not hasattr(thing, fields[ownership]):
         sorts = "technical or business" if thing.kind == "data_mart" else "owner"
         raise Invalid(f"the ownership of a {thing.kind.replace('_', ' ')} is {sorts}, not {ownership}")
-    found: frozenset[str] = getattr(thing, fields[ownership])
-    return found
+    results: frozenset[str] = getattr(thing, fields[ownership])
+    return results
 
 
 def _owner_row(change: s.AddOwner | s.RemoveOwner, t: Targets) -> tuple[Plan, dict[str, Any], frozenset[str]]:
     thing = t.resource(change.resource, "storage", "data_mart", "destination", "report")
-    found = _new(t, "manage_owners", thing)
+    plan = _new(t, "manage_owners", thing)
     member = t.member(change.member)
     row = {"resource_id": thing.id, "member_id": member, "ownership": change.ownership}
-    return found, row, _owners(thing, change.ownership)
+    return plan, row, _owners(thing, change.ownership)
 
 
 def _add_owner(change: s.AddOwner, t: Targets) -> Plan:
-    found, row, _ = _owner_row(change, t)
-    found.delta.put(owner_table, row)
-    found.after = {"member": row["member_id"], "ownership": change.ownership}
-    return found
+    plan, row, _ = _owner_row(change, t)
+    plan.delta.put(owner_table, row)
+    plan.after = {"member": row["member_id"], "ownership": change.ownership}
+    return plan
 
 
 def _remove_owner(change: s.RemoveOwner, t: Targets) -> Plan:
-    found, row, owners = _owner_row(change, t)
-    if found.decision and row["member_id"] not in owners:
+    plan, row, owners = _owner_row(change, t)
+    if plan.decision and row["member_id"] not in owners:
         raise NotFound(f"{change.member} is no such owner of {change.resource}")
-    needed = "technical" if found.thing.kind == "data_mart" else "owner"
-    if found.decision and change.ownership == needed and owners == {row["member_id"]}:
+    needed = "technical" if plan.thing.kind == "data_mart" else "owner"
+    if plan.decision and change.ownership == needed and owners == {row["member_id"]}:
         raise Conflict("this is the last owner; add another first")
-    found.delta.drop(owner_table, row)
-    found.before = {"member": row["member_id"], "ownership": change.ownership}
-    return found
+    plan.delta.drop(owner_table, row)
+    plan.before = {"member": row["member_id"], "ownership": change.ownership}
+    return plan
 
 
 def _context(change: s.AttachContext | s.DetachContext, t: Targets) -> tuple[Plan, dict[str, Any]]:
     thing = t.resource(change.resource, *SHAREABLE)
-    found = _new(t, "manage_owners", thing)
-    return found, {"resource_id": thing.id, "context_id": t.context(change.context)}
+    plan = _new(t, "manage_owners", thing)
+    return plan, {"resource_id": thing.id, "context_id": t.context(change.context)}
 
 
 def _attach_context(change: s.AttachContext, t: Targets) -> Plan:
-    found, row = _context(change, t)
-    found.delta.put(resource_context_table, row)
-    found.after = {"context": row["context_id"]}
-    return found
+    plan, row = _context(change, t)
+    plan.delta.put(resource_context_table, row)
+    plan.after = {"context": row["context_id"]}
+    return plan
 
 
 def _detach_context(change: s.DetachContext, t: Targets) -> Plan:
-    found, row = _context(change, t)
-    found.delta.drop(resource_context_table, row)
-    found.before = {"context": row["context_id"]}
-    return found
+    plan, row = _context(change, t)
+    plan.delta.drop(resource_context_table, row)
+    plan.before = {"context": row["context_id"]}
+    return plan
 
 
 def _destination_state(t: Targets, thing: facts.Destination, action: str, deleted_at: Any) -> Plan:
-    found = _new(t, action, thing)
-    found.delta.change(t.facts.connection, destination_table, {"id": thing.id}, deleted_at=deleted_at)
-    found.before, found.after = {"deleted": thing.deleted}, {"deleted": deleted_at is not None}
-    return found
+    plan = _new(t, action, thing)
+    plan.delta.change(t.facts.connection, destination_table, {"id": thing.id}, deleted_at=deleted_at)
+    plan.before, plan.after = {"deleted": thing.deleted}, {"deleted": deleted_at is not None}
+    return plan
 
 
 def _delete_destination(change: s.DeleteDestination, t: Targets) -> Plan:
@@ -200,12 +200,12 @@ def _organization(t: Targets, action: str) -> Plan:
     return _new(t, action, t.facts.organization())
 
 
-def _scope_rows(found: Plan, t: Targets, member: str, scope: str, contexts: list[str]) -> None:
+def _scope_rows(plan: Plan, t: Targets, member: str, scope: str, contexts: list[str]) -> None:
     if scope == "entire" and contexts:
         raise Invalid("an entire scope has no contexts; set the scope to selected")
-    found.delta.drop_all(t.facts.connection, member_context_table, {"member_id": member})
+    plan.delta.drop_all(t.facts.connection, member_context_table, {"member_id": member})
     for context in dict.fromkeys(contexts):
-        found.delta.put(member_context_table, {"member_id": member, "context_id": t.context(context)})
+        plan.delta.put(member_context_table, {"member_id": member, "context_id": t.context(context)})
 
 
 def _member_values(t: Targets, member: str) -> dict[str, Any]:
@@ -221,7 +221,7 @@ def _set_role(change: s.SetRole, t: Targets) -> Plan:
     target = facts.MemberThing(
         id=member, name=thing.name, role=thing.role, last_owner=thing.last_owner, new_role=change.role
     )
-    found = Plan("change_role", thing, t.decide("change_role", target))
+    plan = Plan("change_role", thing, t.decide("change_role", target))
     before = _member_values(t, member)
     scope, contexts = before["scope"], before["contexts"]
     if change.role in ADMINS:
@@ -230,76 +230,76 @@ def _set_role(change: s.SetRole, t: Targets) -> Plan:
         scope, contexts = change.scope or "selected", change.contexts or []
     elif before["role"] in ADMINS:
         scope, contexts = "selected", []
-    _scope_rows(found, t, member, scope, contexts)
-    found.delta.change(t.facts.connection, member_table, {"id": member}, role=change.role, scope=scope)
+    _scope_rows(plan, t, member, scope, contexts)
+    plan.delta.change(t.facts.connection, member_table, {"id": member}, role=change.role, scope=scope)
     if change.role == "owner" != before["role"]:
-        found.new_owner = member
+        plan.new_owner = member
     if is_subscribed_on_joining(before["role"]) and not is_subscribed_on_joining(change.role):
-        found.delta.drop_all(t.facts.connection, receiver_table, {"member_id": member})
-    found.before, found.after = before, {"role": change.role, "scope": scope, "contexts": contexts}
-    return found
+        plan.delta.drop_all(t.facts.connection, receiver_table, {"member_id": member})
+    plan.before, plan.after = before, {"role": change.role, "scope": scope, "contexts": contexts}
+    return plan
 
 
 def _set_scope(change: s.SetScope, t: Targets) -> Plan:
     member = t.member(change.member)
-    found = _organization(t, "manage_members")
+    plan = _organization(t, "manage_members")
     before = _member_values(t, member)
-    if found.decision and before["role"] in ADMINS:
+    if plan.decision and before["role"] in ADMINS:
         raise Conflict("owners and admins reach everything; a scope would mean nothing")
-    _scope_rows(found, t, member, change.scope, change.contexts)
-    found.delta.change(t.facts.connection, member_table, {"id": member}, scope=change.scope)
-    found.before = {"member": member, **before}
-    found.after = {"member": member, "scope": change.scope, "contexts": change.contexts}
-    return found
+    _scope_rows(plan, t, member, change.scope, change.contexts)
+    plan.delta.change(t.facts.connection, member_table, {"id": member}, scope=change.scope)
+    plan.before = {"member": member, **before}
+    plan.after = {"member": member, "scope": change.scope, "contexts": change.contexts}
+    return plan
 
 
 def _security_role(change: s.GiveSecurityRole | s.TakeSecurityRole, t: Targets) -> Plan:
     member = t.member(change.member)
-    found = _organization(t, "manage_members")
+    plan = _organization(t, "manage_members")
     row = {"member_id": member, "security_role": change.security_role}
     if isinstance(change, s.GiveSecurityRole):
-        found.delta.put(member_security_role_table, row)
-        found.after = row
+        plan.delta.put(member_security_role_table, row)
+        plan.after = row
     else:
-        found.delta.drop(member_security_role_table, row)
-        found.before = row
-    return found
+        plan.delta.drop(member_security_role_table, row)
+        plan.before = row
+    return plan
 
 
 def _group(change: s.JoinGroup | s.LeaveGroup, t: Targets) -> Plan:
     group, member = t.group(change.group), t.member(change.member)
-    found = _organization(t, "manage_groups")
-    if found.decision and group == ALL_GROUP:
+    plan = _organization(t, "manage_groups")
+    if plan.decision and group == ALL_GROUP:
         raise Conflict("every member is in All, always")
     row = {"group_id": group, "member_id": member}
     if isinstance(change, s.JoinGroup):
-        found.delta.put(group_member_table, row)
-        found.after = row
+        plan.delta.put(group_member_table, row)
+        plan.after = row
     else:
-        found.delta.drop(group_member_table, row)
-        found.before = row
-    return found
+        plan.delta.drop(group_member_table, row)
+        plan.before = row
+    return plan
 
 
 def _remove_member(change: s.RemoveMember, t: Targets) -> Plan:
     member = t.member(change.member)
-    found = _new(t, "remove", t.facts.thing(member))
-    found.before, found.after = remove_member(t.facts, member, found.delta)
-    return found
+    plan = _new(t, "remove", t.facts.thing(member))
+    plan.before, plan.after = remove_member(t.facts, member, plan.delta)
+    return plan
 
 
 def _set_plan(change: s.SetPlan, t: Targets) -> Plan:
-    found = _organization(t, "manage_billing")
-    found.delta.change(t.facts.connection, organization_table, {"id": 1}, plan=change.plan)
-    found.before, found.after = {"plan": t.facts.organization().plan}, {"plan": change.plan}
-    return found
+    plan = _organization(t, "manage_billing")
+    plan.delta.change(t.facts.connection, organization_table, {"id": 1}, plan=change.plan)
+    plan.before, plan.after = {"plan": t.facts.organization().plan}, {"plan": change.plan}
+    return plan
 
 
 def _set_invites(change: s.SetInvites, t: Targets) -> Plan:
-    found = _organization(t, "manage_settings")
-    found.delta.change(t.facts.connection, organization_table, {"id": 1}, invites=change.invites)
-    found.before, found.after = {"invites": t.facts.organization().invites}, {"invites": change.invites}
-    return found
+    plan = _organization(t, "manage_settings")
+    plan.delta.change(t.facts.connection, organization_table, {"id": 1}, invites=change.invites)
+    plan.before, plan.after = {"invites": t.facts.organization().invites}, {"invites": change.invites}
+    return plan
 
 
 # Spaces
@@ -307,37 +307,37 @@ def _set_invites(change: s.SetInvites, t: Targets) -> Plan:
 
 def _space_role(change: s.GiveSpaceRole | s.TakeSpaceRole, t: Targets) -> Plan:
     thing = t.named("space", change.space)
-    found = _new(t, "manage_members", thing)
+    plan = _new(t, "manage_members", thing)
     row = {"space_id": thing.id, "principal_id": t.principal(change.to), "space_role": change.space_role}
     if isinstance(change, s.GiveSpaceRole):
-        found.delta.put(space_member_table, row)
-        found.after = row
+        plan.delta.put(space_member_table, row)
+        plan.after = row
     else:
-        found.delta.drop(space_member_table, row)
-        found.before = row
-    return found
+        plan.delta.drop(space_member_table, row)
+        plan.before = row
+    return plan
 
 
 def _change_owner(change: s.ChangeOwner, t: Targets) -> Plan:
     thing = t.resource(change.resource, *OWNED)
-    found = _new(t, "change_owner", thing)
+    plan = _new(t, "change_owner", thing)
     owner = t.member(change.owner)
     # What an earlier owner let code read does not come back with them.
     ends: dict[str, None] = {"code_allowed_by_id": None} if thing.kind == "connection" else {}
-    found.delta.change(t.facts.connection, OWNED[thing.kind], {"id": thing.id}, owner_id=owner, **ends)
+    plan.delta.change(t.facts.connection, OWNED[thing.kind], {"id": thing.id}, owner_id=owner, **ends)
     old = thing.owner
-    found.before = {"owner": old.id if isinstance(old, facts.Subject) else old}
-    found.after = {"owner": owner}
-    return found
+    plan.before = {"owner": old.id if isinstance(old, facts.Subject) else old}
+    plan.after = {"owner": owner}
+    return plan
 
 
 def _change_space(change: s.ChangeSpace, t: Targets) -> Plan:
     thing, space = t.named("connection", change.connection), t.named("space", change.space)
-    found = Plan("change_space", thing, t.decide("change_space", replace(thing, new_space=(space,))))
-    found.delta.change(t.facts.connection, connection_table, {"id": thing.id}, space_id=space.id)
-    found.before = {"space": thing.space.id if thing.space else None}
-    found.after = {"space": space.id}
-    return found
+    plan = Plan("change_space", thing, t.decide("change_space", replace(thing, new_space=(space,))))
+    plan.delta.change(t.facts.connection, connection_table, {"id": thing.id}, space_id=space.id)
+    plan.before = {"space": thing.space.id if thing.space else None}
+    plan.after = {"space": space.id}
+    return plan
 
 
 _HANDLERS: dict[type, Callable[[Any, Targets], Plan]] = {

@@ -18,7 +18,7 @@ from headgate.organization.members.models import invitation_table, member_table,
 from headgate.organization.sessions.models import link_table, session_table
 from headgate.organization.tokens.models import token_table
 from headgate.platform.http.call import Call
-from headgate.platform.mail import templates as texts
+from headgate.platform.mail import templates
 from headgate.platform.mail.outbox import enqueue
 
 _members, _sessions, _tokens, _links = member_table.c, session_table.c, token_table.c, link_table.c
@@ -83,7 +83,7 @@ def promote(call: Call, member: str) -> dict[str, Any]:
     email = call.connection.execute(select(_members.email).where(_members.id == member)).scalar_one()
     if call.settings.mail.host is not None and email is not None:
         organization = call.connection.execute(select(organization_table.c.name)).scalar_one()
-        subject, body = texts.new_owner(call.settings, organization, told(ended), password="password" in ended)
+        subject, body = templates.new_owner(call.settings, organization, told(ended), password="password" in ended)
         enqueue(call.connection, call.services.sealer, MAIL, email, subject, body, call.now, member=member)
     return ended
 

@@ -68,22 +68,22 @@ _NAMING = (
 
 
 def _ask(connection: Connection, texts: Iterable[str], ids: Iterable[str]) -> set[str]:
-    found: set[str] = set()
+    results: set[str] = set()
     bound = {"ids": many(connection, sorted(ids))}
     for text in texts:
         statement = re.sub(r"\{(\w+)\}", lambda match: among(connection, match[1], "ids"), text)
-        found.update(row[0] for row in fetch(connection, statement, bound) if row[0])
-    return found
+        results.update(row[0] for row in fetch(connection, statement, bound) if row[0])
+    return results
 
 
 def dependents(connection: Connection, ids: Iterable[str]) -> set[str]:
     """These resources, and all whose access depends on theirs."""
-    found = set(ids)
-    fresh = set(found)
+    results = set(ids)
+    fresh = set(results)
     while fresh:
-        fresh = _ask(connection, _FOLLOWERS, fresh) - found
-        found |= fresh
-    return found
+        fresh = _ask(connection, _FOLLOWERS, fresh) - results
+        results |= fresh
+    return results
 
 
 @dataclass(slots=True)
@@ -97,22 +97,22 @@ class AffectedAccess:
 
 def reach(connection: Connection, delta: Delta) -> AffectedAccess:
     """Whom a change may concern. It may name more than do gain or lose, never fewer."""
-    found = AffectedAccess(everything=bool(delta.rows(organization_table)))
+    affected_access = AffectedAccess(everything=bool(delta.rows(organization_table)))
     named = {row[column] for table, column in _BY_RESOURCE.items() for row in delta.rows(table)}
     named |= {row["id"] for table in _THEMSELVES for row in delta.rows(table)}
     granted = _grant_resources(connection, delta)
     named |= granted
-    found.members = {row[column] for table, column in _BY_MEMBER.items() for row in delta.rows(table)}
-    found.members |= {
+    affected_access.members = {row[column] for table, column in _BY_MEMBER.items() for row in delta.rows(table)}
+    affected_access.members |= {
         row["grantee_id"] for row in delta.rows(grant_table) if row.get("grantee_id", "").startswith("mbr_")
     }
-    if found.members:
-        named |= _ask(connection, _NAMING, found.members)
+    if affected_access.members:
+        named |= _ask(connection, _NAMING, affected_access.members)
     if any(True for _ in delta.rows(member_table)):
-        named |= set(found.members)
-    found.resources = dependents(connection, named)
-    found.resources |= _ask(connection, ("SELECT layer_id FROM lake_items WHERE {id}",), granted)
-    return found
+        named |= set(affected_access.members)
+    affected_access.resources = dependents(connection, named)
+    affected_access.resources |= _ask(connection, ("SELECT layer_id FROM lake_items WHERE {id}",), granted)
+    return affected_access
 
 
 def _grant_resources(connection: Connection, delta: Delta) -> set[str]:
@@ -132,13 +132,13 @@ _MIXED = (
 
 def stale(connection: Connection, delta: Delta) -> set[str]:
     """The resources whose entries in the audience index a change makes stale. Ask before it is applied, and after."""
-    found = {row["resource_id"] for table in (owner_table, resource_context_table) for row in delta.rows(table)}
-    found |= {row["id"] for table in (storage_table, data_mart_table, destination_table) for row in delta.rows(table)}
+    results = {row["resource_id"] for table in (owner_table, resource_context_table) for row in delta.rows(table)}
+    results |= {row["id"] for table in (storage_table, data_mart_table, destination_table) for row in delta.rows(table)}
     moved = {row["id"] for table in (project_table, connection_table) for row in delta.rows(table)}
-    found |= moved | _ask(connection, ("SELECT id FROM pipelines WHERE {project_id}",), moved)
+    results |= moved | _ask(connection, ("SELECT id FROM pipelines WHERE {project_id}",), moved)
     granted = _grant_resources(connection, delta)
     if granted:
-        found |= granted | _ask(
+        results |= granted | _ask(
             connection,
             (
                 "SELECT layer_id FROM lake_items WHERE {id}",
@@ -151,8 +151,8 @@ def stale(connection: Connection, delta: Delta) -> set[str]:
     if groups:
         bound = {"ids": many(connection, sorted(groups))}
         text = _MIXED.replace("{g.grantee_id}", among(connection, "g.grantee_id", "ids"))
-        found |= {row[0] for row in fetch(connection, text, bound)}
+        results |= {row[0] for row in fetch(connection, text, bound)}
     for member in [row["id"] for row in delta.rows(member_table)]:
         rows = fetch(connection, "SELECT id FROM resources WHERE created_by_id = :id", {"id": member})
-        found |= {row[0] for row in rows}
-    return found
+        results |= {row[0] for row in rows}
+    return results

@@ -74,10 +74,10 @@ class Targets:
         return any(self.decide(action, thing) for action in (listed_by, "restore"))
 
     def _found(self, kind: str, name: str) -> str:
-        found = self.lookup.of(kind, name)
-        if found is None:
+        result = self.lookup.of(kind, name)
+        if result is None:
             raise NotFound(f"There is no {kind} called {name!r}")
-        return found
+        return result
 
     def member(self, name: str) -> str:
         """The id of a member."""
@@ -93,10 +93,10 @@ class Targets:
 
     def principal(self, name: str) -> str:
         """The id of a member or group."""
-        found = self.lookup.principal(name)
-        if found is None:
+        result = self.lookup.principal(name)
+        if result is None:
             raise NotFound(f"There is no member or group called {name!r}; write a group as group:NAME")
-        return found
+        return result
 
 
 def level_number(level: str) -> int:
