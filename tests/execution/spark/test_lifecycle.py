@@ -18,7 +18,7 @@ from headgate.execution.sandbox import seccomp
 from headgate.execution.sandbox.processes import descendants, java_below, started
 from headgate.execution.spark import conf, jvm
 from headgate.execution.spark.errors import TIME_LIMIT, SparkUnavailable
-from headgate.execution.spark.member import MemberSpark, SqlFailed
+from headgate.execution.spark.member import MemberSpark, SqlFailed, StatementRefused
 from headgate.settings.settings import Settings
 from tests.execution.spark.conftest import Lakehouse
 from tests.support.spark import SharedSpark, rows_of, within

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from headgate.execution.spark.errors import CANCELED, TIME_LIMIT
-from headgate.execution.spark.member import SqlFailed
+from headgate.execution.spark.member import SqlFailed, StatementProgress, StatementRefused
 from tests.execution.spark.conftest import Lakehouse
 from tests.support.spark import rows_of, within
 
