@@ -12,7 +12,6 @@ import pytest
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
 
-import lint_access  # noqa: E402
 import reference  # noqa: E402
 
 
@@ -108,29 +107,6 @@ def test_the_map_names_every_package_and_no_other() -> None:
     packages = {str(file.parent.relative_to(source)) for file in source.rglob("*.py")} - {"."}
     assert packages - named == set(), "add them to the map in CONTRIBUTING.md"
     assert named - packages == set(), "remove them from the map in CONTRIBUTING.md"
-
-
-def test_the_access_lint_bites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lint_access, "SOURCE", tmp_path)
-    samples = {
-        "if subject.role == 'admin': pass": "role",
-        "x = member.role in ('owner', 'admin')": "role",
-        "if thing.shared_for_use and other: pass": "shared_for_use",
-        "q = 'SELECT 1 FROM grants WHERE level > 1'": "grants",
-        "q = f'SELECT 1 FROM a JOIN owners o ON {x}'": "owners",
-        "from headgate.access.atoms import ADMIN": "atoms",
-    }
-    for number, (code, says) in enumerate(samples.items()):
-        file = tmp_path / f"slice{number}.py"
-        file.write_text(code)
-        assert any(says in fault for fault in lint_access.faults(file)), code
-    clean = tmp_path / "clean.py"
-    clean.write_text("from headgate.access.book import BOOK\nx = BOOK.decide(s, 'see', r)\n")
-    assert list(lint_access.faults(clean)) == []
-
-
-def test_the_access_lint_is_clean() -> None:
-    assert lint_access.main() == 0
 
 
 def test_access_is_pure() -> None:
