@@ -119,8 +119,8 @@ def test_where_a_bucket_is(given: dict[str, str], endpoint: str, host: str, root
         ({"url": "s3://lake/../other"}, "s3://BUCKET/PREFIX"),
         ({"url": "s3://lake/a//b"}, "s3://BUCKET/PREFIX"),
         ({"s3_access_key_id": "a", "s3_secret_access_key": "b", "s3_access": "credentials"}, "s3_role_arn"),
-        ({"s3_endpoint": "https://store/path"}, "with nothing after it"),
-        ({"s3_endpoint": "https://user:pass@store"}, "with nothing after it"),
+        ({"s3_endpoint": "https://store/path"}, "without a path"),
+        ({"s3_endpoint": "https://user:pass@store"}, "without a path"),
     ],
 )
 def test_settings_that_cannot_be_used(given: dict[str, str], told: str, tmp_path: Path) -> None:

@@ -383,7 +383,7 @@ def test_a_column_is_registered_once_and_with_a_key_that_stays_readable() -> Non
 
 def hidden_registrations(folder: Path, known: set[str]) -> list[str]:
     """Files that register columns, yet that a command which rotates keys would not have loaded."""
-    calls = re.compile(r"headgate\.secrets\.rotation import [^\n]*\bregister\b|\brotation\.register\(")
+    calls = re.compile(r"headgate\.platform\.secrets\.rotation import [^\n]*\bregister\b|\brotation\.register\(")
     names = {
         ".".join(("headgate", *file.relative_to(folder).with_suffix("").parts)): file.read_text(encoding="utf-8")
         for file in folder.rglob("*.py")
