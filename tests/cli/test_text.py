@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from headgate.kit.credentials import Sort, new_secret
+from tests.support.command import run
 from tests.support.installation import Installation
 
 BAD = b"\xff\xfes\x00"
@@ -14,25 +15,39 @@ NOWHERE = {"HEADGATE_SERVER_URL": "http://127.0.0.1:1"}
 
 
 def said(folder: Path, *arguments: str | bytes, given: bytes = b"", **environment: str) -> tuple[int, str]:
+    """Status and output of a command in a process of its own, whose locale Python reads as it starts."""
     done = subprocess.run(
         [sys.executable, "-m", "headgate.cli.main", *arguments],
-        env={**Installation(folder).environment, **NOWHERE, "HEADGATE_TOKEN": new_secret(Sort.token), **environment},
+        env=_environment(folder, environment),
         cwd=folder,
         capture_output=True,
         input=given,
         check=False,
         timeout=60,
     )
-    text = (done.stdout + done.stderr).decode()
+    return _checked(done.returncode, (done.stdout + done.stderr).decode())
+
+
+def _environment(folder: Path, more: dict[str, str]) -> dict[str, str]:
+    return {**Installation(folder).environment, **NOWHERE, "HEADGATE_TOKEN": new_secret(Sort.token), **more}
+
+
+def _checked(status: int, text: str) -> tuple[int, str]:
     assert "Traceback" not in text, text
-    return done.returncode, text
+    return status, text
+
+
+def said_here(folder: Path, *arguments: str | bytes, **environment: str) -> tuple[int, str]:
+    """Status and output of a command in this process."""
+    done = run(arguments, _environment(folder, environment), folder)
+    return _checked(done.returncode, done.stdout + done.stderr)
 
 
 @pytest.mark.parametrize("command", [("sql",), ("saved", "save", "x")])
 def test_sql_that_is_not_utf_8_is_said(tmp_path: Path, command: tuple[str, ...]) -> None:
     (tmp_path / "bad.sql").write_bytes(BAD)
     says = "error: {} is not UTF-8 text; save it as UTF-8\n"
-    assert said(tmp_path, *command, "-f", "bad.sql") == (2, says.format("bad.sql"))
+    assert said_here(tmp_path, *command, "-f", "bad.sql") == (2, says.format("bad.sql"))
     for locale in ("C.UTF-8", "C"):
         assert said(tmp_path, *command, "-", given=BAD, LC_ALL=locale) == (2, says.format("standard input"))
 
@@ -53,8 +68,8 @@ def test_a_password_that_is_not_utf_8_is_said(tmp_path: Path) -> None:
         (b"\xff",),
     ],
 )
-def test_arguments_that_are_not_utf_8_are_said(tmp_path: Path, arguments: tuple[str | bytes, ...]) -> None:
-    status, text = said(tmp_path, *arguments)
+def test_arguments_that_are_not_utf_8_are_said_here(tmp_path: Path, arguments: tuple[str | bytes, ...]) -> None:
+    status, text = said_here(tmp_path, *arguments)
     assert (status, text.startswith("error: the argument "), "\ufffd" in text) == (2, True, True), text
     assert "is not UTF-8 text" in text
     assert len(text.splitlines()) == 1
@@ -67,16 +82,21 @@ def test_a_token_with_a_slip_is_told_from_what_is_none(tmp_path: Path) -> None:
     ):
         secret = new_secret(sort)
         slip = secret[:-1] + ("a" if secret[-1] != "a" else "b")
-        status, text = said(tmp_path, command, **{variable: slip})
+        status, text = said_here(tmp_path, command, **{variable: slip})
         assert (status, "a character is wrong" in text, slip in text) == (2, True, False), text
-        status, text = said(tmp_path, command, **{variable: secret[:-1]})
+        status, text = said_here(tmp_path, command, **{variable: secret[:-1]})
         assert (status, f"{variable} holds no" in text, secret[:-1] in text) == (2, True, False), text
 
 
 def test_sql_is_given_once(tmp_path: Path) -> None:
     (tmp_path / "good.sql").write_text("SELECT 1")
-    found = said(tmp_path, "sql", "SELECT 2", "-f", "good.sql")
+    found = said_here(tmp_path, "sql", "SELECT 2", "-f", "good.sql")
     assert found == (2, "error: give the SQL or --file, not both\n")
-    assert said(tmp_path, "sql") == (
+    assert said_here(tmp_path, "sql") == (
         2, "error: give the SQL, or --file with a file of it, or - for standard input\n"
     )  # fmt: skip
+
+
+def test_a_process_is_given_an_argument_that_is_not_utf_8(tmp_path: Path) -> None:
+    arguments = ("sql", b"select '\xff'")
+    assert said(tmp_path, *arguments) == said_here(tmp_path, *arguments)

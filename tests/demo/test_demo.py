@@ -22,7 +22,7 @@ def test_the_demo_answers_its_own_questions_and_keeps_to_its_folder(tmp_path: Pa
     folder.mkdir()
     for left in ("demo", "headgate.db", "keys.json"):
         (folder / left).write_text("left by a demo before")
-    done = Installation(tmp_path).headgate("demo", "--no-stay", "--folder", str(folder), seconds=900)
+    done = Installation(tmp_path).run_process("demo", "--no-stay", "--folder", str(folder), seconds=900)
     said = done.stdout
     assert done.returncode == 0, done.stderr
     assert said.count("$ HEADGATE_SERVER_URL=") == 5
@@ -103,7 +103,7 @@ def test_without_bubblewrap_nothing_is_shown_and_it_is_named(tmp_path: Path) -> 
 @pytest.mark.xdist_group("spark")
 def test_a_step_that_fails_ends_the_demo_with_its_words(tmp_path: Path) -> None:
     one = Installation(tmp_path, HEADGATE_SPARK__JAVA_OPTIONS='["-XX:MaxHeapSize=x"]')
-    done = one.headgate("demo", "--folder", str(tmp_path / "demo"), seconds=600)
+    done = one.run_process("demo", "--folder", str(tmp_path / "demo"), seconds=600)
     assert done.returncode == 1
     assert "error: The demo stops, since one of its steps failed." in done.stderr
     assert "`headgate sql" in done.stderr

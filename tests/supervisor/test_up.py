@@ -72,7 +72,7 @@ def test_a_second_one_on_the_same_folder_says_who_is_there(tmp_path: Path) -> No
     with installed(tmp_path) as one:
         one.up()
         assert one.process
-        second = one.headgate("up")
+        second = one.run_process("up")
         assert second.returncode == 2
         assert f"pid {one.process.pid}" in second.stderr
         assert "Traceback" not in second.stderr
@@ -83,7 +83,7 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        done = one.headgate("up", HEADGATE_SERVER__PORT=str(port))
+        done = one.run_process("up", HEADGATE_SERVER__PORT=str(port))
         assert done.returncode == 2
         assert f"127.0.0.1:{port}" in done.stderr
 
@@ -93,15 +93,15 @@ def test_a_database_of_another_version_is_refused_with_advice(tmp_path: Path) ->
         assert one.headgate("db", "upgrade").returncode == 0
         with sqlite3.connect(tmp_path / "headgate.db") as connection:
             connection.execute("UPDATE alembic_version SET version_num = '0000'")
-        old = one.headgate("up")
+        old = one.run_process("up")
         assert (old.returncode, "headgate db upgrade" in old.stderr) == (2, True)
         with sqlite3.connect(tmp_path / "headgate.db") as connection:
             connection.execute("UPDATE alembic_version SET version_num = '9999'")
-        new = one.headgate("up")
+        new = one.run_process("up")
         assert (new.returncode, "install the newer Headgate" in new.stderr) == (2, True)
         with sqlite3.connect(tmp_path / "headgate.db") as connection:
             connection.execute("DROP TABLE alembic_version")
-        foreign = one.headgate("up")
+        foreign = one.run_process("up")
         assert (foreign.returncode, "empty one" in foreign.stderr) == (2, True)
 
 
@@ -110,7 +110,7 @@ def test_a_key_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
         one.headgate("db", "upgrade")
         (tmp_path / "keys.json").write_text("{}")
         (tmp_path / "keys.json").chmod(0o644)
-        done = one.headgate("up")
+        done = one.run_process("up")
         assert done.returncode == 2
         assert "chmod 600" in done.stderr
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any, ClassVar
 
 import httpx2 as httpx
@@ -18,7 +19,7 @@ from headgate.kit.clock import now
 from headgate.kit.database import Database
 from headgate.migrations import upgrade
 from headgate.worlds.loader import load
-from tests.support import java
+from tests.support import command, java
 from tests.support.databases import WORLD
 
 
@@ -38,8 +39,12 @@ class Installation:
         self.process: subprocess.Popen[bytes] | None
         self.url = url or f"sqlite:///{folder}/headgate.db"
 
-    def headgate(self, *arguments: str, seconds: float = 120, **environment: str) -> "subprocess.CompletedProcess[str]":
-        """Run a command to its end."""
+    def headgate(self, *arguments: str | bytes, given: str = "", **environment: str) -> "CompletedProcess[str]":
+        """Run a command to its end, in this process."""
+        return command.run(arguments, {**self.environment, **environment}, self.folder, given)
+
+    def run_process(self, *arguments: str, seconds: float = 120, **environment: str) -> "CompletedProcess[str]":
+        """Run a command to its end, in a process of its own."""
         return subprocess.run(
             [sys.executable, "-m", "headgate.cli.main", *arguments],
             env={**self.environment, **environment},

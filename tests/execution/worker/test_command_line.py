@@ -14,6 +14,7 @@ import pytest
 
 from tests.execution.worker.support import StandIn, done, served, working
 from tests.lakehouse.sql.support import STATEMENTS
+from tests.support import command
 from tests.support.company import Company
 from tests.support.installation import Installation, eventually
 
@@ -27,15 +28,14 @@ class Terminal:
     environment: dict[str, str]
 
     def headgate(self, *arguments: str) -> tuple[int, str, str]:
-        found = self.start(*arguments)
-        printed, told = found.communicate(timeout=60)
-        assert "Traceback" not in told, told
-        return found.returncode, printed, told
+        ended = command.run(arguments, self.environment, self.folder)
+        assert "Traceback" not in ended.stderr, ended.stderr
+        return ended.returncode, ended.stdout, ended.stderr
 
     def start(self, *arguments: str, before: tuple[str, ...] = ()) -> "subprocess.Popen[str]":
-        command = [*before, sys.executable, "-m", "headgate.cli.main", *arguments]
+        line = [*before, sys.executable, "-m", "headgate.cli.main", *arguments]
         pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        return subprocess.Popen(command, env=self.environment, cwd=self.folder, **pipes)
+        return subprocess.Popen(line, env=self.environment, cwd=self.folder, **pipes)
 
     def statements(self, **more: Any) -> list[dict[str, Any]]:
         return list(self.millrace.as_("Tess").get(STATEMENTS, **more).json()["items"])
@@ -108,8 +108,8 @@ def test_what_is_said_of_statements(terminal: Terminal) -> None:
 
 
 def test_a_table_without_its_kind_is_guessed(terminal: Terminal) -> None:
-    for command in (("grant", "viewer"), ("revoke", "viewer")):
-        status, _, told = terminal.headgate(*command, "raw.orders", "Ben")
+    for words in (("grant", "viewer"), ("revoke", "viewer")):
+        status, _, told = terminal.headgate(*words, "raw.orders", "Ben")
         assert status == 2
         assert told == "error: 'raw.orders' is not a resource; write kind:name, such as table:raw.orders, or an id\n"
     assert "such as" not in terminal.headgate("grant", "viewer", "castle:x", "Ben")[2]

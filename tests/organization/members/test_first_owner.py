@@ -2,9 +2,8 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import httpx2 as httpx
 
@@ -63,12 +62,9 @@ def own(one: Installation) -> str:
     return "http://127.0.0.1:0"
 
 
-def run(one: Installation, line: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
+def run(one: Installation, line: str, *arguments: str) -> "CompletedProcess[str]":
     """Run a command that reads a password from a line."""
-    return subprocess.run(
-        [sys.executable, "-m", "headgate.cli.main", *arguments, "--password-stdin"],
-        env=one.environment, cwd=one.folder, input=line + "\n", capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    return one.headgate(*arguments, "--password-stdin", given=line + "\n")
 
 
 def test_a_link_for_a_new_password_is_not_taken_for_a_used_one(tmp_path: Path) -> None:
