@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from headgate import __version__
+from headgate.job_kinds import register_all
 from headgate.kit.batch_writer import Batches
 from headgate.kit.database import Database
 from headgate.lakehouse.catalog import endpoints as catalog
@@ -43,11 +44,10 @@ from headgate.platform.audit import endpoints as audit
 from headgate.platform.audit.events import record
 from headgate.platform.audit.signatures import sign_events
 from headgate.platform.connection_checks import endpoints as errands
-from headgate.platform.connection_checks import worker_endpoints as errand_workers
 from headgate.platform.http import health, problems
 from headgate.platform.http.middleware import Edge, body_limits
 from headgate.platform.http.services import Services, note_uses
-from headgate.platform.jobs import endpoints as replaced_workers
+from headgate.platform.jobs import worker_endpoints as jobs
 from headgate.platform.notifications import endpoints as notifications
 from headgate.platform.resources import endpoints as resources
 from headgate.platform.webhooks import endpoints as webhooks
@@ -100,7 +100,6 @@ ROUTERS = (
     connections.router,
     destinations.router,
     errands.router,
-    errand_workers.router,
     pipelines.router,
     lineage.router,
     integrations.router,
@@ -109,12 +108,13 @@ ROUTERS = (
     run_workers.router,
     maintenance.router,
     maintenance_workers.router,
-    replaced_workers.router,
+    jobs.router,
 )
 
 
 def create_app(settings: Settings, database: Database | None = None) -> FastAPI:
     """The application for these settings."""
+    register_all()
     result = database or Database(settings.database_url, pool_size=settings.database.pool_size)
     sign_events(result, lambda: key_file(settings).key("audit"))
 

@@ -21,6 +21,7 @@ from headgate.platform.authorization import fact_tables
 from headgate.platform.authorization import models as resources
 from headgate.platform.connection_checks import models as errands
 from headgate.platform.external_systems import models as places
+from headgate.platform.jobs import models as jobs
 from headgate.platform.mail import models as mail
 from headgate.platform.notifications import models as notifications
 from headgate.platform.webhooks import models as webhooks
@@ -33,6 +34,7 @@ MODULES = (
     errands,
     fact_tables,
     groups,
+    jobs,
     lakehouse,
     leases,
     mail,

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from headgate.contracts.statements import Count, Fence, ProgressOut, WorkerId, WorkerIn
+from headgate.contracts.jobs import Count, Fence, ProgressOut, WorkerId, WorkerIn
 from headgate.kit.request_models import LooseInput
 
 RunId = Annotated[str, Field(pattern=r"^run_[0-9a-z]{20}$", examples=["run_01k6x3v9c2m4n8p0q7rs"])]

@@ -4,33 +4,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Base64Bytes, BaseModel, Field
 
+from headgate.contracts.jobs import Count, Fence, ProgressOut, WorkerId, WorkerIn
 from headgate.kit.request_models import LooseInput
 
-LEAVING = "leaving"
-"""What a worker says of itself when it stops."""
-WorkerId = Annotated[str, Field(pattern=r"^wrk_[0-9a-z]{20}$", examples=["wrk_01k6x3v9c2m4n8p0q7rs"])]
 StatementId = Annotated[str, Field(pattern=r"^stm_[0-9a-z]{20}$", examples=["stm_01k6x3v9c2m4n8p0q7rs"])]
-Fence = Annotated[int, Field(ge=0, le=2**31 - 1, description="From the claim")]
-Count = Annotated[int, Field(ge=0, le=2**62)]
-
-
-class Stage(BaseModel):
-    """A stage of a running statement."""
-
-    id: int
-    tasks: int = Field(description="How many tasks it has")
-    done: int = Field(description="How many of them are done")
-    bytes_read: int = 0
-    complete: bool = Field(description="Whether all of it is done")
-
-
-class ProgressOut(BaseModel):
-    """How far a statement has come."""
-
-    tasks_done: int
-    tasks_total: int
-    bytes_read: int
-    stages: list[Stage]
 
 
 class ColumnOut(BaseModel):
@@ -39,22 +16,6 @@ class ColumnOut(BaseModel):
     name: str = Field(examples=["amount"])
     type: str = Field(examples=["decimal128(10, 2)"], description="Its Arrow type")
     nullable: bool = True
-
-
-class WorkerIn(LooseInput):
-    """A worker, and what it says of itself."""
-
-    worker: WorkerId
-    name: Annotated[str, Field(min_length=1, max_length=200, examples=["mill-1:4711"])]
-    version: Annotated[str, Field(min_length=1, max_length=40, examples=["0.1.0"])]
-    state: dict[str, Any] = Field(default_factory=dict, description="Of its Spark servers")
-
-
-class ClaimIn(WorkerIn):
-    """A worker that has room."""
-
-    slots: Annotated[int, Field(ge=1, le=64, description="For how many statements")]
-    total: Annotated[int, Field(ge=1, le=64, description="How many it runs at most")] | None = None
 
 
 class Job(BaseModel):
@@ -94,13 +55,6 @@ class HeartbeatIn(WorkerIn):
     """A worker that lives, and what it runs."""
 
     running: list[StatementProgressIn] = Field(max_length=256)
-
-
-class InstructionsOut(BaseModel):
-    """What a worker must do."""
-
-    cancel: list[str] = Field(description="Interrupt these")
-    lost: list[str] = Field(description="Drop these: they are no longer this worker's")
 
 
 class AnalysedIn(LooseInput):

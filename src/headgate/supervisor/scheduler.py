@@ -10,6 +10,7 @@ from functools import partial
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
+from headgate.job_kinds import register_all
 from headgate.kit.batch_writer import Batches
 from headgate.kit.clock import now
 from headgate.kit.database import Busy
@@ -27,8 +28,9 @@ from headgate.pipelines.triggers.scheduler import Firer, forget
 from headgate.platform.audit.chain import Sealer
 from headgate.platform.audit.chain_heads import HEAD_FILE, HeadFile
 from headgate.platform.audit.events import record
-from headgate.platform.connection_checks import cleanup as errands
 from headgate.platform.http.services import Services, note_uses
+from headgate.platform.jobs.cleanup import LeaseSweeper
+from headgate.platform.jobs.kinds import all_kinds
 from headgate.platform.mail.sender import Mailer
 from headgate.platform.notifications.dispatcher import COMPOSERS, NotificationDispatcher
 from headgate.platform.webhooks.delivery import WebhookSender
@@ -51,6 +53,7 @@ class Scheduler:
     """Fires triggers, seals the audit log, tells what is to be told, and sends mail."""
 
     def __init__(self, settings: Settings) -> None:
+        register_all()
         self._database = opened(settings, pool_size=8)
         self._key = key_file(settings).key("audit")
         self._head = HeadFile(settings.data_dir / HEAD_FILE, self._key)
@@ -67,9 +70,9 @@ class Scheduler:
         self._lost = (
             statements.sweeper(self._database),
             runs.Sweeper(settings, self._database),
-            errands.sweeper(self._database),
             maintenance.sweeper(settings, self._database),
         )
+        self._leases = [LeaseSweeper(kind, settings, self._database) for kind in all_kinds()]
         self._sweeper = Sweeper(self._database, lambda: open_store(settings))
         self._catalog = CatalogSweeper(self._database, lambda: open_store(settings))
         self._firer = Firer(self._database)
@@ -132,6 +135,8 @@ class Scheduler:
             self._webhooks.nudge()
             for lost in self._lost:
                 lost.sweep(moment)
+            for leases in self._leases:
+                leases.sweep(moment)
             self._maintainer.nudge(moment)
             self._clean(moment)
         return self._fence is not None

@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 
 from headgate.kit import clock
-from headgate.platform.connection_checks import queue
-from headgate.platform.connection_checks.cleanup import sweeper
-from tests.platform.connection_checks.test_errands import asked, claimed, finish, state_of
+from headgate.platform.connection_checks import job as checks
+from headgate.platform.jobs.cleanup import LeaseSweeper
+from tests.platform.connection_checks.test_errands import asked, claimed, finish, finished, state_of
 from tests.spaces.connections.support import added
 from tests.support.company import Company
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.both_databases
 
 FORWARD, BACK = timedelta(minutes=30), timedelta(hours=-3)
 """Forward by less than an errand is kept."""
-LEASE = queue.LEASE.total_seconds()
+LEASE = checks.LEASE.total_seconds()
 ANSWER = {"detail": "fine", "milliseconds": 1}
 
 
@@ -25,7 +25,7 @@ def test_an_errand_is_taken_from_the_dead_alone(
 ) -> None:
     real, set_by, ticks = clock.now, timedelta(), 100.0
     monkeypatch.setattr("headgate.platform.http.routes.clock", lambda: real() + set_by)
-    found = sweeper(millrace.database, lambda: ticks)
+    found = LeaseSweeper(checks.CONNECTION_CHECKS, millrace.settings, millrace.database, lambda: ticks)
 
     def passes(seconds: float) -> None:
         nonlocal set_by, ticks
@@ -39,12 +39,12 @@ def test_an_errand_is_taken_from_the_dead_alone(
     passes(1)
     set_by += jump
     found.sweep(real() + set_by)
-    passes(queue.SECONDS)
+    passes(checks.SECONDS)
     assert claimed(millrace) == []
-    assert finish(millrace, jobs[lives], result=ANSWER).json() == {"state": "succeeded"}
-    passes(LEASE - queue.SECONDS)
+    assert finished(millrace, jobs[lives], result=ANSWER) == "succeeded"
+    passes(LEASE - checks.SECONDS)
     (again,) = claimed(millrace)
     assert (again["id"], again["fence"]) == (dies, 2)
     assert finish(millrace, jobs[dies], result=ANSWER).status_code == 409
-    assert finish(millrace, again, result=ANSWER).json() == {"state": "succeeded"}
+    assert finished(millrace, again, result=ANSWER) == "succeeded"
     assert state_of(millrace, "Tess", dies)["state"] == "succeeded"

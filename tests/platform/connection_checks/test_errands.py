@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -10,14 +10,15 @@ from urllib.parse import urlsplit
 import pytest
 from sqlalchemy import text, update
 
-from headgate.execution.worker.connection_checks import Errands, fitting
+from headgate.execution.worker.connection_checks import CheckHandler, fitting
+from headgate.execution.worker.job_loop import JobLoop
 from headgate.execution.worker.server_link import Link
 from headgate.kit.clock import now
 from headgate.kit.database import Database
 from headgate.kit.ids import new_id
-from headgate.platform.connection_checks import queue
-from headgate.platform.connection_checks.cleanup import sweeper
+from headgate.platform.connection_checks.job import CONNECTION_CHECKS, KEPT, LEASE
 from headgate.platform.connection_checks.models import errand_table
+from headgate.platform.jobs.cleanup import LeaseSweeper
 from headgate.schema import METADATA
 from tests.execution.worker.support import served
 from tests.spaces.connections.support import PLACE, SECRET, added, patch
@@ -41,18 +42,34 @@ def asked(millrace: Company, member: str, about: str, **question: Any) -> str:
     return str(answer.json()["id"])
 
 
+WORK = "/api/worker/jobs/connection_check"
+
+
 def by_worker(millrace: Company, path: str, **body: Any) -> Any:
     secret = millrace.client.app.state.services.worker_secret  # type: ignore[attr-defined]
-    return Api(millrace.client, secret).post(f"/api/worker/errands/{path}", {"worker": WORKER} | body)
+    about = {"worker": WORKER, "name": "by hand", "version": "1", "state": {}}
+    return Api(millrace.client, secret).post(f"{WORK}/{path}", about | body)
 
 
-def claimed(millrace: Company, slots: int = 4) -> list[Any]:
-    found: list[Any] = by_worker(millrace, "claim", slots=slots).json()["jobs"]
-    return found
+def claimed(millrace: Company, slots: int = 4, **by: Any) -> list[Any]:
+    """The checks that a worker by hand gets, each with its payload."""
+    answer = by_worker(millrace, "claim", slots=slots, **by)
+    assert answer.status_code == 200, answer.text
+    return [{**job, **job["payload"]} for job in answer.json()["jobs"]]
 
 
 def finish(millrace: Company, job: Any, state: str = "succeeded", **told: Any) -> Any:
     return by_worker(millrace, f"{job['id']}/finish", fence=job["fence"], state=state, **told)
+
+
+def finished(millrace: Company, job: Any, state: str = "succeeded", **told: Any) -> str:
+    """The state of a check after its worker has reported."""
+    return str(finish(millrace, job, state, **told).json()["state"])
+
+
+def sweep(millrace: Company, moment: datetime) -> None:
+    """What the scheduler does, at a moment."""
+    LeaseSweeper(CONNECTION_CHECKS, millrace.settings, millrace.database).sweep(moment)
 
 
 def state_of(millrace: Company, member: str, errand: str) -> Any:
@@ -68,7 +85,7 @@ def test_a_worker_gets_the_secrets_and_the_member_gets_the_answer(millrace: Comp
     assert not job["writes"]
     assert claimed(millrace) == []
     result = {"detail": "fine", "milliseconds": 3, "streams": [{"name": "shop.orders", "sort": "table"}]}
-    assert finish(millrace, job, result=result).json() == {"state": "succeeded"}
+    assert finished(millrace, job, result=result) == "succeeded"
     shown = state_of(millrace, "Tom", errand)
     assert (shown["state"], shown["about"], shown["error"]) == ("succeeded", found["id"], None)
     assert shown["result"]["streams"][0]["name"] == "shop.orders"
@@ -201,13 +218,13 @@ def test_a_member_has_so_many_errands_at_a_time(millrace: Company) -> None:
 def test_a_worker_that_was_lost_is_followed_by_another_and_refused_afterwards(millrace: Company) -> None:
     errand = asked(millrace, "Tess", added(millrace)["id"])
     [first] = claimed(millrace)
-    later = now() + queue.LEASE + timedelta(seconds=1)
-    sweeper(millrace.database).sweep(later)
+    later = now() + LEASE + timedelta(seconds=1)
+    sweep(millrace, later)
     [second] = claimed(millrace)
     assert second["fence"] == first["fence"] + 1
     assert finish(millrace, first, result={"detail": "late", "milliseconds": 1}).status_code == 409
     _expire_lease(millrace)
-    sweeper(millrace.database).sweep(now())
+    sweep(millrace, now())
     assert state_of(millrace, "Tess", errand)["error"]["code"] == "LOST"
     assert claimed(millrace) == []
 
@@ -217,16 +234,16 @@ def test_a_worker_that_stops_gives_its_errand_back(millrace: Company) -> None:
     for fence in range(1, 10):
         [job] = claimed(millrace)
         assert job["fence"] == fence
-        assert finish(millrace, job, "returned").json() == {"state": "queued"}
+        assert finished(millrace, job, "returned") == "queued"
     [last] = claimed(millrace)
-    assert finish(millrace, last, "returned").json() == {"state": "failed"}
+    assert finished(millrace, last, "returned") == "failed"
 
 
 def test_errands_are_forgotten(millrace: Company) -> None:
     errand = asked(millrace, "Tess", added(millrace)["id"])
-    sweeper(millrace.database).sweep(now() + queue.KEPT - timedelta(minutes=1))
+    sweep(millrace, now() + KEPT - timedelta(minutes=1))
     assert state_of(millrace, "Tess", errand)["state"] == "queued"
-    sweeper(millrace.database).sweep(now() + queue.KEPT + timedelta(minutes=1))
+    sweep(millrace, now() + KEPT + timedelta(minutes=1))
     assert millrace.as_("Tess").get(f"/api/errands/{errand}").status_code == 404
 
 
@@ -261,7 +278,7 @@ def running(millrace: Company) -> Iterator[None]:
     with served(millrace) as address:
         secret = millrace.client.app.state.services.worker_secret  # type: ignore[attr-defined]
         link = Link(address, secret, new_id("worker"), "here")
-        part = Errands(link, millrace.settings)
+        part = JobLoop(link, [CheckHandler(link, millrace.settings)])
         part.start()
         try:
             yield

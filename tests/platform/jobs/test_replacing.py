@@ -17,7 +17,7 @@ from headgate.kit.ids import new_id
 from headgate.lakehouse.maintenance.models import maintenance_pass_table, maintenance_table_table
 from tests.lakehouse.sql.support import Hand, submit
 from tests.pipelines.runs.support import HISTORY, RunHand, make, show, start
-from tests.platform.connection_checks.test_errands import asked, by_worker
+from tests.platform.connection_checks.test_errands import asked, claimed
 from tests.spaces.connections.support import added
 from tests.support.company import Company
 from tests.support.installation import Installation, eventually, installed
@@ -89,10 +89,10 @@ def test_what_was_being_cancelled_is_cancelled_then(millrace: Company) -> None:
 def test_a_check_of_a_connection_is_released_too(millrace: Company) -> None:
     dead = both(millrace)[0]
     errand = asked(millrace, "Tess", added(millrace)["id"])
-    [job] = by_worker(millrace, "claim", slots=1, worker=dead.id).json()["jobs"]
+    [job] = claimed(millrace, slots=1, worker=dead.id, name=dead.name)
     alive = both(millrace, "mill:2")[0]
     assert replace(alive, dead.id).json() == {"released": 1}
-    [again] = by_worker(millrace, "claim", slots=1, worker=alive.id).json()["jobs"]
+    [again] = claimed(millrace, slots=1, worker=alive.id, name=alive.name)
     assert (again["id"], again["fence"]) == (errand, job["fence"] + 1)
 
 

@@ -10,12 +10,13 @@ from typing import Any
 import httpx2 as httpx
 
 from headgate import __version__
-from headgate.contracts.statements import LEAVING
+from headgate.contracts.jobs import LEAVING, Claims, InstructionsOut, JobOut
 from headgate.kit.errors import DiskFull, Problem
 from headgate.kit.log import get_logger
 
 PATIENCE = 60.0
 """How long the server may be away before a finished statement is given up; its lease is long over by then."""
+JOBS = "/api/worker/jobs"
 ANSWER_SECONDS = 30.0
 POLL_SECONDS = 25.0
 _LONGEST_PAUSE = 2.0
@@ -86,6 +87,25 @@ class Link:
         body = {**self.about, "state": state, "running": running}
         result = self.ask("POST", "/api/worker/heartbeat", json=body, params={"wait": wait})
         return result["cancel"], result["lost"]
+
+    def claim_jobs(self, kind: str, slots: int, total: int, state: dict[str, Any]) -> list[JobOut]:
+        """Claim jobs of one kind for so many free slots; waits for some."""
+        body = {**self.about, "state": state, "slots": slots, "total": total}
+        answer = self.ask("POST", f"{JOBS}/{kind}/claim", json=body, params={"wait": POLL_SECONDS})
+        return Claims.model_validate(answer).jobs
+
+    def beat_jobs(self, running: list[dict[str, Any]], state: dict[str, Any], wait: float) -> InstructionsOut:
+        """Renew the leases of jobs; which to interrupt, and which are no longer held."""
+        body = {**self.about, "state": state, "running": running}
+        return InstructionsOut.model_validate(self.ask("POST", f"{JOBS}/heartbeat", json=body, params={"wait": wait}))
+
+    def finish_job(
+        self, kind: str, job: JobOut, state: str, code: str | None, message: str | None, **result: Any
+    ) -> str:
+        """Report the outcome of a job; its state then. Dropped if the job is no longer held."""
+        body = {"worker": self.worker, "fence": job.fence, "state": state, "error_code": code, "error": message}
+        answer = self.surely("POST", f"{JOBS}/{kind}/{job.id}/finish", waits=True, json={**body, "result": result})
+        return str(answer["state"])
 
     def leave(self) -> None:
         """Say that this worker stops, so that a claim under way gets nothing. A server that is away need not know."""

@@ -16,8 +16,8 @@ from headgate.kit.leases import CLOCKS_APART
 from headgate.lakehouse.maintenance.models import maintenance_table_table
 from headgate.lakehouse.maintenance.retained_metadata import why_not
 from headgate.lakehouse.maintenance.table_maintenance import pointer_of
-from headgate.lakehouse.sql.models import worker_table
 from headgate.platform.authorization.models import resource_table
+from headgate.platform.jobs.models import worker_table
 from headgate.settings.maintenance import MaintenanceSettings
 from headgate.settings.settings import Settings
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from headgate.contracts.statements import Fence, WorkerId
+from headgate.contracts.jobs import Fence, WorkerId
 from headgate.kit.request_models import Input, LooseInput
 
 State = Literal["queued", "running", "compacting", "succeeded", "failed"]

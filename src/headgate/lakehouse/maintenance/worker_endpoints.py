@@ -14,12 +14,12 @@ from headgate.lakehouse.maintenance.schemas import (
     RewriteFinishIn,
     RewriteJob,
 )
-from headgate.lakehouse.sql.queue import is_leaving
-from headgate.lakehouse.sql.worker_endpoints import LIMITER, Wait, wait_for
 from headgate.platform.http.call import Call
 from headgate.platform.http.guards import ByWorker
 from headgate.platform.http.routes import Audit, GovernedRouter, Stages
 from headgate.platform.http.services import Services
+from headgate.platform.jobs.worker_endpoints import LIMITER, Wait, wait_for
+from headgate.platform.jobs.workers import is_leaving
 
 router = GovernedRouter(prefix="/api/worker/maintenance", tags=["workers"])
 

@@ -11,7 +11,8 @@ from headgate.kit.database import Database
 from headgate.kit.leases import Sweeper
 from headgate.kit.log import get_logger
 from headgate.lakehouse.sql import queue
-from headgate.lakehouse.sql.models import statement_table, worker_table
+from headgate.lakehouse.sql.models import statement_table
+from headgate.platform.jobs.models import worker_table
 from headgate.settings.settings import Settings
 from headgate.warehouse.store import Store
 

@@ -1,4 +1,4 @@
-"""Statements that members run, and the workers that run them."""
+"""Statements that members run."""
 
 from sqlalchemy import (
     JSON,
@@ -14,7 +14,7 @@ from sqlalchemy import (
     Text,
 )
 
-from headgate.kit.columns import METADATA, Id, Name, UtcDateTime, Word, provenance, text_type
+from headgate.kit.columns import METADATA, Id, UtcDateTime, Word, provenance, text_type
 
 STATES = ("queued", "running", "succeeded", "failed", "cancelling", "cancelled")
 
@@ -69,15 +69,3 @@ statement_read_table = Table(
     Column("table_id", Id, primary_key=True),
 )
 """A table that a statement read: whoever opens its results needs the right to it still."""
-
-worker_table = Table(
-    "workers",
-    METADATA,
-    Column("id", Id, primary_key=True),
-    Column("name", Name, nullable=False),
-    Column("version", Word, nullable=False),
-    Column("started_at", UtcDateTime, nullable=False),
-    Column("seen_at", UtcDateTime, nullable=False),
-    Column("state", JSON, nullable=False),
-)
-"""A worker, when it was last heard of, and what it says of its Spark servers."""

@@ -13,7 +13,6 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, insert, select, update
 from sqlalchemy.engine import RowMapping
 
-from headgate.contracts.statements import LEAVING
 from headgate.kit.errors import Conflict
 from headgate.kit.leases import is_over
 from headgate.lakehouse.catalog.declared_tables import ANALYSED
@@ -22,7 +21,7 @@ from headgate.lakehouse.catalog.models import commit_table, work_load_table, wor
 from headgate.lakehouse.catalog.work_tokens import end_work, open_work
 from headgate.lakehouse.saved_queries import service as saving
 from headgate.lakehouse.sql.fair_share import WorkerSlots, choose
-from headgate.lakehouse.sql.models import statement_read_table, statement_table, worker_table
+from headgate.lakehouse.sql.models import statement_read_table, statement_table
 from headgate.organization.members.models import member_table
 from headgate.organization.members.repository import address
 from headgate.organization.tokens.models import token_table
@@ -47,7 +46,7 @@ REFUSED = "REFUSED"
 """The code of a statement that the guard in Spark refused."""
 CREDENTIALS_ENDED = "The token by which this statement was submitted has ended"
 
-_rows, _workers = statement_table.c, worker_table.c
+_rows = statement_table.c
 _loads, _works = work_load_table.c, work_token_table.c
 
 
@@ -104,22 +103,6 @@ class Orders:
 
     cancel: list[str]
     lost: list[str]
-
-
-def note_worker(
-    connection: Connection, now: datetime, worker: str, name: str, version: str, state: dict[str, Any]
-) -> None:
-    """Write down that a worker lives, and what it says of its Spark."""
-    values = {"name": name, "version": version, "seen_at": now, "state": state}
-    done = connection.execute(update(worker_table).where(_workers.id == worker).values(values))
-    if done.rowcount == 0:
-        connection.execute(insert(worker_table).values(id=worker, started_at=now, **values))
-
-
-def is_leaving(connection: Connection, worker: str) -> bool:
-    """Whether a worker has said that it stops: a claim that it still waits for must get nothing."""
-    state = connection.execute(select(_workers.state).where(_workers.id == worker)).scalar()
-    return bool(state and state.get(LEAVING))
 
 
 def claim(connection: Connection, now: datetime, settings: Settings, room: WorkerSlots) -> list[Claimed]:

@@ -5,7 +5,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from headgate.contracts.statements import ColumnOut, ProgressOut
+from headgate.contracts.jobs import ProgressOut
+from headgate.contracts.statements import ColumnOut
 from headgate.kit.request_models import Input
 from headgate.platform.resources.names import NameText
 

@@ -7,8 +7,9 @@ from sqlalchemy import insert
 from sqlalchemy.engine import RowMapping
 
 from headgate.access.decision import Decision
+from headgate.contracts.jobs import ProgressOut
 from headgate.contracts.sql_script import split
-from headgate.contracts.statements import ColumnOut, ProgressOut
+from headgate.contracts.statements import ColumnOut
 from headgate.kit.errors import Conflict, Denied, Expired, NotFound, TooManyAttempts
 from headgate.kit.ids import new_id
 from headgate.lakehouse.items.service import full_name

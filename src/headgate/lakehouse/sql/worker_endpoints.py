@@ -1,79 +1,43 @@
 """What workers call: claim statements, keep them alive, upload pages, finish. By the worker secret, never a token."""
 
-from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any
 
-from anyio import CapacityLimiter
 from fastapi import Path, Query, Request
-from sqlalchemy import Connection
 
+from headgate.contracts.jobs import ClaimIn, Fence, InstructionsOut, WorkerId
 from headgate.contracts.statements import (
     AnalysedIn,
-    ClaimIn,
     Claims,
     ColumnsRecorded,
-    Fence,
     Finished,
     FinishIn,
     HeartbeatIn,
-    InstructionsOut,
     Job,
     Stored,
-    WorkerId,
 )
-from headgate.kit.errors import Conflict, Invalid, NotSignedIn, Unavailable
+from headgate.kit.errors import Conflict, Invalid
 from headgate.lakehouse.sql import fair_share, queue, repository
 from headgate.pipelines.probe import PIPELINE, save_probed
-from headgate.platform.http.authentication import worker as identify
 from headgate.platform.http.bodies import Body
 from headgate.platform.http.call import Call
 from headgate.platform.http.guards import ByWorker
 from headgate.platform.http.routes import Audit, GovernedRouter, Stages
 from headgate.platform.http.services import Services
-from headgate.platform.jobs.watch import LONGEST
+from headgate.platform.jobs.kinds import result_bytes
+from headgate.platform.jobs.worker_endpoints import LIMITER, Wait, is_worker, wait_for
+from headgate.platform.jobs.workers import is_leaving, note_worker
 from headgate.warehouse.locations import result_page
 from headgate.warehouse.store import PathTaken
 
 router = GovernedRouter(prefix="/api/worker", tags=["workers"])
 
-LIMITER = CapacityLimiter(16)
-"""Threads for workers alone: however busy members keep the server, statements stay alive and end."""
-
-PAGE = 1 << 20
-_ENVELOPE = 64 << 10
 StatementPath = Annotated[str, Path(pattern=r"^stm_[0-9a-z]{20}$", examples=["stm_01k6x3v9c2m4n8p0q7rs"])]
-Wait = Annotated[float, Query(ge=0, le=LONGEST, description="Answer later, if there is nothing to say yet")]
-
-
-def page_bytes(most: int) -> int:
-    """The largest page: in base64, and with what goes with it, it must fit into a body."""
-    return max(512, min(PAGE, (most - min(_ENVELOPE, most // 2)) * 3 // 4))
-
-
-def is_worker(services: Services, request: Request) -> bool:
-    """Whether a worker asks."""
-    try:
-        identify(request, services.worker_secret)
-    except NotSignedIn:
-        return False
-    return True
 
 
 def _room(body: ClaimIn) -> fair_share.WorkerSlots:
     return fair_share.WorkerSlots(body.worker, body.slots, body.total)
-
-
-async def wait_for(
-    check: Callable[[Connection], bool], services: Services, request: Request, parameters: dict[str, Any]
-) -> None:
-    """Wait, if a worker asks, until there is something for it to claim."""
-    if is_worker(services, request):
-        await services.watch.wait(check, parameters["wait"])
-        if await request.is_disconnected():
-            # What a dead worker gets would wait for the end of its lease.
-            raise Unavailable
 
 
 async def until_waiting(services: Services, request: Request, parameters: dict[str, Any]) -> None:
@@ -104,9 +68,9 @@ def claim_statements(stages: Stages, body: ClaimIn, wait: Wait = 0) -> Claims:
     """
 
     def work(call: Call) -> list[Job]:
-        if queue.is_leaving(call.connection, body.worker):
+        if is_leaving(call.connection, body.worker):
             return []
-        queue.note_worker(call.connection, call.now, body.worker, body.name, body.version, body.state)
+        note_worker(call.connection, call.now, body)
         claimeds = queue.claim(call.connection, call.now, call.settings, _room(body))
         return [Job.model_validate(claimed, from_attributes=True) for claimed in claimeds]
 
@@ -115,7 +79,7 @@ def claim_statements(stages: Stages, body: ClaimIn, wait: Wait = 0) -> Claims:
         jobs=stages.write(work),
         statement_seconds=sql.statement_seconds,
         max_bytes=sql.max_bytes,
-        page_bytes=page_bytes(stages.settings.server.max_body_bytes),
+        page_bytes=result_bytes(stages.settings),
     )
 
 
@@ -134,7 +98,7 @@ def beat_worker(stages: Stages, body: HeartbeatIn, wait: Wait = 0) -> Instructio
     """
 
     def work(call: Call) -> queue.Orders:
-        queue.note_worker(call.connection, call.now, body.worker, body.name, body.version, body.state)
+        note_worker(call.connection, call.now, body)
         beats = [
             queue.Beat(
                 statement_progress.id,

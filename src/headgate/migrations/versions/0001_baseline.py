@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import sqlalchemy as sa
 from alembic import op
 
-from headgate.migrations.columns import EMAIL, ID, NAME, NAME_KEY, TIME, WORD, column, text
+from headgate.migrations.columns import EMAIL, ID, NAME, NAME_KEY, TIME, WORD, column, job_columns, text
 
 revision = "0001"
 down_revision = None
@@ -705,20 +705,15 @@ def _create_tables() -> None:
         column("place_version", sa.Integer()),
         column("errand", WORD),
         column("question", sa.JSON()),
-        column("state", WORD),
-        column("fence", sa.Integer()),
-        column("worker_id", ID, nullable=True),
-        column("lease_until", TIME, nullable=True),
-        column("asked_at", TIME),
-        column("finished_at", TIME, nullable=True),
         column("place", sa.JSON(), nullable=True),
         column("sealed", sa.Text(), nullable=True),
         column("result", sa.JSON(), nullable=True),
-        column("error_code", text(120), nullable=True),
-        column("error", sa.Text(), nullable=True),
         column("expires_at", TIME),
+        *job_columns(),
         sa.CheckConstraint("errand IN ('test', 'discover')", name="errand"),
-        sa.CheckConstraint("state IN ('queued', 'running', 'succeeded', 'failed')", name="state"),
+        sa.CheckConstraint(
+            "state IN ('queued', 'running', 'cancelling', 'succeeded', 'failed', 'cancelled')", name="state"
+        ),
     )
     op.create_index("ix_errands_expires_at", "errands", ["expires_at"])
     op.create_index("ix_errands_member_id", "errands", ["member_id", "id"])

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from headgate.contracts.statements import ProgressOut
+from headgate.contracts.jobs import ProgressOut
 from headgate.kit.patterns import TextPattern
 
 ARTIFACT_NAME = TextPattern(

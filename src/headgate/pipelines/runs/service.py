@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.engine import RowMapping
 
-from headgate.contracts.statements import ProgressOut
+from headgate.contracts.jobs import ProgressOut
 from headgate.kit.errors import Conflict, NotFound
 from headgate.lakehouse.catalog.models import commit_table
 from headgate.pipelines.models import pipeline_definition_table, pipeline_table

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import Path, Query, Request
 from sqlalchemy import delete, insert
 
+from headgate.contracts.jobs import Fence, InstructionsOut, WorkerId
 from headgate.contracts.pipelines.steps import to_json
 from headgate.contracts.runs import (
     Acknowledged,
@@ -23,15 +24,12 @@ from headgate.contracts.runs import (
     VolumeFileOut,
     VolumeFiles,
 )
-from headgate.contracts.statements import Fence, InstructionsOut, WorkerId
 from headgate.kit.clock import now
 from headgate.kit.crash_points import crash_point
 from headgate.kit.database import is_full, passes
 from headgate.kit.errors import Conflict, NotFound, Problem
 from headgate.kit.log import get_logger
 from headgate.kit.patterns import TextPattern
-from headgate.lakehouse.sql.queue import is_leaving, note_worker
-from headgate.lakehouse.sql.worker_endpoints import LIMITER, Wait, is_worker, wait_for
 from headgate.pipelines.runs import finish as finishing
 from headgate.pipelines.runs import log, queue, staged_files, steps, volumes
 from headgate.pipelines.runs.completion import end
@@ -44,6 +42,8 @@ from headgate.platform.http.call import Call
 from headgate.platform.http.guards import ByWorker
 from headgate.platform.http.routes import Audit, GovernedRouter, Stages
 from headgate.platform.http.services import Services
+from headgate.platform.jobs.worker_endpoints import LIMITER, Wait, is_worker, wait_for
+from headgate.platform.jobs.workers import is_leaving, note_worker
 from headgate.warehouse.store import PathTaken
 
 router = GovernedRouter(prefix="/api/worker/runs", tags=["workers"])
@@ -97,7 +97,7 @@ def claim_runs(stages: Stages, body: RunClaimIn, wait: Wait = 0) -> RunClaims:
 def _claim(call: Call, body: RunClaimIn, only: str | None = None) -> list[RunJobOut]:
     if is_leaving(call.connection, body.worker):
         return []
-    note_worker(call.connection, call.now, body.worker, body.name, body.version, body.state)
+    note_worker(call.connection, call.now, body)
     claimed, over = queue.claim(call.connection, call.now, call.settings, body.worker, body.slots, only)
     for entry in over:
         log.add(call.connection, call.settings, entry.id, [(call.now, "error", entry.reason)])
@@ -175,7 +175,7 @@ def beat_runs(stages: Stages, body: RunHeartbeatIn, wait: Wait = 0) -> Instructi
     """Keep a worker's runs alive, and tell how far they are. The answer says what to stop, at once if there is any."""
 
     def work(call: Call) -> InstructionsOut:
-        note_worker(call.connection, call.now, body.worker, body.name, body.version, body.state)
+        note_worker(call.connection, call.now, body)
         beats = [
             queue.Beat(run_beat.id, run_beat.fence, run_beat.progress.model_dump() if run_beat.progress else None)
             for run_beat in body.running

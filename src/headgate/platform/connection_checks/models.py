@@ -2,10 +2,9 @@
 
 from sqlalchemy import JSON, CheckConstraint, Column, ForeignKey, Index, Integer, Table, Text
 
-from headgate.kit.columns import METADATA, Id, UtcDateTime, Word, text_type
+from headgate.kit.columns import METADATA, Id, UtcDateTime, Word
+from headgate.platform.jobs.models import job_columns
 from headgate.platform.secrets.rotation import register
-
-STATES = ("queued", "running", "succeeded", "failed")
 
 errand_table = Table(
     "errands",
@@ -16,20 +15,13 @@ errand_table = Table(
     Column("place_version", Integer, nullable=False),
     Column("errand", Word, nullable=False),
     Column("question", JSON, nullable=False),
-    Column("state", Word, nullable=False),
-    Column("fence", Integer, nullable=False),
-    Column("worker_id", Id),
-    Column("lease_until", UtcDateTime),
-    Column("asked_at", UtcDateTime, nullable=False),
-    Column("finished_at", UtcDateTime),
     Column("place", JSON(none_as_null=True)),
     Column("sealed", Text),
     Column("result", JSON),
-    Column("error_code", text_type(120)),
-    Column("error", Text),
     Column("expires_at", UtcDateTime, nullable=False),
+    *job_columns(),
     CheckConstraint("errand IN ('test', 'discover')", name="errand"),
-    CheckConstraint("state IN ('queued', 'running', 'succeeded', 'failed')", name="state"),
+    CheckConstraint("state IN ('queued', 'running', 'cancelling', 'succeeded', 'failed', 'cancelled')", name="state"),
     Index("ix_errands_member_id", "member_id", "id"),
     Index("ix_errands_place_id", "place_id"),
     Index("ix_errands_state", "state", "id"),

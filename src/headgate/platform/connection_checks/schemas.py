@@ -1,14 +1,14 @@
-"""Errands, as the API and workers tell them."""
+"""Errands, as the API shows them."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
+from headgate.contracts.connection_checks import Findings
 from headgate.contracts.external_systems.kinds import Source, Target
-from headgate.contracts.statements import Fence, WorkerId
 from headgate.kit.names import is_text
-from headgate.kit.request_models import Input, LooseInput
+from headgate.kit.request_models import Input
 from headgate.platform.external_systems.schemas import SecretsIn
 
 MOST_STREAMS = 2000
@@ -66,34 +66,6 @@ class DestinationErrand(ConnectionCheckIn):
 ErrandIn = ConnectionErrand | DestinationErrand
 
 
-class DiscoveredColumn(BaseModel):
-    """A column of a stream."""
-
-    name: str = Field(examples=["order_id"])
-    type: str = Field(examples=["bigint"], description="As its own system calls it")
-    nullable: bool = True
-
-
-class DiscoveredStream(BaseModel):
-    """Something that a pipeline could read."""
-
-    name: str = Field(examples=["public.orders"], description="As a stream of a pipeline names it")
-    sort: str = Field(examples=["table"], description="table, view or file")
-    columns: list[DiscoveredColumn] = Field(default_factory=list)
-    keys: list[str] = Field(default_factory=list, description="The columns of its primary key")
-    bytes: int | None = None
-    modified_at: datetime | None = None
-
-
-class Findings(BaseModel):
-    """What a worker found out."""
-
-    detail: str = Field(examples=["PostgreSQL 17.2, as reader, over TLSv1.3"])
-    milliseconds: int
-    streams: list[DiscoveredStream] | None = None
-    truncated: Annotated[bool, Field(description="Whether there are more than were asked for, or than fit")] = False
-
-
 class ErrandError(BaseModel):
     """Why an errand failed."""
 
@@ -113,57 +85,3 @@ class ErrandOut(BaseModel):
     expires_at: datetime = Field(description="When it is forgotten")
     result: Findings | None
     error: ErrandError | None
-
-
-class ErrandClaimIn(LooseInput):
-    """A worker that has time for errands."""
-
-    worker: WorkerId
-    slots: Annotated[int, Field(ge=1, le=16, description="For how many")]
-
-
-class EndpointOut(BaseModel):
-    """A connection or destination, opened for a worker."""
-
-    id: str
-    kind: str
-    config: dict[str, Any]
-    secrets: dict[str, str] = Field(description="In the clear; kept nowhere")
-
-
-class ErrandJob(BaseModel):
-    """An errand to run."""
-
-    id: str
-    fence: int
-    errand: str
-    question: dict[str, Any]
-    writes: bool = Field(description="Whether it is about a destination, which is written to")
-    endpoint: EndpointOut
-
-
-class ErrandClaims(BaseModel):
-    """Errands for a worker, and the limits that hold for them."""
-
-    jobs: list[ErrandJob]
-    seconds: float
-    max_bytes: int = Field(description="The largest result that the server takes, as JSON")
-
-
-class ErrandFinishIn(LooseInput):
-    """What came of an errand."""
-
-    worker: WorkerId
-    fence: Fence
-    state: Annotated[
-        Literal["succeeded", "failed", "returned"], Field(description="returned: the worker stops; another begins it")
-    ]
-    result: Findings | None = None
-    error_code: Annotated[str, Field(max_length=120)] | None = None
-    error: Annotated[str, Field(max_length=10_000)] | None = None
-
-
-class ErrandFinished(BaseModel):
-    """The state of an errand after its worker's word."""
-
-    state: str = Field(examples=["succeeded"])

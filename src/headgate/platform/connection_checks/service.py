@@ -5,14 +5,17 @@ from typing import Any
 from sqlalchemy import Connection, func, insert, select
 from sqlalchemy.engine import RowMapping
 
+from headgate.contracts.connection_checks import Findings
 from headgate.kit.database import fetch
 from headgate.kit.errors import Conflict, TooManyAttempts
 from headgate.kit.ids import kind_of, new_id
-from headgate.platform.connection_checks import queue, unsaved
+from headgate.platform.connection_checks import unsaved
+from headgate.platform.connection_checks.job import KEPT, TEST
 from headgate.platform.connection_checks.models import errand_table
-from headgate.platform.connection_checks.schemas import ErrandError, ErrandIn, ErrandOut, Findings
+from headgate.platform.connection_checks.schemas import ErrandError, ErrandIn, ErrandOut
 from headgate.platform.external_systems.repository import place_of
 from headgate.platform.http.call import Call
+from headgate.platform.jobs.models import ACTIVE, WAITING
 
 ASKED = "errand.asked"
 KIND = "errand"
@@ -26,7 +29,7 @@ def ask(call: Call, place: str, given: ErrandIn) -> str:
     if pointing is None:
         raise Conflict("This points nowhere yet; give it a place first")
     unsaved.check(call, place, given)
-    own = select(func.count()).where(_rows.member_id == call.caller.member, _rows.state.in_(("queued", "running")))
+    own = select(func.count()).where(_rows.member_id == call.caller.member, _rows.state.in_(ACTIVE))
     if call.connection.execute(own).scalar_one() >= AT_A_TIME:
         raise TooManyAttempts(f"You have {AT_A_TIME} errands waiting or running; wait until one has ended", seconds=5)
     identifier = new_id(KIND)
@@ -39,16 +42,15 @@ def ask(call: Call, place: str, given: ErrandIn) -> str:
         "question": given.model_dump(exclude={"errand", "place", "secrets"}),
         "place": given.place.model_dump(mode="json") if given.place else None,
         "sealed": unsaved.sealed(call.services.sealer, identifier, given.secrets.given()),
-        "state": "queued",
-        "fence": 0,
-        "asked_at": call.now,
-        "expires_at": call.now + queue.KEPT,
+        "state": WAITING,
+        "queued_at": call.now,
+        "expires_at": call.now + KEPT,
     }
     call.connection.execute(insert(errand_table).values(row))
     about: dict[str, Any] = {
         "kind": kind_of(place),
         "resource_id": place,
-        "action": queue.TEST,
+        "action": TEST,
     }
     after: dict[str, Any] = {"errand": given.errand, "pattern": given.pattern}
     if given.place is not None or given.secrets.model_fields_set:
@@ -65,21 +67,28 @@ def own(call: Call, errand: str) -> RowMapping:
     if row is None:
         call.hide("see", "errand", errand)
     kind = kind_of(row["place_id"]) or ""
-    if not call.decide(queue.TEST, kind, row["place_id"]):
-        call.hide(queue.TEST, kind, row["place_id"])
+    if not call.decide(TEST, kind, row["place_id"]):
+        call.hide(TEST, kind, row["place_id"])
     return row
 
 
 def shown(row: RowMapping) -> ErrandOut:
     """An errand, as its member sees it."""
-    names = ("id", "errand", "state", "asked_at", "finished_at", "expires_at")
+    names = ("id", "errand", "state", "expires_at")
     error = ErrandError(code=row["error_code"], message=row["error"] or "") if row["error_code"] else None
     result = Findings(**row["result"]) if row["result"] else None
-    return ErrandOut(**{name: row[name] for name in names}, about=row["place_id"], result=result, error=error)
+    return ErrandOut(
+        **{name: row[name] for name in names},
+        about=row["place_id"],
+        asked_at=row["queued_at"],
+        finished_at=row["ended_at"],
+        result=result,
+        error=error,
+    )
 
 
 def has_ended(connection: Connection, member: str, errand: str) -> bool:
     """Whether there is nothing to wait for: it is over, or no errand of this member."""
     text = "SELECT state FROM errands WHERE id = :id AND member_id = :member"
     rows = fetch(connection, text, {"id": errand, "member": member})
-    return not rows or rows[0][0] not in {"queued", "running"}
+    return not rows or rows[0][0] not in ACTIVE

@@ -1,0 +1,84 @@
+"""Connection checks as jobs. Secrets leave the database here, for a worker, after the member was judged once more."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, delete, select
+from sqlalchemy.engine import RowMapping
+
+from headgate.contracts.connection_checks import CheckPayload, Findings
+from headgate.kit.errors import Problem
+from headgate.kit.ids import kind_of
+from headgate.platform.authorization.questions import Question, decide
+from headgate.platform.connection_checks import unsaved
+from headgate.platform.connection_checks.models import errand_table
+from headgate.platform.external_systems.repository import place_of
+from headgate.platform.http.call import Call
+from headgate.platform.jobs import queue
+from headgate.platform.jobs.kinds import Begun, CannotBegin, JobKind, Outcome, result_bytes
+from headgate.settings.settings import Settings
+
+SECONDS = 60.0
+"""The time limit of a check."""
+LEASE = timedelta(seconds=SECONDS + 30)
+KEPT = timedelta(hours=1)
+TEST = "test"
+"""The action that a check needs on its connection or destination."""
+_rows = errand_table.c
+
+
+class ConnectionChecks(JobKind):
+    """Checks of connections and destinations: they take seconds, and are forgotten after an hour."""
+
+    name = "connection_check"
+    table = errand_table
+    result = Findings
+    lost = ("LOST", "The worker of this check died; ask again")
+
+    def lease(self, settings: Settings) -> timedelta:
+        return LEASE
+
+    def begin(self, call: Call, row: RowMapping) -> Begun:
+        resource = row["place_id"]
+        if not may_ask(call.connection, call.now, row):
+            raise CannotBegin("failed", "DENIED", "You may not use this any more")
+        place = place_of(call.connection, resource)
+        if place is None or place.version != row["place_version"]:
+            raise CannotBegin("failed", "MOVED", "It was pointed somewhere else after you asked; ask again")
+        try:
+            endpoint = unsaved.endpoint(call.connection, call.services, row)
+        except Problem as problem:
+            raise CannotBegin("failed", "CANNOT_OPEN", problem.detail) from None
+        payload = CheckPayload(
+            check=row["errand"],
+            question=row["question"],
+            writes=kind_of(resource) == "destination",
+            endpoint=endpoint,
+            max_bytes=result_bytes(call.settings),
+        )
+        return Begun(payload, SECONDS)
+
+    def finish(self, call: Call, row: RowMapping, outcome: Outcome) -> str:
+        found = outcome.result.model_dump(mode="json") if outcome.result else None
+        values = {"code": outcome.error_code, "message": outcome.error, "result": found}
+        return queue.end(self, call.connection, call.now, row["id"], outcome.state, **values)
+
+    def end_values(self, connection: Connection, now: datetime, job: str) -> dict[str, Any]:
+        return {"expires_at": now + KEPT, "sealed": None}
+
+    def is_outdated(self, connection: Connection, now: datetime) -> bool:
+        return connection.execute(select(_rows.id).where(_rows.expires_at < now).limit(1)).first() is not None
+
+    def expire(self, connection: Connection, now: datetime) -> None:
+        connection.execute(delete(errand_table).where(_rows.expires_at < now))
+
+
+def may_ask(connection: Connection, now: datetime, row: RowMapping) -> bool:
+    """Whether who asked may still do so: with a place or secrets that are not stored, only if they could store them."""
+    resource = row["place_id"]
+    actions = (TEST, "edit") if row["place"] or row["sealed"] else (TEST,)
+    questions = (Question(row["member_id"], action, kind_of(resource) or "", resource) for action in actions)
+    return all(decide(connection, question, now) for question in questions)
+
+
+CONNECTION_CHECKS = ConnectionChecks()

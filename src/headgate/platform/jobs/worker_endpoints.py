@@ -1,0 +1,269 @@
+"""What workers call about jobs of every kind: claim, heartbeat, finish. By the worker secret, never a token."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from anyio import CapacityLimiter
+from fastapi import Path, Query, Request
+from pydantic import BaseModel, Field, ValidationError
+from sqlalchemy import Connection
+
+from headgate.contracts.jobs import (
+    BeatIn,
+    ClaimIn,
+    Claims,
+    FinishIn,
+    HeartbeatIn,
+    InstructionsOut,
+    JobId,
+    JobOut,
+    JobState,
+    WorkerId,
+    WorkerIn,
+)
+from headgate.kit.clock import now
+from headgate.kit.crash_points import crash_point
+from headgate.kit.database import passes
+from headgate.kit.errors import Conflict, Invalid, NotSignedIn, Problem, Unavailable
+from headgate.kit.log import get_logger
+from headgate.platform.http.authentication import worker as identify
+from headgate.platform.http.call import Call
+from headgate.platform.http.guards import ByWorker
+from headgate.platform.http.routes import Audit, GovernedRouter, Stages
+from headgate.platform.http.services import Services
+from headgate.platform.jobs import queue, replacement
+from headgate.platform.jobs.kinds import JobKind, Outcome, WorkerSlots, kind_named
+from headgate.platform.jobs.watch import LONGEST
+from headgate.platform.jobs.workers import is_leaving, note_worker
+
+router = GovernedRouter(prefix="/api/worker", tags=["workers"])
+
+LIMITER = CapacityLimiter(16)
+"""Threads for workers alone: however busy members keep the server, jobs stay alive and end."""
+FAULT = "An internal error kept this job from beginning; the server's log has the details"
+
+Kind = Annotated[str, Path(pattern=r"^[a-z_]{1,40}$", examples=["run"], description="The kind of job")]
+Job = Annotated[JobId, Path()]
+Wait = Annotated[float, Query(ge=0, le=LONGEST, description="Seconds to wait for something to answer")]
+_log = get_logger("headgate.jobs")
+
+
+def is_worker(services: Services, request: Request) -> bool:
+    """Whether a worker asks."""
+    try:
+        identify(request, services.worker_secret)
+    except NotSignedIn:
+        return False
+    return True
+
+
+async def wait_for(
+    check: Callable[[Connection], bool], services: Services, request: Request, parameters: dict[str, Any]
+) -> None:
+    """Wait, if a worker asks, until there is something for it to claim."""
+    if is_worker(services, request):
+        await services.watch.wait(check, parameters["wait"])
+        if await request.is_disconnected():
+            # A dead worker would hold what it gets until its lease ends.
+            raise Unavailable
+
+
+async def until_waiting(services: Services, request: Request, parameters: dict[str, Any]) -> None:
+    """Wait for a job that this worker would get."""
+    kind, slots = kind_named(parameters["kind"]), _slots(parameters["body"])
+    await wait_for(lambda connection: kind.is_waiting(connection, now(), slots), services, request, parameters)
+
+
+async def until_cancelled(services: Services, request: Request, parameters: dict[str, Any]) -> None:
+    """Wait for a job to interrupt."""
+    worker, kinds = parameters["body"].worker, _kinds(parameters["body"].running)
+
+    def is_cancelling(connection: Connection) -> bool:
+        return any(queue.is_cancelling(kind, connection, worker) for kind in kinds)
+
+    if is_worker(services, request):
+        await services.watch.wait(is_cancelling, parameters["wait"])
+
+
+def _slots(body: ClaimIn) -> WorkerSlots:
+    return WorkerSlots(body.worker, body.slots, body.total)
+
+
+def _kinds(beats: list[BeatIn]) -> list[JobKind]:
+    return [kind_named(name) for name in sorted({message.kind for message in beats})]
+
+
+@router.governed(
+    "POST",
+    "/jobs/{kind}/claim",
+    ByWorker("gets jobs, each with the credentials for it alone"),
+    Audit.changes,
+    staged=True,
+    limiter=LIMITER,
+    wait=until_waiting,
+)
+def claim_jobs(stages: Stages, kind: Kind, body: ClaimIn, wait: Wait = 0) -> Claims:
+    """Waiting jobs of one kind, up to the worker's free slots. The worker loses a job when it sends no heartbeat for as
+    long as the kind's lease. A job that may not begin any more ends here.
+    """
+    wanted = kind_named(kind)
+    try:
+        jobs = stages.write(lambda call: _claim(wanted, call, body), in_turn=wanted.in_turn)
+    except Exception as error:
+        if not _is_our_fault(error):
+            raise
+        _log.exception("Jobs cannot be claimed together; claiming each by itself", kind=kind)
+        jobs = _one_by_one(wanted, stages, body)
+    stages.services.watch.ring()
+    if jobs:
+        crash_point("server: claimed")
+    return Claims(jobs=jobs)
+
+
+def _claim(kind: JobKind, call: Call, body: ClaimIn, only: str | None = None) -> list[JobOut]:
+    if is_leaving(call.connection, body.worker):
+        return []
+    note_worker(call.connection, call.now, body)
+    return queue.claim(kind, call, _slots(body), only)
+
+
+def _is_our_fault(error: Exception) -> bool:
+    """Whether an error is a defect: nothing that passes, and nothing that the caller did."""
+    return not (isinstance(error, Problem) or passes(error))
+
+
+def _one_by_one(kind: JobKind, stages: Stages, body: ClaimIn) -> list[JobOut]:
+    """Claim jobs in a transaction each: one that cannot begin fails, and keeps none of the others waiting."""
+    jobs: list[JobOut] = []
+    for job in stages.read(lambda call: kind.waiting(call.connection, call.now, _slots(body))):
+        if len(jobs) == body.slots:
+            break
+        try:
+            jobs += stages.write(lambda call, job=job: _claim(kind, call, body, job), in_turn=kind.in_turn)  # type: ignore[misc]
+        except Exception as error:
+            if not _is_our_fault(error):
+                raise
+            _log.exception("A job cannot begin; it fails", kind=kind.name, job=job)
+            stages.write(lambda call, job=job: _fail(kind, call, job))  # type: ignore[misc]
+    return jobs
+
+
+def _fail(kind: JobKind, call: Call, job: str) -> None:
+    if queue.locked(kind, call.connection, job) is not None:
+        queue.end(kind, call.connection, call.now, job, "failed", "FAULT", FAULT)
+
+
+@router.governed(
+    "POST",
+    "/jobs/heartbeat",
+    ByWorker("renews the leases of its jobs"),
+    Audit.changes,
+    staged=True,
+    limiter=LIMITER,
+    wait=until_cancelled,
+)
+def renew_leases(stages: Stages, body: HeartbeatIn, wait: Wait = 0) -> InstructionsOut:
+    """Renew the leases of a worker's jobs and store their progress. The answer says which jobs to interrupt; it comes
+    at once when there is one.
+    """
+
+    def work(call: Call) -> InstructionsOut:
+        note_worker(call.connection, call.now, body)
+        orders = InstructionsOut(cancel=[], lost=[])
+        for kind in _kinds(body.running):
+            beats = [message for message in body.running if message.kind == kind.name]
+            answer = queue.beat(kind, call.connection, call.now, call.settings, body.worker, beats)
+            orders = InstructionsOut(cancel=orders.cancel + answer.cancel, lost=orders.lost + answer.lost)
+        return orders
+
+    return stages.write(work, in_turn=any(kind.in_turn for kind in _kinds(body.running)))
+
+
+@router.governed(
+    "POST",
+    "/jobs/{kind}/{job_id}/finish",
+    ByWorker("ends a job that it holds, or gives it back"),
+    Audit.changes,
+    errors=[Conflict],
+    staged=True,
+    limiter=LIMITER,
+)
+def finish_job(stages: Stages, kind: Kind, job_id: Job, body: FinishIn) -> JobState:
+    """The outcome of a job. One that this worker does not hold any more answers 409. The same message, sent again,
+    changes nothing.
+    """
+    wanted = kind_named(kind)
+    outcome = Outcome(body.state, body.error_code, body.error, _result(wanted, body))
+
+    def work(call: Call) -> str:
+        ended = queue.ended_by(wanted, call.connection, job_id, body.worker, body.fence)
+        if ended is not None:
+            return ended
+        row = queue.owned(wanted, call.connection, job_id, body.worker, body.fence)
+        state = queue.finish(wanted, call, row, outcome)
+        crash_point(f"server: finishing {state}")
+        return state
+
+    try:
+        state = stages.write(work, in_turn=wanted.in_turn)
+    except wanted.rollbacks as error:
+        state = stages.write(lambda call, error=error: _recover(wanted, call, job_id, body, error))  # type: ignore[misc]
+    crash_point(f"server: finished {state}")
+    stages.services.watch.ring()
+    wanted.finished(stages.services, job_id, body.fence, state)
+    return JobState(id=job_id, state=state)
+
+
+def _result(kind: JobKind, body: FinishIn) -> BaseModel | None:
+    if body.state != "succeeded":
+        return None
+    try:
+        return kind.result.model_validate(body.result)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise Invalid(f"result.{place}: {first['msg']}") from None
+
+
+def _recover(kind: JobKind, call: Call, job: str, body: FinishIn, error: Exception) -> str:
+    row = queue.owned(kind, call.connection, job, body.worker, body.fence)
+    return kind.recover(call, row, error)
+
+
+# Dead workers
+
+
+class ReplacementIn(WorkerIn):
+    """A worker, and the dead ones of its machine that it replaces."""
+
+    dead: Annotated[list[WorkerId], Field(min_length=1, max_length=100)]
+
+
+class Released(BaseModel):
+    """The jobs of the dead workers."""
+
+    released: int = Field(description="Number of jobs that other workers may claim now")
+
+
+@router.governed(
+    "POST",
+    "/replace",
+    ByWorker("ends the leases of workers of its own machine whose processes are gone"),
+    Audit.changes,
+    errors=[Invalid],
+    staged=True,
+    limiter=LIMITER,
+)
+def replace_workers(stages: Stages, body: ReplacementIn) -> Released:
+    """Queue the jobs of dead workers of the same machine again now, instead of when their leases end."""
+    if body.worker in body.dead:
+        raise Invalid("dead: a worker cannot replace itself")
+
+    def work(call: Call) -> list[str]:
+        return replacement.release(call.connection, call.now, body.name, body.dead)
+
+    released = stages.write(work, in_turn=True)
+    for job in released:
+        _log.warning("A worker died; its successor released its job", job=job, worker=body.worker)
+    stages.services.watch.ring()
+    return Released(released=len(released))
