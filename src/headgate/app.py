@@ -50,11 +50,11 @@ from headgate.platform.http.services import Services, note_uses
 from headgate.platform.jobs import worker_endpoints as jobs
 from headgate.platform.notifications import endpoints as notifications
 from headgate.platform.resources import endpoints as resources
+from headgate.platform.secrets.installation_keys import key_file
 from headgate.platform.webhooks import endpoints as webhooks
 from headgate.settings.settings import Settings
 from headgate.spaces.connections import endpoints as connections
 from headgate.spaces.spaces import endpoints as spaces
-from headgate.supervisor.preflight import key_file
 from headgate.web import endpoints as web
 
 DESCRIPTION = """

@@ -13,11 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.outgoing.addresses import Allowed, fault, meant, read_host
+from headgate.kit.call_errors import CallRefused, OutgoingError, TooLarge, Unreachable
+from headgate.kit.hosts import read_host
+from headgate.kit.urls import MAX_LENGTH, read_url
+from headgate.outgoing.addresses import Allowed, fault, meant
 from headgate.outgoing.client import check_url
-from headgate.outgoing.errors import CallRefused, OutgoingError, TooLarge, Unreachable
 from headgate.outgoing.network import system_resolver
-from headgate.outgoing.urls import MAX_LENGTH, read_url
 from headgate.settings.outgoing import OutgoingSettings
 from headgate.settings.settings import BadSettings, load
 from tests.outgoing import PUBLIC, Names

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from headgate import __version__
+from headgate.kit.call_errors import CallRefused, Unreachable
 from headgate.outgoing.client import MAX_REDIRECTS, check_url
-from headgate.outgoing.errors import CallRefused, Unreachable
 from headgate.settings.outgoing import OutgoingSettings
 from tests.outgoing import ELSEWHERE, HERE, PUBLIC, Handler, Names, Seen, client, fine, redirect, serve
 

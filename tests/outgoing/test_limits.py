@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from headgate.outgoing.errors import TooLarge, Unreachable
+from headgate.kit.call_errors import TooLarge, Unreachable
 from tests.outgoing import HERE, Answer, Handler, Names, Seen, client, fine, raw, serve
 
 LIMIT = 20_000

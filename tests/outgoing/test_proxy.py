@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from headgate.execution.sandbox import relay
-from headgate.outgoing.errors import CallRefused, Unreachable
+from headgate.kit.call_errors import CallRefused, Unreachable
 from headgate.outgoing.proxy import Egress, ProxyTicket, authorization
 
 

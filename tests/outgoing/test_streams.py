@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from headgate.outgoing.errors import CallRefused, Unreachable
+from headgate.kit.call_errors import CallRefused, Unreachable
 from tests.outgoing import Handler, Seen, client, redirect, serve
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from headgate.kit.call_errors import CallRefused, Unreachable
 from headgate.outgoing.client import Outgoing
-from headgate.outgoing.errors import CallRefused, Unreachable
 from headgate.settings.outgoing import OutgoingSettings
 from tests.outgoing import HERE, HOOKS, Authority, client, redirect, serve
 

@@ -9,8 +9,9 @@ from urllib.parse import urlsplit
 from headgate.cli.client import SERVER_VARIABLE
 from headgate.cli.credentials import stored
 from headgate.kit.database import Database
+from headgate.platform.secrets.installation_keys import KEY_FILE
 from headgate.settings.settings import Settings, load
-from headgate.supervisor.preflight import KEY_FILE, existing
+from headgate.supervisor.preflight import existing
 
 _HERE = frozenset({"127.0.0.1", "::1", "localhost"})
 _PORTS = {"http": 80, "https": 443}

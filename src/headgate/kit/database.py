@@ -4,7 +4,6 @@ A read is one snapshot. A write holds the only writer's place (SQLite) or is ser
 another one (PostgreSQL), so that work which decides and then changes never acts on what has gone stale.
 """
 
-import errno
 import json
 import re
 import sqlite3
@@ -23,6 +22,7 @@ from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.pool import QueuePool, StaticPool
 
 from headgate.kit.backoff import full_jitter
+from headgate.kit.errors import is_disk_full
 
 T = TypeVar("T")
 
@@ -219,9 +219,11 @@ def is_out_of_reach(error: Exception) -> bool:
 def is_full(error: Exception) -> bool:
     """Whether an error means that a disk is full: the database's, or that of a file."""
     cause = _cause(error)
-    if isinstance(cause, OSError):
-        return cause.errno in {errno.ENOSPC, errno.EDQUOT}
-    return getattr(cause, "sqlite_errorcode", None) in _FULL or getattr(cause, "sqlstate", None) == "53100"
+    return (
+        is_disk_full(cause)
+        or getattr(cause, "sqlite_errorcode", None) in _FULL
+        or getattr(cause, "sqlstate", None) == "53100"
+    )
 
 
 def passes(error: Exception) -> bool:

@@ -1,5 +1,6 @@
 """Errors that a person can act on: each is a status, a code and a sentence."""
 
+import errno
 from typing import Any, ClassVar
 
 
@@ -140,3 +141,8 @@ class DiskFull(Problem):
         "disk_full",
         "A disk of this installation is full; an operator makes room, then try again",
     )
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Whether an error of the operating system means that a disk is full."""
+    return isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}

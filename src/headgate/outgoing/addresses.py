@@ -1,25 +1,19 @@
-"""Hosts however they are spelt, which addresses are public, and what `outgoing.allow` lists.
+"""Which addresses are public, and what `outgoing.allow` lists.
 
 `ipaddress.is_global` alone lets multicast, relays, tunnels and IPv4 inside IPv6 pass, and differs between releases of
 Python. So the ranges that are not public stand in a table here, and it has to agree as well.
 """
 
 import json
-import re
-import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 
-import httpx2 as httpx
-
-from headgate.outgoing.errors import CallRefused
+from headgate.kit.call_errors import CallRefused
+from headgate.kit.hosts import Address, Host, read_host
 from headgate.settings.settings import PREFIX, BadSettings
 
-Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
-Host = str | Address
-"""A host name in lower-case ASCII without a trailing dot, or an address."""
 
 _TABLE = """
 the address of a cloud's metadata service: 169.254.169.254 100.100.100.200 168.63.129.16 192.0.0.192
@@ -42,9 +36,6 @@ _NOT_PUBLIC: tuple[tuple[str, Network], ...] = tuple(
 )
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 _NAT64 = IPv6Network("64:ff9b::/96")
-_LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
-_NAME = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(?:\.{_LABEL})*")
-_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 
 def meant(address: Address) -> Address:
@@ -69,50 +60,6 @@ def fault(address: Address) -> str | None:
         if (int(address) >> 32) & 0xFDFFFFFF == 0x5EFE:  # ISATAP: an IPv4 address in the lower half
             return "a tunnel to another address"
     return None if address.is_global else "a reserved address"
-
-
-def read_host(text: str) -> Host:
-    """What the host of a URL is: an address in any spelling that resolvers take, or a name."""
-    if text.startswith("["):
-        return _bracketed(text)
-    name = unicodedata.normalize("NFKC", text).replace("\u3002", ".").lower().removesuffix(".")
-    if not name.isascii():
-        try:
-            name = httpx.URL(scheme="https", host=name).raw_host.decode("ascii")
-        except (httpx.InvalidURL, UnicodeError):
-            raise CallRefused("the host is not a name that can be looked up") from None
-    if not _NAME.fullmatch(name):
-        raise CallRefused("the host is neither a name that can be looked up nor an address")
-    return _numeric(name) if _NUMBER.fullmatch(name.rpartition(".")[2]) else name
-
-
-def _bracketed(text: str) -> Address:
-    try:
-        address = IPv6Address(text[1:-1] if text.endswith("]") else "")
-    except ValueError:
-        raise CallRefused("the host is in brackets, but is not an IPv6 address") from None
-    if address.scope_id is not None:
-        raise CallRefused("the host names an interface of this machine; give an address without a zone")
-    return address.ipv4_mapped or address
-
-
-def _numeric(name: str) -> IPv4Address:
-    """A name that ends in a number is an IPv4 address: one to four parts, the last of which fills what is left."""
-    try:
-        *heads, tail = [_number(part) for part in name.split(".")]
-        if len(heads) > 3 or any(part > 255 for part in heads) or tail >= 256 ** (4 - len(heads)):
-            raise ValueError
-    except ValueError:
-        raise CallRefused("the host ends in a number, but is not an IPv4 address") from None
-    return IPv4Address(sum(part << (24 - 8 * place) for place, part in enumerate(heads)) + tail)
-
-
-def _number(part: str) -> int:
-    if not _NUMBER.fullmatch(part):
-        raise ValueError(part)
-    if part.startswith("0x"):
-        return int(part[2:] or "0", 16)
-    return int(part, 8 if part.startswith("0") else 10)
 
 
 @dataclass(frozen=True)

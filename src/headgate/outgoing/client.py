@@ -14,10 +14,10 @@ import httpcore2
 import httpx2 as httpx
 
 from headgate import __version__
+from headgate.kit.call_errors import CallRefused, TooLarge, Unreachable
+from headgate.kit.urls import RequestTarget, read_url
 from headgate.outgoing.addresses import Allowed
-from headgate.outgoing.errors import CallRefused, TooLarge, Unreachable
 from headgate.outgoing.network import Guard, GuardedBackend, Resolver, system_resolver
-from headgate.outgoing.urls import RequestTarget, read_url
 from headgate.settings.outgoing import OutgoingSettings
 
 MAX_REDIRECTS = 5

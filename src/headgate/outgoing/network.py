@@ -15,9 +15,10 @@ from typing import Any
 
 import httpcore2
 
-from headgate.outgoing.addresses import Address, Allowed, Host, refusal
-from headgate.outgoing.errors import Unreachable
-from headgate.outgoing.urls import RequestTarget
+from headgate.kit.call_errors import Unreachable
+from headgate.kit.hosts import Address, Host
+from headgate.kit.urls import RequestTarget
+from headgate.outgoing.addresses import Allowed, refusal
 
 Resolver = Callable[[str], Sequence[str]]
 """Gives all addresses of a host name; OSError if there are none."""

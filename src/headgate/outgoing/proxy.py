@@ -20,9 +20,10 @@ from ipaddress import ip_address
 
 import httpcore2
 
+from headgate.kit.call_errors import CallRefused, OutgoingError, Unreachable
+from headgate.kit.hosts import Host, read_host
 from headgate.kit.log import get_logger
-from headgate.outgoing.addresses import Allowed, Host, read_host
-from headgate.outgoing.errors import CallRefused, OutgoingError, Unreachable
+from headgate.outgoing.addresses import Allowed
 from headgate.outgoing.network import Guard, Resolver, left, system_resolver
 from headgate.outgoing.proxy_protocols import (
     ConnectRequest,

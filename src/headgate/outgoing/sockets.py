@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import httpcore2
 
-from headgate.outgoing.addresses import Address, Allowed, read_host
-from headgate.outgoing.errors import Unreachable
+from headgate.kit.call_errors import Unreachable
+from headgate.kit.hosts import Address, read_host
+from headgate.outgoing.addresses import Allowed
 from headgate.outgoing.network import Guard, Resolver, left, system_resolver
 from headgate.settings.outgoing import OutgoingSettings
 

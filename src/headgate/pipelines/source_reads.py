@@ -7,14 +7,13 @@ from collections.abc import Mapping
 
 from sqlalchemy import select
 
+from headgate.contracts.api_paths import check_api_path
 from headgate.contracts.external_systems.kinds import parse
 from headgate.contracts.pipelines.definitions import Notebook, Source
 from headgate.contracts.pipelines.streams import Stream
-from headgate.execution.sources.rest.failures import ApiFailed
-from headgate.execution.sources.rest.http_calls import below
+from headgate.kit.call_errors import CallRefused
 from headgate.kit.errors import Denied, Invalid
 from headgate.lakehouse.models import volume_file_table
-from headgate.outgoing.errors import CallRefused
 from headgate.outgoing.sockets import check_host
 from headgate.platform.external_systems.repository import kinds, row
 from headgate.platform.http.call import Call
@@ -22,7 +21,6 @@ from headgate.platform.resources import presentation
 
 DATABASES = frozenset({"postgresql", "mysql"})
 _files = volume_file_table.c
-_ANYWHERE = "https://api.invalid"
 
 
 def check(call: Call, definition: object) -> None:
@@ -47,9 +45,9 @@ def check_stream(stream: Stream, kind: str) -> None:
         raise ValueError(f"cursor: an incremental read of {told} needs it: the column that tells which rows are new")
     if kind == "http":
         try:
-            below(_ANYWHERE, stream.name)
-        except ApiFailed as error:
-            raise ValueError(f"name: {error.message}") from None
+            check_api_path(stream.name)
+        except ValueError as error:
+            raise ValueError(f"name: {error}") from None
         if not is_api and "*" in stream.name:
             raise ValueError("name: an address names one file, so * cannot stand in it; add a stream for each file")
     if kind == "iceberg" and not all(("." in stream.name, *stream.name.split("."))):

@@ -7,20 +7,14 @@ from sqlalchemy.engine import make_url
 
 from headgate.kit import schema_version
 from headgate.kit.database import Database
-from headgate.kit.key_file import BadKeyFile, KeyFile
+from headgate.kit.key_file import BadKeyFile
 from headgate.platform.audit.signatures import sign_events
+from headgate.platform.secrets.installation_keys import key_file
 from headgate.settings.settings import Settings
-
-KEY_FILE = "keys.json"
 
 
 class NotReady(Exception):
     """Why the server cannot start, and what to do."""
-
-
-def key_file(settings: Settings) -> KeyFile:
-    """The key file of this installation."""
-    return KeyFile(settings.data_dir / KEY_FILE)
 
 
 def opened(settings: Settings, pool_size: int = 2) -> Database:

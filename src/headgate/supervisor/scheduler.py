@@ -33,9 +33,10 @@ from headgate.platform.jobs.cleanup import LeaseSweeper
 from headgate.platform.jobs.kinds import all_kinds
 from headgate.platform.mail.sender import Mailer
 from headgate.platform.notifications.dispatcher import COMPOSERS, NotificationDispatcher
+from headgate.platform.secrets.installation_keys import key_file
 from headgate.platform.webhooks.delivery import WebhookSender
 from headgate.settings.settings import Settings
-from headgate.supervisor.preflight import key_file, opened
+from headgate.supervisor.preflight import opened
 from headgate.warehouse.locations import open_store
 
 LEASE = "scheduler"

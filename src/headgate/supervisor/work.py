@@ -9,8 +9,8 @@ from fastapi import FastAPI
 
 from headgate.app import create_app
 from headgate.kit.credentials import Sort, derived_secret
+from headgate.platform.secrets.installation_keys import key_file
 from headgate.settings.settings import Settings
-from headgate.supervisor.preflight import key_file
 from headgate.supervisor.scheduler import Scheduler
 
 

@@ -23,8 +23,8 @@ from headgate.platform.audit.chain_heads import HEAD_FILE, SEALED, Head, HeadFil
 from headgate.platform.audit.events import Event, record
 from headgate.platform.audit.signatures import sign_events
 from headgate.platform.audit.verification import ExternalRecord, VerificationResult, anchor, verify
+from headgate.platform.secrets.installation_keys import key_file
 from headgate.settings.settings import Settings
-from headgate.supervisor.preflight import key_file
 from headgate.supervisor.scheduler import LEASE, Scheduler
 from tests.support.databases import on_sqlite
 from tests.support.installation import eventually, installed

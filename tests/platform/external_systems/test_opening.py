@@ -7,8 +7,8 @@ from sqlalchemy import text
 
 from headgate.kit.errors import Conflict, NotFound
 from headgate.platform.external_systems.opener import open_endpoint
+from headgate.platform.secrets.installation_keys import key_file
 from headgate.platform.secrets.rotation import rotate, usage
-from headgate.supervisor.preflight import key_file
 from tests.spaces.connections.support import SECRET, added
 from tests.support.company import Company
 

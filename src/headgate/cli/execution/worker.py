@@ -65,7 +65,7 @@ def token() -> None:
     """Print the token by which workers on other machines are known. Whoever has it runs, and sees, every statement."""
     from headgate.cli.local import installation
     from headgate.kit.credentials import Sort, derived_secret
-    from headgate.supervisor.preflight import key_file
+    from headgate.platform.secrets.installation_keys import key_file
 
     with installation() as (settings, _):
         print(derived_secret(Sort.worker, key_file(settings).key("worker")))

@@ -108,7 +108,7 @@ def acknowledge(reason: Annotated[str, typer.Option(prompt="The reason", help="W
 
 def _head_file(settings: "Settings") -> "HeadFile":
     from headgate.platform.audit.chain_heads import HEAD_FILE, HeadFile
-    from headgate.supervisor.preflight import key_file
+    from headgate.platform.secrets.installation_keys import key_file
 
     return HeadFile(settings.data_dir / HEAD_FILE, key_file(settings).known("audit"))
 
@@ -117,7 +117,7 @@ def _verdict(settings: "Settings", database: "Database", anchors: "tuple[Head, .
     from headgate.platform.audit.chain_heads import SEALED
     from headgate.platform.audit.verification import ExternalRecord
     from headgate.platform.audit.verification import verify as walk
-    from headgate.supervisor.preflight import key_file
+    from headgate.platform.secrets.installation_keys import key_file
 
     keys, kept, fault = key_file(settings), None, None
     try:

@@ -74,7 +74,7 @@ def _opened() -> "Iterator[tuple[Database, KeyFile]]":
     from headgate.cli.local import installation
     from headgate.kit.database import Busy
     from headgate.kit.errors import Unavailable
-    from headgate.supervisor.preflight import key_file
+    from headgate.platform.secrets.installation_keys import key_file
 
     try:
         with installation() as (settings, database):

@@ -6,10 +6,10 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from headgate.kit.call_errors import CallRefused
+from headgate.kit.hosts import read_host
 from headgate.kit.names import is_text
-from headgate.outgoing.addresses import read_host
-from headgate.outgoing.errors import CallRefused
-from headgate.outgoing.urls import read_url
+from headgate.kit.urls import read_url
 
 HEADERS = frozenset(
     {

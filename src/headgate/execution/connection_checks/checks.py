@@ -10,7 +10,7 @@ from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.execution.sources.rest.failures import ApiFailed, hidden
 from headgate.execution.steps.context import StepFailed
 from headgate.execution.steps.files import matches
-from headgate.outgoing.errors import CallRefused, OutgoingError, TooLarge
+from headgate.kit.call_errors import CallRefused, OutgoingError, TooLarge
 from headgate.settings.settings import Settings
 
 

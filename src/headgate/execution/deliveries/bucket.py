@@ -22,9 +22,9 @@ from headgate.execution.sources.fetch.bucket import Bucket, keyed
 from headgate.execution.sources.rest.http_calls import pause, retry_after
 from headgate.execution.sources.rest.requests import Limits
 from headgate.execution.steps.context import Context, StepFailed
+from headgate.kit.call_errors import CallRefused, OutgoingError
 from headgate.kit.crash_points import crash_point
 from headgate.outgoing.client import Outgoing, Response
-from headgate.outgoing.errors import CallRefused, OutgoingError
 from headgate.warehouse.sigv4 import signed
 
 MANIFEST, LATEST = "_SUCCESS", "_LATEST.json"

@@ -24,9 +24,9 @@ from headgate.execution.sources.rest.failures import ApiFailed, hidden
 from headgate.execution.sources.rest.http_calls import below, pause, retry_after
 from headgate.execution.sources.rest.requests import Limits
 from headgate.execution.steps.context import Result, RunStopped, StepFailed
+from headgate.kit.call_errors import CallRefused, OutgoingError
 from headgate.kit.crash_points import crash_point
 from headgate.outgoing.client import Outgoing, Response
-from headgate.outgoing.errors import CallRefused, OutgoingError
 
 LINES = "lines"
 BATCHES, SECONDS = "batches", 2.0

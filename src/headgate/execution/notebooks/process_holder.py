@@ -127,7 +127,7 @@ def _in_memory(content: str) -> int:
 
 def _judged(host: str, port: int, allow: list[str]) -> relay.Dial:
     """Dials a host that a member named, if it may be called at that moment."""
-    from headgate.outgoing.errors import OutgoingError  # noqa: PLC0415 - most need no hosts
+    from headgate.kit.call_errors import OutgoingError  # noqa: PLC0415 - most need no hosts
     from headgate.outgoing.sockets import dial  # noqa: PLC0415
     from headgate.settings.outgoing import OutgoingSettings  # noqa: PLC0415
 

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote, urlsplit
 
+from headgate.contracts import guard_files
 from headgate.execution.sandbox import bubblewrap
-from headgate.execution.spark import guard_jar, jars, java, sizes, versions
+from headgate.execution.spark import jars, java, sizes, versions
 from headgate.execution.spark.errors import SparkUnavailable
 from headgate.kit.file_ownership import is_root
 from headgate.settings.settings import Settings
@@ -137,13 +138,13 @@ def _checked(file: Path, artifact: versions.Artifact) -> DoctorFinding:
 
 
 def _guard(_: Settings) -> Iterator[DoctorFinding]:
-    if guard_jar.SOURCES.is_dir():
+    if guard_files.SOURCES.is_dir():
         yield DoctorFinding("guard", "ok", "built from its sources, beside the package")
-    elif guard_jar.SHIPPED.is_file():
-        yield DoctorFinding("guard", "ok", str(guard_jar.SHIPPED))
+    elif guard_files.SHIPPED.is_file():
+        yield DoctorFinding("guard", "ok", str(guard_files.SHIPPED))
     else:
         yield DoctorFinding(
-            "guard", "wrong", f"{guard_jar.SHIPPED} is missing: this package is not whole; install it again"
+            "guard", "wrong", f"{guard_files.SHIPPED} is missing: this package is not whole; install it again"
         )
 
 

@@ -9,11 +9,8 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
+from headgate.contracts.guard_files import SHIPPED, SOURCES
 from headgate.execution.spark import java, versions
-
-SOURCES = Path(__file__).parents[4] / "spark-guard" / "src" / "main"
-SHIPPED = Path(__file__).with_name("headgate-guard.jar")
-"""Where a wheel has it; `make guard` puts it there."""
 
 _SAME_TIME = (2020, 1, 1, 0, 0, 0)
 

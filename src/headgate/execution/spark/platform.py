@@ -40,9 +40,9 @@ from headgate.execution.spark.server import LocalServer
 from headgate.execution.spark.session import SqlSession
 from headgate.execution.spark.step_processes import StepProcess
 from headgate.execution.steps.context import Context, StepFailed
+from headgate.kit.call_errors import CallRefused, OutgoingError
 from headgate.kit.file_ownership import give
 from headgate.kit.log import get_logger
-from headgate.outgoing.errors import CallRefused, OutgoingError
 from headgate.outgoing.proxy import Egress, ProxyTicket
 from headgate.settings.settings import Settings
 

@@ -15,10 +15,10 @@ from headgate.execution.sandbox import bubblewrap
 from headgate.execution.spark import guard_jar, jars, java, versions
 from headgate.execution.spark.errors import SparkUnavailable
 from headgate.execution.steps.context import Context, Result, StepFailed
+from headgate.kit.call_errors import CallRefused as AddressRefused
+from headgate.kit.call_errors import OutgoingError
 from headgate.kit.log import get_logger
 from headgate.kit.untrusted_files import NotRegularFile, content
-from headgate.outgoing.errors import CallRefused as AddressRefused
-from headgate.outgoing.errors import OutgoingError
 from headgate.outgoing.sockets import dial
 
 LOOK_SECONDS = 0.5

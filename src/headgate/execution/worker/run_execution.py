@@ -19,8 +19,7 @@ from headgate.execution.worker.run_link import RunLink
 from headgate.execution.worker.server_link import Dropped, ServerFull
 from headgate.kit.clock import now
 from headgate.kit.crash_points import crash_point
-from headgate.kit.database import is_full
-from headgate.kit.errors import DiskFull
+from headgate.kit.errors import DiskFull, is_disk_full
 from headgate.kit.log import get_logger
 from headgate.settings.settings import Settings
 
@@ -192,7 +191,7 @@ class Execution:
         return self._failed("ENGINE_DOWN", LOST_ENGINE, is_ours=True)
 
     def _at_fault(self, error: Exception) -> tuple[str, str | None, str | None]:
-        if is_full(error):
+        if is_disk_full(error):
             return self._failed(DISK_FULL, FULL)
         _log.error("a run failed by a fault of ours", run=self.job.id, exc_info=error)
         return self._failed("INTERNAL", FAULT)

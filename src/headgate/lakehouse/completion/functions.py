@@ -4,7 +4,7 @@ import re
 import zipfile
 from functools import cache
 
-from headgate.execution.spark.guard_jar import SHIPPED, SOURCES
+from headgate.contracts.guard_files import SHIPPED, SOURCES
 
 LIST = "headgate/guard/functions.txt"
 _NAME = re.compile(r"[a-z_][a-z0-9_.]*")

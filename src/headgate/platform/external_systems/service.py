@@ -3,9 +3,9 @@
 from typing import Any
 
 from headgate.contracts.external_systems.kinds import AnyPlace, Folder, parse
+from headgate.kit.call_errors import CallRefused
 from headgate.kit.errors import Conflict, Invalid
 from headgate.outgoing.client import check_url
-from headgate.outgoing.errors import CallRefused
 from headgate.outgoing.folders import FolderNotAllowed, check_saved
 from headgate.outgoing.sockets import check_host
 from headgate.platform.external_systems import repository

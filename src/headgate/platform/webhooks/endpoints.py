@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from headgate.kit.call_errors import CallRefused
 from headgate.kit.errors import Invalid, NotFound
 from headgate.outgoing.client import check_url
-from headgate.outgoing.errors import CallRefused
 from headgate.platform.http.call import Call
 from headgate.platform.http.guards import MemberOnOrganization, OnOrganization
 from headgate.platform.http.routes import Audit, GovernedRouter

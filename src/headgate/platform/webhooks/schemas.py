@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field
 
 from headgate.kit.request_models import Input
-from headgate.outgoing.urls import MAX_LENGTH
+from headgate.kit.urls import MAX_LENGTH
 
 
 class WebhookIn(Input):

@@ -14,8 +14,8 @@ from headgate.execution.sources.fetch.credentials import secret
 from headgate.execution.sources.rest.http_calls import pause
 from headgate.execution.sources.rest.requests import Limits
 from headgate.execution.steps.context import StepFailed
+from headgate.kit.call_errors import CallRefused, OutgoingError
 from headgate.outgoing.client import Outgoing, Response
-from headgate.outgoing.errors import CallRefused, OutgoingError
 from headgate.warehouse.sigv4 import UNSIGNED, AccessKey, signed
 
 RETRIES = 3

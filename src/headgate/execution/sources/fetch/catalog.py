@@ -22,8 +22,8 @@ from headgate.execution.sources.rest.failures import ApiFailed
 from headgate.execution.sources.rest.requests import Auth
 from headgate.execution.sources.rest.wire import origin
 from headgate.execution.steps.context import StepFailed
+from headgate.kit.call_errors import CallRefused, OutgoingError
 from headgate.outgoing.client import Outgoing
-from headgate.outgoing.errors import CallRefused, OutgoingError
 from headgate.warehouse.sigv4 import AccessKey
 
 if TYPE_CHECKING:

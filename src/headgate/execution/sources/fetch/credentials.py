@@ -7,8 +7,8 @@ from headgate.execution.sources.rest.failures import ApiFailed
 from headgate.execution.sources.rest.requests import Auth
 from headgate.execution.sources.rest.wire import HttpResponse
 from headgate.execution.steps.context import StepFailed
+from headgate.kit.call_errors import OutgoingError
 from headgate.outgoing.client import Outgoing
-from headgate.outgoing.errors import OutgoingError
 
 
 def authorized(place: Http, secrets: Mapping[str, str]) -> Auth:

@@ -13,8 +13,8 @@ from typing import BinaryIO, cast
 from headgate.execution.sources.rest.http_calls import pause, retry_after
 from headgate.execution.sources.rest.requests import Limits
 from headgate.execution.steps.context import Context, RunStopped, StepFailed
+from headgate.kit.call_errors import CallRefused, OutgoingError, Unreachable
 from headgate.outgoing.client import Outgoing, StreamedResponse
-from headgate.outgoing.errors import CallRefused, OutgoingError, Unreachable
 
 RETRIES = 5
 TELL_SECONDS = 15.0

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urljoin, urlsplit
 
+from headgate.contracts.api_paths import check_api_path
 from headgate.execution.sources.rest.auth import AGAIN, Credentials
 from headgate.execution.sources.rest.failures import ApiFailed, hidden
 from headgate.execution.sources.rest.requests import Limits, RequestOptions
@@ -189,12 +190,10 @@ class Caller:
 
 def below(base: str, path: str) -> str:
     """The address of a path below another; ApiFailed if it leads elsewhere."""
-    if "://" in path.partition("?")[0] or path.startswith("//"):
-        told = "The stream's name is a whole address; write the path below the connection's address, as /v1/orders"
-        raise ApiFailed("API_PATH", told)
-    steps = path.partition("?")[0].lower().replace("%2e", ".").split("/")
-    if ".." in steps or "." in steps:
-        raise ApiFailed("API_PATH", "The stream's name has a step . or ..; write the path below the address plainly")
+    try:
+        check_api_path(path)
+    except ValueError as error:
+        raise ApiFailed("API_PATH", str(error)) from None
     parts, inner = urlsplit(base), quote(path.lstrip("/"), safe=_SAFE)
     return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}/{inner}".rstrip("/")
 

@@ -6,8 +6,8 @@ from urllib.parse import urljoin
 
 import httpx2 as httpx
 
-from headgate.outgoing.addresses import Host, read_host
-from headgate.outgoing.errors import CallRefused
+from headgate.kit.call_errors import CallRefused
+from headgate.kit.hosts import Host, read_host
 
 MAX_LENGTH = 4096
 _PORTS = {"http": 80, "https": 443}
