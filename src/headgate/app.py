@@ -16,7 +16,6 @@ from headgate.lakehouse.files import endpoints as files
 from headgate.lakehouse.integrations import endpoints as integrations
 from headgate.lakehouse.layers import endpoints as layers
 from headgate.lakehouse.maintenance import endpoints as maintenance
-from headgate.lakehouse.maintenance import worker_endpoints as maintenance_workers
 from headgate.lakehouse.saved_queries import endpoints as saved
 from headgate.lakehouse.sql import endpoints as workbench
 from headgate.lakehouse.sql import worker_endpoints as workers
@@ -107,7 +106,6 @@ ROUTERS = (
     runs.router,
     run_workers.router,
     maintenance.router,
-    maintenance_workers.router,
     jobs.router,
 )
 

@@ -49,6 +49,7 @@ PREFIXES = {
     "worker": "wrk",
     "errand": "ern",
     "maintenance": "mnt",
+    "table_rewrite": "rwr",
     "webhook": "whk",
 }
 KINDS = {prefix: kind for kind, prefix in PREFIXES.items()}

@@ -18,7 +18,6 @@ from headgate.kit.leases import acquire, is_held, release
 from headgate.kit.log import get_logger
 from headgate.lakehouse.catalog.sweeper import CatalogSweeper
 from headgate.lakehouse.files.sweeper import Sweeper
-from headgate.lakehouse.maintenance import cleanup as maintenance
 from headgate.lakehouse.maintenance.scheduler import Maintainer
 from headgate.lakehouse.sql import cleanup as statements
 from headgate.lakehouse.trash.purger import Purger
@@ -71,7 +70,6 @@ class Scheduler:
         self._lost = (
             statements.sweeper(self._database),
             runs.Sweeper(settings, self._database),
-            maintenance.sweeper(settings, self._database),
         )
         self._leases = [LeaseSweeper(kind, settings, self._database) for kind in all_kinds()]
         self._sweeper = Sweeper(self._database, lambda: open_store(settings))

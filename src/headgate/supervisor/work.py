@@ -54,7 +54,7 @@ def work(settings: Settings, server: str, secret: str | None = None) -> None:
     from headgate.execution.worker.job_loop import JobLoop  # noqa: PLC0415
     from headgate.execution.worker.replacement import Replacing  # noqa: PLC0415
     from headgate.execution.worker.runs import Runs  # noqa: PLC0415
-    from headgate.execution.worker.table_rewrites import Rewriting  # noqa: PLC0415
+    from headgate.execution.worker.table_rewrites import RewriteHandler  # noqa: PLC0415
     from headgate.execution.worker.worker import Worker  # noqa: PLC0415
 
     secret = secret or derived_secret(Sort.worker, key_file(settings).key("worker"))
@@ -62,9 +62,10 @@ def work(settings: Settings, server: str, secret: str | None = None) -> None:
     worker = Worker(server, secret, spark, slots=settings.spark.slots, prewarm=settings.spark.prewarm)
     platform = PlatformSpark(settings, f"{server}/iceberg")
     folder = settings.data_dir.absolute() / "work" / "runs"
-    worker.parts.append(Rewriting(worker.link, settings, folder.with_name("rewriting"), platform))
     worker.parts.append(Runs(worker.link, settings, folder, spark, platform))
-    worker.parts.append(JobLoop(worker.link, [CheckHandler(worker.link, settings)], spark.state))
+    checks = CheckHandler(worker.link, settings)
+    rewrites = RewriteHandler(worker.link, settings, folder.with_name("rewriting"), platform)
+    worker.parts.append(JobLoop(worker.link, [checks, rewrites], spark.state))
     worker.parts.append(Archiving(settings, spark))
     # The last to stop: until then, a successor would take this one for alive.
     worker.parts.append(Replacing(worker.link, folder.with_name("workers")))

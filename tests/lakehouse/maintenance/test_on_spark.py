@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
+from headgate.execution.worker.job_loop import JobLoop
 from headgate.execution.worker.server_link import Link
-from headgate.execution.worker.table_rewrites import Rewrite, Rewriting, made_context, rewrite
+from headgate.execution.worker.table_rewrites import RewriteHandler
 from headgate.kit.clock import now
 from headgate.kit.ids import new_id
 from headgate.lakehouse.catalog import commit as committing
-from headgate.lakehouse.maintenance import queue, repository
+from headgate.lakehouse.maintenance import repository
 from headgate.lakehouse.maintenance import scheduler as passing
 from tests.support.installation import eventually
 from tests.support.steps import Workshop, workshop
@@ -36,19 +37,26 @@ def shop(one_shop: Workshop) -> Workshop:
     return one_shop
 
 
-def rewritten(shop: Workshop) -> dict[str, Any]:
-    """What a worker tells of the table that a pass has found; then the pass is over."""
+def rewritten(shop: Workshop) -> str:
+    """A pass whose rewrites a worker has done, over HTTP, while the scheduler looks whether it has; its id."""
     services: Any = shop.company.client.app.state.services
-    services.database.write(lambda c: repository.ask(c, now()))
-    passing.work(services, now())
-    worker = new_id("worker")
-    found = services.database.write(lambda c: queue.claim(c, now(), services.settings, worker))
-    assert found
-    job = Rewrite(**{name: getattr(found, name) for name in Rewrite.__dataclass_fields__})
-    told = rewrite(job, shop.platform, made_context(job, shop.company.settings, shop.folder, shop.platform))
-    services.database.write(lambda c: queue.finish(c, job.pass_id, job.table_id, worker, job.fence, **told))
-    passing.work(services, now())
-    return told
+    address = shop.platform._catalog_url.removesuffix("/iceberg")
+    link = Link(address, services.worker_secret, new_id("worker"), "here")
+    loop = JobLoop(link, [RewriteHandler(link, shop.company.settings, shop.folder, shop.platform)])
+    identifier = services.database.write(lambda c: repository.ask(c, now()))
+
+    def is_over() -> bool:
+        passing.work(services, now())
+        [(state,)] = shop.company.rows(f"SELECT state FROM maintenance_passes WHERE id = '{identifier}'")
+        return bool(state == "succeeded")
+
+    loop.start()
+    try:
+        eventually(is_over, 60)
+    finally:
+        loop.stop()
+        link.close()
+    return str(identifier)
 
 
 def files_of(shop: Workshop) -> int:
@@ -68,39 +76,20 @@ def test_a_commit_of_another_meanwhile_refuses_it_whole(shop: Workshop, monkeypa
         return found
 
     monkeypatch.setattr(committing, "_plan", and_before_it_a_deletion)
-    told = rewritten(shop)
+    pass_id = rewritten(shop)
     assert begun
-    assert "the next pass tries again" in told["error"]
+    [(state, error)] = shop.company.rows(f"SELECT state, error FROM table_rewrites WHERE pass_id = '{pass_id}'")
+    assert (state, "the next pass tries again" in error) == ("failed", True)
     assert [row["id"] for row in shop.rows(ROWS)] == ids[:-1]
     assert files_of(shop) == 6
-    [(identifier, state)] = shop.company.rows("SELECT id, state FROM maintenance_passes ORDER BY id DESC LIMIT 1")
-    assert state == "succeeded"
-    told_of = f"SELECT compaction FROM maintenance_tables WHERE pass_id = '{identifier}'"
-    assert shop.company.rows(told_of) == [("failed",)]
 
 
 def test_the_same_rows_lie_in_fewer_files(shop: Workshop) -> None:
-    """A worker does it, over HTTP, while the scheduler looks whether it has."""
-    before, files, services = shop.rows(ROWS), files_of(shop), shop.company.client.app.state.services
+    before, files = shop.rows(ROWS), files_of(shop)
     assert files >= 5
-    address = shop.platform._catalog_url.removesuffix("/iceberg")
-    link = Link(address, services.worker_secret, new_id("worker"), "here")
-    part = Rewriting(link, shop.company.settings, shop.folder, shop.platform)
-    identifier = services.database.write(lambda c: repository.ask(c, now()))
-
-    def is_over() -> bool:
-        link.beat([], {"up": True}, 0)
-        passing.work(services, now())
-        [(state,)] = shop.company.rows(f"SELECT state FROM maintenance_passes WHERE id = '{identifier}'")
-        return bool(state == "succeeded")
-
-    part.start()
-    try:
-        eventually(is_over, 60)
-    finally:
-        part.stop()
-    done = f"SELECT compaction, files_before, files_after FROM maintenance_tables WHERE pass_id = '{identifier}'"
-    assert shop.company.rows(done) == [("done", files, 1)]
+    pass_id = rewritten(shop)
+    done = f"SELECT state, files_before, files_after FROM table_rewrites WHERE pass_id = '{pass_id}'"
+    assert shop.company.rows(done) == [("succeeded", files, 1)]
     assert files_of(shop) == 1
     assert shop.rows(ROWS) == before
     [(operation, member, added, deleted)] = shop.company.rows(

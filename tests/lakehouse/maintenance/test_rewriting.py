@@ -4,18 +4,21 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, text, update
 
 from headgate.kit.clock import now
 from headgate.kit.ids import new_id
 from headgate.lakehouse.maintenance import scheduler as passing
-from headgate.lakehouse.maintenance.cleanup import sweeper
+from headgate.lakehouse.maintenance.models import table_rewrite_table
+from headgate.lakehouse.maintenance.rewrite_job import LEASE, TABLE_REWRITES
+from headgate.platform.jobs.cleanup import LeaseSweeper
+from headgate.platform.jobs.models import worker_table
 from tests.lakehouse.catalog.support import MORE, ROWS, SCHEMA, Lake, appending, error_of, table_path
 from tests.lakehouse.maintenance.support import count, make, services, whole_pass
 from tests.support.company import Api
 
 EVENTS = table_path("events")
-WORK = "/api/worker/maintenance"
+WORK = "/api/worker/jobs/table_rewrite"
 
 
 class Hand:
@@ -26,18 +29,22 @@ class Hand:
         self.api = Api(lake.company.client, services(lake).worker_secret)
         self.seen()
 
+    def about(self) -> dict[str, Any]:
+        return {"worker": self.id, "name": "by hand", "version": "1", "state": {}}
+
     def seen(self) -> None:
         """Be heard of."""
-        about = {"worker": self.id, "name": "by hand", "version": "1", "state": {}, "slots": 1, "total": 1}
-        assert self.api.post("/api/worker/claim", about).status_code == 200
+        assert self.api.post("/api/worker/jobs/heartbeat", {**self.about(), "running": []}).status_code == 200
 
     def claim(self) -> Any:
-        return self.api.post(f"{WORK}/claim", {"worker": self.id}).json()["job"]
+        """The job, with its payload; None if there is none."""
+        jobs = self.api.post(f"{WORK}/claim", {**self.about(), "slots": 1}).json()["jobs"]
+        return {**jobs[0], **jobs[0]["payload"]} if jobs else None
 
-    def finish(self, job: Any, **told: Any) -> int:
-        path = f"{WORK}/{job['pass_id']}/{job['table_id']}/finish"
-        body = {"worker": self.id, "fence": job["fence"], **told}
-        return int(self.api.post(path, body).status_code)
+    def finish(self, job: Any, **counts: Any) -> Any:
+        """The state of the job after the report of what it did."""
+        body = {"worker": self.id, "fence": job["fence"], "state": "succeeded", "result": counts}
+        return self.api.post(f"{WORK}/{job['id']}/finish", body).json()["state"]
 
 
 @pytest.fixture
@@ -60,7 +67,7 @@ class Times:
 
     def __init__(self, lake: Lake) -> None:
         self.lake, self.off, self.ticks = lake, timedelta(), 100.0
-        self._sweeper = sweeper(services(lake).settings, lake.company.database, lambda: self.ticks)
+        self._sweeper = LeaseSweeper(TABLE_REWRITES, services(lake).settings, lake.company.database, lambda: self.ticks)
         self.look()
 
     def look(self) -> list[Any]:
@@ -82,10 +89,15 @@ class Times:
         return self.look()
 
     def hear(self) -> None:
-        """The workers are heard of, by the clock as it is."""
-        seen = text("UPDATE workers SET seen_at = :at")
-        at = (now() + self.off).replace(tzinfo=None)
-        self.lake.company.database.write(lambda c: c.execute(seen, {"at": at}))
+        """The workers send their heartbeats, by the clock as it is."""
+        at = now() + self.off
+
+        def beat(connection: Connection) -> None:
+            connection.execute(update(worker_table).values(seen_at=at))
+            running = update(table_rewrite_table).where(table_rewrite_table.c.state == "running")
+            connection.execute(running.values(lease_until=at + LEASE))
+
+        self.lake.company.database.write(beat)
 
 
 def state_of(lake: Lake) -> list[Any]:
@@ -103,8 +115,8 @@ def test_many_small_files_are_given_to_a_worker_and_the_pass_waits_for_it(served
     assert hand.claim() is None, "the other table is fine as it is"
     passing.work(services(events), now())
     assert state_of(events) == [("compacting",)]
-    assert hand.finish(job, files_before=5, files_after=1) == 200
-    assert hand.finish(job, files_before=5, files_after=1) == 409
+    assert hand.finish(job, files_before=5, files_after=1) == "succeeded"
+    assert hand.finish(job, files_before=5, files_after=2) == "succeeded", "told again, it changes nothing"
     passing.work(services(events), now())
     found = events.api("Adam").get(f"/api/maintenance/passes/{identifier}").json()
     assert (found["state"], found["summary"]["files_before"], found["summary"]["files_after"]) == ("succeeded", 5, 1)
@@ -120,7 +132,7 @@ def test_a_dry_run_or_a_setting_gives_nothing_to_a_worker(events: Lake) -> None:
 
 
 def test_the_token_reaches_one_table_and_takes_no_history_away(events: Lake) -> None:
-    whole_pass(events, days=0)
+    pass_id = whole_pass(events, days=0)
     hand = Hand(events)
     job = hand.claim()
     spark = Api(events.company.client, job["token"])
@@ -152,10 +164,10 @@ def test_the_token_reaches_one_table_and_takes_no_history_away(events: Lake) -> 
     assert (count(events), count(events, "raw.other")) == (11, 6)
     assert spark.post(EVENTS, appending(table)).status_code == 200
     [(member, work)] = events.rows("SELECT member_id, work_id FROM commits ORDER BY at DESC, version DESC LIMIT 1")
-    assert (member, work) == (None, job["pass_id"])
+    assert (member, work) == (None, pass_id)
     told = "SELECT actor_id FROM audit_events WHERE event = 'table.committed' ORDER BY id DESC LIMIT 1"
     assert events.rows(told) == [("system",)]
-    assert hand.finish(job, files_before=5, files_after=1) == 200
+    assert hand.finish(job, files_before=5, files_after=1) == "succeeded"
     assert spark.get(EVENTS).status_code == 401
 
 
@@ -182,23 +194,19 @@ def test_what_a_run_writes_by_now_is_not_given_out(events: Lake) -> None:
     assert Hand(events).claim() is None
     passing.work(services(events), now())
     assert state_of(events) == [("succeeded",)]
-    assert events.rows("SELECT note FROM maintenance_tables WHERE compaction = 'failed'") == [("a run writes it",)]
+    assert events.rows("SELECT error FROM table_rewrites WHERE state = 'failed'") == [("a run writes it",)]
 
 
-@pytest.mark.parametrize(("minutes", "heard"), [(3, False), (13, True)])
-def test_a_worker_that_was_lost_or_takes_too_long_holds_up_nothing(events: Lake, minutes: int, heard: bool) -> None:
+def test_a_worker_that_was_lost_holds_up_nothing(events: Lake) -> None:
     whole_pass(events, days=0)
     hand = Hand(events)
     job = hand.claim()
     spark = Api(events.company.client, job["token"])
     times = Times(events)
     assert times.look() == [("compacting",)]
-    times.off, times.ticks = timedelta(minutes=minutes), times.ticks + 60 * minutes
-    if heard:
-        times.hear()
-    assert times.look() == [("succeeded",)]
+    assert times.after(minutes=3) == [("succeeded",)]
     assert spark.get(EVENTS).status_code == 401, "what it still does counts no more"
-    assert hand.finish(job, files_before=5, files_after=1) == 409
+    assert hand.finish(job, files_before=5, files_after=1) == "failed"
     assert count(events) == 11
 
 
@@ -207,8 +215,8 @@ def test_where_there_is_no_worker_nothing_waits_for_one(events: Lake) -> None:
     times = Times(events)
     assert times.after(minutes=1) == [("compacting",)]
     assert times.after(minutes=2) == [("succeeded",)]
-    [(note,)] = events.rows("SELECT note FROM maintenance_tables WHERE compaction = 'failed'")
-    assert "there is no worker" in note
+    [(note,)] = events.rows("SELECT error FROM table_rewrites WHERE state = 'failed'")
+    assert "There is no worker" in note
 
 
 def test_a_clock_that_is_set_back_stretches_nothing(events: Lake) -> None:
@@ -230,31 +238,15 @@ def test_a_worker_that_lives_keeps_its_table_when_the_clock_is_set(events: Lake,
     for _ in range(3):
         times.hear()
         assert times.after(minutes=1.5) == [("compacting",)]
-    assert hand.finish(job, files_before=5, files_after=1) == 200
-
-
-def test_one_that_was_claimed_by_a_clock_ahead_takes_no_longer_than_any(events: Lake) -> None:
-    whole_pass(events, days=0)
-    hand = Hand(events)
-    hand.claim()
-    times = Times(events)
-    times.jumps(hours=-3)
-    for _ in range(6):
-        times.hear()
-        times.after(minutes=1.5)
-    assert state_of(events) == [("compacting",)], "it has its twelve minutes from when that was seen"
-    for _ in range(5):
-        times.hear()
-        times.after(minutes=1.5)
-    assert state_of(events) == [("succeeded",)]
+    assert hand.finish(job, files_before=5, files_after=1) == "succeeded"
 
 
 def test_what_waits_since_a_time_to_come_waits_no_longer_than_any(events: Lake) -> None:
     whole_pass(events, days=0)
     times = Times(events)
     times.jumps(hours=-3)
-    assert times.after(minutes=2.5) == [("compacting",)]
-    assert times.after(minutes=2.5) == [("succeeded",)]
+    assert times.after(minutes=1.5) == [("compacting",)]
+    assert times.after(minutes=1.5) == [("succeeded",)]
 
 
 def test_another_pass_does_not_wait_for_spark_and_gives_nothing_out_twice(events: Lake) -> None:
@@ -263,5 +255,6 @@ def test_another_pass_does_not_wait_for_spark_and_gives_nothing_out_twice(events
     states = {one["id"]: one["state"] for one in events.api("Adam").get("/api/maintenance/passes").json()["items"]}
     assert states == {first: "compacting", second: "succeeded"}
     hand = Hand(events)
-    assert hand.claim()["pass_id"] == first
+    assert hand.claim() is not None
+    assert events.rows("SELECT pass_id FROM table_rewrites") == [(first,)]
     assert hand.claim() is None

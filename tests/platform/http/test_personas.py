@@ -321,11 +321,6 @@ TABLE: dict[tuple[str, str], tuple[Any, str]] = {
     ("POST", "/api/maintenance/passes"): ({"dry_run": True}, ADMINS),
     ("GET", "/api/maintenance/passes"): (None, ADMINS),
     ("GET", "/api/maintenance/passes/{pass_id}"): (None, "401 401 404 404 403 403 403 403 403 401"),
-    ("POST", "/api/worker/maintenance/claim"): ({"worker": A_WORKER["worker"]}, NOBODY),
-    ("POST", "/api/worker/maintenance/{pass_id}/{table_id}/finish"): (
-        {"worker": A_WORKER["worker"], "fence": 1},
-        NOBODY,
-    ),
     ("GET", "/api/audit"): (None, ADMINS),
     ("POST", "/access/v1/evaluation"): (MART, "ok"),
     ("POST", "/access/v1/evaluations"): ({"evaluations": [MART]}, "ok"),

@@ -204,8 +204,6 @@ ROUTES = {
     ("POST", "/api/maintenance/passes"): ("manage_settings", "changes"),
     ("GET", "/api/maintenance/passes"): ("see_settings", "nothing"),
     ("GET", "/api/maintenance/passes/{pass_id}"): ("see_settings", "nothing"),
-    ("POST", "/api/worker/maintenance/claim"): (WORKER, "changes"),
-    ("POST", "/api/worker/maintenance/{pass_id}/{table_id}/finish"): (WORKER, "changes"),
     ("GET", "/api/audit"): ("read_audit", "nothing"),
     ("POST", "/access/v1/evaluation"): (MEMBER, "decisions"),
     ("POST", "/access/v1/evaluations"): (MEMBER, "decisions"),

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, insert
 from headgate.execution.worker.worker_files import WorkerRecords
 from headgate.kit.clock import now
 from headgate.kit.ids import new_id
-from headgate.lakehouse.maintenance.models import maintenance_pass_table, maintenance_table_table
+from headgate.lakehouse.maintenance.models import maintenance_pass_table, table_rewrite_table
 from tests.lakehouse.sql.support import Hand, submit
 from tests.pipelines.runs.support import HISTORY, RunHand, make, show, start
 from tests.platform.connection_checks.test_errands import asked, claimed
@@ -99,7 +99,6 @@ def test_a_check_of_a_connection_is_released_too(millrace: Company) -> None:
 def test_a_rewrite_of_a_table_is_given_up_for_the_next_pass(millrace: Company) -> None:
     dead = both(millrace)[0]
     counts = {"dry_run": False, "tables": 1, "looked_at": 1}
-    given = {"outcome": "done", "compaction": "running", "snapshots": 0, "files": 0, "bytes": 0, "fence": 1}
     pass_id, moment = new_id("maintenance"), now()
 
     def rewriting(connection: Connection) -> None:
@@ -107,11 +106,12 @@ def test_a_rewrite_of_a_table_is_given_up_for_the_next_pass(millrace: Company) -
         connection.execute(started)
         held = {"worker_id": dead.id, "queued_at": moment, "lease_until": moment + timedelta(hours=1)}
         table = millrace.id("table", "raw.orders")
-        connection.execute(insert(maintenance_table_table).values(pass_id=pass_id, table_id=table, **given, **held))
+        rewrite = {"id": new_id("table_rewrite"), "pass_id": pass_id, "table_id": table, "state": "running", "fence": 1}
+        connection.execute(insert(table_rewrite_table).values(**rewrite, **held))
 
     millrace.database.write(rewriting)
     assert replace(both(millrace, "mill:2")[0], dead.id).json() == {"released": 1}
-    [(state, note)] = millrace.rows("SELECT compaction, note FROM maintenance_tables")
+    [(state, note)] = millrace.rows("SELECT state, error FROM table_rewrites")
     assert (state, "the next pass tries again" in note) == ("failed", True)
 
 

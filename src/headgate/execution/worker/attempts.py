@@ -2,6 +2,7 @@
 
 import threading
 import time
+from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -32,9 +33,9 @@ class Attempt:
         self.reason = ""
         self.until = time.monotonic() + job.seconds
 
+    @abstractmethod
     def work(self) -> None:
         """Do the job and report its outcome with `finish`."""
-        raise NotImplementedError
 
     def interrupt(self) -> None:
         """Make `work` end soon; called once, from another thread."""
@@ -101,14 +102,16 @@ class Attempt:
         with self._lock:
             self._progress = {**counts, "stages": stages}
 
-    def finish(self, state: str, code: str | None = None, message: str | None = None, **result: Any) -> None:
+    def finish(
+        self, state: str, code: str | None = None, message: str | None = None, result: dict[str, Any] | None = None
+    ) -> None:
         """Report the outcome, once."""
         with self._lock:
             if self._is_reported:
                 return
             self._is_reported = True
         with suppress(Dropped):
-            self.link.finish_job(self.kind, self.job, state, code, message, **result)
+            self.link.finish_job(self.kind, self.job, state, code, message, result or {})
 
 
 class Handler(Protocol):

@@ -46,7 +46,7 @@ class CheckAttempt(Attempt):
         except StepFailed as failure:
             self.finish("failed", failure.code, failure.message)
         else:
-            self.finish("succeeded", **fitting(found, payload.max_bytes))
+            self.finish("succeeded", result=fitting(found, payload.max_bytes))
 
 
 class CheckHandler:

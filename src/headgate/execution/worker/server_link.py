@@ -100,7 +100,7 @@ class Link:
         return InstructionsOut.model_validate(self.ask("POST", f"{JOBS}/heartbeat", json=body, params={"wait": wait}))
 
     def finish_job(
-        self, kind: str, job: JobOut, state: str, code: str | None, message: str | None, **result: Any
+        self, kind: str, job: JobOut, state: str, code: str | None, message: str | None, result: dict[str, Any]
     ) -> str:
         """Report the outcome of a job; its state then. Dropped if the job is no longer held."""
         body = {"worker": self.worker, "fence": job.fence, "state": state, "error_code": code, "error": message}

@@ -1,139 +1,101 @@
-"""Tables that a worker rewrites for maintenance: one at a time, on the platform's Spark."""
+"""Table rewrites on a worker, for maintenance: one at a time, on the platform's Spark."""
 
 import threading
 import time
-from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
-import httpx2 as httpx
-
+from headgate.contracts.jobs import JobOut
+from headgate.contracts.table_rewrites import RewritePayload
 from headgate.execution.spark.errors import SparkUnavailable, SqlFailed, StatementRefused
 from headgate.execution.steps.context import Context, RunJob, RunStopped, StepFailed
-from headgate.execution.worker.server_link import POLL_SECONDS, BadSecret, Dropped, Link
+from headgate.execution.worker.attempts import Attempt
+from headgate.execution.worker.server_link import Link
 from headgate.kit.log import get_logger
 from headgate.settings.settings import Settings
 
+KIND = "table_rewrite"
 FUNCTION = "headgate.execution.spark.compaction:compact"
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 8.0
 NO_SPARK = "Spark does not run on the worker; `headgate doctor` says what is missing"
-STOPPED = "the worker stopped, or it took too long; the next pass tries again"
-FAULT = "a fault of ours; the worker's log says more"
+STOPPED = "The worker shut down, or the rewrite took too long; the next pass tries again"
 _log = get_logger("headgate.worker")
 
 
-@dataclass(frozen=True, slots=True)
-class Rewrite:
-    """A table that this worker was given."""
+class RewriteAttempt(Attempt):
+    """The rewrite of one table. Spark commits at its end or not at all, so that it can be stopped at any time."""
 
-    pass_id: str
-    table_id: str
-    fence: int
-    token: str = field(repr=False)
-    layer: str
-    name: str
-    seconds: float
-    min_files: int
-    target_mib: int
+    kind = KIND
+
+    def __init__(self, job: JobOut, link: Link, settings: Settings, folder: Path, platform: Any) -> None:
+        super().__init__(job, link)
+        self._payload, self._platform = RewritePayload.model_validate(job.payload), platform
+        self._context = made_context(job, self._payload, settings, folder, platform)
+
+    def interrupt(self) -> None:
+        self._context.stop()
+
+    def work(self) -> None:
+        limit = threading.Timer(self.job.seconds, self.stop, ["The rewrite took too long"])
+        limit.daemon = True
+        limit.start()
+        began = time.monotonic()
+        try:
+            counts = rewrite(self._payload, self._platform, self._context)
+        except RunStopped:
+            self.finish("failed", "STOPPED", STOPPED)
+        except SparkUnavailable as error:
+            _log.warning("Spark is not there to rewrite tables", detail=error.detail)
+            self.finish("failed", "ENGINE_DOWN", NO_SPARK)
+        except (StepFailed, SqlFailed, StatementRefused) as error:
+            message = f"Spark did not rewrite the table; the next pass tries again: {error.message}"
+            self.finish("failed", "NOT_REWRITTEN", message[:5000])
+        else:
+            seconds = round(time.monotonic() - began, 1)
+            _log.info("Rewrote a table", table=self._payload.table_id, seconds=seconds, **counts)
+            self.finish("succeeded", result=counts)
+        finally:
+            limit.cancel()
 
 
-class Rewriting:
-    """Rewrites tables of one server: a part of a worker."""
+class RewriteHandler:
+    """Rewrites one table at a time."""
+
+    kind, slots = KIND, 1
 
     def __init__(self, link: Link, settings: Settings, folder: Path, platform: Any) -> None:
         self._link, self._settings, self._folder, self._platform = link, settings, folder, platform
-        self._stopping = threading.Event()
-        self._context: Context | None = None
 
-    def start(self) -> None:
-        """Begin, in a thread."""
-        threading.Thread(target=self._claim, name="rewriting", daemon=True).start()
-
-    def stop(self) -> None:
-        """Begin no other, and stop the one under way: it commits at its end, or nothing."""
-        self._stopping.set()
-        context = self._context
-        if context is not None:
-            context.stop()
-
-    def _claim(self) -> None:
-        pause = FIRST_PAUSE
-        while not self._stopping.is_set():
-            try:
-                job = self._claimed()
-                if job is not None:
-                    self._do(job)
-                pause = FIRST_PAUSE
-            except BadSecret:
-                # The worker's own claim meets the same answer, and ends it.
-                return
-            except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError) as error:
-                _log.debug("cannot claim tables to rewrite right now", error=type(error).__name__)
-                self._stopping.wait(pause)
-                pause = min(pause * 2, LONGEST_PAUSE)
-
-    def _claimed(self) -> Rewrite | None:
-        body = {"worker": self._link.worker}
-        result = self._link.ask("POST", "/api/worker/maintenance/claim", json=body, params={"wait": POLL_SECONDS})
-        return Rewrite(**result["job"]) if result["job"] else None
-
-    def _do(self, job: Rewrite) -> None:
-        context = self._context = self._made(job)
-        if self._stopping.is_set():
-            context.stop()
-        timer = threading.Timer(job.seconds, context.stop)
-        timer.daemon = True
-        timer.start()
-        began = time.monotonic()
-        try:
-            told = rewrite(job, self._platform, context)
-        except Exception:  # noqa: BLE001 - whatever it is, the server is told, and the worker goes on
-            _log.exception("a table was not rewritten by a fault of ours", table=job.table_id)
-            told = {"error": FAULT}
-        finally:
-            timer.cancel()
-            self._context = None
-        _log.info("rewriting has ended", table=job.table_id, seconds=round(time.monotonic() - began, 1), **told)
-        body = {"worker": self._link.worker, "fence": job.fence, **told}
-        with suppress(Dropped, BadSecret):
-            path = f"/api/worker/maintenance/{job.pass_id}/{job.table_id}/finish"
-            self._link.surely("POST", path, waits=True, json=body)
-
-    def _made(self, job: Rewrite) -> Context:
-        return made_context(job, self._settings, self._folder, self._platform)
+    def attempt(self, job: JobOut) -> RewriteAttempt:
+        """An attempt at a rewrite."""
+        return RewriteAttempt(job, self._link, self._settings, self._folder, self._platform)
 
 
-def rewrite(job: Rewrite, platform: Any, context: Context) -> dict[str, Any]:
-    """Rewrite a table; what the server is to be told: counts of files, or an error that says what to do."""
-    arguments = {"layer": job.layer, "name": job.name, "min_files": job.min_files, "target_bytes": job.target_mib << 20}
-    try:
-        values: dict[str, Any] = platform.call(FUNCTION, arguments, context)
-    except RunStopped:
-        return {"error": STOPPED}
-    except SparkUnavailable as error:
-        _log.warning("Spark is not there to rewrite tables", detail=error.detail)
-        return {"error": NO_SPARK}
-    except (StepFailed, SqlFailed, StatementRefused) as error:
-        return {"error": f"Spark did not rewrite it; the next pass tries again: {error.message}"[:5000]}
-    return {"files_before": values["files_before"], "files_after": values["files_after"]}
+def rewrite(payload: RewritePayload, platform: Any, context: Context) -> dict[str, int]:
+    """Rewrite a table; the number of files before and after."""
+    arguments = {
+        "layer": payload.layer,
+        "name": payload.name,
+        "min_files": payload.min_files,
+        "target_bytes": payload.target_mib << 20,
+    }
+    counts: dict[str, Any] = platform.call(FUNCTION, arguments, context)
+    return {"files_before": counts["files_before"], "files_after": counts["files_after"]}
 
 
-def made_context(job: Rewrite, settings: Settings, folder: Path, platform: Any) -> Context:
+def made_context(job: JobOut, payload: RewritePayload, settings: Settings, folder: Path, platform: Any) -> Context:
     """What a call on the platform's Spark works with, for one table."""
 
     def no_member() -> NoReturn:
         raise StepFailed("NO_MEMBER", "Maintenance runs no member's SQL")
 
-    moment = datetime.now(UTC)
     run = RunJob(
-        id=job.table_id,
+        id=payload.table_id,
         fence=job.fence,
-        token=job.token,
+        token=payload.token,
         steps=[],
         done=0,
-        moment=moment,
+        moment=datetime.now(UTC),
         time_zone="UTC",
         seconds=job.seconds,
         full_refresh=False,
@@ -146,6 +108,6 @@ def made_context(job: Rewrite, settings: Settings, folder: Path, platform: Any) 
         folder,
         open_member=no_member,
         platform=platform,
-        tell=lambda level, text: _log.info("rewriting a table", table=job.table_id, level=level, told=text),
-        note=lambda told: None,
+        tell=lambda level, text: _log.info("Rewriting a table", table=payload.table_id, level=level, detail=text),
+        note=lambda progress: None,
     )

@@ -3,6 +3,7 @@
 from sqlalchemy import BigInteger, Boolean, CheckConstraint, Column, ForeignKey, Index, Integer, Table, Text
 
 from headgate.kit.columns import METADATA, Id, UtcDateTime, Word, text_type
+from headgate.platform.jobs.models import job_columns
 
 maintenance_pass_table = Table(
     "maintenance_passes",
@@ -37,19 +38,25 @@ maintenance_table_table = Table(
     Column("snapshots", Integer, nullable=False),
     Column("files", Integer, nullable=False),
     Column("bytes", BigInteger, nullable=False),
-    Column("compaction", Word),
     Column("small_files", Integer),
-    Column("queued_at", UtcDateTime),
-    Column("fence", Integer, nullable=False),
-    Column("worker_id", Id),
-    Column("lease_until", UtcDateTime),
+    Column("planned", Boolean, nullable=False),
+    CheckConstraint("outcome IN ('done', 'skipped', 'failed')", name="outcome"),
+)
+"""What a pass did to a table: snapshots that it expired, files and bytes that it removed. A table to which nothing
+happened has no row. `planned` says that a dry run would have the table rewritten."""
+
+table_rewrite_table = Table(
+    "table_rewrites",
+    METADATA,
+    Column("id", Id, primary_key=True),
+    Column("pass_id", Id, ForeignKey("maintenance_passes.id", ondelete="CASCADE"), nullable=False),
+    Column("table_id", Id, nullable=False),
     Column("digest", text_type(64)),
     Column("files_before", Integer),
     Column("files_after", Integer),
-    CheckConstraint("outcome IN ('done', 'skipped', 'failed')", name="outcome"),
-    CheckConstraint("compaction IN ('planned', 'queued', 'running', 'done', 'failed')", name="compaction"),
-    Index("uq_maintenance_tables_digest", "digest", unique=True),
-    Index("ix_maintenance_tables_compaction", "compaction"),
+    *job_columns(),
+    Index("uq_table_rewrites_digest", "digest", unique=True),
+    Index("ix_table_rewrites_pass_id", "pass_id", "table_id"),
+    Index("ix_table_rewrites_state", "state", "id"),
 )
-"""What a pass did to a table: snapshots that it expired, files and bytes that it removed. A table to which nothing
-happened has no row. `compaction` is what a worker is to do, or did, with a token of which `digest` is the sum."""
+"""A job: a worker rewrites the small files of a table. `digest` is the sum of the token for it, while it runs."""

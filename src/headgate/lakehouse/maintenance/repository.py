@@ -9,14 +9,16 @@ from sqlalchemy.engine import RowMapping
 from sqlalchemy.exc import IntegrityError
 
 from headgate.kit.ids import new_id
-from headgate.lakehouse.maintenance.models import maintenance_pass_table, maintenance_table_table
+from headgate.lakehouse.maintenance.models import maintenance_pass_table, maintenance_table_table, table_rewrite_table
 from headgate.lakehouse.maintenance.table_maintenance import MaintenanceResult
 from headgate.lakehouse.models import lake_item_table
 from headgate.platform.authorization.models import resource_table
+from headgate.platform.jobs.models import ACTIVE, WAITING
 
 OPEN = ("queued", "running", "compacting")
 KIND = "maintenance"
 _passes, _tables, _items = maintenance_pass_table.c, maintenance_table_table.c, lake_item_table.c
+_rewrites = table_rewrite_table.c
 
 
 def ask(
@@ -99,7 +101,6 @@ def note(connection: Connection, row: RowMapping, table_id: str, result: Mainten
     connection.execute(delete(maintenance_table_table).where(*place))
     if not result.is_worth_telling:
         return
-    compaction = _compaction(connection, row, table_id) if result.small_files else None
     connection.execute(
         insert(maintenance_table_table).values(
             pass_id=row["id"],
@@ -109,20 +110,20 @@ def note(connection: Connection, row: RowMapping, table_id: str, result: Mainten
             snapshots=result.snapshots,
             files=result.files,
             bytes=result.bytes,
-            compaction=compaction,
             small_files=result.small_files or None,
-            queued_at=now if compaction == "queued" else None,
-            fence=0,
+            planned=bool(result.small_files) and row["dry_run"],
         )
     )
+    if result.small_files and not row["dry_run"]:
+        _queue_rewrite(connection, row["id"], table_id, now)
 
 
-def _compaction(connection: Connection, row: RowMapping, table_id: str) -> str | None:
-    """What is to come of a table's small files; nothing, if an earlier pass has given it to a worker already."""
-    if row["dry_run"]:
-        return "planned"
-    given = (_tables.table_id == table_id, _tables.compaction.in_(("queued", "running")))
-    return None if connection.execute(select(_tables.pass_id).where(*given)).first() else "queued"
+def _queue_rewrite(connection: Connection, pass_id: str, table_id: str, now: datetime) -> None:
+    """Have a worker rewrite a table, unless an earlier pass has asked for that."""
+    active = (_rewrites.table_id == table_id, _rewrites.state.in_(ACTIVE))
+    if connection.execute(select(_rewrites.id).where(*active)).first() is None:
+        row = {"id": new_id("table_rewrite"), "pass_id": pass_id, "table_id": table_id}
+        connection.execute(insert(table_rewrite_table).values(**row, state=WAITING, queued_at=now))
 
 
 def outcomes(connection: Connection, pass_id: str, limit: int) -> Sequence[RowMapping]:
@@ -130,28 +131,47 @@ def outcomes(connection: Connection, pass_id: str, limit: int) -> Sequence[RowMa
     layers = resource_table.alias()
     joined = maintenance_table_table.outerjoin(resource_table, resource_table.c.id == _tables.table_id)
     joined = joined.outerjoin(layers, layers.c.id == resource_table.c.scope_id)
-    names = (resource_table.c.name.label("name"), layers.c.name.label("layer"))
-    query = select(maintenance_table_table, *names).select_from(joined).where(_tables.pass_id == pass_id)
+    same = (_rewrites.pass_id == _tables.pass_id) & (_rewrites.table_id == _tables.table_id)
+    joined = joined.outerjoin(table_rewrite_table, same)
+    columns = (
+        *(column for column in _tables if column.name != "note"),
+        func.coalesce(_rewrites.error, _tables.note).label("note"),
+        case((_tables.planned, "planned"), (_rewrites.state == "succeeded", "done"), else_=_rewrites.state).label(
+            "compaction"
+        ),
+        _rewrites.files_before,
+        _rewrites.files_after,
+        resource_table.c.name.label("name"),
+        layers.c.name.label("layer"),
+    )
+    query = select(*columns).select_from(joined).where(_tables.pass_id == pass_id)
     return connection.execute(query.order_by(_tables.table_id).limit(limit)).mappings().all()
 
 
 def summary(connection: Connection, pass_id: str) -> dict[str, int]:
     """What a pass did, added up."""
-    columns = {
+    of_tables = {
         "skipped": _count(_tables.outcome == "skipped"),
         "failed": _count(_tables.outcome == "failed"),
         "snapshots_expired": _total(_tables.snapshots),
         "files_removed": _total(_tables.files),
         "bytes_removed": _total(_tables.bytes),
-        "compactions_open": _count(_tables.compaction.in_(("queued", "running"))),
-        "compactions_planned": _count(_tables.compaction == "planned"),
-        "compactions_failed": _count(_tables.compaction == "failed"),
-        "tables_compacted": _count(_tables.compaction == "done"),
-        "files_before": _total(_tables.files_before),
-        "files_after": _total(_tables.files_after),
+        "compactions_planned": _count(_tables.planned),
     }
-    query = select(*columns.values()).where(_tables.pass_id == pass_id)
-    return {name: int(value) for name, value in zip(columns, connection.execute(query).one(), strict=True)}
+    of_rewrites = {
+        "compactions_open": _count(_rewrites.state.in_(ACTIVE)),
+        "compactions_failed": _count(_rewrites.state == "failed"),
+        "tables_compacted": _count(_rewrites.state == "succeeded"),
+        "files_before": _total(_rewrites.files_before),
+        "files_after": _total(_rewrites.files_after),
+    }
+    tables = _added_up(connection, of_tables, _tables.pass_id == pass_id)
+    return tables | _added_up(connection, of_rewrites, _rewrites.pass_id == pass_id)
+
+
+def _added_up(connection: Connection, columns: dict[str, Any], which: Any) -> dict[str, int]:
+    row = connection.execute(select(*columns.values()).where(which)).one()
+    return {name: int(value) for name, value in zip(columns, row, strict=True)}
 
 
 def _total(column: Any) -> Any:

@@ -7,19 +7,20 @@ from sqlalchemy import Connection, select
 from headgate.access.narrowing import Narrowing
 from headgate.kit.credentials import Sort, digest, is_well_formed
 from headgate.lakehouse.catalog.work_tokens import DeclaredTable, WorkToken
-from headgate.lakehouse.maintenance.models import maintenance_table_table
+from headgate.lakehouse.maintenance.models import table_rewrite_table
 from headgate.lakehouse.models import lake_item_table
+from headgate.platform.jobs.models import RUNNING
 
 PURPOSE = "maintenance"
-_rows, _items = maintenance_table_table.c, lake_item_table.c
+_rows, _items = table_rewrite_table.c, lake_item_table.c
 
 
 def identify_rewriting(connection: Connection, secret: str, now: datetime) -> tuple[Narrowing, WorkToken] | None:
     """The one table that this secret is for; None for any other secret, and once the work is over or given up."""
     if not is_well_formed(secret, Sort.work):
         return None
-    mine = (_rows.digest == digest(secret), _rows.compaction == "running", _rows.lease_until > now)
-    joined = maintenance_table_table.join(lake_item_table, _items.id == _rows.table_id)
+    mine = (_rows.digest == digest(secret), _rows.state == RUNNING, _rows.lease_until > now)
+    joined = table_rewrite_table.join(lake_item_table, _items.id == _rows.table_id)
     query = select(_rows.pass_id, _rows.table_id, _rows.lease_until, _items.layer_id).select_from(joined).where(*mine)
     row = connection.execute(query).one_or_none()
     if row is None:

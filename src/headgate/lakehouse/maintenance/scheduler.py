@@ -18,7 +18,7 @@ from headgate.kit.clock import now as clock
 from headgate.kit.crash_points import crash_point
 from headgate.kit.cron import Schedule
 from headgate.kit.log import get_logger
-from headgate.lakehouse.maintenance import queue, repository
+from headgate.lakehouse.maintenance import repository, rewrite_job
 from headgate.lakehouse.maintenance.retained_metadata import forget_steps_before, oldest_needed
 from headgate.lakehouse.maintenance.table_maintenance import TableWork
 from headgate.platform.audit.events import Event, record
@@ -99,7 +99,7 @@ def _settle(connection: Connection, pass_id: str, now: datetime) -> None:
 
 
 def _end(connection: Connection, pass_id: str, now: datetime, state: str, error: str | None) -> None:
-    queue.give_up(connection, pass_id)
+    rewrite_job.give_up(connection, now, pass_id)
     repository.change(connection, pass_id, state=state, ended_at=now, error=error)
     after: dict[str, Any] = {"pass": pass_id, "state": state, **repository.summary(connection, pass_id)}
     record(connection, [Event(now, ENDED, allowed=True, actor_id=SYSTEM.member, via=["maintenance"], after=after)])

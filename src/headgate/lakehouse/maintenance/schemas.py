@@ -5,8 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from headgate.contracts.jobs import Fence, WorkerId
-from headgate.kit.request_models import Input, LooseInput
+from headgate.kit.request_models import Input
 
 State = Literal["queued", "running", "compacting", "succeeded", "failed"]
 
@@ -80,45 +79,3 @@ class PassPage(BaseModel):
 
     items: list[PassOut]
     next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last")
-
-
-class RewriteClaimIn(LooseInput):
-    """A worker that could rewrite a table."""
-
-    worker: WorkerId
-
-
-class RewriteJob(BaseModel):
-    """A table to rewrite."""
-
-    pass_id: str
-    table_id: str
-    fence: int
-    token: str = Field(description="Valid for this table, on /iceberg alone, while the work runs")
-    layer: str
-    name: str
-    seconds: float
-    min_files: int
-    target_mib: int
-
-
-class RewriteClaim(BaseModel):
-    """A table to rewrite, if there is one."""
-
-    job: RewriteJob | None
-
-
-class RewriteFinishIn(LooseInput):
-    """What came of rewriting a table."""
-
-    worker: WorkerId
-    fence: Fence
-    files_before: Annotated[int, Field(ge=0, le=1 << 31)] | None = None
-    files_after: Annotated[int, Field(ge=0, le=1 << 31)] | None = None
-    error: Annotated[str, Field(max_length=10_000)] | None = None
-
-
-class RewriteFinished(BaseModel):
-    """That it was noted."""
-
-    noted: bool = True

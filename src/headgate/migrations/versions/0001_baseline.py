@@ -484,20 +484,23 @@ def _create_tables() -> None:
         column("snapshots", sa.Integer()),
         column("files", sa.Integer()),
         column("bytes", sa.BigInteger()),
-        column("compaction", WORD, nullable=True),
         column("small_files", sa.Integer(), nullable=True),
-        column("queued_at", TIME, nullable=True),
-        column("fence", sa.Integer()),
-        column("worker_id", ID, nullable=True),
-        column("lease_until", TIME, nullable=True),
+        column("planned", sa.Boolean()),
+        sa.CheckConstraint("outcome IN ('done', 'skipped', 'failed')", name="outcome"),
+    )
+    op.create_table(
+        "table_rewrites",
+        column("id", ID, primary_key=True),
+        column("pass_id", ID, sa.ForeignKey("maintenance_passes.id", ondelete="CASCADE")),
+        column("table_id", ID),
         column("digest", text(64), nullable=True),
         column("files_before", sa.Integer(), nullable=True),
         column("files_after", sa.Integer(), nullable=True),
-        sa.CheckConstraint("compaction IN ('planned', 'queued', 'running', 'done', 'failed')", name="compaction"),
-        sa.CheckConstraint("outcome IN ('done', 'skipped', 'failed')", name="outcome"),
+        *job_columns(),
     )
-    op.create_index("ix_maintenance_tables_compaction", "maintenance_tables", ["compaction"])
-    op.create_index("uq_maintenance_tables_digest", "maintenance_tables", ["digest"], unique=True)
+    op.create_index("uq_table_rewrites_digest", "table_rewrites", ["digest"], unique=True)
+    op.create_index("ix_table_rewrites_pass_id", "table_rewrites", ["pass_id", "table_id"])
+    op.create_index("ix_table_rewrites_state", "table_rewrites", ["state", "id"])
     op.create_table(
         "notifications",
         column("notice_id", ID, sa.ForeignKey("notices.id", ondelete="CASCADE"), primary_key=True),

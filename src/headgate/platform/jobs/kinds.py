@@ -1,5 +1,6 @@
 """The kinds of jobs. A kind says where its jobs are stored, who may claim them, and what their end does."""
 
+from abc import abstractmethod
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -83,17 +84,17 @@ class JobKind:
     rollbacks: ClassVar[tuple[type[Exception], ...]] = ()
     """Errors of `finish` after which nothing is committed and `recover` is called in a new transaction."""
 
+    @abstractmethod
     def lease(self, settings: Settings) -> timedelta:
         """How long a worker may be silent before its jobs are taken back."""
-        raise NotImplementedError
 
+    @abstractmethod
     def begin(self, call: Call, row: RowMapping) -> Begun:
         """Prepare a job that was just claimed; CannotBegin ends it instead."""
-        raise NotImplementedError
 
+    @abstractmethod
     def finish(self, call: Call, row: RowMapping, outcome: Outcome) -> str:
         """End a job that succeeded or failed, or queue it again; its state then."""
-        raise NotImplementedError
 
     def waiting(self, connection: Connection, now: datetime, slots: WorkerSlots) -> Sequence[str]:
         """Jobs that this worker may claim, in order: the oldest first."""
