@@ -98,8 +98,7 @@ EXCEPTIONS = {
         "shows the owner, and whether they allow code",
     ),
     "spaces/spaces/repository.py": ("owner, owner_id, personal", "owner, owner_id", "shows spaces with their owners"),
-    # Words that mean something else there.
-    "lakehouse/saved_queries/service.py": ("author_id", "author_id", "names are unique for each author"),
+    # A word that means something else there.
     "platform/http/logs.py": ("a field with a computed name", "", "reads the number of a log level"),
 }
 """By module: the facts that it reads, those that stand in its conditions, and why."""

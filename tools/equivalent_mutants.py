@@ -16,13 +16,14 @@ EQUIVALENT = {
     r"connection / admin: with (connect|test)": "admins reach every space and gateway",
     r"connection / code: with list": "whoever may use a connection lists what is in its space",
     r"report / confirm: with (see|edit|delete|manage_owners|manage_triggers|see_access)": "who may run has these",
-    r"pipeline / confirm: with (see|see_runs|activate|trigger)": "whoever may edit has these already",
-    r"(pipeline|task) / start with secrets: with (see|see_runs|edit|activate|list|open)": (
+    r"pipeline / confirm: with (see|see_runs|follow|activate|trigger)": "whoever may edit has these already",
+    r"(pipeline|task) / start with secrets: with (see|see_runs|follow|edit|activate|list|open)": (
         "whoever may trigger or control has these already"
     ),
-    r"task / code: without «as»": (
+    r"task / code: without «ofmember»": (
         "its project's owner may use the connections, or it is not ready; that code is allowed is asked for the saver"
     ),
+    r"connection / tests what they edit: with (list|connect)": "whoever tests a connection may use it, and lists it",
     r"connection / consume, edit or manage: with list": "whoever has such a role lists what is in the space",
     r"(project|task|connection|gateway) / asked with its space: with (list|delete)": (
         "Can manage lists, and deletes connections and gateways; so do tenant and data admins, and admins"

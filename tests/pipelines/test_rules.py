@@ -17,7 +17,7 @@ from tests.pipelines.rules import BREAD, GRAIN, RULES, Case, rule
 from tests.pipelines.works import Works, delivery, history, notebook, source
 from tests.support.company import Api
 
-EDITS = {"see", "see_runs", "edit", "activate", "trigger"}
+EDITS = {"see", "see_runs", "follow", "edit", "activate", "trigger"}
 
 
 # Section 4
@@ -51,7 +51,7 @@ def every_table(works: Works) -> None:
     works.grant("Ben", "editor", GRAIN, BREAD)
     assert works.may("Ben", found) == set()
     works.grant("Ben", "viewer", "volume:land.crates")
-    assert works.may("Ben", found) == {"see", "see_runs"}
+    assert works.may("Ben", found) == {"see", "see_runs", "follow"}
     works.grant("Ben", "editor", "volume:land.crates")
     assert works.may("Ben", found) == EDITS
     works.grant("Ben", "manager", GRAIN, BREAD)
@@ -74,7 +74,7 @@ def missing_tables(works: Works) -> None:
     works.grant("Ben", "editor", GRAIN, BREAD)
     assert works.may("Ben", found) == set()
     works.grant("Ben", "viewer", "layer:land")
-    assert works.may("Ben", found) == {"see", "see_runs"}
+    assert works.may("Ben", found) == {"see", "see_runs", "follow"}
     works.grant("Ben", "editor", "layer:land")
     assert works.may("Ben", found) == EDITS
     assert works.start("Ben", found) == 409
@@ -89,7 +89,7 @@ def deleted_tables(works: Works) -> None:
     assert works.may("Ben", found) == EDITS
     works.ok(works.as_("Adam").request("DELETE", f"/api/tables/{works.company.id('table', 'land.chaff')}"))
     assert works.may("Ben", found) == set()
-    assert works.may("Ana", found) == {"see", "see_runs"}
+    assert works.may("Ana", found) == {"see", "see_runs", "follow"}
 
 
 @rule("4: tables of disabled streams do not count")
@@ -107,7 +107,7 @@ def nothing_counts(works: Works) -> None:
     works.grant("Ben", "editor", GRAIN, "table:land.grain_rejected")
     assert works.may("Ben", found) == set()
     works.grant("Ben", "viewer", "layer:land")
-    assert works.may("Ben", found) == {"see", "see_runs"}
+    assert works.may("Ben", found) == {"see", "see_runs", "follow"}
     works.grant("Ben", "editor", "layer:land")
     assert works.may("Ben", found) == EDITS
 
@@ -235,7 +235,7 @@ def starter(works: Works) -> None:
         assert works.save("Bea", history()).status_code == 200
     finally:
         works.change(change="set_plan", plan="growth")
-    assert (works.may("Bea", found), works.may("Ben", found)) == (set(), {"see", "see_runs"})
+    assert (works.may("Bea", found), works.may("Ben", found)) == (set(), {"see", "see_runs", "follow"})
 
 
 @rule("4: a grant ends at its instant; 6.5: at every start … now")

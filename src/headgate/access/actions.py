@@ -11,7 +11,7 @@ PIPELINE_KINDS = ("source", "query", "notebook", "history", "delivery")
 LEVELS = {"viewer": 1, "editor": 2, "manager": 3}
 LEVEL_NAMES = {number: name for name, number in LEVELS.items()}
 
-READ_ONLY = frozenset({"see", "list", "open", "see_runs", "execute", "view_data", "consume_data"})
+READ_ONLY = frozenset({"see", "list", "open", "see_runs", "follow", "execute", "view_data", "consume_data"})
 """What a read-only token can do."""
 
 INVITATIONS = frozenset({"invite_owner", "invite_admin", "invite_technical", "invite_business"})
@@ -47,6 +47,7 @@ DESCRIPTIONS = {
     "edit_attributes": "Change name and description, activate, schedule, validate",
     "execute": "Query its rows",
     "fire": "Start by schedule: its author's right and that of everyone it is judged for",
+    "follow": "Know when it succeeds or changes, and start pipelines by that",
     "grant": "Grant, change and revoke Viewer and Editor",
     "grant_manager": "Grant, change and revoke Manager",
     "invite_admin": "Invite an admin",
@@ -78,6 +79,7 @@ DESCRIPTIONS = {
     "start": "Start it now: the caller's right and that of everyone it is judged for",
     "start_with_secrets": "Start it, its code reading secrets of its connections",
     "test": "Test it, list what is there, and look at samples",
+    "test_changes": "Test a place or secrets that are not saved",
     "trigger": "Start it by hand: the caller's right alone",
     "update": "Change it; of a task, its definition",
     "use": "Link it to other things",

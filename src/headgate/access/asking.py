@@ -1,11 +1,9 @@
-"""Which access can be asked for: what somebody could give, and of what others may know."""
+"""Which access can be requested: what somebody could give."""
 
+from headgate.access.book import BOOK, RuleBook
 from headgate.access.sql import NOBODYS
 
-UNASKABLE = frozenset({"member", "saved_query"})
-"""Kinds of which nobody is asked for access: a member is no resource, and a saved query is its author's alone."""
 
-
-def can_be_asked_for(action: str, kind: str) -> bool:
-    """Whether a request for this action on a resource of this kind makes sense."""
-    return kind not in UNASKABLE and action not in NOBODYS
+def can_be_asked_for(action: str, kind: str, book: RuleBook = BOOK) -> bool:
+    """Whether access can be given: to the organization, and to kinds of which others may ask who has access."""
+    return action not in NOBODYS and (kind == "organization" or "see_access" in book.actions(kind))

@@ -8,7 +8,7 @@ def data_right(world: World, member: Member, action: str, data: Resource) -> boo
     """Answer an action on lakehouse data: a table, a volume or a layer."""
     if action == "see":
         return _sees_data(world, member, data)
-    if action == "execute":  # Viewers query
+    if action in ("execute", "follow"):  # Viewers query, and know of changes (section 10)
         return data.kind == "table" and holds(world, member, data.name, VIEWER)
     if action in ("describe", "edit"):  # Editors change it and fill it
         return holds(world, member, data.name, EDITOR)
@@ -50,7 +50,7 @@ def saved_query_right(world: World, member: Member, action: str, query: Resource
     """Answer an action on a saved query."""
     if query.ref("author") != member.name:
         return False  # private to the author, even from admins
-    if action == "see":
+    if action in ("see", "edit"):
         return True
     if action == "delete":  # the author, while Editor of its tables
         return holds_all(world, member, query.demands("reads"), EDITOR)

@@ -3,9 +3,9 @@
 from .world import Member, Resource, World
 
 CREDENTIAL_EVERYTHING = frozenset(
-    {"see", "use", "edit", "delete", "copy_credentials", "configure_sharing", "manage_owners", "test"}
+    {"see", "use", "edit", "delete", "copy_credentials", "configure_sharing", "manage_owners", "test", "test_changes"}
 )
-CREDENTIAL_MAINTENANCE = frozenset({"see", "use", "copy_credentials", "edit", "delete", "test"})
+CREDENTIAL_MAINTENANCE = frozenset({"see", "use", "copy_credentials", "edit", "delete", "test", "test_changes"})
 MART_EVERYTHING = frozenset({"see", "use", "edit", "delete", "configure_sharing", "manage_owners", "manage_triggers"})
 MART_MAINTENANCE = frozenset({"see", "use", "edit", "delete", "manage_triggers"})
 REPORT_EVERYTHING = frozenset({"see", "edit", "delete", "run", "manage_owners", "manage_triggers"})

@@ -8,6 +8,7 @@ from .world import Member, Resource, World
 LEVEL_OF_ACTION = {
     "see": VIEWER,
     "see_runs": VIEWER,
+    "follow": VIEWER,  # section 10: event triggers need see on the pipeline
     "edit": EDITOR,
     "activate": EDITOR,
     "trigger": EDITOR,

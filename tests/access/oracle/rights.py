@@ -43,6 +43,8 @@ def _connection_right(world: World, member: Member, action: str, connection: Res
         return edits_connection(world, member, connection)
     if action in ("connect", "test"):
         return draws_on_connection(world, member, connection.name)
+    if action == "test_changes":  # testing, and saving, what a changed place asks for (section 9)
+        return draws_on_connection(world, member, connection.name) and edits_connection(world, member, connection)
     if action == "read_secrets":
         return lends_secrets(world, member, connection.name)
     return cell(world, member, "connection", action, space_of(world, connection))

@@ -19,6 +19,8 @@ def task_cell(world: World, member: Member, action: str, task: Resource) -> bool
 
 def task_right(world: World, member: Member, action: str, task: Resource) -> bool:
     """Answer an action on a stored task."""
+    if action == "follow":  # event triggers need Open on the source task (section 10)
+        return task_cell(world, member, "open", task)
     if not task_cell(world, member, action, task):
         return False
     if action == "update":  # asked of the stored definition

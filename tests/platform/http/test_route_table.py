@@ -100,7 +100,7 @@ ROUTES = {
     ("POST", "/api/sql/saved"): (MEMBER, "changes"),
     ("GET", "/api/sql/saved"): (MEMBER, "nothing"),
     ("GET", "/api/sql/saved/{saved_query_id}"): ("see on {saved_query_id}", "nothing"),
-    ("PATCH", "/api/sql/saved/{saved_query_id}"): ("see on {saved_query_id}", "changes"),
+    ("PATCH", "/api/sql/saved/{saved_query_id}"): ("edit on {saved_query_id}", "changes"),
     ("DELETE", "/api/sql/saved/{saved_query_id}"): ("delete on {saved_query_id}", "changes"),
     ("POST", "/api/worker/replace"): (WORKER, "changes"),
     ("POST", "/api/worker/claim"): (WORKER, "changes"),

@@ -151,7 +151,7 @@ def test_a_narrowed_token_lists_what_it_reaches(millrace: Company) -> None:
     layer = millrace.as_("Tess", only=[raw])
     assert names(layer.get("/api/resources", kind="table")) == ["raw.orders", "raw.payments"]
     reading = millrace.as_("Tess", read_only=True)
-    assert reading.get(f"/api/resources/{orders}").json()["allowed"] == ["see", "execute"]
+    assert reading.get(f"/api/resources/{orders}").json()["allowed"] == ["see", "execute", "follow"]
     assert names(reading.get("/api/resources", kind="table", action="edit")) == []
 
 

@@ -49,7 +49,7 @@ LAYER = _data(
     Path("derived Viewer", GRANTED_INSIDE, ("see",), GRANT),
     Path("admin creates", ADMIN, ("create",)),
 )
-TABLE = _data("table", "Table", ("see", "execute"), _CREATE_IN_LAYER)
+TABLE = _data("table", "Table", ("see", "execute", "follow"), _CREATE_IN_LAYER)
 VOLUME = _data("volume", "Volume", ("see",), _CREATE_IN_LAYER)
 
 GRANT_RULES = Rules(
@@ -67,7 +67,7 @@ GRANT_RULES = Rules(
 )
 
 
-_ALL_PIPELINE = ("see", "see_runs", "edit", "activate", "trigger", "delete", "see_access")
+_ALL_PIPELINE = ("see", "see_runs", "follow", "edit", "activate", "trigger", "delete", "see_access")
 
 PIPELINE = Rules(
     "pipeline",
@@ -75,7 +75,7 @@ PIPELINE = Rules(
     "see",
     (
         Path("admin", ADMIN, _ALL_PIPELINE),
-        Path("Viewer on all", on_all_counted(1), ("see", "see_runs"), GRANT),
+        Path("Viewer on all", on_all_counted(1), ("see", "see_runs", "follow"), GRANT),
         Path("Editor on all", on_all_counted(2), ("edit", "activate", "trigger"), GRANT),
         Path("Manager on all", on_all_counted(3), ("delete",), GRANT_MANAGER),
         Path(
@@ -134,7 +134,7 @@ SAVED_QUERY = Rules(
     "Saved query",
     "see",
     (
-        Path("author", AUTHOR, ("see",)),
+        Path("author", AUTHOR, ("see", "edit")),
         Path("author with Editor on all", all_of(AUTHOR, AllRelated("reads", held(2))), ("delete",), GRANT),
         Path("Viewer on all", AllRelated("reads", held(1)), ("create",)),
     ),

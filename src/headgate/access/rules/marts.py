@@ -33,8 +33,9 @@ _RESOURCE = (
     "manage_owners",
     "see_access",
     "test",
+    "test_changes",
 )
-_MAINTAIN = ("see", "use", "copy_credentials", "edit", "delete", "test")
+_MAINTAIN = ("see", "use", "copy_credentials", "edit", "delete", "test", "test_changes")
 _DATA_MART = (
     "see",
     "use",

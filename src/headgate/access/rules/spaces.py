@@ -122,6 +122,7 @@ TASK = Rules(
                 "list",
                 "edit_attributes",
                 "open",
+                "follow",
                 "delete",
                 "control",
                 "see_access",
@@ -129,13 +130,13 @@ TASK = Rules(
         ),
         Path("admin reads data", AnyRelated("outputs", ADMIN), ("view_data", "consume_data")),
         Path("any role", _task_cell(*ANY_ROLE), ("list",), _TASK_ROLE),
-        Path("Can view, operate or edit", _task_cell(*OPENS), ("open",), _TASK_ROLE),
+        Path("Can view, operate or edit", _task_cell(*OPENS), ("open", "follow"), _TASK_ROLE),
         Path("Can edit", _task_cell("can_edit"), ("edit_attributes", "delete"), _TASK_ROLE),
         Path("Can edit, with own levels", all_of(_EDITS_TASKS, _OWN_LEVELS), ("update", "confirm"), _TASK_ROLE),
         Path("Can operate", _task_cell("can_operate"), ("control",), _TASK_ROLE),
         Path("Can view data", all_of(_task_cell("can_view_data"), _SHOWN), ("view_data",), _TASK_ROLE),
         Path("Can consume data", all_of(_task_cell("can_consume_data"), _SHOWN), ("consume_data",), _TASK_ROLE),
-        Path("tenant or data admin", TENANT_OR_DATA_ADMIN, ("list", "open", "delete")),
+        Path("tenant or data admin", TENANT_OR_DATA_ADMIN, ("list", "open", "follow", "delete")),
         Path(
             "new owner",
             all_of(any_of(ADMIN, TENANT_OR_DATA_ADMIN), OnRelated("project", NOT_SHUT)),
@@ -159,6 +160,7 @@ TASK = Rules(
 
 _THROUGH_GATEWAY = AllRelated("gateways", OnRelated("space", MAY_USE_SPACE))
 _ADD = OnRelated("space", any_of(ADMIN, space_role("can_manage")))
+_MAKE_CONNECTION_OWNER = Remedy("make you the connection's owner", "change_owner")
 _MOVES = any_of(ADMIN, TENANT_OR_DATA_ADMIN)
 
 CONNECTION = Rules(
@@ -177,7 +179,7 @@ CONNECTION = Rules(
                 _THROUGH_GATEWAY,
             ),
             ("edit",),
-            Remedy("make you the connection's owner", "change_owner"),
+            _MAKE_CONNECTION_OWNER,
         ),
         Path("tenant or data admin", TENANT_OR_DATA_ADMIN, ("list", "delete")),
         Path("new owner", all_of(_MOVES, NOT_SHUT), ("change_owner",)),
@@ -189,6 +191,7 @@ CONNECTION = Rules(
             ("connect", "test"),
             ADD_TO_ITS_SPACE,
         ),
+        Path("tests what they edit", all_of(Can("test"), Can("edit")), ("test_changes",), _MAKE_CONNECTION_OWNER),
         Path("code", all_of(ALLOWS_CODE, OnRelated("space", MAY_USE_SPACE), _THROUGH_GATEWAY), ("read_secrets",)),
         _ASK,
     ),

@@ -97,7 +97,7 @@ def _shown(call: Call, identifier: str) -> SavedOut:
 @router.governed(
     "PATCH",
     "/{saved_query_id}",
-    OnResource("see", "saved_query_id"),
+    OnResource("edit", "saved_query_id"),
     Audit.changes,
     errors=[Conflict, TooManyAttempts],
     staged=True,

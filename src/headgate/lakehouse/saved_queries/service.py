@@ -32,10 +32,8 @@ class NotSaved(Exception):
 
 def name_taken(connection: Connection, author: str, name: str, own: str | None = None) -> str | None:
     """The name of another saved query of this author that looks the same, if there is one."""
-    same = (_resources.namespace == KIND) & (_resources.name_key == name_key(name)) & (_queries.author_id == author)
-    joined = resource_table.join(saved_query_table, _queries.id == _resources.id)
-    query = select(_resources.name).select_from(joined).where(same, _resources.id != (own or ""))
-    return connection.execute(query).scalar()
+    same = (_resources.namespace == KIND, _resources.scope_id == author, _resources.name_key == name_key(name))
+    return connection.execute(select(_resources.name).where(*same, _resources.id != (own or ""))).scalar()
 
 
 def save_probed(connection: Connection, now: datetime, row: RowMapping, tables: Sequence[str]) -> str:
@@ -54,7 +52,10 @@ def save_probed(connection: Connection, now: datetime, row: RowMapping, tables: 
         raise NotSaved(f"You have a saved query called {taken!r} already; names that look alike are the same")
     if own is None:
         own = _insert(connection, now, author, wanted["name"], row["sql"])
-    elif not _update(connection, now, own, author, wanted["name"], row["sql"]):
+    elif decide(connection, Question(author, "edit", KIND, own), now):
+        connection.execute(update(saved_query_table).where(_queries.id == own).values(sql=row["sql"]))
+        rename(connection, now, own, wanted["name"])
+    else:
         raise NotSaved("The saved query was deleted while it was saved")
     connection.execute(delete(table_ref_table).where(_refs.resource_id == own))
     lines = [
@@ -99,15 +100,6 @@ def _insert(connection: Connection, now: datetime, author: str, name: str, sql: 
     connection.execute(insert(resource_table).values(**common, name_key=name_key(name), **times))
     connection.execute(insert(saved_query_table).values(id=identifier, author_id=author, sql=sql))
     return identifier
-
-
-def _update(connection: Connection, now: datetime, identifier: str, author: str, name: str, sql: str) -> bool:
-    own = (_queries.id == identifier) & (_queries.author_id == author)
-    if connection.execute(update(saved_query_table).where(own).values(sql=sql)).rowcount == 0:
-        return False
-    values = {"name": name, "name_key": name_key(name), "updated_at": now}
-    connection.execute(update(resource_table).where(_resources.id == identifier).values(values))
-    return True
 
 
 def rename(connection: Connection, now: datetime, identifier: str, name: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 from sqlalchemy import RowMapping
 
 from headgate.access.actions import words
+from headgate.access.asking import can_be_asked_for
 from headgate.access.book import BOOK
 from headgate.access.kinds import rule_kinds
 from headgate.access.sql import NOBODYS
@@ -121,8 +122,8 @@ def _check(call: Call, action: str, kind: str, resource: str) -> None:
     actions = [action for action in BOOK.actions(call.facts.thing(resource).kind) if action not in NOBODYS]
     if action not in actions:
         raise Invalid(f"action: there is no action {action!r} to ask for here; there are {', '.join(sorted(actions))}")
-    if kind == "saved_query":
-        raise Invalid("resource: nobody else knows of your saved query; ask for the tables that it reads")
+    if not can_be_asked_for(action, kind):
+        raise Invalid(f"resource: nobody can give access to this {kind}; ask for the tables that it reads")
 
 
 # Seeing

@@ -17,8 +17,8 @@ from headgate.pipelines.triggers import repository
 from headgate.pipelines.triggers.models import trigger_source_table, trigger_table
 from headgate.pipelines.triggers.schemas import Cron, stored_when
 
-TO_KNOW = {"table": ("see",), "pipeline": ("see_runs", "open")}
-"""What one must have of something to know when it happens; one of them is enough."""
+FOLLOW = "follow"
+"""What a trigger's author needs on each table and pipeline that the trigger waits for."""
 
 _triggers, _sources, _commits, _runs = trigger_table.c, trigger_source_table.c, commit_table.c, run_table.c
 

@@ -14,7 +14,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import RowMapping
 
 from headgate.access.book import BOOK
-from headgate.kit.ids import kind_of, new_id
+from headgate.kit.ids import new_id
 from headgate.pipelines.runs.start import (
     MAX_DEPTH,
     CannotStart,
@@ -31,7 +31,7 @@ from headgate.pipelines.triggers.repository import KIND
 from headgate.pipelines.triggers.schemas import Cron, stored_when
 from headgate.platform.audit.events import DENIED, Event, record
 from headgate.platform.authorization.facts import Facts
-from headgate.platform.authorization.questions import Question, decide, decide_in_memory, is_ready
+from headgate.platform.authorization.questions import Question, check, decide_in_memory, is_ready
 from headgate.platform.authorization.who_can import who_can
 from headgate.platform.notifications.service import Notice, tell
 
@@ -157,12 +157,8 @@ def _refusal(known: Facts, due: _Due) -> str | None:
     if not is_ready(known, due.trigger["parent_id"]):
         return SECRETS
     author = due.trigger["author_id"]
-    for source in due.sources:
-        kind = kind_of(source) or ""
-        asked = (Question(author, action, kind, source) for action in events.TO_KNOW[kind])
-        if not any(decide(known.connection, question, known.now) for question in asked):
-            return f"The trigger's author may not see what it waits for any more; {TAKE_OVER}"
-    return None
+    followed = [check(known.connection, author, events.FOLLOW, source, known.now) for source in due.sources]
+    return None if all(followed) else f"The trigger's author may not see what it waits for any more; {TAKE_OVER}"
 
 
 def _why(thing: Any) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 from sqlalchemy.engine import RowMapping
 
 from headgate.kit.errors import NotFound
-from headgate.kit.ids import kind_of
 from headgate.pipelines.triggers import events, repository
 from headgate.pipelines.triggers.repository import KIND
 from headgate.pipelines.triggers.schemas import (
@@ -95,11 +94,7 @@ def _when(call: Call, row: RowMapping, when: Cron | Succeeded | Changed) -> Cron
         return CronOut(cron=when.cron, time_zone=when.time_zone, catch_up=when.catch_up, says=when.schedule.says())
     met = {row["source_id"] for row in events.happened(call.connection, row["id"])}
     named = details(call.connection, call.caller.member, when.sources, call.now, call.caller.narrowing)
-    known = [
-        resource
-        for resource in named
-        if not set(events.TO_KNOW[kind_of(resource.id) or ""]).isdisjoint(resource.allowed)
-    ]
+    known = [resource for resource in named if events.FOLLOW in resource.allowed]
     sources = [SourceOut(id=resource.id, name=resource.name, happened=resource.id in met) for resource in known]
     return EventOut(
         kind=when.kind,

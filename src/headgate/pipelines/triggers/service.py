@@ -168,9 +168,8 @@ def _table(call: Call, text: str) -> str:
 
 def _require_known(call: Call, kind: str, identifier: str | None, text: str) -> str:
     """Refuse to wait for something whose events are not the caller's to know, as if there were no such thing."""
-    actions = events.TO_KNOW[kind]
-    if identifier is None or not any(call.decide(action, kind, identifier) for action in actions):
-        call.note_denial(actions[0], kind, identifier)
+    if identifier is None or not call.decide(events.FOLLOW, kind, identifier):
+        call.note_denial(events.FOLLOW, kind, identifier)
         seen = "whose runs you may see" if kind == "pipeline" else "that you may see"
         raise Invalid(f"when.{kind}s: there is no {kind} {text} {seen}")
     return identifier

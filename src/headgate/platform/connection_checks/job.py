@@ -9,7 +9,7 @@ from sqlalchemy.engine import RowMapping
 from headgate.contracts.connection_checks import CheckPayload, Findings
 from headgate.kit.errors import Problem
 from headgate.kit.ids import kind_of
-from headgate.platform.authorization.questions import Question, decide
+from headgate.platform.authorization.questions import check
 from headgate.platform.connection_checks import unsaved
 from headgate.platform.connection_checks.models import errand_table
 from headgate.platform.external_systems.repository import place_of
@@ -22,8 +22,8 @@ SECONDS = 60.0
 """The time limit of a check."""
 LEASE = timedelta(seconds=SECONDS + 30)
 KEPT = timedelta(hours=1)
-TEST = "test"
-"""The action that a check needs on its connection or destination."""
+TEST, TEST_CHANGES = "test", "test_changes"
+"""The actions that a check needs on its connection or destination: as it is stored, and as it is not."""
 _rows = errand_table.c
 
 
@@ -76,9 +76,8 @@ class ConnectionChecks(JobKind):
 def may_ask(connection: Connection, now: datetime, row: RowMapping) -> bool:
     """Whether who asked may still do so: with a place or secrets that are not stored, only if they could store them."""
     resource = row["place_id"]
-    actions = (TEST, "edit") if row["place"] or row["sealed"] else (TEST,)
-    questions = (Question(row["member_id"], action, kind_of(resource) or "", resource) for action in actions)
-    return all(decide(connection, question, now) for question in questions)
+    action = TEST_CHANGES if row["place"] or row["sealed"] else TEST
+    return bool(check(connection, row["member_id"], action, resource, now))
 
 
 CONNECTION_CHECKS = ConnectionChecks()

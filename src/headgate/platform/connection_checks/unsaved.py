@@ -27,7 +27,7 @@ def check(call: Call, about: str, given: ErrandIn) -> None:
     now = places.stored_place(call, about)
     secrets, kind = given.secrets.given(), kind_of(about) or ""
     if given.place is not None or secrets:
-        call.require("edit", kind, about)
+        call.require("test_changes", kind, about)
     if given.place is not None:
         if given.place.kind != now.kind:
             raise Conflict(f"It stays of kind {now.kind}; make another for {given.place.kind}")

@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select, tuple_, update
 
+from headgate.access.ownership import ownerships_bound_to_roles
 from headgate.kit.paging import Cursor
 from headgate.organization.members.models import member_table
 from headgate.platform.authorization.fact_tables import owner_table
@@ -13,8 +14,6 @@ from headgate.platform.authorization.models import resource_table
 from headgate.platform.notifications.models import notice_table, notification_table, receiver_table
 
 _notices, _told, _receivers, _members = notice_table.c, notification_table.c, receiver_table.c, member_table.c
-TOO_LOW = {"data_mart": "technical", "storage": "owner"}
-"""By kind, the ownership that gives full control to those whose role allows it, and less or nothing to others."""
 
 
 def told(connection: Connection, member: str, limit: int, before: str | None, *, unread: bool) -> Sequence[Any]:
@@ -80,7 +79,7 @@ def address(connection: Connection, member: str) -> str | None:
 def full_ownerships(connection: Connection, member: str, limit: int) -> Sequence[Any]:
     """Resources of which a member was made an owner of the sort that has full control: id and kind."""
     owners, resources = owner_table.c, resource_table.c
-    sorts = tuple_(resources.kind, owners.ownership).in_(sorted(TOO_LOW.items()))
+    sorts = tuple_(resources.kind, owners.ownership).in_(sorted(ownerships_bound_to_roles().items()))
     joined = owner_table.join(resource_table, resources.id == owners.resource_id)
     query = select(resources.id, resources.kind).select_from(joined).where(owners.member_id == member, sorts)
     return connection.execute(query.order_by(resources.kind, resources.name_key, resources.id).limit(limit)).all()
