@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate.client import Headgate
+from headgate.client.statements import Rows
 from headgate.kit.database import Database
 from headgate.lakehouse.sql.results import plain
 from tests.lakehouse.sql.conftest import Bench, opened
@@ -153,10 +154,7 @@ def test_a_download_as_csv_is_whole(made: Made) -> None:
 def test_a_download_as_parquet_is_whole_and_typed(made: Made) -> None:
     found = pq.read_table(io.BytesIO(made.get("/download", format="parquet").content))
     with Headgate(made.bench.address, made.bench.millrace.token("Bea")) as headgate:
-        whole = pa.concat_tables(
-            pa.ipc.open_stream(headgate.page(made.statement["id"], number)).read_all()
-            for number in range(made.statement["pages"])
-        )
+        whole = Rows(headgate, made.statement).arrow()
     assert found.num_rows == whole.num_rows == 1100
     for number, (sql, value) in enumerate(TABLE):
         assert same(found.column(number), value, whole.column(number)), sql

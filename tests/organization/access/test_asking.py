@@ -129,7 +129,9 @@ def test_what_can_lists_what_a_member_sees_with_what_they_can_do(millrace: Compa
     found = millrace.as_("Ben").post("/api/access/what-can", {"kind": "report"}).json()
     assert [(one["name"], "run" in one["actions"]) for one in found["items"]] == [("Weekly revenue", True)]
     other = millrace.as_("Adam").post("/api/access/what-can", {"kind": "table", "member": "Ana"}).json()
-    assert [(one["name"], one["actions"]) for one in other["items"]] == [("trusted.orders", ["see", "execute", "follow"])]
+    assert [(one["name"], one["actions"]) for one in other["items"]] == [
+        ("trusted.orders", ["see", "execute", "follow"])
+    ]
     assert millrace.as_("Ben").post("/api/access/what-can", {"kind": "table", "member": "Ana"}).status_code == 403
 
 
