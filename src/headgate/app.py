@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
+import headgate.schema  # noqa: F401 - every table, also those that no route reads
 from headgate import __version__
 from headgate.job_kinds import register_all
 from headgate.kit.batch_writer import Batches
@@ -55,6 +56,7 @@ from headgate.settings.settings import Settings
 from headgate.spaces.connections import endpoints as connections
 from headgate.spaces.spaces import endpoints as spaces
 from headgate.web import endpoints as web
+from headgate.worlds import endpoints as worlds
 
 DESCRIPTION = """
 A self-hosted, governed data platform: one access model from the lakehouse to the report.
@@ -82,6 +84,7 @@ ROUTERS = (
     deleted.router,
     names.router,
     governance.router,
+    worlds.router,
     requests.router,
     files.router,
     uploads.router,

@@ -4,8 +4,13 @@ from headgate.kit import leases
 from headgate.kit.columns import METADATA
 from headgate.lakehouse import models as lakehouse
 from headgate.lakehouse.catalog import models as catalog
+from headgate.lakehouse.files import models as files
+from headgate.lakehouse.integrations import models as integrations
 from headgate.lakehouse.maintenance import models as maintenance
+from headgate.lakehouse.saved_queries import models as saved_queries
 from headgate.lakehouse.sql import models as workbench
+from headgate.lakehouse.trash import models as trash
+from headgate.lakehouse.uploads import models as uploads
 from headgate.marts import models as marts
 from headgate.organization.access_requests import models as requests
 from headgate.organization.contexts import models as contexts
@@ -25,15 +30,19 @@ from headgate.platform.jobs import models as jobs
 from headgate.platform.mail import models as mail
 from headgate.platform.notifications import models as notifications
 from headgate.platform.webhooks import models as webhooks
+from headgate.spaces.connections import models as connections
 from headgate.spaces.spaces import models as spaces
 
 MODULES = (
     audit,
     catalog,
+    connections,
     contexts,
     errands,
     fact_tables,
+    files,
     groups,
+    integrations,
     jobs,
     lakehouse,
     leases,
@@ -47,10 +56,13 @@ MODULES = (
     requests,
     resources,
     runs,
+    saved_queries,
     sessions,
     spaces,
     tokens,
+    trash,
     triggers,
+    uploads,
     webhooks,
     workbench,
 )

@@ -11,9 +11,12 @@ from headgate.kit.clock import now
 from headgate.kit.errors import Conflict, Denied, Invalid, NotFound
 from headgate.kit.ids import new_id
 from headgate.lakehouse.catalog.models import table_pointer_table
+from headgate.lakehouse.files.models import volume_file_table
 from headgate.lakehouse.items import service
-from headgate.lakehouse.models import deleted_item_table, lake_text_table, upload_table, volume_file_table
+from headgate.lakehouse.models import lake_text_table
+from headgate.lakehouse.trash.models import deleted_item_table
 from headgate.lakehouse.trash.retained_rows import _pointing
+from headgate.lakehouse.uploads.models import upload_table
 from headgate.schema import METADATA
 from tests.lakehouse.support import ITSELF, acting, everything, is_indexed, put, traces
 from tests.support.company import Company

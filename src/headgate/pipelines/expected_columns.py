@@ -11,9 +11,8 @@ from sqlalchemy import delete, insert, select
 from headgate.contracts.pipelines import definitions
 from headgate.contracts.tables import history, iceberg, types
 from headgate.lakehouse.catalog.errors import Damaged
-from headgate.lakehouse.catalog.models import table_pointer_table
+from headgate.lakehouse.catalog.models import probed_schema_table, table_pointer_table
 from headgate.lakehouse.tables.metadata_cache import current_schema, document
-from headgate.pipelines.models import probed_schema_table
 from headgate.pipelines.planner import AnyDefinition
 from headgate.platform.http.call import Call
 from headgate.platform.http.routes import Stages

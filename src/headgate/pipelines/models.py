@@ -22,15 +22,6 @@ pipeline_table = Table(
 )
 """A source, query, notebook, history or delivery; its streams are its table references."""
 
-pipeline_connection_table = Table(
-    "pipeline_connections",
-    METADATA,
-    Column("pipeline_id", Id, ForeignKey("pipelines.id", ondelete="CASCADE"), primary_key=True),
-    Column("connection_id", Id, ForeignKey("connections.id"), primary_key=True),
-    Index("ix_pipeline_connections_connection_id", "connection_id"),
-)
-"""A connection through which a pipeline reads or writes."""
-
 pipeline_definition_table = Table(
     "pipeline_definitions",
     METADATA,
@@ -53,13 +44,3 @@ pipeline_definition_table = Table(
 those in a row; `told_causes` are the causes that notices told since the last success; `place_versions` is where its
 connections and destination pointed when that was last confirmed; `origins` is what the columns of its outputs are
 made of."""
-
-probed_schema_table = Table(
-    "probed_schemas",
-    METADATA,
-    Column("table_id", Id, ForeignKey("lake_items.id", ondelete="CASCADE"), primary_key=True),
-    Column("pipeline_id", Id, ForeignKey("pipelines.id", ondelete="CASCADE"), nullable=False),
-    Column("columns", JSON, nullable=False),
-    Index("ix_probed_schemas_pipeline_id", "pipeline_id"),
-)
-"""The columns that an output will have, as far as they are known before its first run: fields of an Iceberg schema."""

@@ -20,7 +20,7 @@ from headgate.lakehouse.catalog import views
 from headgate.lakehouse.items.service import create_item
 from headgate.lakehouse.models import table_ref_table
 from headgate.pipelines import column_lineage, expected_columns, source_reads
-from headgate.pipelines.models import pipeline_connection_table, pipeline_definition_table, pipeline_table
+from headgate.pipelines.models import pipeline_definition_table, pipeline_table
 from headgate.pipelines.planner import AnyDefinition
 from headgate.pipelines.triggers.cycles import refuse_saved
 from headgate.platform.authorization import writer
@@ -30,6 +30,7 @@ from headgate.platform.authorization.list_index import refresh
 from headgate.platform.authorization.questions import Question, decide
 from headgate.platform.external_systems.repository import kinds, place_of
 from headgate.platform.http.call import Call
+from headgate.spaces.connections.models import pipeline_connection_table
 
 KIND = "pipeline"
 DATABASES = frozenset({"postgresql", "mysql"})

@@ -13,7 +13,7 @@ from headgate.contracts.pipelines.definitions import Notebook, Source
 from headgate.contracts.pipelines.streams import Stream
 from headgate.kit.call_errors import CallRefused
 from headgate.kit.errors import Denied, Invalid
-from headgate.lakehouse.models import volume_file_table
+from headgate.lakehouse.files.models import volume_file_table
 from headgate.outgoing.sockets import check_host
 from headgate.platform.external_systems.repository import kinds, row
 from headgate.platform.http.call import Call

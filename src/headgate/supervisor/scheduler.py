@@ -22,6 +22,7 @@ from headgate.lakehouse.maintenance.scheduler import Maintainer
 from headgate.lakehouse.sql import cleanup as statements
 from headgate.lakehouse.trash.purger import Purger
 from headgate.organization.sessions.service import purge
+from headgate.pipelines.runs import checkpoints
 from headgate.pipelines.runs import cleanup as runs
 from headgate.pipelines.triggers.scheduler import Firer, forget
 from headgate.platform.audit.chain import Sealer
@@ -75,7 +76,7 @@ class Scheduler:
         self._sweeper = Sweeper(self._database, lambda: open_store(settings))
         self._catalog = CatalogSweeper(self._database, lambda: open_store(settings))
         self._firer = Firer(self._database)
-        self._maintainer = Maintainer(services)
+        self._maintainer = Maintainer(services, checkpoints)
         self._history = timedelta(days=settings.runs.history_days)
         self._holder = f"{socket.gethostname()}:{os.getpid()}"
         self._stopping = threading.Event()

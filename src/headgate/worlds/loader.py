@@ -11,18 +11,14 @@ from headgate.access.kinds import stored_kind
 from headgate.access.world_specs import ALL, GROUP, ResourceSpec, World
 from headgate.kit.ids import ALL_GROUP, new_id
 from headgate.kit.names import name_key
-from headgate.lakehouse.models import (
-    integration_table,
-    lake_item_table,
-    layer_table,
-    saved_query_table,
-    table_ref_table,
-)
+from headgate.lakehouse.integrations.models import integration_table
+from headgate.lakehouse.models import lake_item_table, layer_table, table_ref_table
+from headgate.lakehouse.saved_queries.models import saved_query_table
 from headgate.marts.models import data_mart_table, destination_table, report_table, storage_table
 from headgate.organization.contexts.models import context_table
 from headgate.organization.groups.models import group_table
 from headgate.organization.members.models import member_table, organization_table, principal_table
-from headgate.pipelines.models import pipeline_connection_table, pipeline_table
+from headgate.pipelines.models import pipeline_table
 from headgate.pipelines.runs.models import run_table
 from headgate.pipelines.triggers.models import trigger_table
 from headgate.platform.authorization.fact_tables import (
@@ -36,7 +32,8 @@ from headgate.platform.authorization.fact_tables import (
 )
 from headgate.platform.authorization.list_index import rebuild
 from headgate.platform.authorization.models import resource_table
-from headgate.spaces.spaces.models import connection_table, gateway_table, project_table, space_table
+from headgate.spaces.connections.models import connection_table, pipeline_connection_table
+from headgate.spaces.spaces.models import gateway_table, project_table, space_table
 
 _ORDER: tuple[Table, ...] = (
     organization_table,

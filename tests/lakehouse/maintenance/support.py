@@ -7,6 +7,7 @@ from headgate.kit.clock import now
 from headgate.lakehouse.maintenance import repository
 from headgate.lakehouse.maintenance import scheduler as passing
 from headgate.lakehouse.maintenance.table_maintenance import MaintenanceResult, TableWork
+from headgate.pipelines.runs import checkpoints
 from headgate.settings.maintenance import MaintenanceSettings
 from tests.lakehouse.catalog.support import ROWS, Lake
 
@@ -29,7 +30,7 @@ def maintain(
 ) -> MaintenanceResult:
     """One table, in so many days from now."""
     table = lake.company.id("table", name)
-    return TableWork(services(lake, **settings), table, later(days), dry_run=dry_run).do()
+    return TableWork(services(lake, **settings), checkpoints, table, later(days), dry_run=dry_run).do()
 
 
 def whole_pass(lake: Lake, *, days: float = 4, is_stopping: Any = lambda: False, **asked: Any) -> str:
@@ -37,7 +38,7 @@ def whole_pass(lake: Lake, *, days: float = 4, is_stopping: Any = lambda: False,
     found = services(lake)
     identifier = found.database.write(lambda c: repository.ask(c, later(days), **asked))
     assert identifier
-    passing.work(found, later(days), is_stopping)
+    passing.work(found, checkpoints, later(days), is_stopping)
     return str(identifier)
 
 

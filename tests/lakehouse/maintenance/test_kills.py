@@ -18,9 +18,10 @@ WORK = """
 from headgate.settings.settings import load
 from headgate.kit.clock import now
 from headgate.lakehouse.maintenance import scheduler as passing
+from headgate.pipelines.runs import checkpoints
 from headgate.supervisor.scheduler import Scheduler
 
-passing.work(Scheduler(load())._maintainer._services, now())
+passing.work(Scheduler(load())._maintainer._services, checkpoints, now())
 """
 
 

@@ -13,6 +13,7 @@ from headgate.kit.ids import new_id
 from headgate.lakehouse.catalog import commit as committing
 from headgate.lakehouse.maintenance import repository
 from headgate.lakehouse.maintenance import scheduler as passing
+from headgate.pipelines.runs import checkpoints
 from tests.support.installation import eventually
 from tests.support.steps import Workshop, workshop
 
@@ -46,7 +47,7 @@ def rewritten(shop: Workshop) -> str:
     identifier = services.database.write(lambda c: repository.ask(c, now()))
 
     def is_over() -> bool:
-        passing.work(services, now())
+        passing.work(services, checkpoints, now())
         [(state,)] = shop.company.rows(f"SELECT state FROM maintenance_passes WHERE id = '{identifier}'")
         return bool(state == "succeeded")
 

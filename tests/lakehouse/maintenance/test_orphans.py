@@ -18,8 +18,8 @@ from headgate.kit.clock import now
 from headgate.kit.ids import new_id
 from headgate.lakehouse.catalog.reachable_files import ReachableFiles
 from headgate.lakehouse.maintenance.orphan_files import Orphans
-from headgate.lakehouse.maintenance.retained_metadata import forget_steps_before
 from headgate.lakehouse.sql.models import statement_table
+from headgate.pipelines.runs import checkpoints
 from headgate.pipelines.runs.steps import _pointers, begin_steps
 from headgate.warehouse.locations import metadata_root
 from tests.lakehouse.catalog.support import MORE, ROWS, Lake, appending, table_path
@@ -122,8 +122,8 @@ def test_what_a_finished_step_left_is_kept_while_its_run_goes_on_or_can_be_resum
         assert written <= files(events)
     ended = "UPDATE runs SET ended_at = :at"
     events.company.database.write(lambda c: c.execute(text(ended), {"at": now().replace(tzinfo=None)}))
-    assert events.company.database.write(lambda c: forget_steps_before(c, now() - timedelta(days=1))) == 0
-    assert events.company.database.write(lambda c: forget_steps_before(c, later(1))) == 1
+    assert events.company.database.write(lambda c: checkpoints.forget_before(c, now() - timedelta(days=1))) == 0
+    assert events.company.database.write(lambda c: checkpoints.forget_before(c, later(1))) == 1
     assert maintain(events).files == len(written)
     assert not written & files(events)
     item = LakeItem(events.company.id("table", "raw.events"), "raw", "events")
@@ -203,7 +203,7 @@ def test_a_commit_between_listing_and_removing_loses_nothing(events: Lake) -> No
     """What a writer wrote long ago is committed after the orphans were found, and before they are removed."""
     found = services(events)
     body = appending(events.engine("Tess").load_table("raw.events"), MORE)
-    orphans = Orphans(found.database, found.store, events.company.id("table", "raw.events"), later(1))
+    orphans = Orphans(found.database, found.store, checkpoints, events.company.id("table", "raw.events"), later(1))
     listed = orphans.of(orphans.listed())
     assert len(listed) == 3
     assert events.api("Tess").post(EVENTS, body).status_code == 200

@@ -11,6 +11,7 @@ from headgate.kit.clock import now
 from headgate.lakehouse.maintenance import repository
 from headgate.lakehouse.maintenance import scheduler as passing
 from headgate.lakehouse.maintenance.scheduler import Maintainer
+from headgate.pipelines.runs import checkpoints
 from tests.lakehouse.catalog.support import MORE, Lake
 from tests.lakehouse.maintenance.support import count, later, make, services, whole_pass
 from tests.lakehouse.maintenance.test_orphans import refused
@@ -35,7 +36,7 @@ def test_a_pass_tells_what_it_did(served: Lake) -> None:
     asked = events.api("Adam").post(PASSES, {"table": "raw.events"})
     assert asked.status_code == 200, asked.text
     assert (asked.json()["state"], asked.json()["items"]) == ("queued", [])
-    passing.work(services(events), later(4))
+    passing.work(services(events), checkpoints, later(4))
     found = shown(events, asked.json()["id"])
     assert (found["state"], found["tables"], found["looked_at"]) == ("succeeded", 1, 1)
     assert found["summary"]["files_removed"] == len(left)
@@ -88,7 +89,7 @@ def test_a_pass_that_was_cut_short_goes_on_after_the_last_table(events: Lake) ->
     assert (found["state"], found["ended_at"]) == ("running", None)
     assert 0 < found["looked_at"] < found["tables"]
     # The next process knows of the pass by its row alone.
-    passing.work(services(events), later(4))
+    passing.work(services(events), checkpoints, later(4))
     found = shown(events, identifier)
     assert (found["state"], found["looked_at"]) == ("succeeded", found["tables"])
     assert found["summary"]["files_removed"] == 3
@@ -109,7 +110,7 @@ def test_what_is_wrong_with_one_table_is_told_and_the_others_are_done(events: La
 def test_a_pass_is_due_once_whoever_looks(served: Lake) -> None:
     events = served
     found = services(events, schedule="0 3 * * *", time_zone="Europe/Berlin", compact=False)
-    first, second = Maintainer(found), Maintainer(found)
+    first, second = Maintainer(found, checkpoints), Maintainer(found, checkpoints)
     due = first._due
     assert due
     assert due.astimezone(ZoneInfo("Europe/Berlin")).hour == 3
@@ -130,7 +131,7 @@ def test_a_pass_is_due_once_whoever_looks(served: Lake) -> None:
 
 
 def test_it_can_be_turned_off_but_for_what_is_asked(events: Lake) -> None:
-    maintainer = Maintainer(services(events, enabled=False))
+    maintainer = Maintainer(services(events, enabled=False), checkpoints)
     assert maintainer._due
     maintainer._fire(maintainer._due + timedelta(seconds=1))
     assert not events.rows("SELECT 1 FROM maintenance_passes")
@@ -140,7 +141,7 @@ def test_it_can_be_turned_off_but_for_what_is_asked(events: Lake) -> None:
 def test_a_process_that_lost_the_lease_leaves_the_rest_to_another(events: Lake) -> None:
     found = services(events, compact=False)
     found.database.write(lambda c: repository.ask(c, now()))
-    first, second = Maintainer(found), Maintainer(found)
+    first, second = Maintainer(found, checkpoints), Maintainer(found, checkpoints)
     try:
         first.rest()
         first._round()
@@ -154,7 +155,7 @@ def test_a_process_that_lost_the_lease_leaves_the_rest_to_another(events: Lake) 
 
 def test_the_record_of_long_ago_is_forgotten(events: Lake) -> None:
     identifier = whole_pass(events)
-    maintainer = Maintainer(services(events))
+    maintainer = Maintainer(services(events), checkpoints)
     maintainer.forget(later(60))
     assert shown(events, identifier)["state"] == "succeeded"
     maintainer.forget(later(100))
@@ -172,7 +173,7 @@ def test_a_table_is_read_and_written_while_a_pass_works(events: Lake) -> None:
             events.engine("Tess").load_table("raw.events").append(MORE)
         return False
 
-    passing.work(found, later(4), commit_in_between)
+    passing.work(found, checkpoints, later(4), commit_in_between)
     written = events.rows("SELECT COUNT(*) FROM commits WHERE operation = 'append'")[0][0]
     assert count(events) == 3 + 2 * (written - 1)
     told = events.rows("SELECT after FROM audit_events WHERE event = 'maintenance.ended'")

@@ -11,6 +11,7 @@ from headgate.kit.ids import new_id
 from headgate.lakehouse.maintenance import scheduler as passing
 from headgate.lakehouse.maintenance.models import table_rewrite_table
 from headgate.lakehouse.maintenance.rewrite_job import LEASE, TABLE_REWRITES
+from headgate.pipelines.runs import checkpoints
 from headgate.platform.jobs.cleanup import LeaseSweeper
 from headgate.platform.jobs.models import worker_table
 from tests.lakehouse.catalog.support import MORE, ROWS, SCHEMA, Lake, appending, error_of, table_path
@@ -74,7 +75,7 @@ class Times:
         """The scheduler looks once; the state of the pass."""
         moment = now() + self.off
         self._sweeper.sweep(moment)
-        passing.work(services(self.lake), moment)
+        passing.work(services(self.lake), checkpoints, moment)
         return state_of(self.lake)
 
     def after(self, **more: float) -> list[Any]:
@@ -113,11 +114,11 @@ def test_many_small_files_are_given_to_a_worker_and_the_pass_waits_for_it(served
     job = hand.claim()
     assert (job["layer"], job["name"], job["fence"], job["min_files"]) == ("raw", "events", 1, 5)
     assert hand.claim() is None, "the other table is fine as it is"
-    passing.work(services(events), now())
+    passing.work(services(events), checkpoints, now())
     assert state_of(events) == [("compacting",)]
     assert hand.finish(job, files_before=5, files_after=1) == "succeeded"
     assert hand.finish(job, files_before=5, files_after=2) == "succeeded", "told again, it changes nothing"
-    passing.work(services(events), now())
+    passing.work(services(events), checkpoints, now())
     found = events.api("Adam").get(f"/api/maintenance/passes/{identifier}").json()
     assert (found["state"], found["summary"]["files_before"], found["summary"]["files_after"]) == ("succeeded", 5, 1)
 
@@ -192,7 +193,7 @@ def test_what_a_run_writes_by_now_is_not_given_out(events: Lake) -> None:
     item = events.company.id("table", "raw.events")
     events.company.database.write(lambda c: c.execute(hold, {"run": run, "item": item}))
     assert Hand(events).claim() is None
-    passing.work(services(events), now())
+    passing.work(services(events), checkpoints, now())
     assert state_of(events) == [("succeeded",)]
     assert events.rows("SELECT error FROM table_rewrites WHERE state = 'failed'") == [("a run writes it",)]
 

@@ -32,10 +32,10 @@ from headgate.lakehouse.catalog.files import Root
 from headgate.lakehouse.catalog.manifests import check_snapshots
 from headgate.lakehouse.catalog.names import Ident
 from headgate.lakehouse.catalog.pointers import Author, CatalogEntry, Counts, Move, Pointer
+from headgate.lakehouse.catalog.run_outputs import is_held
 from headgate.lakehouse.catalog.table_creation import NewTable
 from headgate.lakehouse.catalog.table_loading import ALL, etag
 from headgate.lakehouse.catalog.updates import EXISTS, Editor, apply, empty, require, without_oldest, without_steps
-from headgate.pipelines.runs.outputs import is_held
 from headgate.platform.http.call import Call
 from headgate.platform.http.routes import Stages
 from headgate.settings.settings import Settings

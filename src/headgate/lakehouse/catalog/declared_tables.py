@@ -11,12 +11,11 @@ from sqlalchemy import select
 
 from headgate.kit.ids import new_id
 from headgate.lakehouse.catalog import metadata_files
-from headgate.lakehouse.catalog.models import work_token_table
+from headgate.lakehouse.catalog.models import probed_schema_table, work_token_table
 from headgate.lakehouse.catalog.names import Ident
 from headgate.lakehouse.catalog.pointers import CatalogEntry
 from headgate.lakehouse.catalog.table_creation import NewTable, first_metadata
 from headgate.lakehouse.sql.models import statement_table
-from headgate.pipelines.models import probed_schema_table
 from headgate.platform.http.call import Call
 
 if TYPE_CHECKING:

@@ -156,3 +156,22 @@ work_load_table = Table(
 )
 """What a probe or statement loaded, by name. Without a table, one that does not exist for it; or, if it has a layer,
 one that its member may see and that has no data yet."""
+
+probed_schema_table = Table(
+    "probed_schemas",
+    METADATA,
+    Column("table_id", Id, ForeignKey("lake_items.id", ondelete="CASCADE"), primary_key=True),
+    Column("pipeline_id", Id, ForeignKey("pipelines.id", ondelete="CASCADE"), nullable=False),
+    Column("columns", JSON, nullable=False),
+    Index("ix_probed_schemas_pipeline_id", "pipeline_id"),
+)
+"""The columns that an output will have, as far as they are known before its first run: fields of an Iceberg schema."""
+
+run_output_table = Table(
+    "run_outputs",
+    METADATA,
+    Column("run_id", Id, ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    Column("item_id", Id, primary_key=True),
+    Index("ix_run_outputs_item_id", "item_id"),
+)
+"""A table or volume that a run that has not ended writes: of those with one in common, one runs at a time."""

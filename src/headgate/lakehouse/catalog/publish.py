@@ -1,11 +1,10 @@
-"""Publishing a run: all its outputs at once, from where the run took them, or none of them."""
+"""Publishing the outputs of a run: all at once, from where the run took them, or none of them."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, delete, select
 
 from headgate.access.decision import Decision
 from headgate.kit.errors import Conflict
@@ -13,19 +12,11 @@ from headgate.lakehouse.catalog import pointers
 from headgate.lakehouse.catalog.models import run_pointer_table, table_pointer_table
 from headgate.lakehouse.catalog.pointers import Author, Counts, Move, Pointer
 from headgate.lakehouse.items.service import create_item
-from headgate.pipelines.runs.models import run_table
 from headgate.platform.http.call import Call, Caller
 from headgate.platform.http.services import Services
 
 PUBLISHED = "run.published"
-RUNNING, SUCCEEDED = "running", "succeeded"
-_own, _pointers, _runs = run_pointer_table.c, table_pointer_table.c, run_table.c
-
-
-class NotRunning(Conflict):
-    """The run was ended or taken over; what it did counts no more."""
-
-    code, title = "not_running", "The run does not run any more, or another took it over"
+_own, _pointers = run_pointer_table.c, table_pointer_table.c
 
 
 class TableMoved(Conflict):
@@ -34,31 +25,24 @@ class TableMoved(Conflict):
     code, title = "table_moved", "A table was changed since the run began; run it again"
 
 
-def publish(
+def publish_outputs(
     services: Services,
     connection: Connection,
     now: datetime,
     run_id: str,
     fence: int,
-    *,
     member: str,
-    work_id: str | None = None,
-    step: int | None = None,
-    states: Mapping[str, Any] = MappingProxyType({}),
+    author: Author,
+    states: Mapping[str, Any],
 ) -> list[Move]:
-    """Publish the outputs of a run that acts for a member, and finish it; in this transaction, which is whole or not.
+    """Publish the outputs of a run that acts for a member.
 
-    `states` says for each output where the next run goes on: it is in the ledger, or the run was not published.
-    NotRunning, TableMoved, or the refusal of the rule tables: then nothing may be committed.
+    After TableMoved, or the refusal of the rule tables, nothing may be committed.
     """
-    mine = (_runs.id == run_id, _runs.state == RUNNING, _runs.fence == fence)
-    if connection.execute(update(run_table).where(*mine).values(state=SUCCEEDED)).rowcount != 1:
-        raise NotRunning
     call = Call(connection, now, Caller(member), services)
     moves = [move for row in _outputs(connection, run_id, fence) if (move := _published(call, row)) is not None]
     if moves:
-        pipeline = connection.execute(select(_runs.parent_id).where(_runs.id == run_id)).scalar()
-        pointers.enter(connection, moves, now, Author(member, None, work_id, run_id, step, pipeline), states)
+        pointers.enter(connection, moves, now, author, states)
     for move in moves:
         after = {"run": run_id, "version": move.to.version, "snapshot": move.to.snapshot_id}
         event = call.event(PUBLISHED, allowed=True, action="edit", kind="table", resource_id=move.table_id, after=after)

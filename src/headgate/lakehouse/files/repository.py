@@ -9,8 +9,8 @@ from sqlalchemy import Connection, Select, and_, select
 
 from headgate.contracts.volume_paths import LAST, path_key
 from headgate.kit.paging import Cursor
+from headgate.lakehouse.files.models import volume_file_table
 from headgate.lakehouse.files.schemas import FileOut
-from headgate.lakehouse.models import volume_file_table
 from headgate.organization.members.models import member_table
 from headgate.organization.members.schemas import Named
 from headgate.platform.http.paging import begins_after

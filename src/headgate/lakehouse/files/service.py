@@ -20,9 +20,9 @@ from headgate.kit.log import get_logger
 from headgate.kit.names import BadName
 from headgate.lakehouse.files import repository
 from headgate.lakehouse.files.media_types import media_type
+from headgate.lakehouse.files.models import volume_file_table
 from headgate.lakehouse.files.responses import is_among
 from headgate.lakehouse.files.schemas import FileOut
-from headgate.lakehouse.models import volume_file_table
 from headgate.platform.http.bodies import Seats
 from headgate.platform.http.call import Call
 from headgate.platform.http.routes import Stages

@@ -15,7 +15,9 @@ from sqlalchemy import Column, Connection, select
 
 from headgate.kit.database import Database
 from headgate.kit.log import get_logger
-from headgate.lakehouse.models import deleted_item_table, upload_table, volume_file_table
+from headgate.lakehouse.files.models import volume_file_table
+from headgate.lakehouse.trash.models import deleted_item_table
+from headgate.lakehouse.uploads.models import upload_table
 from headgate.lakehouse.uploads.repository import take_expired
 from headgate.lakehouse.uploads.service import upload_of
 from headgate.warehouse.locations import upload_root

@@ -7,6 +7,7 @@ from sqlalchemy.engine import RowMapping
 
 from headgate.kit.errors import Invalid, NotFound
 from headgate.kit.ids import kind_of
+from headgate.lakehouse.integrations.models import integration_table, integration_token_table
 from headgate.lakehouse.integrations.schemas import (
     IntegrationChange,
     IntegrationIn,
@@ -14,7 +15,7 @@ from headgate.lakehouse.integrations.schemas import (
     IntegrationOut,
     TableUseOut,
 )
-from headgate.lakehouse.models import integration_table, integration_token_table, table_ref_table
+from headgate.lakehouse.models import table_ref_table
 from headgate.organization.tokens import service as tokens
 from headgate.organization.tokens.models import token_table
 from headgate.platform.audit.events import READ

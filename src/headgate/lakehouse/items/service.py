@@ -17,10 +17,11 @@ from headgate.kit.database import fetch
 from headgate.kit.errors import Conflict, Denied, Invalid, NotFound
 from headgate.kit.ids import kind_of, new_id
 from headgate.kit.names import BadName, name_key
-from headgate.lakehouse.models import deleted_item_table, lake_item_table, layer_table, table_ref_table
+from headgate.lakehouse.models import lake_item_table, layer_table, table_ref_table
 from headgate.lakehouse.names import sql_name
 from headgate.lakehouse.trash import retained_rows
 from headgate.lakehouse.trash import service as trash
+from headgate.lakehouse.trash.models import deleted_item_table
 from headgate.organization.access.changes.reach import dependents
 from headgate.organization.access.changes.targets import Targets
 from headgate.platform.authorization.list_index import refresh

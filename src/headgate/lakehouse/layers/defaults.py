@@ -5,7 +5,8 @@ from datetime import datetime
 from sqlalchemy import Connection, insert, select, union_all
 
 from headgate.lakehouse.items.service import insert_layer
-from headgate.lakehouse.models import deleted_item_table, lake_text_table, layer_table
+from headgate.lakehouse.models import lake_text_table, layer_table
+from headgate.lakehouse.trash.models import deleted_item_table
 from headgate.organization.members.models import member_table
 
 LAYERS = {

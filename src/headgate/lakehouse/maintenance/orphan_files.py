@@ -13,7 +13,7 @@ from headgate.kit.database import Database
 from headgate.lakehouse.catalog.errors import NotValid
 from headgate.lakehouse.catalog.files import OutsideRoot, remove
 from headgate.lakehouse.catalog.reachable_files import ReachableFiles
-from headgate.lakehouse.maintenance.retained_metadata import MetadataRoots, roots
+from headgate.lakehouse.maintenance.retained_metadata import MetadataRoots, RunCheckpoints, roots
 from headgate.warehouse.locations import metadata_root, table_root
 from headgate.warehouse.store import Store, StoredFile
 
@@ -23,8 +23,9 @@ AT_ONCE = 100
 class Orphans:
     """The orphans of one table, of before some moment."""
 
-    def __init__(self, database: Database, store: Store, table_id: str, before: datetime) -> None:
-        self._database, self._store, self._table, self._before = database, store, table_id, before
+    def __init__(self, database: Database, store: Store, runs: RunCheckpoints, table_id: str, before: datetime) -> None:
+        self._database, self._store, self._runs = database, store, runs
+        self._table, self._before = table_id, before
         self._reachable = ReachableFiles(store, table_id)
         self._known: MetadataRoots | None = None
 
@@ -42,7 +43,7 @@ class Orphans:
 
     def _look(self) -> None:
         with self._database.read() as connection:
-            metadata_roots = roots(connection, self._table, self._before)
+            metadata_roots = roots(connection, self._runs, self._table, self._before)
         if metadata_roots == self._known:
             return
         try:

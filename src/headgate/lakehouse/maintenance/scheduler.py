@@ -19,7 +19,7 @@ from headgate.kit.crash_points import crash_point
 from headgate.kit.cron import Schedule
 from headgate.kit.log import get_logger
 from headgate.lakehouse.maintenance import repository, rewrite_job
-from headgate.lakehouse.maintenance.retained_metadata import forget_steps_before, oldest_needed
+from headgate.lakehouse.maintenance.retained_metadata import RunCheckpoints, oldest_needed
 from headgate.lakehouse.maintenance.table_maintenance import TableWork
 from headgate.platform.audit.events import Event, record
 from headgate.platform.http.call import SYSTEM
@@ -32,7 +32,9 @@ AWAY = "The warehouse cannot be reached; the next pass tries again"
 _log = get_logger("headgate.maintenance")
 
 
-def work(services: Services, now: datetime, is_stopping: Callable[[], bool] = lambda: False) -> bool:
+def work(
+    services: Services, runs: RunCheckpoints, now: datetime, is_stopping: Callable[[], bool] = lambda: False
+) -> bool:
     """End passes for which Spark has nothing left to do; then look at all tables for the pass that is under way, or
     that has waited longest. Whether there was one.
     """
@@ -44,7 +46,7 @@ def work(services: Services, now: datetime, is_stopping: Callable[[], bool] = la
     if row is None:
         return False
     try:
-        if _look_at_all(services, _begun(services, row, now), now, is_stopping):
+        if _look_at_all(services, runs, _begun(services, runs, row, now), now, is_stopping):
             database.write(lambda connection: _settle(connection, row["id"], now))
     except StoreUnavailable as trouble:
         _log.warning("maintenance stops", reason=trouble.reason)
@@ -52,14 +54,14 @@ def work(services: Services, now: datetime, is_stopping: Callable[[], bool] = la
     return True
 
 
-def _begun(services: Services, row: RowMapping, now: datetime) -> RowMapping:
+def _begun(services: Services, runs: RunCheckpoints, row: RowMapping, now: datetime) -> RowMapping:
     def begin(connection: Connection) -> RowMapping:
         if row["state"] == "queued":
             count = len(repository.tables(connection, row["table_id"], None))
             repository.change(connection, row["id"], state="running", started_at=now, tables=count)
             if not row["dry_run"]:
                 age = timedelta(days=services.settings.maintenance.orphan_days)
-                forget_steps_before(connection, oldest_needed(connection, now, age))
+                runs.forget_before(connection, oldest_needed(connection, runs, now, age))
         result = repository.one(connection, row["id"])
         assert result is not None  # noqa: S101 - it was there in this transaction
         return result
@@ -67,7 +69,9 @@ def _begun(services: Services, row: RowMapping, now: datetime) -> RowMapping:
     return services.database.write(begin)
 
 
-def _look_at_all(services: Services, row: RowMapping, now: datetime, is_stopping: Callable[[], bool]) -> bool:
+def _look_at_all(
+    services: Services, runs: RunCheckpoints, row: RowMapping, now: datetime, is_stopping: Callable[[], bool]
+) -> bool:
     """Look at every table; whether that came to its end."""
     database = services.database
     with database.read() as connection:
@@ -77,7 +81,7 @@ def _look_at_all(services: Services, row: RowMapping, now: datetime, is_stopping
         if is_stopping():
             return False
         moment = now + timedelta(seconds=time.monotonic() - began)
-        result = TableWork(services, table, moment, dry_run=row["dry_run"], is_stopping=is_stopping).do()
+        result = TableWork(services, runs, table, moment, dry_run=row["dry_run"], is_stopping=is_stopping).do()
         if result.is_worth_telling:
             told = {
                 "outcome": result.outcome,
@@ -109,7 +113,8 @@ def _end(connection: Connection, pass_id: str, now: datetime, state: str, error:
 class Maintainer:
     """Asks for a pass when one is due, and does what was asked for, in a thread of its own."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, runs: RunCheckpoints) -> None:
+        self._runs = runs
         self._services, self._settings = services, services.settings.maintenance
         self._schedule = Schedule(self._settings.schedule, self._settings.time_zone)
         self._due = self._schedule.after(clock())
@@ -151,7 +156,7 @@ class Maintainer:
 
     def _round(self) -> None:
         try:
-            while not self._is_stopping() and work(self._services, clock(), self._is_stopping):
+            while not self._is_stopping() and work(self._services, self._runs, clock(), self._is_stopping):
                 pass
             # While Spark rewrites, there is nothing to do but to look now and then.
             self._stopping.wait(PAUSE)

@@ -20,7 +20,7 @@ from headgate.lakehouse.catalog.models import table_pointer_table
 from headgate.lakehouse.catalog.pointers import Pointer
 from headgate.lakehouse.maintenance.compaction_candidates import small_files
 from headgate.lakehouse.maintenance.orphan_files import Orphans
-from headgate.lakehouse.maintenance.retained_metadata import oldest_needed, why_not
+from headgate.lakehouse.maintenance.retained_metadata import RunCheckpoints, oldest_needed, why_not
 from headgate.lakehouse.maintenance.snapshot_expiry import expire, surplus
 from headgate.platform.audit.events import Event, record
 from headgate.platform.http.call import SYSTEM
@@ -56,13 +56,14 @@ class TableWork:
     def __init__(
         self,
         services: Services,
+        runs: RunCheckpoints,
         table_id: str,
         now: datetime,
         *,
         dry_run: bool = False,
         is_stopping: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._services, self._table, self._now = services, table_id, now
+        self._services, self._runs, self._table, self._now = services, runs, table_id, now
         self._dry_run, self._is_stopping = dry_run, is_stopping
         self._settings = services.settings.maintenance
         self._found = MaintenanceResult()
@@ -113,8 +114,8 @@ class TableWork:
     def _remove_orphans(self) -> None:
         services, age = self._services, timedelta(days=self._settings.orphan_days)
         with services.database.read() as connection:
-            before = oldest_needed(connection, self._now, age)
-        orphans = Orphans(services.database, services.store, self._table, before)
+            before = oldest_needed(connection, self._runs, self._now, age)
+        orphans = Orphans(services.database, services.store, self._runs, self._table, before)
         files = orphans.of(orphans.listed())
         if files and not self._dry_run:
             self._tell(len(files), sum(file.size for file in files))

@@ -10,7 +10,8 @@ from sqlalchemy.engine import RowMapping
 from headgate.kit.ids import new_id
 from headgate.kit.names import name_key
 from headgate.lakehouse.catalog.models import work_load_table, work_token_table
-from headgate.lakehouse.models import lake_item_table, saved_query_table, table_ref_table
+from headgate.lakehouse.models import lake_item_table, table_ref_table
+from headgate.lakehouse.saved_queries.models import saved_query_table
 from headgate.platform.audit.events import DENIED, Event, record
 from headgate.platform.authorization.list_index import refresh
 from headgate.platform.authorization.models import resource_table

@@ -12,8 +12,9 @@ from sqlalchemy import Connection, exists, or_, select, update
 
 from headgate.kit.database import Database
 from headgate.kit.log import get_logger
-from headgate.lakehouse.models import deleted_item_table, layer_table
+from headgate.lakehouse.models import layer_table
 from headgate.lakehouse.trash import service as trash
+from headgate.lakehouse.trash.models import deleted_item_table
 from headgate.platform.audit.events import CHANGED, Event, record
 from headgate.warehouse.locations import metadata_root, table_root
 from headgate.warehouse.store import Store

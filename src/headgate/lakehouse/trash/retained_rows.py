@@ -10,9 +10,9 @@ from typing import Any
 
 from sqlalchemy import Column, Connection, Table, and_, delete, func, insert, select, update
 
-from headgate.kit.columns import UtcDateTime
+from headgate.kit.columns import METADATA, UtcDateTime
 from headgate.kit.database import among, fetch, many
-from headgate.lakehouse.models import upload_table
+from headgate.lakehouse.uploads.models import upload_table
 from headgate.platform.authorization.fact_tables import grant_table
 from headgate.platform.authorization.models import audience_table, resource_table
 
@@ -27,8 +27,6 @@ _LEFT_OUT = frozenset({audience_table.name, upload_table.name})
 @cache
 def _pointing(ondelete: str | None) -> tuple[tuple[Table, str], ...]:
     """The columns that name a layer, table or volume, and do this when it goes; parents first."""
-    from headgate.schema import METADATA  # noqa: PLC0415 - it imports every slice
-
     return tuple(
         (table, key.parent.name)
         for table in METADATA.sorted_tables
@@ -83,8 +81,6 @@ def take_away(connection: Connection, identifier: str) -> None:
 
 def bring_back(connection: Connection, identifier: str, kept: Kept, now: datetime) -> None:
     """Write the kept rows again, but for those whose time or whose other end is over, and link what was linked."""
-    from headgate.schema import METADATA  # noqa: PLC0415 - it imports every slice
-
     for table in METADATA.sorted_tables:
         rows = [_stored(table, row) for row in kept["rows"].get(table.name, ())]
         rows = _whole(connection, table, rows, identifier)

@@ -13,7 +13,7 @@ from headgate.kit.columns import UtcDateTime
 from headgate.kit.errors import Invalid
 from headgate.kit.paging import Cursor
 from headgate.lakehouse.items.schemas import LakeDeleted
-from headgate.lakehouse.models import deleted_item_table
+from headgate.lakehouse.trash.models import deleted_item_table
 from headgate.organization.access.changes.targets import Targets
 from headgate.organization.members.models import member_table
 from headgate.organization.members.schemas import Named

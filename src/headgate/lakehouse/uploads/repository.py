@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
-from headgate.lakehouse.models import upload_table
+from headgate.lakehouse.uploads.models import upload_table
 
 MOST = 100
 """Uploads that one member may have under way."""

@@ -2,12 +2,8 @@
 
 from typing import Any
 
-from fastapi import Response
-
 from headgate.access.actions import DESCRIPTIONS
 from headgate.access.book import BOOK
-from headgate.access.worlds import read_world
-from headgate.access.yaml_nodes import WorldError
 from headgate.kit.errors import Conflict, Invalid
 from headgate.kit.ids import kind_of
 from headgate.kit.paging import Cursor
@@ -15,17 +11,14 @@ from headgate.organization.access import schemas, service
 from headgate.organization.access.changes.schemas import Change
 from headgate.platform.authorization.schemas import Kind
 from headgate.platform.http.call import Call
-from headgate.platform.http.guards import OnOrganization, SignedIn
+from headgate.platform.http.guards import SignedIn
 from headgate.platform.http.paging import begins_after
 from headgate.platform.http.routes import Audit, GovernedRouter
-from headgate.worlds.exporter import Exporter, as_yaml
-from headgate.worlds.runner import run_world
 
 router = GovernedRouter(prefix="/api/access", tags=["access"])
 
 OWN_OR_ADMIN = "asks about themselves; about another member, with ask_about_members"
 SHARERS = "asks about a resource on which they have see_access; about all, with ask_about_members"
-MAX_ASSERTIONS = 20_000
 
 
 @router.governed("GET", "/me", SignedIn("sees themselves"), Audit.nothing)
@@ -137,34 +130,6 @@ def change_access(call: Call, body: Change) -> schemas.Changed:
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if not (isinstance(value, str) and kind_of(value) == "token")}
-
-
-@router.governed("POST", "/test", OnOrganization("ask_about_members"), Audit.nothing)
-def test_world(call: Call, body: schemas.WorldRequest) -> schemas.WorldAnswer:
-    """Evaluate the assertions of a world in a database of its own; nothing of this organization is touched."""
-    try:
-        world = read_world(body.world, body.name)
-    except WorldError as error:
-        raise Invalid(str(error), line=error.line, key=error.key) from None
-    size = sum(len(check.actions) for check in world.checks) + len(world.lists) + len(world.who_can)
-    if size > MAX_ASSERTIONS:
-        raise Invalid(f"a world tested over HTTP has at most {MAX_ASSERTIONS:,} assertions; this one has {size:,}")
-    results = run_world(world)
-    failures = [
-        schemas.Assertion(line=result.line, passed=False, text=result.text, explanation=list(result.explanation))
-        for result in results
-        if not result.passed
-    ]
-    return schemas.WorldAnswer(passed=len(results) - len(failures), failed=len(failures), failures=failures)
-
-
-@router.governed("GET", "/export", OnOrganization("ask_about_members"), Audit.reads, text="application/yaml")
-def export_world(call: Call) -> Response:
-    """The organization as a world in YAML, with what each member sees now as its assertions."""
-    reader = None if call.caller.operator else call.caller.member
-    call.note_read("ask_about_members", "organization", "organization")
-    text = as_yaml(Exporter(call.connection, call.now, reader=reader).world())
-    return Response(text, media_type="application/yaml")
 
 
 @router.governed("GET", "/tables", SignedIn("anyone may know the rules", operator_too=True), Audit.nothing)

@@ -7,12 +7,12 @@ from sqlalchemy import Connection, func, or_, select
 
 from headgate.access.actions import ROLES
 from headgate.kit.ids import ALL_GROUP
-from headgate.marts.models import destination_table
 from headgate.organization.contexts.models import context_table
 from headgate.organization.groups.models import group_table
 from headgate.organization.members.models import invitation_table, member_table, organization_table
 from headgate.organization.tokens.models import token_table
 from headgate.platform.authorization.models import resource_table
+from headgate.platform.authorization.resource_tables import resource_table_of
 
 _members, _resources, _tokens = member_table.c, resource_table.c, token_table.c
 
@@ -37,7 +37,8 @@ def members_by_role(connection: Connection) -> dict[str, int]:
 
 def resources_by_kind(connection: Connection) -> dict[str, int]:
     """How many resources each kind has; not saved queries, of which nobody but their author knows, nor deleted ones."""
-    deleted = select(destination_table.c.id).where(destination_table.c.deleted_at.is_not(None))
+    destinations = resource_table_of("destination").c
+    deleted = select(destinations.id).where(destinations.deleted_at.is_not(None))
     counted = select(_resources.kind, func.count()).where(_resources.id.not_in(deleted)).group_by(_resources.kind)
     rows = connection.execute(counted.where(_resources.kind != "saved_query").order_by(_resources.kind))
     return dict(rows.all())

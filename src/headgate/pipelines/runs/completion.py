@@ -11,9 +11,9 @@ from typing import Any
 from sqlalchemy import Connection, delete, null, select, update
 from sqlalchemy.engine import RowMapping
 
-from headgate.lakehouse.catalog.models import run_pointer_table, work_token_table
+from headgate.lakehouse.catalog.models import run_output_table, run_pointer_table, work_token_table
 from headgate.pipelines.models import pipeline_definition_table
-from headgate.pipelines.runs.models import run_output_table, run_step_table, run_table
+from headgate.pipelines.runs.models import run_step_table, run_table
 from headgate.pipelines.triggers.events import note_success
 from headgate.platform.audit.events import Event, record
 from headgate.platform.authorization.facts import Facts

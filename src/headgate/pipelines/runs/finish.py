@@ -10,10 +10,11 @@ from headgate.contracts.pipelines import definitions
 from headgate.contracts.pipelines.fields import duration
 from headgate.kit.errors import Conflict, Denied, NotFound
 from headgate.lakehouse.catalog.models import work_token_table
-from headgate.lakehouse.catalog.publish import NotRunning, TableMoved, publish
+from headgate.lakehouse.catalog.publish import TableMoved
 from headgate.pipelines.runs import queue
 from headgate.pipelines.runs.completion import end, end_works
 from headgate.pipelines.runs.models import run_step_table
+from headgate.pipelines.runs.publish import NotRunning, publish
 from headgate.pipelines.runs.steps import forget_pointers, forget_steps
 from headgate.platform.http.services import Services
 from headgate.platform.jobs.models import CANCELLING, WAITING

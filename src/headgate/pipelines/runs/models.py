@@ -60,15 +60,6 @@ commits for it count. `named` is what its pipeline read and wrote when it was st
 what it was judged for when it was claimed; `losses` counts the workers that it lost;
 `isolated` says that a Spark was lost under it: from then on its SQL and its steps run on servers of its own."""
 
-run_output_table = Table(
-    "run_outputs",
-    METADATA,
-    Column("run_id", Id, ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
-    Column("item_id", Id, primary_key=True),
-    Index("ix_run_outputs_item_id", "item_id"),
-)
-"""A table or volume that a run that has not ended writes: of those with one in common, one runs at a time."""
-
 run_step_table = Table(
     "run_steps",
     METADATA,

@@ -18,14 +18,14 @@ from headgate.contracts.pipelines.fields import duration
 from headgate.contracts.pipelines.steps import AnyStep, RunNotebook, to_json
 from headgate.kit.errors import Conflict
 from headgate.kit.leases import is_over
-from headgate.lakehouse.catalog.models import commit_table, run_pointer_table, work_token_table
+from headgate.lakehouse.catalog.models import commit_table, run_output_table, run_pointer_table, work_token_table
 from headgate.lakehouse.catalog.pointers import pin_all
 from headgate.lakehouse.catalog.work_tokens import DeclaredTable, open_reading, open_work
 from headgate.lakehouse.models import lake_item_table, table_ref_table
 from headgate.organization.members.repository import address
 from headgate.pipelines.planner import DeclaredItems, InvalidPlan, item_of, plan
 from headgate.pipelines.runs.completion import end, end_works
-from headgate.pipelines.runs.models import run_output_table, run_table
+from headgate.pipelines.runs.models import run_table
 from headgate.pipelines.runs.start import CannotStart, check_waited
 from headgate.pipelines.runs.steps import begin_steps, memories
 from headgate.pipelines.runs.waiting import waiting

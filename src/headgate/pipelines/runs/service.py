@@ -9,10 +9,10 @@ from sqlalchemy.engine import RowMapping
 from headgate.contracts.jobs import ProgressOut
 from headgate.kit.errors import Conflict, NotFound
 from headgate.lakehouse.catalog.models import commit_table
+from headgate.lakehouse.catalog.run_outputs import hold_outputs
 from headgate.pipelines.models import pipeline_definition_table, pipeline_table
 from headgate.pipelines.runs import log, queue
 from headgate.pipelines.runs.models import run_artifact_table, run_line_table, run_step_table, run_table
-from headgate.pipelines.runs.outputs import hold_outputs
 from headgate.pipelines.runs.references import sees_all, whole_to
 from headgate.pipelines.runs.schemas import (
     ArtifactOut,

@@ -10,9 +10,9 @@ from sqlalchemy.engine import RowMapping
 
 from headgate.kit.ids import new_id
 from headgate.kit.names import name_key
+from headgate.lakehouse.catalog.run_outputs import hold_outputs
 from headgate.pipelines.models import pipeline_definition_table, pipeline_table
 from headgate.pipelines.runs.models import run_table
-from headgate.pipelines.runs.outputs import hold_outputs
 from headgate.pipelines.runs.references import named_by
 from headgate.platform.authorization.list_index import file_new
 from headgate.platform.authorization.models import resource_table

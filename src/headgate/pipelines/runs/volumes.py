@@ -7,7 +7,8 @@ from sqlalchemy import Connection, select
 from sqlalchemy.engine import RowMapping
 
 from headgate.kit.errors import NotFound
-from headgate.lakehouse.models import table_ref_table, volume_file_table
+from headgate.lakehouse.files.models import volume_file_table
+from headgate.lakehouse.models import table_ref_table
 from headgate.platform.authorization.questions import Question, decide
 
 MOST = 100_000

@@ -9,7 +9,8 @@ from sqlalchemy.engine import RowMapping
 
 from headgate.contracts.pipelines import definitions
 from headgate.contracts.pipelines.fields import duration
-from headgate.pipelines.runs.models import run_output_table, run_table
+from headgate.lakehouse.catalog.models import run_output_table
+from headgate.pipelines.runs.models import run_table
 from headgate.platform.jobs.models import HELD, WAITING
 
 LOOK_AT = 200

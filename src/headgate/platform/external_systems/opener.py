@@ -9,7 +9,7 @@ from headgate.kit.log import get_logger
 from headgate.platform.external_systems import repository
 from headgate.platform.external_systems import secrets as sealing
 from headgate.platform.http.services import Services
-from headgate.spaces.spaces.models import connection_table
+from headgate.spaces.connections.models import connection_table
 
 _log = get_logger("headgate.places")
 

@@ -9,12 +9,12 @@ from sqlalchemy import Connection, func, select, update
 from headgate.kit.names import name_key
 from headgate.organization.members.models import member_table
 from headgate.organization.members.schemas import Named
-from headgate.pipelines.models import pipeline_connection_table
 from headgate.platform.authorization.models import resource_table
 from headgate.platform.authorization.schemas import Resource
 from headgate.platform.external_systems.models import place_table
+from headgate.spaces.connections.models import connection_table, pipeline_connection_table
 from headgate.spaces.connections.schemas import ConnectionItem
-from headgate.spaces.spaces.models import connection_table, project_table
+from headgate.spaces.spaces.models import project_table
 
 _connections, _resources, _members = connection_table.c, resource_table.c, member_table.c
 

@@ -12,8 +12,8 @@ from headgate.platform.external_systems import service as places
 from headgate.platform.http.call import Call
 from headgate.platform.resources import presentation
 from headgate.spaces.connections import repository
+from headgate.spaces.connections.models import connection_table
 from headgate.spaces.connections.schemas import ConnectionOut, ConnectionPatch, NewConnection
-from headgate.spaces.spaces.models import connection_table
 
 KIND = "connection"
 SEES_PLACE = frozenset({"connect", "edit"})

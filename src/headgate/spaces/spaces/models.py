@@ -27,21 +27,6 @@ project_table = Table(
 )
 """A data project: its tasks run as its owner and write to its target connection."""
 
-connection_table = Table(
-    "connections",
-    METADATA,
-    Column("id", Id, ForeignKey("resources.id", ondelete="CASCADE"), primary_key=True),
-    Column("space_id", Id, ForeignKey("spaces.id"), nullable=False),
-    Column("owner_id", Id, ForeignKey("members.id")),
-    Column("gateway_id", Id, ForeignKey("gateways.id")),
-    Column("code_allowed_by_id", Id),
-    Index("ix_connections_space_id", "space_id"),
-    Index("ix_connections_owner_id", "owner_id"),
-    Index("ix_connections_gateway_id", "gateway_id"),
-)
-"""A connection to a source or target, edited by its own owner only. `code_allowed_by_id` is the owner who let the code
-of notebooks read its secrets: it counts only while that member owns the connection."""
-
 gateway_table = Table(
     "gateways",
     METADATA,

@@ -13,13 +13,11 @@ from headgate.access.inviting import is_subscribed_on_joining
 from headgate.kit.clock import iso
 from headgate.kit.errors import Conflict, Invalid, NotFound
 from headgate.kit.ids import ALL_GROUP, new_id
-from headgate.marts.models import data_mart_table, destination_table, storage_table
 from headgate.organization.access.changes import schemas as s
 from headgate.organization.access.changes.delta import Delta
 from headgate.organization.access.changes.removal import remove_member
 from headgate.organization.access.changes.targets import Targets, level_number
 from headgate.organization.members.models import member_table, organization_table
-from headgate.pipelines.models import pipeline_table
 from headgate.platform.authorization.fact_tables import (
     grant_table,
     group_member_table,
@@ -29,11 +27,11 @@ from headgate.platform.authorization.fact_tables import (
     resource_context_table,
     space_member_table,
 )
+from headgate.platform.authorization.resource_tables import resource_table_of
 from headgate.platform.notifications.models import receiver_table
-from headgate.spaces.spaces.models import connection_table, project_table, space_table
 
-SHAREABLE = {"storage": storage_table, "data_mart": data_mart_table, "destination": destination_table}
-OWNED = {"space": space_table, "project": project_table, "task": pipeline_table, "connection": connection_table}
+SHAREABLE = ("storage", "data_mart", "destination")
+OWNED = ("space", "project", "task", "connection")
 
 
 @dataclass(slots=True)
@@ -116,7 +114,7 @@ def _share(change: s.Share, t: Targets) -> Plan:
     values = {name: value for name, value in wanted.items() if value is not None}
     if not values:
         raise Invalid("say which toggle to turn: for_use, for_maintenance, or both")
-    plan.delta.change(t.facts.connection, SHAREABLE[thing.kind], {"id": thing.id}, **values)
+    plan.delta.change(t.facts.connection, resource_table_of(thing.kind), {"id": thing.id}, **values)
     plan.before = {name: getattr(thing, name) for name in values}
     plan.after = values
     return plan
@@ -180,7 +178,7 @@ def _detach_context(change: s.DetachContext, t: Targets) -> Plan:
 
 def _destination_state(t: Targets, thing: facts.Destination, action: str, deleted_at: Any) -> Plan:
     plan = _new(t, action, thing)
-    plan.delta.change(t.facts.connection, destination_table, {"id": thing.id}, deleted_at=deleted_at)
+    plan.delta.change(t.facts.connection, resource_table_of("destination"), {"id": thing.id}, deleted_at=deleted_at)
     plan.before, plan.after = {"deleted": thing.deleted}, {"deleted": deleted_at is not None}
     return plan
 
@@ -324,7 +322,7 @@ def _change_owner(change: s.ChangeOwner, t: Targets) -> Plan:
     owner = t.member(change.owner)
     # What an earlier owner let code read does not come back with them.
     ends: dict[str, None] = {"code_allowed_by_id": None} if thing.kind == "connection" else {}
-    plan.delta.change(t.facts.connection, OWNED[thing.kind], {"id": thing.id}, owner_id=owner, **ends)
+    plan.delta.change(t.facts.connection, resource_table_of(thing.kind), {"id": thing.id}, owner_id=owner, **ends)
     old = thing.owner
     plan.before = {"owner": old.id if isinstance(old, facts.Subject) else old}
     plan.after = {"owner": owner}
@@ -334,7 +332,7 @@ def _change_owner(change: s.ChangeOwner, t: Targets) -> Plan:
 def _change_space(change: s.ChangeSpace, t: Targets) -> Plan:
     thing, space = t.named("connection", change.connection), t.named("space", change.space)
     plan = Plan("change_space", thing, t.decide("change_space", replace(thing, new_space=(space,))))
-    plan.delta.change(t.facts.connection, connection_table, {"id": thing.id}, space_id=space.id)
+    plan.delta.change(t.facts.connection, resource_table_of("connection"), {"id": thing.id}, space_id=space.id)
     plan.before = {"space": thing.space.id if thing.space else None}
     plan.after = {"space": space.id}
     return plan

@@ -7,10 +7,8 @@ from dataclasses import dataclass, field
 from sqlalchemy import Connection, Table
 
 from headgate.kit.database import among, fetch, many
-from headgate.marts.models import data_mart_table, destination_table, storage_table
 from headgate.organization.access.changes.delta import Delta
 from headgate.organization.members.models import member_table, organization_table
-from headgate.pipelines.models import pipeline_table
 from headgate.platform.authorization.fact_tables import (
     grant_table,
     group_member_table,
@@ -20,22 +18,15 @@ from headgate.platform.authorization.fact_tables import (
     resource_context_table,
     space_member_table,
 )
-from headgate.spaces.spaces.models import connection_table, project_table, space_table
+from headgate.platform.authorization.resource_tables import resource_table_of
 
 _BY_RESOURCE: dict[Table, str] = {
     owner_table: "resource_id",
     resource_context_table: "resource_id",
     space_member_table: "space_id",
 }
-_THEMSELVES: tuple[Table, ...] = (
-    storage_table,
-    data_mart_table,
-    destination_table,
-    space_table,
-    project_table,
-    connection_table,
-    pipeline_table,
-)
+_SHAREABLE = ("storage", "data_mart", "destination")
+_OWNED = ("space", "project", "connection", "pipeline")
 _BY_MEMBER: dict[Table, str] = {
     member_table: "id",
     member_context_table: "member_id",
@@ -99,7 +90,7 @@ def reach(connection: Connection, delta: Delta) -> AffectedAccess:
     """Whom a change may concern. It may name more than do gain or lose, never fewer."""
     affected_access = AffectedAccess(everything=bool(delta.rows(organization_table)))
     named = {row[column] for table, column in _BY_RESOURCE.items() for row in delta.rows(table)}
-    named |= {row["id"] for table in _THEMSELVES for row in delta.rows(table)}
+    named |= {row["id"] for kind in (*_SHAREABLE, *_OWNED) for row in delta.rows(resource_table_of(kind))}
     granted = _grant_resources(connection, delta)
     named |= granted
     affected_access.members = {row[column] for table, column in _BY_MEMBER.items() for row in delta.rows(table)}
@@ -133,8 +124,8 @@ _MIXED = (
 def stale(connection: Connection, delta: Delta) -> set[str]:
     """The resources whose entries in the audience index a change makes stale. Ask before it is applied, and after."""
     results = {row["resource_id"] for table in (owner_table, resource_context_table) for row in delta.rows(table)}
-    results |= {row["id"] for table in (storage_table, data_mart_table, destination_table) for row in delta.rows(table)}
-    moved = {row["id"] for table in (project_table, connection_table) for row in delta.rows(table)}
+    results |= {row["id"] for kind in _SHAREABLE for row in delta.rows(resource_table_of(kind))}
+    moved = {row["id"] for kind in ("project", "connection") for row in delta.rows(resource_table_of(kind))}
     results |= moved | _ask(connection, ("SELECT id FROM pipelines WHERE {project_id}",), moved)
     granted = _grant_resources(connection, delta)
     if granted:

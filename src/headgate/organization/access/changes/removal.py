@@ -10,7 +10,6 @@ from headgate.organization.members.holdings import solely_owned
 from headgate.organization.members.models import member_table
 from headgate.organization.sessions.models import link_table, session_table
 from headgate.organization.tokens.models import token_table
-from headgate.pipelines.models import pipeline_table
 from headgate.platform.authorization.fact_tables import (
     former_owner_table,
     grant_table,
@@ -21,9 +20,9 @@ from headgate.platform.authorization.fact_tables import (
     space_member_table,
 )
 from headgate.platform.authorization.facts import Facts
+from headgate.platform.authorization.resource_tables import resource_table_of
 from headgate.platform.mail.models import mail_table
 from headgate.platform.notifications.models import receiver_table
-from headgate.spaces.spaces.models import connection_table, project_table, space_table
 
 _HOLDINGS = {
     owner_table: "member_id",
@@ -34,7 +33,7 @@ _HOLDINGS = {
     member_security_role_table: "member_id",
     receiver_table: "member_id",
 }
-_OWNED = (space_table, project_table, connection_table, pipeline_table)
+_OWNED = ("space", "project", "connection", "pipeline")
 _MOST = 200
 """How many sessions, links and mails a removal rewrites one by one: a what-if holds no more rows of a table. None of
 the others is of use, since each is good only while its member is active."""
@@ -75,7 +74,8 @@ def remove_member(facts: Facts, member: str, delta: Delta) -> tuple[dict[str, An
         before = len(delta.drops)
         delta.drop_all(connection, table, {column: member})
         counts[table.name] = len(delta.drops) - before
-    for owned in _OWNED:
+    for kind in _OWNED:
+        owned = resource_table_of(kind)
         rows = connection.execute(select(owned.c.id).where(owned.c.owner_id == member)).scalars().all()
         for identifier in rows:
             delta.change(connection, owned, {"id": identifier}, owner_id=None)

@@ -3,8 +3,8 @@
 from sqlalchemy import Connection, bindparam, insert, select
 
 from headgate.kit.columns import Id
+from headgate.lakehouse.catalog.models import run_output_table
 from headgate.lakehouse.models import table_ref_table
-from headgate.pipelines.runs.models import run_output_table
 
 _refs, _outputs = table_ref_table.c, run_output_table.c
 

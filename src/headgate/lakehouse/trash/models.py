@@ -1,0 +1,25 @@
+"""Deleted layers, tables and volumes."""
+
+from sqlalchemy import JSON, CheckConstraint, Column, ForeignKey, Index, Table
+
+from headgate.kit.columns import METADATA, Id, Name, UtcDateTime, Word
+
+deleted_item_table = Table(
+    "deleted_items",
+    METADATA,
+    Column("id", Id, primary_key=True),
+    Column("kind", Word, nullable=False),
+    Column("layer_id", Id, nullable=False),
+    Column("name", Name, nullable=False),
+    Column("kept", JSON, nullable=False),
+    Column("deleted_at", UtcDateTime, nullable=False),
+    Column("deleted_by_id", Id, ForeignKey("members.id")),
+    Column("purge_at", UtcDateTime, nullable=False),
+    CheckConstraint("kind IN ('layer', 'table', 'volume')", name="kind"),
+    Index("ix_deleted_items_layer_id", "layer_id"),
+    Index("ix_deleted_items_purge_at", "purge_at"),
+)
+"""A layer, table or volume that was deleted and can be restored until `purge_at`.
+
+Its rows are gone, so that nothing sees it; `kept` holds them: the resource, pointer, grants, texts, files, and what
+named it. A layer's own id stands in its `layer_id`."""

@@ -1,0 +1,48 @@
+"""Publishing a run: its state and all its outputs change in one transaction, or nothing does."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any
+
+from sqlalchemy import Connection, select, update
+
+from headgate.kit.errors import Conflict
+from headgate.lakehouse.catalog import publish as catalog
+from headgate.lakehouse.catalog.pointers import Author, Move
+from headgate.pipelines.runs.models import run_table
+from headgate.platform.http.services import Services
+
+RUNNING, SUCCEEDED = "running", "succeeded"
+_runs = run_table.c
+
+
+class NotRunning(Conflict):
+    """The run was ended or taken over; what it did counts no more."""
+
+    code, title = "not_running", "The run does not run any more, or another took it over"
+
+
+def publish(
+    services: Services,
+    connection: Connection,
+    now: datetime,
+    run_id: str,
+    fence: int,
+    *,
+    member: str,
+    work_id: str | None = None,
+    step: int | None = None,
+    states: Mapping[str, Any] = MappingProxyType({}),
+) -> list[Move]:
+    """Publish the outputs of a run that acts for a member, and finish it; in this transaction, which is whole or not.
+
+    `states` says for each output where the next run goes on: it is in the ledger, or the run was not published.
+    NotRunning, TableMoved, or the refusal of the rule tables: then nothing may be committed.
+    """
+    mine = (_runs.id == run_id, _runs.state == RUNNING, _runs.fence == fence)
+    if connection.execute(update(run_table).where(*mine).values(state=SUCCEEDED)).rowcount != 1:
+        raise NotRunning
+    pipeline = connection.execute(select(_runs.parent_id).where(_runs.id == run_id)).scalar()
+    author = Author(member, None, work_id, run_id, step, pipeline)
+    return catalog.publish_outputs(services, connection, now, run_id, fence, member, author, states)
