@@ -12,10 +12,10 @@ from headgate.kit.ids import ALL_GROUP
 from headgate.marts.models import data_mart_table
 from headgate.organization.contexts.models import context_table
 from headgate.organization.groups.models import group_table
-from headgate.organization.members.models import member_table, organization_table, principal_table
 from headgate.platform.authorization.fact_tables import member_context_table, owner_table, resource_context_table
 from headgate.platform.authorization.list_index import rebuild
 from headgate.platform.authorization.models import resource_table
+from headgate.platform.directory.models import member_table, organization_table, principal_table
 from headgate.schema import METADATA
 
 MEMBERS: dict[str, dict[str, Any]] = {

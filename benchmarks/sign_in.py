@@ -16,9 +16,9 @@ from headgate.kit.clock import now
 from headgate.kit.database import Database
 from headgate.organization.contexts.models import context_table
 from headgate.organization.groups.models import group_table
-from headgate.organization.members.models import member_table, principal_table
 from headgate.organization.sessions import passwords
 from headgate.platform.authorization.fact_tables import group_member_table, member_context_table
+from headgate.platform.directory.models import member_table, principal_table
 
 PASSWORD, EMAIL = "seven quiet herons fishing", "olga@example.com"
 MEMBERS = 10_000

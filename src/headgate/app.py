@@ -10,7 +10,9 @@ from headgate import __version__
 from headgate.job_kinds import register_all
 from headgate.kit.batch_writer import Batches
 from headgate.kit.database import Database
+from headgate.lakehouse import engine_authentication
 from headgate.lakehouse.catalog import endpoints as catalog
+from headgate.lakehouse.catalog import errors as iceberg
 from headgate.lakehouse.catalog import namespace_endpoints, oauth, signing_endpoints, view_endpoints
 from headgate.lakehouse.completion import endpoints as names
 from headgate.lakehouse.files import endpoints as files
@@ -28,25 +30,27 @@ from headgate.marts.destinations import endpoints as destinations
 from headgate.organization.access import authzen
 from headgate.organization.access import endpoints as governance
 from headgate.organization.access_requests import endpoints as requests
+from headgate.organization.audit_log import endpoints as audit
 from headgate.organization.contexts import endpoints as contexts
 from headgate.organization.groups import endpoints as groups
 from headgate.organization.invitations import endpoints as invitations
 from headgate.organization.members import endpoints as members
 from headgate.organization.profile import endpoints as organization
 from headgate.organization.sessions import endpoints as sessions
+from headgate.organization.sessions.authentication import authenticate
+from headgate.organization.sessions.uses import note_uses
 from headgate.organization.tokens import endpoints as tokens
 from headgate.pipelines import endpoints as pipelines
 from headgate.pipelines.lineage import endpoints as lineage
 from headgate.pipelines.runs import endpoints as runs
 from headgate.pipelines.runs import worker_endpoints as run_workers
 from headgate.pipelines.triggers import endpoints as triggers
-from headgate.platform.audit import endpoints as audit
 from headgate.platform.audit.events import record
 from headgate.platform.audit.signatures import sign_events
 from headgate.platform.connection_checks import endpoints as errands
 from headgate.platform.http import health, problems
 from headgate.platform.http.middleware import Edge, body_limits
-from headgate.platform.http.services import Services, note_uses
+from headgate.platform.http.services import Services
 from headgate.platform.jobs import worker_endpoints as jobs
 from headgate.platform.notifications import endpoints as notifications
 from headgate.platform.resources import endpoints as resources
@@ -146,7 +150,8 @@ def create_app(settings: Settings, database: Database | None = None) -> FastAPI:
     )
     for router in ROUTERS:
         app.include_router(router)
-    problems.install(app)
+    app.state.authenticators = {iceberg.PREFIX: engine_authentication.authenticate, "": authenticate}
+    problems.install(app, {iceberg.PREFIX: iceberg.respond})
     problems.describe(app)
     app.add_middleware(Edge, limits=body_limits(settings))
     return app

@@ -15,7 +15,7 @@ from headgate.marts import models as marts
 from headgate.organization.access_requests import models as requests
 from headgate.organization.contexts import models as contexts
 from headgate.organization.groups import models as groups
-from headgate.organization.members import models as members
+from headgate.organization.invitations import models as invitations
 from headgate.organization.sessions import models as sessions
 from headgate.organization.tokens import models as tokens
 from headgate.pipelines import models as pipelines
@@ -25,6 +25,7 @@ from headgate.platform.audit import models as audit
 from headgate.platform.authorization import fact_tables
 from headgate.platform.authorization import models as resources
 from headgate.platform.connection_checks import models as errands
+from headgate.platform.directory import models as directory
 from headgate.platform.external_systems import models as places
 from headgate.platform.jobs import models as jobs
 from headgate.platform.mail import models as mail
@@ -38,18 +39,19 @@ MODULES = (
     catalog,
     connections,
     contexts,
+    directory,
     errands,
     fact_tables,
     files,
     groups,
     integrations,
+    invitations,
     jobs,
     lakehouse,
     leases,
     mail,
     maintenance,
     marts,
-    members,
     notifications,
     pipelines,
     places,

@@ -12,9 +12,10 @@ from sqlalchemy import select
 
 from headgate.kit.clock import now
 from headgate.kit.names import email_key
-from headgate.organization.members.models import invitation_table, member_table
+from headgate.organization.invitations.models import invitation_table
 from headgate.organization.sessions.service import make_link
 from headgate.platform.authorization.provenance import BY_OPERATOR
+from headgate.platform.directory.models import member_table
 from tests.escalation.knowledge import RANKS, Entitled, Knowledge, Secret
 from tests.escalation.organization import GROUP, OTHERS, OWNERS, TARGETS, Organization, address
 from tests.support.people import secret_of

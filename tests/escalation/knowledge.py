@@ -9,9 +9,9 @@ from headgate.kit.clock import now
 from headgate.kit.database import Database
 from headgate.kit.errors import LinkSpent
 from headgate.lakehouse.sql.models import statement_table
-from headgate.organization.members.models import member_table
 from headgate.organization.sessions import service as sessions
 from headgate.organization.tokens import service as tokens
+from headgate.platform.directory.models import member_table
 from headgate.settings.sign_in import SignInSettings
 from tests.escalation.organization import Rights
 

@@ -14,8 +14,8 @@ from headgate.access.sql import mask, rows, where
 from headgate.access.worlds import read_world
 from headgate.kit.clock import now
 from headgate.kit.database import bound, fetch
-from headgate.organization.members.models import member_table
 from headgate.organization.tokens.service import create
+from headgate.platform.directory.models import member_table
 from headgate.schema import METADATA
 from headgate.settings.settings import Settings
 from headgate.worlds.loader import Names, load

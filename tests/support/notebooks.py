@@ -15,7 +15,8 @@ from headgate.execution.steps import notebook
 from headgate.execution.steps.context import Context, Result, RunJob, StepFailed, VolumeFile
 from headgate.execution.steps.volumes import StoredVolumes
 from headgate.kit.clock import now
-from headgate.lakehouse.catalog.work_tokens import DeclaredTable, open_reading, open_work
+from headgate.lakehouse.catalog.work_tokens import open_reading, open_work
+from headgate.platform.http.work import DeclaredTable
 from headgate.settings.settings import Settings
 from tests.lakehouse.catalog.support import Lake
 

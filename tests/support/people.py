@@ -5,8 +5,8 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
-from headgate.organization.members.models import member_table
 from headgate.organization.sessions import passwords
+from headgate.platform.directory.models import member_table
 from tests.support.company import Company
 
 PASSWORD = "seven quiet herons fishing"

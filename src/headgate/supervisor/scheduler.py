@@ -21,14 +21,16 @@ from headgate.lakehouse.files.sweeper import Sweeper
 from headgate.lakehouse.maintenance.scheduler import Maintainer
 from headgate.lakehouse.sql import cleanup as statements
 from headgate.lakehouse.trash.purger import Purger
+from headgate.organization.sessions import mails
 from headgate.organization.sessions.service import purge
+from headgate.organization.sessions.uses import note_uses
 from headgate.pipelines.runs import checkpoints
 from headgate.pipelines.runs import cleanup as runs
 from headgate.pipelines.triggers.scheduler import Firer, forget
 from headgate.platform.audit.chain import Sealer
 from headgate.platform.audit.chain_heads import HEAD_FILE, HeadFile
 from headgate.platform.audit.events import record
-from headgate.platform.http.services import Services, note_uses
+from headgate.platform.http.services import Services
 from headgate.platform.jobs.cleanup import LeaseSweeper
 from headgate.platform.jobs.kinds import all_kinds
 from headgate.platform.mail.sender import Mailer
@@ -60,7 +62,7 @@ class Scheduler:
         self._head = HeadFile(settings.data_dir / HEAD_FILE, self._key)
         self._sealer = Sealer(self._database, key_file(settings), self._head)
         self._teller = NotificationDispatcher(settings, self._database)
-        self._mailer = Mailer(settings, self._database, key_file(settings), COMPOSERS)
+        self._mailer = Mailer(settings, self._database, key_file(settings), {**mails.COMPOSERS, **COMPOSERS})
         self._webhooks = WebhookSender(settings, self._database, key_file(settings))
         self._purger = Purger(self._database, lambda: open_store(settings))
         self._cleaner = statements.Cleaner(settings, self._database, lambda: open_store(settings))

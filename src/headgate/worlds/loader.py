@@ -17,7 +17,6 @@ from headgate.lakehouse.saved_queries.models import saved_query_table
 from headgate.marts.models import data_mart_table, destination_table, report_table, storage_table
 from headgate.organization.contexts.models import context_table
 from headgate.organization.groups.models import group_table
-from headgate.organization.members.models import member_table, organization_table, principal_table
 from headgate.pipelines.models import pipeline_table
 from headgate.pipelines.runs.models import run_table
 from headgate.pipelines.triggers.models import trigger_table
@@ -32,6 +31,7 @@ from headgate.platform.authorization.fact_tables import (
 )
 from headgate.platform.authorization.list_index import rebuild
 from headgate.platform.authorization.models import resource_table
+from headgate.platform.directory.models import member_table, organization_table, principal_table
 from headgate.spaces.connections.models import connection_table, pipeline_connection_table
 from headgate.spaces.spaces.models import gateway_table, project_table, space_table
 

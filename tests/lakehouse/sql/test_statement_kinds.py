@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import update
 
-from headgate.organization.members.models import member_table
+from headgate.platform.directory.models import member_table
 from tests.lakehouse.sql.conftest import Bench
 from tests.lakehouse.sql.support import STATEMENTS
 

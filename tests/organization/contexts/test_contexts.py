@@ -9,7 +9,7 @@ from sqlalchemy import Connection, update
 from headgate.access.inviting import MemberScope
 from headgate.kit.clock import now
 from headgate.organization.invitations import service as invitations
-from headgate.organization.members.models import invitation_table
+from headgate.organization.invitations.models import invitation_table
 from tests.organization.profile.support import ADMINS, EVERYONE, OTHERS, at_once, changes, counted, told
 from tests.support.company import Company
 

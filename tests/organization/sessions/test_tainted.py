@@ -11,11 +11,12 @@ import pytest
 from headgate.kit.clock import now
 from headgate.kit.database import Database
 from headgate.lakehouse.catalog.work_tokens import identify_work
-from headgate.organization.members.models import member_table
+from headgate.organization.sessions.mails import COMPOSERS
 from headgate.organization.sessions.models import session_table
 from headgate.organization.sessions.service import Browser as Agent
 from headgate.organization.sessions.service import open_session
 from headgate.platform.authorization.provenance import CredentialOrigin
+from headgate.platform.directory.models import member_table
 from headgate.platform.mail.sender import Mailer
 from tests.lakehouse.sql.support import STATEMENTS, Hand
 from tests.platform.mail import HERE, Server, relay
@@ -209,7 +210,7 @@ def asked_for(company: Company, server: Server, path: str, email: str = MAIL) ->
     before = len(server.messages)
     Browser(company).post(path, {"email": email}).raise_for_status()
     services = company.client.app.state.services  # type: ignore[attr-defined]
-    Mailer(company.settings, company.database, services.keys, {}).send_due()
+    Mailer(company.settings, company.database, services.keys, COMPOSERS).send_due()
     (message,) = server.messages[before:]
     assert message["To"] == email
     found = re.search(r"#(hg[lp]_\w+)", message.get_content())
@@ -233,7 +234,7 @@ def test_a_new_owner_chooses_a_password_by_a_link_of_their_own(mailing: Company,
     opened_by_admin = Browser(mailing)
     mailing.as_("Adam").post(f"/api/members/{mailing.id('member', 'Tess')}/password-reset", None).raise_for_status()
     services = mailing.client.app.state.services  # type: ignore[attr-defined]
-    mailer = Mailer(mailing.settings, mailing.database, services.keys, {})
+    mailer = Mailer(mailing.settings, mailing.database, services.keys, COMPOSERS)
     mailer.send_due()
     reset = re.search(r"#(hgp_\w+)", server.messages[-1].get_content())
     assert reset

@@ -24,6 +24,7 @@ from headgate.kit.database import Database
 from headgate.kit.encryption import Sealer
 from headgate.kit.key_file import KeyFile
 from headgate.organization.invitations.service import new_member
+from headgate.organization.sessions.mails import COMPOSERS
 from headgate.platform.mail.models import mail_table
 from headgate.platform.mail.outbox import enqueue
 from headgate.platform.mail.sender import Mailer
@@ -144,7 +145,7 @@ class Outbox:
 
     def mailer(self, **mail: Any) -> Mailer:
         settings = Settings(data_dir=self.folder, mail={"security": "none", "host": HERE, "timeout_seconds": 2, **mail})
-        return Mailer(settings, self.database, self.keys, {}, self.clock)
+        return Mailer(settings, self.database, self.keys, COMPOSERS, self.clock)
 
     def put(self, to: str = "ana@example.com", body: str | None = "Hello", purpose: str = "hello", **more: Any) -> str:
         subject = more.pop("subject", "A subject" if body else "")

@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy import text, update
 
 from headgate.kit.clock import now
-from headgate.organization.members.models import member_table
 from headgate.organization.sessions.service import use_link
+from headgate.platform.directory.models import member_table
 from headgate.platform.mail.models import mail_table
 from headgate.platform.mail.sender import Mailer
 from headgate.platform.secrets import rotation

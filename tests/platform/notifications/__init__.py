@@ -10,7 +10,8 @@ from sqlalchemy import select, update
 from headgate.kit.clock import now
 from headgate.kit.database import Database
 from headgate.kit.key_file import KeyFile
-from headgate.organization.members.models import member_table
+from headgate.organization.sessions import mails
+from headgate.platform.directory.models import member_table
 from headgate.platform.mail.models import mail_table
 from headgate.platform.mail.sender import Mailer
 from headgate.platform.notifications.dispatcher import COMPOSERS, NotificationDispatcher
@@ -27,7 +28,9 @@ class House:
     def __init__(self, one: Company) -> None:
         self.company, self.database = one, one.database
         self.teller = NotificationDispatcher(one.settings, one.database)
-        self.mailer = Mailer(one.settings, one.database, KeyFile(one.settings.data_dir / "keys.json"), COMPOSERS)
+        self.mailer = Mailer(
+            one.settings, one.database, KeyFile(one.settings.data_dir / "keys.json"), {**mails.COMPOSERS, **COMPOSERS}
+        )
         self.names = {one.id("member", name): name for name in EVERYONE}
         self.ids = {name: identifier for identifier, name in self.names.items()}
 

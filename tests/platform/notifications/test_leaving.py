@@ -10,9 +10,9 @@ from headgate.kit.clock import now
 from headgate.kit.encryption import Sealer
 from headgate.kit.errors import LinkSpent
 from headgate.organization.access.changes.delta import Delta
-from headgate.organization.members.models import member_table
 from headgate.organization.sessions.service import Browser, alive, identify, make_link, open_session, use_link
 from headgate.platform.authorization.provenance import BY_OPERATOR
+from headgate.platform.directory.models import member_table
 from headgate.platform.mail.outbox import enqueue
 from headgate.platform.notifications.service import CHANNELS
 from headgate.settings.sign_in import SignInSettings

@@ -8,7 +8,7 @@ from sqlalchemy import update
 
 from headgate.kit.clock import now
 from headgate.kit.database import Database
-from headgate.organization.members.models import member_table
+from headgate.platform.directory.models import member_table
 from headgate.platform.notifications.service import Notice, subscribe, tell
 from tests.platform.mail import HERE, relay
 from tests.support.installation import Installation, eventually, installed

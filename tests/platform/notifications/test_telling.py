@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from headgate.organization.members.models import member_table
+from headgate.platform.directory.models import member_table
 from headgate.platform.mail.sender import Mailer
 from headgate.platform.notifications import dispatcher as telling
 from headgate.platform.notifications.models import notice_table

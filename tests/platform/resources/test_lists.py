@@ -9,12 +9,12 @@ from sqlalchemy import Connection, delete, insert, update
 from headgate.kit.clock import now
 from headgate.marts.models import storage_table
 from headgate.organization.groups.models import group_table
-from headgate.organization.members.models import principal_table
 from headgate.platform.authorization import repository
 from headgate.platform.authorization.fact_tables import grant_table, group_member_table
 from headgate.platform.authorization.list_index import rebuild
 from headgate.platform.authorization.models import resource_table
 from headgate.platform.authorization.repository import ResourceSort
+from headgate.platform.directory.models import principal_table
 from tests.support.company import Company
 
 pytestmark = pytest.mark.both_databases

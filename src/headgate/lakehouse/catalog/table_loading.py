@@ -16,10 +16,10 @@ from headgate.lakehouse.catalog.errors import NotWritten
 from headgate.lakehouse.catalog.models import work_load_table
 from headgate.lakehouse.catalog.names import Ident
 from headgate.lakehouse.catalog.pointers import CatalogEntry, Pointer
-from headgate.lakehouse.catalog.work_tokens import WorkToken
 from headgate.platform.audit.events import READ
 from headgate.platform.http.call import Call
 from headgate.platform.http.routes import Stages
+from headgate.platform.http.work import WorkToken
 
 ALL, REFS = "all", "refs"
 _loads = work_load_table.c

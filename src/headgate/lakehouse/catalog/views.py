@@ -30,11 +30,12 @@ from headgate.lakehouse.catalog.names import Ident
 from headgate.lakehouse.catalog.pointers import CatalogEntry
 from headgate.lakehouse.catalog.responses import json_response
 from headgate.lakehouse.catalog.view_metadata import Document
-from headgate.lakehouse.catalog.work_tokens import WorkToken, loaded
+from headgate.lakehouse.catalog.work_tokens import loaded
 from headgate.lakehouse.items import service as lakehouse
 from headgate.platform.audit.events import READ
 from headgate.platform.http.call import Call
 from headgate.platform.http.routes import Stages
+from headgate.platform.http.work import WorkToken
 
 SAVED = "view.saved"
 MAX_BEHIND = 500

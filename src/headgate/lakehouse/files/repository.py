@@ -11,8 +11,8 @@ from headgate.contracts.volume_paths import LAST, path_key
 from headgate.kit.paging import Cursor
 from headgate.lakehouse.files.models import volume_file_table
 from headgate.lakehouse.files.schemas import FileOut
-from headgate.organization.members.models import member_table
 from headgate.organization.members.schemas import Named
+from headgate.platform.directory.models import member_table
 from headgate.platform.http.paging import begins_after
 
 _files, _members = volume_file_table.c, member_table.c

@@ -19,11 +19,11 @@ from headgate.lakehouse.catalog.models import commit_table, table_pointer_table
 from headgate.lakehouse.items.schemas import CommitOut, DependentOut, GrantOut, LakeResource
 from headgate.lakehouse.models import lake_item_table, lake_text_table
 from headgate.organization.groups.models import group_table
-from headgate.organization.members.models import member_table
 from headgate.organization.members.schemas import Named
 from headgate.platform.authorization.fact_tables import grant_table
 from headgate.platform.authorization.models import resource_table
 from headgate.platform.authorization.schemas import Resource
+from headgate.platform.directory.models import member_table
 
 MAX_NUMBER = 2**63 - 1
 Texts = dict[int, tuple[str | None, str | None]]

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, insert, select, union_all
 from headgate.lakehouse.items.service import insert_layer
 from headgate.lakehouse.models import lake_text_table, layer_table
 from headgate.lakehouse.trash.models import deleted_item_table
-from headgate.organization.members.models import member_table
+from headgate.platform.directory.models import member_table
 
 LAYERS = {
     "raw": ("Raw", "Data as it arrived."),

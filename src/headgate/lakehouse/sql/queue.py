@@ -22,10 +22,10 @@ from headgate.lakehouse.catalog.work_tokens import end_work, open_work
 from headgate.lakehouse.saved_queries import service as saving
 from headgate.lakehouse.sql.fair_share import WorkerSlots, choose
 from headgate.lakehouse.sql.models import statement_read_table, statement_table
-from headgate.organization.members.models import member_table
 from headgate.organization.members.repository import address
 from headgate.organization.tokens.models import token_table
 from headgate.platform.audit.events import DENIED, Event, record
+from headgate.platform.directory.models import member_table
 from headgate.settings.settings import Settings
 
 LEASE = timedelta(seconds=20)

@@ -15,9 +15,9 @@ from headgate.kit.paging import Cursor
 from headgate.lakehouse.items.schemas import LakeDeleted
 from headgate.lakehouse.trash.models import deleted_item_table
 from headgate.organization.access.changes.targets import Targets
-from headgate.organization.members.models import member_table
 from headgate.organization.members.schemas import Named
 from headgate.platform.authorization.models import resource_table
+from headgate.platform.directory.models import member_table
 from headgate.platform.http.call import Call
 
 _deleted = deleted_item_table.c

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import Path, Query
+from fastapi import Query
 
 from headgate.kit.errors import Conflict
 from headgate.kit.paging import DEFAULT_LIMIT
@@ -15,6 +15,7 @@ from headgate.marts.destinations.schemas import (
     NewDestination,
 )
 from headgate.platform.authorization.repository import ResourceSort
+from headgate.platform.external_systems.schemas import DestinationId
 from headgate.platform.http.call import Call
 from headgate.platform.http.guards import MemberOn, SignedIn
 from headgate.platform.http.paging import After, Limit, Prefix
@@ -24,7 +25,6 @@ from headgate.spaces.spaces.endpoints import Sort
 
 router = GovernedRouter(prefix="/api/destinations", tags=["destinations"])
 
-DestinationId = Annotated[str, Path(pattern="^dst_[0-9a-z]{20}$", examples=["dst_01k6x3v9c2m4n8p0q7rs"])]
 Deleted = Annotated[bool, Query(description="Those that were deleted, and that the caller may restore")]
 
 

@@ -8,11 +8,11 @@ from sqlalchemy import Connection, func, select
 
 from headgate.marts.destinations.schemas import DestinationItem, Users
 from headgate.marts.models import destination_table, report_table
-from headgate.organization.members.models import member_table
 from headgate.organization.members.schemas import Named
 from headgate.pipelines.models import pipeline_table
 from headgate.platform.authorization.fact_tables import owner_table
 from headgate.platform.authorization.schemas import Resource
+from headgate.platform.directory.models import member_table
 from headgate.platform.external_systems.models import place_table
 
 _destinations, _members = destination_table.c, member_table.c

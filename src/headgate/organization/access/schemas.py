@@ -6,7 +6,8 @@ from pydantic import BaseModel, Field
 
 from headgate.kit.paging import DEFAULT_LIMIT, MAX_LIMIT
 from headgate.kit.request_models import Input
-from headgate.organization.access.changes.schemas import Change, Ref
+from headgate.organization.access.changes.schemas import Change
+from headgate.platform.resources.names import Ref
 
 Action = Annotated[str, Field(min_length=1, max_length=40, examples=["edit"])]
 Target = Annotated[

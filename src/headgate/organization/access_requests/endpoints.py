@@ -20,7 +20,7 @@ from headgate.organization.access_requests.schemas import (
     Refusal,
     RequestWanted,
 )
-from headgate.organization.members.models import member_table
+from headgate.platform.directory.models import member_table
 from headgate.platform.http.call import Call
 from headgate.platform.http.guards import SignedIn
 from headgate.platform.http.paging import After, Limit, begins_after

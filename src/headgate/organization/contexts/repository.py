@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, func, select
 
-from headgate.organization.members.models import invitation_context_table, invitation_table
+from headgate.organization.invitations.models import invitation_context_table, invitation_table
 from headgate.organization.profile.repository import is_waiting
 from headgate.platform.authorization.fact_tables import member_context_table, resource_context_table
 

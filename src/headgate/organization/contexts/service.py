@@ -9,7 +9,7 @@ from headgate.kit.ids import new_id
 from headgate.kit.names import name_key
 from headgate.organization.contexts import repository
 from headgate.organization.contexts.models import context_table
-from headgate.organization.members.models import invitation_context_table
+from headgate.organization.invitations.models import invitation_context_table
 from headgate.platform.http.call import Call
 from headgate.platform.resources.names import one, uniquely
 

@@ -9,8 +9,8 @@ from headgate.access.actions import LEVEL_NAMES
 from headgate.kit.clock import iso
 from headgate.kit.ids import ALL_GROUP
 from headgate.kit.paging import Cursor
-from headgate.organization.members.models import member_table
 from headgate.platform.authorization.fact_tables import grant_table, group_member_table, space_member_table
+from headgate.platform.directory.models import member_table
 from headgate.platform.resources.names import paged
 
 _inside, _members = group_member_table.c, member_table.c

@@ -11,9 +11,9 @@ from headgate.organization.access.changes.delta import Delta
 from headgate.organization.access.changes.reach import stale
 from headgate.organization.groups import repository
 from headgate.organization.groups.models import group_table
-from headgate.organization.members.models import principal_table
 from headgate.platform.authorization.fact_tables import grant_table, group_member_table, space_member_table
 from headgate.platform.authorization.list_index import refresh
+from headgate.platform.directory.models import principal_table
 from headgate.platform.http.call import Call
 from headgate.platform.resources.names import one, uniquely
 

@@ -17,12 +17,12 @@ from headgate.organization.invitations import service as invitations
 from headgate.organization.invitations.service import Invitation
 from headgate.organization.members.emails import usable
 from headgate.organization.members.first_owner import UNKNOWN
-from headgate.organization.members.models import member_table, organization_table
 from headgate.organization.members.schemas import Acceptance, InvitationIn, InvitationOut, InvitationPage, Named
 from headgate.organization.sessions import passwords, throttle
 from headgate.organization.sessions.endpoints import sign_in_member
 from headgate.organization.sessions.schemas import SignedInAs
 from headgate.platform.audit.events import CHANGED, Event
+from headgate.platform.directory.models import member_table, organization_table
 from headgate.platform.http.authentication import refuse_cross_site
 from headgate.platform.http.call import Call
 from headgate.platform.http.guards import OwnCredentials, Public, SignedIn

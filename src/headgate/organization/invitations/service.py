@@ -14,16 +14,12 @@ from headgate.kit.errors import Conflict, LinkSpent
 from headgate.kit.ids import new_id
 from headgate.kit.names import email_key, name_key
 from headgate.organization.contexts.models import context_table
+from headgate.organization.invitations.models import invitation_context_table, invitation_table
 from headgate.organization.members.emails import account
-from headgate.organization.members.models import (
-    invitation_context_table,
-    invitation_table,
-    member_table,
-    principal_table,
-)
 from headgate.platform.authorization.fact_tables import member_context_table
 from headgate.platform.authorization.facts import Facts
 from headgate.platform.authorization.provenance import BY_OPERATOR, CredentialOrigin, of_invitation
+from headgate.platform.directory.models import member_table, principal_table
 from headgate.platform.notifications.service import subscribe
 
 _invitations = invitation_table.c

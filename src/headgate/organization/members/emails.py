@@ -6,7 +6,7 @@ from sqlalchemy import Connection, select
 
 from headgate.kit.errors import Invalid
 from headgate.kit.names import BadName, check_email, email_key
-from headgate.organization.members.models import member_table
+from headgate.platform.directory.models import member_table
 
 
 def account(connection: Connection, email: str) -> Any:

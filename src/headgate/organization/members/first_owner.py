@@ -7,9 +7,10 @@ from sqlalchemy import Connection, update
 from headgate.access.inviting import MemberScope
 from headgate.kit.errors import Conflict
 from headgate.organization.invitations import service as invitations
+from headgate.organization.invitations.models import invitation_table
 from headgate.organization.invitations.service import has_owner
-from headgate.organization.members.models import invitation_table, organization_table
 from headgate.platform.audit.events import CHANGED, Event, record
+from headgate.platform.directory.models import organization_table
 from headgate.platform.mail.templates import link_address
 from headgate.settings.settings import Settings
 

@@ -9,13 +9,13 @@ from sqlalchemy import Connection, func, select, tuple_
 from headgate.kit.paging import BadCursor, Cursor
 from headgate.organization.contexts.models import context_table
 from headgate.organization.groups.models import group_table
-from headgate.organization.members.models import member_table
 from headgate.organization.members.schemas import MemberSort
 from headgate.platform.authorization.fact_tables import (
     group_member_table,
     member_context_table,
     member_security_role_table,
 )
+from headgate.platform.directory.models import member_table
 
 _members = member_table.c
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)

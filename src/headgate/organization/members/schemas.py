@@ -8,8 +8,9 @@ from pydantic import BaseModel, Field
 
 from headgate.kit.names import MAX_LENGTH
 from headgate.kit.request_models import Input
-from headgate.organization.access.changes.schemas import Ref, Role, Scope
+from headgate.organization.access.changes.schemas import Role, Scope
 from headgate.organization.sessions.schemas import EmailText, LinkText, Password
+from headgate.platform.resources.names import Ref
 
 
 class MemberSort(StrEnum):

@@ -2,9 +2,9 @@
 
 from sqlalchemy import update
 
-from headgate.organization.members.models import organization_table
 from headgate.organization.profile import repository
 from headgate.organization.profile.schemas import OrganizationName, OrganizationOut, Usage
+from headgate.platform.directory.models import organization_table
 from headgate.platform.http.call import Call
 from headgate.platform.http.guards import OnOrganization, SignedIn
 from headgate.platform.http.routes import Audit, GovernedRouter

@@ -9,10 +9,11 @@ from headgate.access.actions import ROLES
 from headgate.kit.ids import ALL_GROUP
 from headgate.organization.contexts.models import context_table
 from headgate.organization.groups.models import group_table
-from headgate.organization.members.models import invitation_table, member_table, organization_table
+from headgate.organization.invitations.models import invitation_table
 from headgate.organization.tokens.models import token_table
 from headgate.platform.authorization.models import resource_table
 from headgate.platform.authorization.resource_tables import resource_table_of
+from headgate.platform.directory.models import member_table, organization_table
 
 _members, _resources, _tokens = member_table.c, resource_table.c, token_table.c
 

@@ -10,7 +10,6 @@ from headgate.kit.clock import now as clock
 from headgate.kit.errors import Conflict, LinkSpent, NotFound, PasswordEnded, Problem, TooManyAttempts, WrongPassword
 from headgate.kit.names import MAX_LENGTH, email_key
 from headgate.organization.members.emails import account
-from headgate.organization.members.models import member_table
 from headgate.organization.sessions import passwords, service, throttle
 from headgate.organization.sessions.cookies import device_cookie, is_proof, session_cookie, set_cookie, set_device
 from headgate.organization.sessions.schemas import (
@@ -27,6 +26,7 @@ from headgate.organization.sessions.schemas import (
 )
 from headgate.platform.audit.events import Event, record
 from headgate.platform.authorization.provenance import CredentialOrigin
+from headgate.platform.directory.models import member_table
 from headgate.platform.http.authentication import caller, refuse_cross_site
 from headgate.platform.http.call import Call
 from headgate.platform.http.guards import OwnCredentials, Public, SignedIn

@@ -12,10 +12,10 @@ from headgate.kit.credentials import Sort, digest, is_well_formed, new_secret
 from headgate.kit.database import bound, fetch, instant
 from headgate.kit.errors import LinkSpent
 from headgate.kit.ids import new_id
-from headgate.organization.members.models import member_table
 from headgate.organization.sessions.models import link_table, session_table
 from headgate.platform.authorization.facts import Facts
 from headgate.platform.authorization.provenance import CredentialOrigin, of_link
+from headgate.platform.directory.models import member_table
 from headgate.settings.sign_in import SignInSettings
 
 _sessions, _links = session_table.c, link_table.c

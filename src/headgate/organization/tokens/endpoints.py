@@ -9,10 +9,10 @@ from headgate.kit.errors import Conflict, Invalid
 from headgate.kit.names import BadName, check_name
 from headgate.kit.paging import DEFAULT_LIMIT, Cursor
 from headgate.organization.access.changes.targets import Hidden, Targets
-from headgate.organization.members.models import member_table
 from headgate.organization.tokens import service
 from headgate.organization.tokens.models import token_reach_table, token_table
 from headgate.organization.tokens.schemas import TokenIn, TokenMade, TokenOut, TokenPage
+from headgate.platform.directory.models import member_table
 from headgate.platform.http.call import Call
 from headgate.platform.http.guards import OwnCredentials
 from headgate.platform.http.paging import After, Limit, begins_after

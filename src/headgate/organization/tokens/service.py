@@ -12,10 +12,10 @@ from headgate.kit.credentials import Sort, digest, is_well_formed, new_secret
 from headgate.kit.database import bound, fetch, instant
 from headgate.kit.errors import Conflict, NotFound
 from headgate.kit.ids import new_id
-from headgate.organization.members.models import member_table
 from headgate.organization.tokens.models import token_reach_table, token_table
 from headgate.platform.audit.events import Event, record
 from headgate.platform.authorization.provenance import CredentialOrigin
+from headgate.platform.directory.models import member_table
 
 CREATED, REVOKED = "token.created", "token.revoked"
 _tokens, _members = token_table, member_table

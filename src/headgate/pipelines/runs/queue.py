@@ -20,7 +20,7 @@ from headgate.kit.errors import Conflict
 from headgate.kit.leases import is_over
 from headgate.lakehouse.catalog.models import commit_table, run_output_table, run_pointer_table, work_token_table
 from headgate.lakehouse.catalog.pointers import pin_all
-from headgate.lakehouse.catalog.work_tokens import DeclaredTable, open_reading, open_work
+from headgate.lakehouse.catalog.work_tokens import open_reading, open_work
 from headgate.lakehouse.models import lake_item_table, table_ref_table
 from headgate.organization.members.repository import address
 from headgate.pipelines.planner import DeclaredItems, InvalidPlan, item_of, plan
@@ -31,6 +31,7 @@ from headgate.pipelines.runs.steps import begin_steps, memories
 from headgate.pipelines.runs.waiting import waiting
 from headgate.platform.authorization.facts import Facts
 from headgate.platform.authorization.questions import is_ready
+from headgate.platform.http.work import DeclaredTable
 from headgate.platform.jobs.models import CANCELLING, ENDED, HELD, RUNNING, WAITING
 from headgate.settings.settings import Settings
 

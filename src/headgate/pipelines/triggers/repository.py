@@ -9,11 +9,11 @@ from sqlalchemy.engine import MappingResult, RowMapping
 
 from headgate.kit.ids import kind_of
 from headgate.lakehouse.catalog.models import commit_table
-from headgate.organization.members.models import member_table
 from headgate.pipelines.models import pipeline_definition_table
 from headgate.pipelines.triggers.models import trigger_fire_table, trigger_source_table, trigger_table
 from headgate.pipelines.triggers.schemas import Cron, stored_when
 from headgate.platform.authorization.models import resource_table
+from headgate.platform.directory.models import member_table
 
 KIND = "pipeline_trigger"
 _triggers, _sources, _fires = trigger_table.c, trigger_source_table.c, trigger_fire_table.c

@@ -6,16 +6,15 @@ from fastapi import Path, Query, Request
 from sqlalchemy import Connection
 
 from headgate.kit.errors import Conflict, TooManyAttempts
-from headgate.marts.destinations.endpoints import DestinationId
 from headgate.platform.connection_checks import service
 from headgate.platform.connection_checks.schemas import ConnectionErrand, DestinationErrand, ErrandIn, ErrandOut
+from headgate.platform.external_systems.schemas import ConnectionId, DestinationId
 from headgate.platform.http.call import Call
 from headgate.platform.http.guards import MemberOn, SignedIn
 from headgate.platform.http.long_polling import until
 from headgate.platform.http.routes import Audit, GovernedRouter, Stages
 from headgate.platform.http.services import Services
 from headgate.platform.jobs.watch import LONGEST
-from headgate.spaces.connections.endpoints import ConnectionId
 
 router = GovernedRouter(prefix="/api", tags=["errands"])
 

@@ -6,10 +6,10 @@ from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.kit.encryption import CannotOpen
 from headgate.kit.errors import Conflict, NotFound
 from headgate.kit.log import get_logger
+from headgate.platform.authorization.resource_tables import resource_table_of
 from headgate.platform.external_systems import repository
 from headgate.platform.external_systems import secrets as sealing
 from headgate.platform.http.services import Services
-from headgate.spaces.connections.models import connection_table
 
 _log = get_logger("headgate.places")
 
@@ -34,6 +34,7 @@ def open_endpoint(connection: Connection, services: Services, identifier: str) -
 
 
 def _refuse_gateway(connection: Connection, identifier: str) -> None:
-    gateway = select(connection_table.c.gateway_id).where(connection_table.c.id == identifier)
+    connections = resource_table_of("connection").c
+    gateway = select(connections.gateway_id).where(connections.id == identifier)
     if connection.execute(gateway).scalar() is not None:
         raise Conflict("This connection goes through a gateway, and no worker of this installation is one")

@@ -3,10 +3,13 @@
 from datetime import datetime
 from typing import Annotated, Any
 
+from fastapi import Path
 from pydantic import BaseModel, Field, SecretStr
 
 from headgate.kit.request_models import Input
 
+ConnectionId = Annotated[str, Path(pattern="^con_[0-9a-z]{20}$", examples=["con_01k6x3v9c2m4n8p0q7rs"])]
+DestinationId = Annotated[str, Path(pattern="^dst_[0-9a-z]{20}$", examples=["dst_01k6x3v9c2m4n8p0q7rs"])]
 Secret = Annotated[SecretStr, Field(min_length=1, max_length=10_000)]
 
 

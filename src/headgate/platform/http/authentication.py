@@ -1,6 +1,7 @@
-"""Who calls: by a token in a header, or by a session in a cookie, and whether a browser was tricked into it."""
+"""Who calls, and whether a browser was tricked into it. The rooms above know how a caller proves who they are."""
 
 import hmac
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from urllib.parse import urlsplit
 
@@ -8,71 +9,42 @@ from fastapi import Request
 from sqlalchemy import Connection
 
 from headgate.kit.errors import CrossSite, NotSignedIn
-from headgate.lakehouse.catalog.work_tokens import identify_work
-from headgate.lakehouse.maintenance.rewrite_tokens import identify_rewriting
-from headgate.organization.sessions import service as sessions
-from headgate.organization.sessions.cookies import session_cookie
-from headgate.organization.tokens import service as tokens
-from headgate.platform.http.call import OPERATOR, SYSTEM, WORKER, Caller
+from headgate.platform.http.call import OPERATOR, WORKER, Caller
 from headgate.settings.settings import Settings
+
+Authenticator = Callable[[Connection, Request, Settings, datetime], Caller]
+"""Tells who calls by what the request brings, or raises NotSignedIn."""
 
 OPERATOR_SCOPE = "headgate.operator"
 """Set in the ASGI scope by a process on the machine itself; it cannot come over the network."""
 
 NOBODY = Caller("")
 WORKER_FAILED = "Send this installation's worker secret; `headgate worker token` prints it on the server's machine"
-CATALOG = "/iceberg/"
-"""Where the catalog is: the only place for work tokens, and one where no session counts."""
-_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 def caller(connection: Connection, request: Request, settings: Settings, now: datetime) -> Caller:
-    """Who calls, or NotSignedIn."""
+    """Who calls, or NotSignedIn. The application says which authenticator decides below which path."""
     if request.scope.get(OPERATOR_SCOPE):
         return OPERATOR
+    authenticators: Mapping[str, Authenticator] = request.app.state.authenticators
+    path = request.scope["path"]
+    authenticate = next(authenticators[prefix] for prefix in authenticators if path.startswith(prefix))
+    return authenticate(connection, request, settings, now)
+
+
+def bearer_secret(request: Request) -> str | None:
+    """The secret in the header, empty if the header has another scheme; None without a header."""
     header = request.headers.get("authorization")
-    if request.scope["path"].startswith(CATALOG):
-        return _of_engine(connection, header or "", now)
-    if header is not None:
-        scheme, _, secret = header.partition(" ")
-        identity = tokens.identify(connection, secret.strip(), now) if scheme.lower() == "bearer" else None
-        if identity is None:
-            raise NotSignedIn
-        return _by_token(identity)
-    secret = request.cookies.get(session_cookie(request), "")
-    session = sessions.identify(connection, secret, now, settings.sign_in) if secret else None
-    if session is None:
-        raise NotSignedIn
-    if request.method not in _SAFE:
-        refuse_cross_site(request, settings, must_tell=True)
-    return Caller(session.member, session=session.id, seen=session.seen, tainted=session.tainted)
-
-
-def _by_token(identity: tokens.Identity) -> Caller:
-    return Caller(identity.member, identity.token, identity.narrowing, seen=identity.seen, tainted=identity.tainted)
-
-
-def _of_engine(connection: Connection, header: str, now: datetime) -> Caller:
-    """Who calls the catalog: an engine, by an API token or a work token."""
+    if header is None:
+        return None
     scheme, _, secret = header.partition(" ")
-    secret = secret.strip() if scheme.lower() == "bearer" else ""
-    work = identify_work(connection, secret, now)
-    if work is not None:
-        return Caller(work.member, work.token, work.narrowing, seen=now, work=work.work)
-    rewriting = identify_rewriting(connection, secret, now)
-    if rewriting is not None:
-        narrowing, task = rewriting
-        return Caller(SYSTEM.member, narrowing=narrowing, seen=now, work=task, system=True)
-    identity = tokens.identify(connection, secret, now)
-    if identity is None:
-        raise NotSignedIn
-    return _by_token(identity)
+    return secret.strip() if scheme.lower() == "bearer" else ""
 
 
 def worker(request: Request, secret: str) -> Caller:
     """The worker that calls, if it knows the secret; else NotSignedIn."""
-    scheme, _, presented = request.headers.get("authorization", "").partition(" ")
-    if scheme.lower() != "bearer" or not hmac.compare_digest(presented.strip().encode(), secret.encode()):
+    if not hmac.compare_digest((bearer_secret(request) or "").encode(), secret.encode()):
         raise NotSignedIn(WORKER_FAILED)
     return WORKER
 

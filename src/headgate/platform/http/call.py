@@ -18,7 +18,6 @@ from headgate.access.own import is_own_or
 from headgate.access.system import decide_system
 from headgate.kit.errors import Denied, NotFound
 from headgate.kit.ids import kind_of
-from headgate.lakehouse.catalog.work_tokens import WorkToken
 from headgate.platform.audit.events import CHANGED, DECIDED, DENIED, READ, Event, record
 from headgate.platform.authorization.explanations import explain
 from headgate.platform.authorization.facts import Facts
@@ -28,6 +27,7 @@ from headgate.platform.authorization.provenance import CredentialOrigin
 from headgate.platform.authorization.questions import Question, decide
 from headgate.platform.authorization.refusals import asked, listed, refusal
 from headgate.platform.http.services import Services
+from headgate.platform.http.work import WorkToken
 from headgate.settings.settings import Settings
 
 

@@ -1,6 +1,7 @@
 """Problems as application/problem+json (RFC 9457)."""
 
 import json
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -22,8 +23,9 @@ from headgate.kit.errors import (
     WrongMethod,
 )
 from headgate.kit.log import get_logger
-from headgate.lakehouse.catalog import errors as iceberg
 from headgate.platform.http.validation_errors import slips
+
+ProblemFormat = Callable[[Problem, dict[str, str] | None], Response]
 
 MEDIA_TYPE = "application/problem+json"
 _log = get_logger("headgate.http")
@@ -51,9 +53,11 @@ class ProblemBody(BaseModel):
 
 
 def respond(problem: Problem, request: Request, headers: dict[str, str] | None = None) -> Response:
-    """A problem as a response; in the catalog, in Iceberg's own form."""
-    if request.scope["path"].startswith(iceberg.PREFIX):
-        return iceberg.respond(problem, headers)
+    """A problem as a response; below some paths, in a form that their clients know."""
+    formats: Mapping[str, ProblemFormat] = request.app.state.problem_formats
+    for prefix, in_own_form in formats.items():
+        if request.scope["path"].startswith(prefix):
+            return in_own_form(problem, headers)
     body = {
         "type": "about:blank",
         "title": problem.title,
@@ -104,8 +108,12 @@ def handle(request: Request, error: Exception) -> Response:
     return respond(problem, request, headers)
 
 
-def install(app: FastAPI) -> None:
-    """Have the errors of an application answered as problems. What is left, the outermost layer answers."""
+def install(app: FastAPI, formats: Mapping[str, ProblemFormat]) -> None:
+    """Have the errors of an application answered as problems, below some paths in forms of their own.
+
+    What is left, the outermost layer answers.
+    """
+    app.state.problem_formats = formats
     for kind in (Problem, RequestValidationError, Busy, PoolTimeout, HTTPException):
         app.add_exception_handler(kind, handle)
 

@@ -1,20 +1,14 @@
 """What the routes of one process share."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
-
-from sqlalchemy import Connection, update
 
 from headgate.kit.batch_writer import Batches
 from headgate.kit.credentials import Sort, derived_secret
 from headgate.kit.database import Database
 from headgate.kit.encryption import Sealer
 from headgate.kit.key_file import KeyFile
-from headgate.organization.members.models import member_table
-from headgate.organization.sessions.models import session_table
-from headgate.organization.tokens.models import token_table
 from headgate.platform.audit.events import Event
 from headgate.platform.jobs.watch import Watch
 from headgate.settings.settings import Settings
@@ -33,25 +27,6 @@ class CredentialUse:
     token: str | None
     session: str | None
     at: datetime
-
-
-def note_uses(connection: Connection, uses: Sequence[CredentialUse]) -> None:
-    """Write down when members, tokens and sessions were seen last."""
-    latest: dict[tuple[str, str], datetime] = {}
-    for use in uses:
-        for name, identifier in (("member", use.member), ("token", use.token), ("session", use.session)):
-            if identifier:
-                latest[name, identifier] = max(use.at, latest.get((name, identifier), use.at))
-    columns = {
-        "member": member_table.c.last_seen_at,
-        "token": token_table.c.last_used_at,
-        "session": session_table.c.last_seen_at,
-    }
-    for (name, identifier), at in latest.items():
-        column = columns[name]
-        newer = (column.is_(None)) | (column < at)
-        row = column.table.c.id == identifier
-        connection.execute(update(column.table).where(row, newer).values({column: at}))
 
 
 @dataclass(frozen=True)

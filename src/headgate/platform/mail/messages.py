@@ -1,15 +1,21 @@
 """A mail as it goes over the wire. Nothing that a person typed can add a header, a recipient or a part to it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP, SMTPUTF8
 from email.utils import format_datetime, parseaddr
+from typing import Any
 
+from sqlalchemy import Connection
+
+from headgate.kit.encryption import Sealer
 from headgate.kit.names import BadName, check_email
 from headgate.platform.mail.smtp import MailRejected
 from headgate.platform.mail.templates import one_line
+from headgate.settings.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +74,7 @@ def _check(message: EmailMessage) -> None:
     names = [line.partition(b":")[0] for line in head.split(b"\r\n") if not line.startswith((b" ", b"\t"))]
     if names != [name.encode() for name in message] or any(byte in head.replace(b"\r\n", b"") for byte in b"\r\n"):
         raise MailRejected("its headers cannot be written")
+
+
+Composer = Callable[[Connection, Sealer, Settings, Any, datetime], MailDraft | None]
+"""Writes a mail from its row; None if there is nothing to send any more. It may write, and may run again."""

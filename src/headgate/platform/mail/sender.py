@@ -15,9 +15,8 @@ from headgate.kit.database import Database
 from headgate.kit.encryption import Sealer
 from headgate.kit.key_file import KeyFile
 from headgate.kit.log import get_logger
-from headgate.organization.members.models import member_table
-from headgate.platform.mail.composer import Composer, password, sign_in
-from headgate.platform.mail.messages import MailDraft, letter
+from headgate.platform.directory.models import member_table
+from headgate.platform.mail.messages import Composer, MailDraft, letter
 from headgate.platform.mail.models import mail_table
 from headgate.platform.mail.smtp import MailRejected, Relay, Unreachable, words
 from headgate.platform.mail.templates import one_line
@@ -55,7 +54,7 @@ class Mailer:
         clock: Callable[[], datetime] = now,
     ) -> None:
         self._settings, self._database, self._keys, self._clock = settings, database, keys, clock
-        self._composers: dict[str, Composer] = {"sign_in": sign_in, "password": password, **composers}
+        self._composers = composers
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._rest_until: datetime | None = None

@@ -11,9 +11,8 @@ from headgate.kit.database import Busy, Database, is_out_of_reach
 from headgate.kit.encryption import Sealer
 from headgate.kit.ids import kind_of, new_id
 from headgate.kit.log import get_logger
-from headgate.organization.members.models import member_table
-from headgate.platform.mail.composer import Composer
-from headgate.platform.mail.messages import MailDraft
+from headgate.platform.directory.models import member_table
+from headgate.platform.mail.messages import Composer, MailDraft
 from headgate.platform.mail.models import mail_table
 from headgate.platform.mail.outbox import GIVE_UP_AFTER
 from headgate.platform.notifications import repository

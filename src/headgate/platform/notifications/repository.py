@@ -8,9 +8,9 @@ from sqlalchemy import Connection, select, tuple_, update
 
 from headgate.access.ownership import ownerships_bound_to_roles
 from headgate.kit.paging import Cursor
-from headgate.organization.members.models import member_table
 from headgate.platform.authorization.fact_tables import owner_table
 from headgate.platform.authorization.models import resource_table
+from headgate.platform.directory.models import member_table
 from headgate.platform.notifications.models import notice_table, notification_table, receiver_table
 
 _notices, _told, _receivers, _members = notice_table.c, notification_table.c, receiver_table.c, member_table.c

@@ -8,8 +8,8 @@ from pydantic import BaseModel, Field, model_validator
 
 from headgate.kit.ids import PREFIXES
 from headgate.kit.request_models import Input
-from headgate.organization.access.changes.schemas import Ref
 from headgate.platform.notifications.service import CHANNELS
+from headgate.platform.resources.names import Ref
 
 Channel = StrEnum("Channel", {name: name for name in CHANNELS})  # type: ignore[misc]
 NoticeId = Annotated[str, Field(pattern=f"^{PREFIXES['notice']}_[0-9a-z]{{20}}$")]

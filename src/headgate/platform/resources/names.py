@@ -15,6 +15,9 @@ from headgate.platform.http.call import Call
 from headgate.platform.http.paging import begins_after
 
 NameText = Annotated[str, Field(min_length=1, max_length=MAX_LENGTH, examples=["Analysts"]), AfterValidator(check_name)]
+LONGEST = MAX_LENGTH + 150
+Ref = Annotated[str, Field(min_length=1, max_length=LONGEST)]
+"""A name or an id."""
 LAST = "\U0010ffff"
 
 

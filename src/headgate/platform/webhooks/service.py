@@ -9,8 +9,8 @@ from sqlalchemy import Connection, delete, insert, select
 from headgate.kit.encryption import Sealer
 from headgate.kit.ids import new_id
 from headgate.kit.urls import read_url
-from headgate.organization.members.models import member_table
 from headgate.platform.authorization.questions import Question, decide
+from headgate.platform.directory.models import member_table
 from headgate.platform.webhooks.models import webhook_delivery_table, webhook_table
 
 CHANNEL = "runs"

@@ -1,12 +1,9 @@
 """Connections over HTTP; what they point at is asked by errands."""
 
-from typing import Annotated
-
-from fastapi import Path
-
 from headgate.kit.errors import Conflict
 from headgate.kit.paging import DEFAULT_LIMIT
 from headgate.platform.authorization.repository import ResourceSort
+from headgate.platform.external_systems.schemas import ConnectionId
 from headgate.platform.http.call import Call
 from headgate.platform.http.guards import MemberOn, SignedIn
 from headgate.platform.http.paging import After, Limit, Prefix
@@ -23,8 +20,6 @@ from headgate.spaces.connections.schemas import (
 from headgate.spaces.spaces.endpoints import Sort
 
 router = GovernedRouter(prefix="/api/connections", tags=["connections"])
-
-ConnectionId = Annotated[str, Path(pattern="^con_[0-9a-z]{20}$", examples=["con_01k6x3v9c2m4n8p0q7rs"])]
 
 
 @router.governed("GET", "", SignedIn("sees the connections of the spaces in which they have a role"), Audit.reads)

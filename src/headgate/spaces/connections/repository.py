@@ -7,10 +7,10 @@ from typing import Any
 from sqlalchemy import Connection, func, select, update
 
 from headgate.kit.names import name_key
-from headgate.organization.members.models import member_table
 from headgate.organization.members.schemas import Named
 from headgate.platform.authorization.models import resource_table
 from headgate.platform.authorization.schemas import Resource
+from headgate.platform.directory.models import member_table
 from headgate.platform.external_systems.models import place_table
 from headgate.spaces.connections.models import connection_table, pipeline_connection_table
 from headgate.spaces.connections.schemas import ConnectionItem

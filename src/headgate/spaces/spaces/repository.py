@@ -6,9 +6,9 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from headgate.organization.members.models import member_table
 from headgate.organization.members.schemas import Named
 from headgate.platform.authorization.schemas import Resource
+from headgate.platform.directory.models import member_table
 from headgate.spaces.spaces.models import space_table
 from headgate.spaces.spaces.schemas import SpaceOut
 

@@ -17,7 +17,6 @@ from headgate.organization.access.changes import schemas as s
 from headgate.organization.access.changes.delta import Delta
 from headgate.organization.access.changes.removal import remove_member
 from headgate.organization.access.changes.targets import Targets, level_number
-from headgate.organization.members.models import member_table, organization_table
 from headgate.platform.authorization.fact_tables import (
     grant_table,
     group_member_table,
@@ -28,6 +27,7 @@ from headgate.platform.authorization.fact_tables import (
     space_member_table,
 )
 from headgate.platform.authorization.resource_tables import resource_table_of
+from headgate.platform.directory.models import member_table, organization_table
 from headgate.platform.notifications.models import receiver_table
 
 SHAREABLE = ("storage", "data_mart", "destination")

@@ -14,9 +14,10 @@ from sqlalchemy import ColumnElement, Connection, Table, and_, or_, select, upda
 from headgate.lakehouse.sql import queue
 from headgate.lakehouse.sql.models import statement_table
 from headgate.lakehouse.sql.repository import ACTIVE
-from headgate.organization.members.models import invitation_table, member_table, organization_table
+from headgate.organization.invitations.models import invitation_table
 from headgate.organization.sessions.models import link_table, session_table
 from headgate.organization.tokens.models import token_table
+from headgate.platform.directory.models import member_table, organization_table
 from headgate.platform.http.call import Call
 from headgate.platform.mail import templates
 from headgate.platform.mail.outbox import enqueue

@@ -8,7 +8,6 @@ from sqlalchemy import Connection, Table
 
 from headgate.kit.database import among, fetch, many
 from headgate.organization.access.changes.delta import Delta
-from headgate.organization.members.models import member_table, organization_table
 from headgate.platform.authorization.fact_tables import (
     grant_table,
     group_member_table,
@@ -19,6 +18,7 @@ from headgate.platform.authorization.fact_tables import (
     space_member_table,
 )
 from headgate.platform.authorization.resource_tables import resource_table_of
+from headgate.platform.directory.models import member_table, organization_table
 
 _BY_RESOURCE: dict[Table, str] = {
     owner_table: "resource_id",

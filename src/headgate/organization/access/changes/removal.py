@@ -7,7 +7,6 @@ from sqlalchemy import Table, select
 
 from headgate.organization.access.changes.delta import Delta
 from headgate.organization.members.holdings import solely_owned
-from headgate.organization.members.models import member_table
 from headgate.organization.sessions.models import link_table, session_table
 from headgate.organization.tokens.models import token_table
 from headgate.platform.authorization.fact_tables import (
@@ -21,6 +20,7 @@ from headgate.platform.authorization.fact_tables import (
 )
 from headgate.platform.authorization.facts import Facts
 from headgate.platform.authorization.resource_tables import resource_table_of
+from headgate.platform.directory.models import member_table
 from headgate.platform.mail.models import mail_table
 from headgate.platform.notifications.models import receiver_table
 

@@ -6,12 +6,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, AliasChoices, AwareDatetime, BeforeValidator, ConfigDict, Field
 
 from headgate.kit.clock import in_utc
-from headgate.kit.names import MAX_LENGTH
 from headgate.kit.request_models import Input
+from headgate.platform.resources.names import LONGEST, Ref
 
-LONGEST = MAX_LENGTH + 150
-Ref = Annotated[str, Field(min_length=1, max_length=LONGEST)]
-"""A name or an id."""
 Target = Annotated[
     str,
     Field(min_length=3, max_length=LONGEST, examples=["data_mart:Sales"], description="kind:name, or an id"),

@@ -11,8 +11,8 @@ from headgate.access.kinds import KINDS, stored_kind
 from headgate.kit.errors import Invalid
 from headgate.kit.ids import kind_of
 from headgate.kit.paging import DEFAULT_LIMIT, MAX_LIMIT, BadCursor, Cursor
-from headgate.organization.members.models import member_table
 from headgate.platform.audit.models import audit_event_table
+from headgate.platform.directory.models import member_table
 from headgate.platform.http.call import Call
 from headgate.platform.http.guards import OnOrganization
 from headgate.platform.http.routes import Audit, GovernedRouter

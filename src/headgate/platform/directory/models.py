@@ -1,4 +1,4 @@
-"""The organization, principals (members and groups alike), members, and invitations."""
+"""The organization, principals (members and groups alike), and members."""
 
 from sqlalchemy import CheckConstraint, Column, ForeignKey, Index, Integer, Table
 
@@ -48,35 +48,3 @@ member_table = Table(
 )
 """A person. A removed one stays as a row, so that what they created keeps its record; it gives up name key, address
 and password. A password that ended signs nobody in and has to be set anew."""
-
-invitation_table = Table(
-    "invitations",
-    METADATA,
-    Column("id", Id, primary_key=True),
-    Column("email", Email, nullable=False),
-    Column("email_key", Email, nullable=False),
-    Column("role", Word, nullable=False),
-    Column("scope", Word, nullable=False),
-    Column("digest", text_type(64), unique=True, nullable=False),
-    Column("invited_by_id", Id, ForeignKey("members.id")),
-    Column("created_at", UtcDateTime, nullable=False),
-    Column("expires_at", UtcDateTime, nullable=False),
-    Column("accepted_at", UtcDateTime),
-    Column("revoked_at", UtcDateTime),
-    Column("member_id", Id, ForeignKey("members.id")),
-    *provenance(),
-    CheckConstraint("role IN ('owner', 'admin', 'technical', 'business')", name="role"),
-    CheckConstraint("scope IN ('entire', 'selected')", name="scope"),
-    Index("ix_invitations_email_key", "email_key"),
-    Index("ix_invitations_invited_by_id", "invited_by_id"),
-)
-"""A place in the organization that waits for someone. Nobody invited the first owner: the operator did."""
-
-invitation_context_table = Table(
-    "invitation_contexts",
-    METADATA,
-    Column("invitation_id", Id, ForeignKey("invitations.id", ondelete="CASCADE"), primary_key=True),
-    Column("context_id", Id, ForeignKey("contexts.id"), primary_key=True),
-    Index("ix_invitation_contexts_context_id", "context_id"),
-)
-"""A context in which an invited member of selected scope will work."""

@@ -1,4 +1,4 @@
-"""Writes mails that wait without a body: at the moment they are sent, as things are by then."""
+"""Mails with a link to sign in or to choose a password, written when they are sent."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -11,12 +11,9 @@ from headgate.organization.members.emails import account
 from headgate.organization.sessions.service import make_link
 from headgate.platform.authorization.provenance import CredentialOrigin
 from headgate.platform.mail import templates
-from headgate.platform.mail.messages import MailDraft
+from headgate.platform.mail.messages import Composer, MailDraft
 from headgate.platform.mail.models import mail_table
 from headgate.settings.settings import Settings
-
-Composer = Callable[[Connection, Sealer, Settings, Any, datetime], MailDraft | None]
-"""Writes a mail from its row; None if there is nothing to send any more. It may write, and may run again."""
 
 
 def sign_in(connection: Connection, sealer: Sealer, settings: Settings, row: Any, now: datetime) -> MailDraft | None:
@@ -60,3 +57,7 @@ def _link(
         )
     )
     return MailDraft(member.email, subject, body)
+
+
+COMPOSERS: dict[str, Composer] = {"sign_in": sign_in, "password": password}
+"""Writes the mails with links, by purpose."""

@@ -1,0 +1,1 @@
+"""The organization and its members, as every feature refers to them."""
