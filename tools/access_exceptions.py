@@ -33,9 +33,13 @@ EXCEPTIONS = {
         "shows the caller to themselves; the operator has no page of their own",
     ),
     "organization/access/service.py": ("operator", "operator", "the operator asks about members, not about themselves"),
-    "platform/http/call.py": ("operator", "operator", "makes the subject that the rule tables know the operator by"),
+    "platform/unit_of_work/call.py": (
+        "operator",
+        "operator",
+        "makes the subject that the rule tables know the operator by",
+    ),
     "platform/http/guards.py": ("operator", "operator", "routes for members refuse the operator"),
-    "platform/http/routes.py": ("operator", "operator", "the operator works without a session"),
+    "platform/unit_of_work/stages.py": ("operator", "operator", "the operator works without a session"),
     # Shown to readers who were found by a decision.
     "lakehouse/items/repository.py": ("grantee_id", "grantee_id", "shows the grants on a table, with names"),
     "lakehouse/layers/endpoints.py": ("grants", "", "calls the list of grants"),

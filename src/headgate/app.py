@@ -50,11 +50,11 @@ from headgate.platform.audit.signatures import sign_events
 from headgate.platform.connection_checks import endpoints as errands
 from headgate.platform.http import health, problems
 from headgate.platform.http.middleware import Edge, body_limits
-from headgate.platform.http.services import Services
 from headgate.platform.jobs import worker_endpoints as jobs
 from headgate.platform.notifications import endpoints as notifications
 from headgate.platform.resources import endpoints as resources
 from headgate.platform.secrets.installation_keys import key_file
+from headgate.platform.unit_of_work.services import Services
 from headgate.platform.webhooks import endpoints as webhooks
 from headgate.settings.settings import Settings
 from headgate.spaces.connections import endpoints as connections

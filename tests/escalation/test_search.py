@@ -8,7 +8,7 @@ import pytest
 from headgate.organization.access.changes import promotion
 from headgate.organization.sessions import service as sessions
 from headgate.platform.authorization.provenance import CredentialOrigin
-from headgate.platform.http.call import Caller
+from headgate.platform.unit_of_work.call import Caller
 from tests.escalation.search import Search, cheap_passwords
 
 ORGANIZATIONS = 15

@@ -10,7 +10,7 @@ from headgate.kit.clock import now
 from headgate.kit.columns import UtcDateTime
 from headgate.lakehouse.trash.retained_rows import ITSELF
 from headgate.platform.authorization.list_index import rebuild
-from headgate.platform.http.call import Call, Caller
+from headgate.platform.unit_of_work.call import Call, Caller
 from headgate.schema import METADATA
 from tests.support.company import Company
 

@@ -16,7 +16,7 @@ from headgate.execution.steps.context import Context, Result, RunJob, StepFailed
 from headgate.execution.steps.volumes import StoredVolumes
 from headgate.kit.clock import now
 from headgate.lakehouse.catalog.work_tokens import open_reading, open_work
-from headgate.platform.http.work import DeclaredTable
+from headgate.platform.unit_of_work.work import DeclaredTable
 from headgate.settings.settings import Settings
 from tests.lakehouse.catalog.support import Lake
 

@@ -23,7 +23,7 @@ from headgate.kit.database import Database
 from headgate.kit.ids import new_id
 from headgate.lakehouse.catalog.work_tokens import open_work
 from headgate.pipelines.runs.publish import publish
-from headgate.platform.http.work import DeclaredTable
+from headgate.platform.unit_of_work.work import DeclaredTable
 from headgate.schema import METADATA
 from headgate.settings.settings import Settings
 from tests.support.company import Company, company

@@ -9,7 +9,7 @@ from headgate.lakehouse.catalog.work_tokens import identify_work
 from headgate.lakehouse.maintenance.rewrite_tokens import identify_rewriting
 from headgate.organization.sessions.authentication import by_token
 from headgate.platform.http.authentication import bearer_secret
-from headgate.platform.http.call import SYSTEM, Caller
+from headgate.platform.unit_of_work.call import SYSTEM, Caller
 from headgate.settings.settings import Settings
 
 

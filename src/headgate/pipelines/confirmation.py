@@ -14,8 +14,8 @@ from headgate.pipelines import save, source_reads
 from headgate.pipelines.models import pipeline_definition_table, pipeline_table
 from headgate.pipelines.schemas import EndpointOut
 from headgate.platform.external_systems import service as places
-from headgate.platform.http.call import Call
 from headgate.platform.resources import presentation
+from headgate.platform.unit_of_work.call import Call
 
 _LOOK = "look at where it points now, in `endpoints` of the pipeline, and confirm that"
 SEES = {"connection": ("connect", "edit"), "destination": ("see",)}

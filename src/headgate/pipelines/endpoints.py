@@ -31,11 +31,12 @@ from headgate.pipelines.schemas import (
     RunIn,
 )
 from headgate.platform.authorization.repository import ResourceSort
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import MemberOn, OnPipeline, SignedIn
 from headgate.platform.http.paging import After, Limit, Prefix
-from headgate.platform.http.routes import Audit, GovernedRouter, Stages
+from headgate.platform.http.routes import Audit, GovernedRouter
 from headgate.platform.resources import presentation
+from headgate.platform.unit_of_work.call import Call
+from headgate.platform.unit_of_work.stages import Stages
 
 router = GovernedRouter(prefix="/api/pipelines", tags=["pipelines"])
 

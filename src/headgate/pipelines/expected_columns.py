@@ -14,8 +14,8 @@ from headgate.lakehouse.catalog.errors import Damaged
 from headgate.lakehouse.catalog.models import probed_schema_table, table_pointer_table
 from headgate.lakehouse.tables.metadata_cache import current_schema, document
 from headgate.pipelines.planner import AnyDefinition
-from headgate.platform.http.call import Call
-from headgate.platform.http.routes import Stages
+from headgate.platform.unit_of_work.call import Call
+from headgate.platform.unit_of_work.stages import Stages
 
 Fields = list[dict[str, Any]]
 """As a schema of Iceberg has them."""

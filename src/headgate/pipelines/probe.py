@@ -22,8 +22,8 @@ from headgate.organization.tokens import service as tokens
 from headgate.organization.tokens.models import token_table
 from headgate.pipelines import deferred_checks, expected_columns
 from headgate.pipelines.save import Analysed, PipelineDraft, save
-from headgate.platform.http.call import Call, Caller
-from headgate.platform.http.services import Services
+from headgate.platform.unit_of_work.call import Call, Caller
+from headgate.platform.unit_of_work.services import Services
 
 PIPELINE = "pipeline"
 _loads, _works = work_load_table.c, work_token_table.c

@@ -29,7 +29,7 @@ from headgate.platform.authorization.drafts import QuestionContext
 from headgate.platform.authorization.list_index import refresh
 from headgate.platform.authorization.questions import Question, decide
 from headgate.platform.external_systems.repository import kinds, place_of
-from headgate.platform.http.call import Call
+from headgate.platform.unit_of_work.call import Call
 from headgate.spaces.connections.models import pipeline_connection_table
 
 KIND = "pipeline"

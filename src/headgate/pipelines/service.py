@@ -37,9 +37,9 @@ from headgate.platform.authorization.list_index import refresh
 from headgate.platform.authorization.models import resource_table
 from headgate.platform.authorization.questions import Question, decide, is_ready
 from headgate.platform.authorization.schemas import Resource
-from headgate.platform.http.call import Call
 from headgate.platform.jobs.models import HELD, WAITING
 from headgate.platform.resources import presentation
+from headgate.platform.unit_of_work.call import Call
 from headgate.spaces.spaces.models import project_table
 
 _pipelines, _definitions, _refs, _runs = pipeline_table.c, pipeline_definition_table.c, table_ref_table.c, run_table.c

@@ -16,8 +16,8 @@ from headgate.kit.errors import Denied, Invalid
 from headgate.lakehouse.files.models import volume_file_table
 from headgate.outgoing.sockets import check_host
 from headgate.platform.external_systems.repository import kinds, row
-from headgate.platform.http.call import Call
 from headgate.platform.resources import presentation
+from headgate.platform.unit_of_work.call import Call
 
 DATABASES = frozenset({"postgresql", "mysql"})
 _files = volume_file_table.c

@@ -30,12 +30,12 @@ from headgate.pipelines.triggers.scheduler import Firer, forget
 from headgate.platform.audit.chain import Sealer
 from headgate.platform.audit.chain_heads import HEAD_FILE, HeadFile
 from headgate.platform.audit.events import record
-from headgate.platform.http.services import Services
 from headgate.platform.jobs.cleanup import LeaseSweeper
 from headgate.platform.jobs.kinds import all_kinds
 from headgate.platform.mail.sender import Mailer
 from headgate.platform.notifications.dispatcher import COMPOSERS, NotificationDispatcher
 from headgate.platform.secrets.installation_keys import key_file
+from headgate.platform.unit_of_work.services import Services
 from headgate.platform.webhooks.delivery import WebhookSender
 from headgate.settings.settings import Settings
 from headgate.supervisor.preflight import opened

@@ -8,9 +8,9 @@ from importlib.resources import files
 
 from fastapi import Response
 
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import Public
 from headgate.platform.http.routes import Audit, GovernedRouter
+from headgate.platform.unit_of_work.call import Call
 
 router = GovernedRouter(tags=["pages"])
 

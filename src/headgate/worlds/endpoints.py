@@ -5,9 +5,9 @@ from fastapi import Response
 from headgate.access.worlds import read_world
 from headgate.access.yaml_nodes import WorldError
 from headgate.kit.errors import Invalid
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import OnOrganization
 from headgate.platform.http.routes import Audit, GovernedRouter
+from headgate.platform.unit_of_work.call import Call
 from headgate.worlds import schemas
 from headgate.worlds.exporter import Exporter, as_yaml
 from headgate.worlds.runner import run_world

@@ -14,7 +14,7 @@ from headgate.lakehouse.catalog.endpoints import LISTS, LOADS
 from headgate.lakehouse.catalog.names import Ident
 from headgate.lakehouse.catalog.pointers import Counts, Move, Pointer, create
 from headgate.lakehouse.items.service import create_item
-from headgate.platform.http.call import Call, Caller
+from headgate.platform.unit_of_work.call import Call, Caller
 from tests.lakehouse.catalog.support import ROWS, Lake
 from tests.support.installation import eventually
 

@@ -13,7 +13,7 @@ from headgate.lakehouse.catalog import commit as committing
 from headgate.lakehouse.catalog.publish import TableMoved
 from headgate.lakehouse.catalog.work_tokens import open_reading
 from headgate.pipelines.runs.publish import NotRunning, publish
-from headgate.platform.http.work import DeclaredTable
+from headgate.platform.unit_of_work.work import DeclaredTable
 from tests.lakehouse.catalog.support import MORE, ROWS, SCHEMA, Lake, appending, error_of, table_path
 from tests.lakehouse.catalog.test_work import Worker
 from tests.support.company import Api

@@ -16,7 +16,7 @@ from headgate.access.worlds import read_world
 from headgate.kit.clock import now
 from headgate.kit.database import Database
 from headgate.platform.authorization.list_index import rebuild
-from headgate.platform.http.call import LAKE
+from headgate.platform.unit_of_work.call import LAKE
 from headgate.settings.settings import Settings
 from headgate.worlds.loader import load
 from tests.support.apps import app_for

@@ -22,7 +22,7 @@ from headgate.platform.authorization.facts import Facts
 from headgate.platform.authorization.models import resource_table
 from headgate.platform.authorization.questions import Question, decide
 from headgate.platform.authorization.repository import details
-from headgate.platform.http.call import Call, Caller
+from headgate.platform.unit_of_work.call import Call, Caller
 from tests.organization.access_requests.conftest import PLACE, Asking
 
 MEMBERS = ("Olga", "Adam", "Tess", "Tom", "Ana", "Ben", "Bea", "Dora")

@@ -10,7 +10,7 @@ from headgate.kit.database import Database
 from headgate.organization.groups.service import remove
 from headgate.platform.authorization.list_index import rebuild
 from headgate.platform.authorization.lookup import Lookup
-from headgate.platform.http.call import Call, Caller
+from headgate.platform.unit_of_work.call import Call, Caller
 from tests.support.strategies import world_of
 from tests.support.worlds import NOW, reload
 

@@ -16,7 +16,7 @@ from headgate.pipelines.runs import staged_files
 from headgate.pipelines.runs.models import run_step_table, run_table
 from headgate.pipelines.runs.staged_files import drop_staged, move_outputs, unmoved
 from headgate.platform.audit.events import CHANGED
-from headgate.platform.http.services import Services
+from headgate.platform.unit_of_work.services import Services
 from headgate.warehouse.locations import staging_root
 from tests.support.company import Company
 

@@ -12,7 +12,7 @@ from headgate.lakehouse.catalog.pointers import CatalogEntry
 from headgate.lakehouse.items.service import decide_create, refuse_create
 from headgate.platform.authorization.questions import Question, decide
 from headgate.platform.authorization.refusals import asked
-from headgate.platform.http.call import Call
+from headgate.platform.unit_of_work.call import Call
 
 SAME_HOST = "same-host"
 

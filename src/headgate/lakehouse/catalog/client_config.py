@@ -4,8 +4,8 @@ from typing import Any
 
 from headgate.lakehouse.catalog import credentials
 from headgate.lakehouse.catalog.config import table_config, work_signing_config
-from headgate.platform.http.call import Call
-from headgate.platform.http.routes import Stages
+from headgate.platform.unit_of_work.call import Call
+from headgate.platform.unit_of_work.stages import Stages
 from headgate.warehouse.bucket import BucketStore
 
 

@@ -36,8 +36,8 @@ from headgate.lakehouse.catalog.run_outputs import is_held
 from headgate.lakehouse.catalog.table_creation import NewTable
 from headgate.lakehouse.catalog.table_loading import ALL, etag
 from headgate.lakehouse.catalog.updates import EXISTS, Editor, apply, empty, require, without_oldest, without_steps
-from headgate.platform.http.call import Call
-from headgate.platform.http.routes import Stages
+from headgate.platform.unit_of_work.call import Call
+from headgate.platform.unit_of_work.stages import Stages
 from headgate.settings.settings import Settings
 from headgate.warehouse.store import Store
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from headgate.lakehouse.catalog.errors import NotSupported
 from headgate.lakehouse.catalog.file_access import require_files
-from headgate.platform.http.call import Call
-from headgate.platform.http.services import Services
+from headgate.platform.unit_of_work.call import Call
+from headgate.platform.unit_of_work.services import Services
 from headgate.settings.settings import Settings
 from headgate.warehouse.address import Address, address_of
 from headgate.warehouse.bucket import ANSWER_SECONDS, CONNECT_SECONDS, BucketStore

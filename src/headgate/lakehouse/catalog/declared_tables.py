@@ -16,7 +16,7 @@ from headgate.lakehouse.catalog.names import Ident
 from headgate.lakehouse.catalog.pointers import CatalogEntry
 from headgate.lakehouse.catalog.table_creation import NewTable, first_metadata
 from headgate.lakehouse.sql.models import statement_table
-from headgate.platform.http.call import Call
+from headgate.platform.unit_of_work.call import Call
 
 if TYPE_CHECKING:
     from headgate.warehouse.store import Store

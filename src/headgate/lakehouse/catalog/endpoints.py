@@ -18,11 +18,12 @@ from headgate.lakehouse.catalog.errors import AlreadyExists, Forbidden, Malforme
 from headgate.lakehouse.catalog.names import Ident, from_json, namespace, table
 from headgate.lakehouse.catalog.responses import empty, json_response
 from headgate.lakehouse.items import service as lakehouse
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import SignedIn
 from headgate.platform.http.middleware import IS_HEAD
-from headgate.platform.http.routes import Audit, GovernedRouter, Stages
-from headgate.platform.http.services import Services
+from headgate.platform.http.routes import Audit, GovernedRouter
+from headgate.platform.unit_of_work.call import Call
+from headgate.platform.unit_of_work.services import Services
+from headgate.platform.unit_of_work.stages import Stages
 
 LOADS = CapacityLimiter(16)
 """Threads for what is quick. Spark calls the catalog while others wait for Spark: neither may take all threads."""

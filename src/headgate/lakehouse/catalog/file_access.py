@@ -6,7 +6,7 @@ from headgate.access.decision import Decision
 from headgate.lakehouse.catalog import access, pointers
 from headgate.lakehouse.catalog.models import run_pointer_table, staged_table
 from headgate.lakehouse.items.service import decide_create
-from headgate.platform.http.call import Call
+from headgate.platform.unit_of_work.call import Call
 
 _own, _staged = run_pointer_table.c, staged_table.c
 

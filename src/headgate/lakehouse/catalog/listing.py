@@ -12,7 +12,7 @@ from headgate.lakehouse.catalog import access
 from headgate.lakehouse.catalog.errors import Malformed
 from headgate.lakehouse.catalog.names import Ident
 from headgate.platform.authorization.repository import Query, names
-from headgate.platform.http.call import Call
+from headgate.platform.unit_of_work.call import Call
 
 MAX_PAGE = 1_000
 MOST = 100_000

@@ -16,7 +16,7 @@ from headgate.lakehouse.catalog.table_creation import ignores_location
 from headgate.lakehouse.items import service as lakehouse
 from headgate.lakehouse.models import lake_text_table
 from headgate.platform.audit.events import CHANGED
-from headgate.platform.http.call import Call
+from headgate.platform.unit_of_work.call import Call
 
 COMMENT = "comment"
 LOCATION = "location"

@@ -10,9 +10,10 @@ from fastapi import Request, Response
 from headgate.lakehouse.catalog.endpoints import LOADS, read_body
 from headgate.lakehouse.catalog.responses import json_response
 from headgate.organization.tokens import service as tokens
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import Public
-from headgate.platform.http.routes import Audit, GovernedRouter, Stages
+from headgate.platform.http.routes import Audit, GovernedRouter
+from headgate.platform.unit_of_work.call import Call
+from headgate.platform.unit_of_work.stages import Stages
 
 router = GovernedRouter(prefix="/iceberg/v1", tags=["catalog"], include_in_schema=False)
 

@@ -12,8 +12,8 @@ from headgate.lakehouse.catalog import pointers
 from headgate.lakehouse.catalog.models import run_pointer_table, table_pointer_table
 from headgate.lakehouse.catalog.pointers import Author, Counts, Move, Pointer
 from headgate.lakehouse.items.service import create_item
-from headgate.platform.http.call import Call, Caller
-from headgate.platform.http.services import Services
+from headgate.platform.unit_of_work.call import Call, Caller
+from headgate.platform.unit_of_work.services import Services
 
 PUBLISHED = "run.published"
 _own, _pointers = run_pointer_table.c, table_pointer_table.c

@@ -16,7 +16,7 @@ from headgate.lakehouse.catalog.file_access import require_files
 from headgate.lakehouse.catalog.names import Ident
 from headgate.lakehouse.catalog.s3_requests import S3Request, SignableRequest, understood
 from headgate.platform.audit.events import READ
-from headgate.platform.http.call import Call
+from headgate.platform.unit_of_work.call import Call
 from headgate.warehouse.bucket import BucketStore
 from headgate.warehouse.sigv4 import signed
 from headgate.warehouse.store import Store

@@ -7,7 +7,8 @@ from headgate.lakehouse.catalog.endpoints import LOADS, body_of, read_body
 from headgate.lakehouse.catalog.names import table
 from headgate.lakehouse.catalog.responses import json_response
 from headgate.platform.http.guards import SignedIn
-from headgate.platform.http.routes import Audit, GovernedRouter, Stages
+from headgate.platform.http.routes import Audit, GovernedRouter
+from headgate.platform.unit_of_work.stages import Stages
 
 router = GovernedRouter(prefix="/iceberg/v1", tags=["catalog"], include_in_schema=False)
 

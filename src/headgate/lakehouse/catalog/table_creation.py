@@ -27,7 +27,7 @@ from headgate.lakehouse.catalog.table_schemas import (
 )
 from headgate.lakehouse.items.service import create_item
 from headgate.lakehouse.names import sql_name
-from headgate.platform.http.call import Call
+from headgate.platform.unit_of_work.call import Call
 from headgate.settings.settings import Settings
 from headgate.warehouse.store import Store
 

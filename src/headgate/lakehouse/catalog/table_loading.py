@@ -17,9 +17,9 @@ from headgate.lakehouse.catalog.models import work_load_table
 from headgate.lakehouse.catalog.names import Ident
 from headgate.lakehouse.catalog.pointers import CatalogEntry, Pointer
 from headgate.platform.audit.events import READ
-from headgate.platform.http.call import Call
-from headgate.platform.http.routes import Stages
-from headgate.platform.http.work import WorkToken
+from headgate.platform.unit_of_work.call import Call
+from headgate.platform.unit_of_work.stages import Stages
+from headgate.platform.unit_of_work.work import WorkToken
 
 ALL, REFS = "all", "refs"
 _loads = work_load_table.c

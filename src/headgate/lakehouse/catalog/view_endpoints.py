@@ -10,7 +10,8 @@ from headgate.lakehouse.catalog.names import from_json, namespace, table
 from headgate.lakehouse.catalog.responses import empty, json_response
 from headgate.platform.http.guards import SignedIn
 from headgate.platform.http.middleware import IS_HEAD
-from headgate.platform.http.routes import Audit, GovernedRouter, Stages
+from headgate.platform.http.routes import Audit, GovernedRouter
+from headgate.platform.unit_of_work.stages import Stages
 
 router = GovernedRouter(prefix="/iceberg/v1", tags=["catalog"], include_in_schema=False)
 

@@ -33,9 +33,9 @@ from headgate.lakehouse.catalog.view_metadata import Document
 from headgate.lakehouse.catalog.work_tokens import loaded
 from headgate.lakehouse.items import service as lakehouse
 from headgate.platform.audit.events import READ
-from headgate.platform.http.call import Call
-from headgate.platform.http.routes import Stages
-from headgate.platform.http.work import WorkToken
+from headgate.platform.unit_of_work.call import Call
+from headgate.platform.unit_of_work.stages import Stages
+from headgate.platform.unit_of_work.work import WorkToken
 
 SAVED = "view.saved"
 MAX_BEHIND = 500

@@ -17,7 +17,7 @@ from headgate.kit.database import bound, fetch, instant
 from headgate.kit.ids import new_id
 from headgate.lakehouse.catalog.models import work_reach_table, work_token_table
 from headgate.organization.tokens import service as tokens
-from headgate.platform.http.work import DeclaredTable, WorkToken
+from headgate.platform.unit_of_work.work import DeclaredTable, WorkToken
 
 
 @dataclass(frozen=True, slots=True)

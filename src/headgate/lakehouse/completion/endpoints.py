@@ -15,10 +15,11 @@ from headgate.lakehouse.tables.endpoints import READING
 from headgate.lakehouse.tables.facts import columns as columns_of
 from headgate.lakehouse.tables.metadata_cache import document
 from headgate.platform.authorization.repository import ResourceSort
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import SignedIn
 from headgate.platform.http.paging import After, Limit, Prefix
-from headgate.platform.http.routes import Audit, GovernedRouter, Stages
+from headgate.platform.http.routes import Audit, GovernedRouter
+from headgate.platform.unit_of_work.call import Call
+from headgate.platform.unit_of_work.stages import Stages
 from headgate.warehouse.store import Store
 
 router = GovernedRouter(prefix="/api/sql", tags=["sql"])

@@ -17,10 +17,11 @@ from headgate.lakehouse.files.responses import READING, ByteRange, FileAnswer, h
 from headgate.lakehouse.files.schemas import FileDeleted, FileOut, FilePage
 from headgate.lakehouse.files.service import ReplaceCondition
 from headgate.platform.http.bodies import Body
-from headgate.platform.http.call import Call
 from headgate.platform.http.middleware import IS_HEAD
 from headgate.platform.http.paging import After, Limit
-from headgate.platform.http.routes import Audit, GovernedRouter, Stages
+from headgate.platform.http.routes import Audit, GovernedRouter
+from headgate.platform.unit_of_work.call import Call
+from headgate.platform.unit_of_work.stages import Stages
 from headgate.warehouse.store import Missing
 
 router = GovernedRouter(prefix="/api/volumes", tags=["files"])

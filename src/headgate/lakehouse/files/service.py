@@ -24,8 +24,8 @@ from headgate.lakehouse.files.models import volume_file_table
 from headgate.lakehouse.files.responses import is_among
 from headgate.lakehouse.files.schemas import FileOut
 from headgate.platform.http.bodies import Seats
-from headgate.platform.http.call import Call
-from headgate.platform.http.routes import Stages
+from headgate.platform.unit_of_work.call import Call
+from headgate.platform.unit_of_work.stages import Stages
 from headgate.warehouse.locations import volume_file
 from headgate.warehouse.store import Store
 

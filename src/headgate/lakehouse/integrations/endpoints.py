@@ -16,11 +16,11 @@ from headgate.lakehouse.integrations.schemas import (
     TokenIn,
 )
 from headgate.platform.authorization.repository import ResourceSort
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import MemberOn, OwnCredentials, SignedIn
 from headgate.platform.http.paging import After, Limit, Prefix
 from headgate.platform.http.routes import Audit, GovernedRouter
 from headgate.platform.resources import presentation
+from headgate.platform.unit_of_work.call import Call
 
 router = GovernedRouter(prefix="/api/integrations", tags=["integrations"])
 

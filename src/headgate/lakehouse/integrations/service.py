@@ -24,8 +24,8 @@ from headgate.platform.authorization import writer
 from headgate.platform.authorization.creation import require_new
 from headgate.platform.authorization.list_index import refresh
 from headgate.platform.authorization.schemas import Resource
-from headgate.platform.http.call import Call
 from headgate.platform.resources import presentation
+from headgate.platform.unit_of_work.call import Call
 
 KIND = "integration"
 MADE, CHANGED, DELETED, RENEWED = (

@@ -3,7 +3,7 @@
 from headgate.lakehouse.items import presentation, service
 from headgate.lakehouse.items.descriptions import ITSELF, Texts, describe
 from headgate.lakehouse.items.schemas import VolumePatch
-from headgate.platform.http.call import Call
+from headgate.platform.unit_of_work.call import Call
 
 
 def change_item(call: Call, item: str, patch: VolumePatch, fields: dict[int, Texts] | None = None) -> None:

@@ -8,7 +8,7 @@ from headgate.kit.ids import kind_of
 from headgate.lakehouse.models import lake_text_table
 from headgate.platform.authorization.list_index import refresh
 from headgate.platform.authorization.models import resource_table
-from headgate.platform.http.call import Call
+from headgate.platform.unit_of_work.call import Call
 
 ITSELF = 0
 """The field id under which the texts of the resource itself stand; Iceberg counts from one."""

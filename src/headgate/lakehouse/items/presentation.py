@@ -8,9 +8,9 @@ from headgate.lakehouse.items.schemas import GrantPage, LakeDeleted, LakePage, L
 from headgate.lakehouse.trash import service as trash
 from headgate.organization.members.schemas import Named
 from headgate.platform.authorization.repository import ResourceSort
-from headgate.platform.http.call import Call
 from headgate.platform.http.paging import begins_after
 from headgate.platform.resources import presentation
+from headgate.platform.unit_of_work.call import Call
 
 
 def one(call: Call, identifier: str) -> LakeResource:

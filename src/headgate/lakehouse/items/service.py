@@ -26,7 +26,7 @@ from headgate.organization.access.changes.reach import dependents
 from headgate.organization.access.changes.targets import Targets
 from headgate.platform.authorization.list_index import refresh
 from headgate.platform.authorization.models import resource_table
-from headgate.platform.http.call import Call
+from headgate.platform.unit_of_work.call import Call
 
 ITEMS = ("table", "volume")
 KINDS = ("layer", *ITEMS)

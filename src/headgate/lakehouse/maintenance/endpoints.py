@@ -7,9 +7,9 @@ from fastapi import Path, Query
 from headgate.kit.errors import Conflict
 from headgate.lakehouse.maintenance import repository, service
 from headgate.lakehouse.maintenance.schemas import PassDetail, PassIn, PassOut, PassPage
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import OnOrganization
 from headgate.platform.http.routes import Audit, GovernedRouter
+from headgate.platform.unit_of_work.call import Call
 
 router = GovernedRouter(prefix="/api/maintenance", tags=["maintenance"])
 

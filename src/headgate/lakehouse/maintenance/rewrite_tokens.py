@@ -6,7 +6,7 @@ from sqlalchemy import Connection, select
 
 from headgate.access.narrowing import Narrowing
 from headgate.kit.credentials import Sort, digest, is_well_formed
-from headgate.platform.http.work import DeclaredTable, WorkToken
+from headgate.platform.unit_of_work.work import DeclaredTable, WorkToken
 from headgate.lakehouse.maintenance.models import table_rewrite_table
 from headgate.lakehouse.models import lake_item_table
 from headgate.platform.jobs.models import RUNNING

@@ -22,8 +22,8 @@ from headgate.lakehouse.maintenance import repository, rewrite_job
 from headgate.lakehouse.maintenance.retained_metadata import RunCheckpoints, oldest_needed
 from headgate.lakehouse.maintenance.table_maintenance import TableWork
 from headgate.platform.audit.events import Event, record
-from headgate.platform.http.call import SYSTEM
-from headgate.platform.http.services import Services
+from headgate.platform.unit_of_work.call import SYSTEM
+from headgate.platform.unit_of_work.services import Services
 from headgate.warehouse.store import StoreUnavailable
 
 ENDED = "maintenance.ended"

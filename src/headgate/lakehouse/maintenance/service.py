@@ -7,7 +7,7 @@ from sqlalchemy.engine import RowMapping
 from headgate.kit.errors import Conflict, NotFound
 from headgate.lakehouse.maintenance import repository
 from headgate.lakehouse.maintenance.schemas import PassDetail, PassIn, PassOut, SummaryOut, TableOut
-from headgate.platform.http.call import Call
+from headgate.platform.unit_of_work.call import Call
 
 ASKED = "maintenance.asked"
 MOST_TABLES = 1000

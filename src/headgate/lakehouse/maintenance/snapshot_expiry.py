@@ -14,8 +14,8 @@ from headgate.lakehouse.catalog.commit import COMMITTED, move_of, write_next
 from headgate.lakehouse.catalog.pointers import Author, Move, Pointer
 from headgate.lakehouse.catalog.updates import apply, without
 from headgate.lakehouse.maintenance.retained_metadata import why_not
-from headgate.platform.http.call import SYSTEM, Call
-from headgate.platform.http.services import Services
+from headgate.platform.unit_of_work.call import SYSTEM, Call
+from headgate.platform.unit_of_work.services import Services
 from headgate.settings.maintenance import MaintenanceSettings
 
 MAX_AGE, MIN_SNAPSHOTS = "history.expire.max-snapshot-age-ms", "history.expire.min-snapshots-to-keep"

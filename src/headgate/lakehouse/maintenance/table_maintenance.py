@@ -23,8 +23,8 @@ from headgate.lakehouse.maintenance.orphan_files import Orphans
 from headgate.lakehouse.maintenance.retained_metadata import RunCheckpoints, oldest_needed, why_not
 from headgate.lakehouse.maintenance.snapshot_expiry import expire, surplus
 from headgate.platform.audit.events import Event, record
-from headgate.platform.http.call import SYSTEM
-from headgate.platform.http.services import Services
+from headgate.platform.unit_of_work.call import SYSTEM
+from headgate.platform.unit_of_work.services import Services
 from headgate.warehouse.store import StoreUnavailable
 
 REMOVES = "maintenance.removes"

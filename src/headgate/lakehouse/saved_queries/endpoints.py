@@ -11,10 +11,11 @@ from headgate.lakehouse.sql import service
 from headgate.lakehouse.sql.schemas import SavedChange, SavedDeleted, SavedIn, SavedItem, SavedOut, SavedPage, Saving
 from headgate.platform.authorization import repository as resources
 from headgate.platform.authorization.repository import ResourceSort
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import OnResource, SignedIn
 from headgate.platform.http.paging import After, Limit, Prefix, begins_after
-from headgate.platform.http.routes import Audit, GovernedRouter, Stages
+from headgate.platform.http.routes import Audit, GovernedRouter
+from headgate.platform.unit_of_work.call import Call
+from headgate.platform.unit_of_work.stages import Stages
 
 router = GovernedRouter(prefix="/api/sql/saved", tags=["sql"])
 

@@ -13,13 +13,14 @@ from headgate.kit.log import get_logger
 from headgate.kit.paging import DEFAULT_LIMIT, Cursor
 from headgate.lakehouse.sql import repository, results, service
 from headgate.lakehouse.sql.schemas import ResultPage, StatementDeleted, StatementIn, StatementOut, StatementPage
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import SignedIn
 from headgate.platform.http.long_polling import until
 from headgate.platform.http.paging import After, Limit, begins_after
-from headgate.platform.http.routes import Audit, GovernedRouter, Stages
-from headgate.platform.http.services import Services
+from headgate.platform.http.routes import Audit, GovernedRouter
 from headgate.platform.jobs.watch import LONGEST
+from headgate.platform.unit_of_work.call import Call
+from headgate.platform.unit_of_work.services import Services
+from headgate.platform.unit_of_work.stages import Stages
 
 router = GovernedRouter(prefix="/api/sql/statements", tags=["sql"])
 

@@ -16,8 +16,8 @@ from headgate.lakehouse.items.service import full_name
 from headgate.lakehouse.sql import queue, repository, results
 from headgate.lakehouse.sql.models import statement_table
 from headgate.lakehouse.sql.schemas import StatementError, StatementItem, StatementOut, WriteOut
-from headgate.platform.http.call import Call
-from headgate.platform.http.routes import Stages
+from headgate.platform.unit_of_work.call import Call
+from headgate.platform.unit_of_work.stages import Stages
 from headgate.warehouse.locations import result_page
 from headgate.warehouse.store import Missing
 

@@ -21,13 +21,14 @@ from headgate.kit.errors import Conflict, Invalid
 from headgate.lakehouse.sql import fair_share, queue, repository
 from headgate.pipelines.probe import PIPELINE, save_probed
 from headgate.platform.http.bodies import Body
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import ByWorker
-from headgate.platform.http.routes import Audit, GovernedRouter, Stages
-from headgate.platform.http.services import Services
+from headgate.platform.http.routes import Audit, GovernedRouter
 from headgate.platform.jobs.kinds import result_bytes
 from headgate.platform.jobs.worker_endpoints import LIMITER, Wait, is_worker, wait_for
 from headgate.platform.jobs.workers import is_leaving, note_worker
+from headgate.platform.unit_of_work.call import Call
+from headgate.platform.unit_of_work.services import Services
+from headgate.platform.unit_of_work.stages import Stages
 from headgate.warehouse.locations import result_page
 from headgate.warehouse.store import PathTaken
 

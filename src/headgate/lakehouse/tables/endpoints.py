@@ -36,10 +36,11 @@ from headgate.lakehouse.tables import preview as previews
 from headgate.lakehouse.tables.metadata_cache import Document, document
 from headgate.lakehouse.volumes.endpoints import InLayer
 from headgate.platform.authorization.repository import ResourceSort
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import SignedIn
 from headgate.platform.http.paging import After, Limit, Prefix, begins_after
-from headgate.platform.http.routes import Audit, GovernedRouter, Stages
+from headgate.platform.http.routes import Audit, GovernedRouter
+from headgate.platform.unit_of_work.call import Call
+from headgate.platform.unit_of_work.stages import Stages
 
 router = GovernedRouter(prefix="/api/tables", tags=["tables"])
 

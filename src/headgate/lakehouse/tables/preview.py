@@ -15,8 +15,8 @@ from headgate.lakehouse.sql.results import ARROW, rows
 from headgate.lakehouse.tables.facts import type_text
 from headgate.lakehouse.tables.metadata_cache import Document, LruCache, current_snapshot, document
 from headgate.lakehouse.tables.scan import ScanRequest, first_rows
-from headgate.platform.http.call import Call
-from headgate.platform.http.routes import Stages
+from headgate.platform.unit_of_work.call import Call
+from headgate.platform.unit_of_work.stages import Stages
 
 if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata

@@ -9,10 +9,10 @@ from headgate.kit.paging import DEFAULT_LIMIT
 from headgate.lakehouse.items import presentation, service
 from headgate.lakehouse.items.schemas import DeletedPage, LakeResource, Restore
 from headgate.lakehouse.trash import service as trash
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import SignedIn
 from headgate.platform.http.paging import After, Limit, begins_after
 from headgate.platform.http.routes import Audit, GovernedRouter
+from headgate.platform.unit_of_work.call import Call
 
 router = GovernedRouter(prefix="/api/deleted", tags=["deleted"])
 

@@ -18,7 +18,7 @@ from headgate.organization.access.changes.targets import Targets
 from headgate.organization.members.schemas import Named
 from headgate.platform.authorization.models import resource_table
 from headgate.platform.directory.models import member_table
-from headgate.platform.http.call import Call
+from headgate.platform.unit_of_work.call import Call
 
 _deleted = deleted_item_table.c
 

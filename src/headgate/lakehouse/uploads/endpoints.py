@@ -19,9 +19,10 @@ from headgate.lakehouse.files.schemas import (
 )
 from headgate.lakehouse.uploads import repository, service
 from headgate.platform.http.bodies import Body
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import SignedIn
-from headgate.platform.http.routes import Audit, GovernedRouter, Stages
+from headgate.platform.http.routes import Audit, GovernedRouter
+from headgate.platform.unit_of_work.call import Call
+from headgate.platform.unit_of_work.stages import Stages
 
 router = GovernedRouter(prefix="/api", tags=["files"])
 

@@ -27,8 +27,8 @@ from headgate.lakehouse.files.service import (
     write,
 )
 from headgate.lakehouse.uploads import repository
-from headgate.platform.http.call import Call
-from headgate.platform.http.routes import Stages
+from headgate.platform.unit_of_work.call import Call
+from headgate.platform.unit_of_work.stages import Stages
 from headgate.warehouse.locations import upload_part, upload_root, volume_file
 from headgate.warehouse.store import Missing, PathTaken, Store
 

@@ -15,10 +15,10 @@ from headgate.lakehouse.items.descriptions import ITSELF, describe
 from headgate.lakehouse.items.schemas import GrantPage, LakeDeleted, LakePage, LakeResource, NewVolume, VolumePatch
 from headgate.lakehouse.layers.endpoints import Sort
 from headgate.platform.authorization.repository import ResourceSort
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import SignedIn
 from headgate.platform.http.paging import After, Limit, Prefix
 from headgate.platform.http.routes import Audit, GovernedRouter
+from headgate.platform.unit_of_work.call import Call
 
 router = GovernedRouter(prefix="/api/volumes", tags=["volumes"])
 

@@ -16,11 +16,11 @@ from headgate.marts.destinations.schemas import (
 )
 from headgate.platform.authorization.repository import ResourceSort
 from headgate.platform.external_systems.schemas import DestinationId
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import MemberOn, SignedIn
 from headgate.platform.http.paging import After, Limit, Prefix
 from headgate.platform.http.routes import Audit, GovernedRouter
 from headgate.platform.resources import presentation
+from headgate.platform.unit_of_work.call import Call
 from headgate.spaces.spaces.endpoints import Sort
 
 router = GovernedRouter(prefix="/api/destinations", tags=["destinations"])

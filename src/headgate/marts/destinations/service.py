@@ -15,8 +15,8 @@ from headgate.platform.authorization.creation import require_new
 from headgate.platform.authorization.fact_tables import owner_table
 from headgate.platform.authorization.list_index import refresh
 from headgate.platform.external_systems import service as places
-from headgate.platform.http.call import Call
 from headgate.platform.resources import presentation
+from headgate.platform.unit_of_work.call import Call
 
 KIND = "destination"
 

@@ -38,10 +38,10 @@ from headgate.platform.authorization.repository import Query, details, page
 from headgate.platform.authorization.resource_states import parse_state
 from headgate.platform.authorization.schemas import Kind
 from headgate.platform.authorization.who_can import who_can
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import Public, SignedIn
 from headgate.platform.http.routes import Audit, GovernedRouter
 from headgate.platform.mail.templates import own_address
+from headgate.platform.unit_of_work.call import Call
 
 router = GovernedRouter(tags=["authzen"])
 BASE = "/access/v1"

@@ -10,10 +10,10 @@ from headgate.kit.paging import Cursor
 from headgate.organization.access import schemas, service
 from headgate.organization.access.changes.schemas import Change
 from headgate.platform.authorization.schemas import Kind
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import SignedIn
 from headgate.platform.http.paging import begins_after
 from headgate.platform.http.routes import Audit, GovernedRouter
+from headgate.platform.unit_of_work.call import Call
 
 router = GovernedRouter(prefix="/api/access", tags=["access"])
 

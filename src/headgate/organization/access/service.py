@@ -26,8 +26,8 @@ from headgate.platform.authorization.repository import Query, details, page
 from headgate.platform.authorization.resource_states import parse_state
 from headgate.platform.authorization.schemas import Resource
 from headgate.platform.authorization.who_can import Person, who_can
-from headgate.platform.http.call import Call
 from headgate.platform.notifications.service import Notice, tell
+from headgate.platform.unit_of_work.call import Call
 
 MAX_EFFECTS = 200
 

@@ -21,10 +21,10 @@ from headgate.organization.access_requests.schemas import (
     RequestWanted,
 )
 from headgate.platform.directory.models import member_table
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import SignedIn
 from headgate.platform.http.paging import After, Limit, begins_after
 from headgate.platform.http.routes import Audit, GovernedRouter
+from headgate.platform.unit_of_work.call import Call
 
 router = GovernedRouter(prefix="/api/access/requests", tags=["requests"])
 

@@ -26,7 +26,7 @@ from headgate.organization.access_requests.candidates import Candidate, candidat
 from headgate.platform.authorization.facts import Facts
 from headgate.platform.authorization.questions import check
 from headgate.platform.authorization.who_can import who_can
-from headgate.platform.http.call import Call
+from headgate.platform.unit_of_work.call import Call
 
 MAX_PROPOSALS = 12
 MAX_TOLD = 100

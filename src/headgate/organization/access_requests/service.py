@@ -28,8 +28,8 @@ from headgate.organization.access_requests.schemas import Approval, RequestWante
 from headgate.organization.sessions import throttle
 from headgate.platform.authorization.questions import Question, decide
 from headgate.platform.authorization.repository import details
-from headgate.platform.http.call import Call
 from headgate.platform.notifications.service import Notice, tell
+from headgate.platform.unit_of_work.call import Call
 
 REQUESTED, ANSWERED = "access.requested", "access.answered"
 MAX_OPEN = 100

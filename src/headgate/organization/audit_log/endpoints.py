@@ -13,9 +13,9 @@ from headgate.kit.ids import kind_of
 from headgate.kit.paging import DEFAULT_LIMIT, MAX_LIMIT, BadCursor, Cursor
 from headgate.platform.audit.models import audit_event_table
 from headgate.platform.directory.models import member_table
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import OnOrganization
 from headgate.platform.http.routes import Audit, GovernedRouter
+from headgate.platform.unit_of_work.call import Call
 
 router = GovernedRouter(prefix="/api/audit", tags=["audit"])
 _events, _members = audit_event_table, member_table.c

@@ -9,11 +9,11 @@ from headgate.kit.paging import DEFAULT_LIMIT
 from headgate.organization.contexts import repository, service
 from headgate.organization.contexts.models import context_table
 from headgate.organization.contexts.schemas import ContextDeleted, ContextName, ContextOut, ContextPage
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import OnOrganization, SignedIn
 from headgate.platform.http.paging import After, Limit, Prefix
 from headgate.platform.http.routes import Audit, GovernedRouter
 from headgate.platform.resources.names import one, page, require_names
+from headgate.platform.unit_of_work.call import Call
 
 router = GovernedRouter(prefix="/api/contexts", tags=["contexts"])
 

@@ -10,8 +10,8 @@ from headgate.kit.names import name_key
 from headgate.organization.contexts import repository
 from headgate.organization.contexts.models import context_table
 from headgate.organization.invitations.models import invitation_context_table
-from headgate.platform.http.call import Call
 from headgate.platform.resources.names import one, uniquely
+from headgate.platform.unit_of_work.call import Call
 
 _contexts = context_table.c
 

@@ -12,11 +12,11 @@ from headgate.organization.groups.guards import CreatesGroups
 from headgate.organization.groups.models import group_table
 from headgate.organization.groups.schemas import GroupDeleted, GroupMembers, GroupName, GroupOut, GroupPage
 from headgate.organization.members.schemas import Named
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import OnOrganization, SignedIn
 from headgate.platform.http.paging import After, Limit, Prefix, begins_after
 from headgate.platform.http.routes import Audit, GovernedRouter
 from headgate.platform.resources.names import one, page, require_names
+from headgate.platform.unit_of_work.call import Call
 
 router = GovernedRouter(prefix="/api/groups", tags=["groups"])
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from headgate.kit.errors import Denied
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import OnOrganization
+from headgate.platform.unit_of_work.call import Call
 
 
 @dataclass(frozen=True, slots=True)

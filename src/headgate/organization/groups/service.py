@@ -14,8 +14,8 @@ from headgate.organization.groups.models import group_table
 from headgate.platform.authorization.fact_tables import grant_table, group_member_table, space_member_table
 from headgate.platform.authorization.list_index import refresh
 from headgate.platform.directory.models import principal_table
-from headgate.platform.http.call import Call
 from headgate.platform.resources.names import one, uniquely
+from headgate.platform.unit_of_work.call import Call
 
 _ENDS: dict[Table, str] = {
     grant_table: "grantee_id",

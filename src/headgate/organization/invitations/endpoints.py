@@ -24,15 +24,15 @@ from headgate.organization.sessions.schemas import SignedInAs
 from headgate.platform.audit.events import CHANGED, Event
 from headgate.platform.directory.models import member_table, organization_table
 from headgate.platform.http.authentication import refuse_cross_site
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import OwnCredentials, Public, SignedIn
 from headgate.platform.http.paging import After, Limit, begins_after
 from headgate.platform.http.routes import Audit, GovernedRouter
-from headgate.platform.http.services import Services
 from headgate.platform.mail import templates
 from headgate.platform.mail.outbox import enqueue
 from headgate.platform.notifications.service import Notice, tell
 from headgate.platform.resources.names import require_names
+from headgate.platform.unit_of_work.call import Call
+from headgate.platform.unit_of_work.services import Services
 
 router = GovernedRouter(prefix="/api/invitations", tags=["members"])
 

@@ -28,13 +28,13 @@ from headgate.organization.members.schemas import (
     RemovedPage,
 )
 from headgate.organization.sessions import service as sessions
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import OnOrganization, OnResource, SignedIn
 from headgate.platform.http.paging import After, Limit, Prefix, begins_after
 from headgate.platform.http.routes import Audit, GovernedRouter
 from headgate.platform.mail import templates
 from headgate.platform.mail.outbox import enqueue
 from headgate.platform.resources.names import require_names
+from headgate.platform.unit_of_work.call import Call
 
 router = GovernedRouter(prefix="/api/members", tags=["members"])
 

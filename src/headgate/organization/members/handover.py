@@ -7,7 +7,7 @@ from headgate.kit.errors import Conflict, Denied
 from headgate.organization.access.changes.schemas import AddOwner, ChangeOwner
 from headgate.organization.access.service import apply
 from headgate.organization.members.holdings import OwnedResource, solely_owned
-from headgate.platform.http.call import Call
+from headgate.platform.unit_of_work.call import Call
 
 
 def reassign(call: Call, member: str, to: str, chosen: Sequence[str] | None) -> list[OwnedResource]:

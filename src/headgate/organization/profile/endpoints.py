@@ -5,10 +5,10 @@ from sqlalchemy import update
 from headgate.organization.profile import repository
 from headgate.organization.profile.schemas import OrganizationName, OrganizationOut, Usage
 from headgate.platform.directory.models import organization_table
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import OnOrganization, SignedIn
 from headgate.platform.http.routes import Audit, GovernedRouter
 from headgate.platform.resources.names import require_names
+from headgate.platform.unit_of_work.call import Call
 
 router = GovernedRouter(prefix="/api/organization", tags=["organization"])
 

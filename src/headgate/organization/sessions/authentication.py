@@ -10,7 +10,7 @@ from headgate.organization.sessions import service as sessions
 from headgate.organization.sessions.cookies import session_cookie
 from headgate.organization.tokens import service as tokens
 from headgate.platform.http.authentication import SAFE_METHODS, bearer_secret, refuse_cross_site
-from headgate.platform.http.call import Caller
+from headgate.platform.unit_of_work.call import Caller
 from headgate.settings.settings import Settings
 
 

@@ -28,11 +28,11 @@ from headgate.platform.audit.events import Event, record
 from headgate.platform.authorization.provenance import CredentialOrigin
 from headgate.platform.directory.models import member_table
 from headgate.platform.http.authentication import caller, refuse_cross_site
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import OwnCredentials, Public, SignedIn
 from headgate.platform.http.routes import Audit, GovernedRouter
-from headgate.platform.http.services import Services
 from headgate.platform.mail.outbox import enqueue
+from headgate.platform.unit_of_work.call import Call
+from headgate.platform.unit_of_work.services import Services
 from headgate.settings.settings import Settings
 
 router = GovernedRouter(prefix="/api", tags=["sign-in"])

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, update
 from headgate.organization.sessions.models import session_table
 from headgate.organization.tokens.models import token_table
 from headgate.platform.directory.models import member_table
-from headgate.platform.http.services import CredentialUse
+from headgate.platform.unit_of_work.services import CredentialUse
 
 
 def note_uses(connection: Connection, uses: Sequence[CredentialUse]) -> None:

@@ -13,10 +13,10 @@ from headgate.organization.tokens import service
 from headgate.organization.tokens.models import token_reach_table, token_table
 from headgate.organization.tokens.schemas import TokenIn, TokenMade, TokenOut, TokenPage
 from headgate.platform.directory.models import member_table
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import OwnCredentials
 from headgate.platform.http.paging import After, Limit, begins_after
 from headgate.platform.http.routes import Audit, GovernedRouter
+from headgate.platform.unit_of_work.call import Call
 
 router = GovernedRouter(prefix="/api/tokens", tags=["tokens"])
 

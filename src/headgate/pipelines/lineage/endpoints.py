@@ -8,9 +8,9 @@ from pydantic import BaseModel, Field
 from headgate.kit.ids import kind_of
 from headgate.pipelines.endpoints import PipelineId
 from headgate.pipelines.lineage.service import Direction, Graph, lineage, lineage_of
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import MemberOn, OnPipeline
 from headgate.platform.http.routes import Audit, GovernedRouter
+from headgate.platform.unit_of_work.call import Call
 
 router = GovernedRouter(prefix="/api", tags=["pipelines"])
 

@@ -13,8 +13,8 @@ from headgate.lakehouse.models import table_ref_table
 from headgate.pipelines.column_lineage import ColumnOrigin, parse
 from headgate.pipelines.models import pipeline_definition_table
 from headgate.platform.authorization.models import resource_table
-from headgate.platform.http.call import Call
 from headgate.platform.resources import presentation
+from headgate.platform.unit_of_work.call import Call
 
 Direction = Literal["both", "upstream", "downstream"]
 _refs, _resources, _definitions = table_ref_table.c, resource_table.c, pipeline_definition_table.c

@@ -14,8 +14,8 @@ from headgate.pipelines.runs import artifacts, queue, staged_files
 from headgate.pipelines.runs.models import run_table
 from headgate.pipelines.runs.waiting import wait_no_longer
 from headgate.platform.authorization.models import resource_table
-from headgate.platform.http.services import Services
 from headgate.platform.jobs.models import ENDED
+from headgate.platform.unit_of_work.services import Services
 from headgate.settings.settings import Settings
 from headgate.warehouse.store import Store
 

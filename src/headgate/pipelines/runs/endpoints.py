@@ -17,13 +17,14 @@ from headgate.pipelines.runs.schemas import ARTIFACT_NAME, LogPage, RunOut, RunP
 from headgate.platform.authorization.models import resource_table
 from headgate.platform.authorization.questions import Question, decide
 from headgate.platform.http.authentication import caller
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import MemberOn, OnPipeline
 from headgate.platform.http.paging import After, Limit, begins_after
-from headgate.platform.http.routes import Audit, GovernedRouter, Stages
-from headgate.platform.http.services import Services
+from headgate.platform.http.routes import Audit, GovernedRouter
 from headgate.platform.jobs.models import ENDED, WAITING
 from headgate.platform.jobs.watch import LONGEST
+from headgate.platform.unit_of_work.call import Call
+from headgate.platform.unit_of_work.services import Services
+from headgate.platform.unit_of_work.stages import Stages
 
 router = GovernedRouter(tags=["runs"])
 

@@ -16,8 +16,8 @@ from headgate.pipelines.runs.completion import end, end_works
 from headgate.pipelines.runs.models import run_step_table
 from headgate.pipelines.runs.publish import NotRunning, publish
 from headgate.pipelines.runs.steps import forget_pointers, forget_steps
-from headgate.platform.http.services import Services
 from headgate.platform.jobs.models import CANCELLING, WAITING
+from headgate.platform.unit_of_work.services import Services
 
 MOVES = 5
 """How often a run is begun anew because a table moved under it."""

@@ -11,7 +11,7 @@ from headgate.kit.errors import Conflict
 from headgate.lakehouse.catalog import publish as catalog
 from headgate.lakehouse.catalog.pointers import Author, Move
 from headgate.pipelines.runs.models import run_table
-from headgate.platform.http.services import Services
+from headgate.platform.unit_of_work.services import Services
 
 RUNNING, SUCCEEDED = "running", "succeeded"
 _runs = run_table.c

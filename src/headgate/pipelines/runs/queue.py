@@ -31,8 +31,8 @@ from headgate.pipelines.runs.steps import begin_steps, memories
 from headgate.pipelines.runs.waiting import waiting
 from headgate.platform.authorization.facts import Facts
 from headgate.platform.authorization.questions import is_ready
-from headgate.platform.http.work import DeclaredTable
 from headgate.platform.jobs.models import CANCELLING, ENDED, HELD, RUNNING, WAITING
+from headgate.platform.unit_of_work.work import DeclaredTable
 from headgate.settings.settings import Settings
 
 SPARE = timedelta(minutes=2)

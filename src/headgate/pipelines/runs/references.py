@@ -11,8 +11,8 @@ from sqlalchemy.engine import RowMapping
 
 from headgate.lakehouse.models import table_ref_table
 from headgate.platform.authorization.models import resource_table
-from headgate.platform.http.call import Call
 from headgate.platform.resources import presentation
+from headgate.platform.unit_of_work.call import Call
 
 _refs, _resources = table_ref_table.c, resource_table.c
 _NAMED = select(_refs.item_id, _refs.layer_id).where(_refs.resource_id == bindparam("pipeline")).distinct()

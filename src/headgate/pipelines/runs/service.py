@@ -37,9 +37,9 @@ from headgate.pipelines.runs.start import (
 )
 from headgate.pipelines.runs.waiting import waits_for
 from headgate.platform.authorization.models import resource_table
-from headgate.platform.http.call import Call
 from headgate.platform.jobs.models import ENDED
 from headgate.platform.resources import presentation
+from headgate.platform.unit_of_work.call import Call
 
 KIND = "run"
 STARTED, CANCELLED, RESUMED, DELETED = "run.started", "run.cancelled", "run.resumed", "run.deleted"

@@ -23,8 +23,8 @@ from headgate.lakehouse.files.media_types import media_type
 from headgate.lakehouse.files.service import NewFile, ReplaceCondition, discard, place
 from headgate.pipelines.runs.models import run_table
 from headgate.pipelines.runs.steps import forget_pointers
-from headgate.platform.http.call import Call, Caller
-from headgate.platform.http.services import Services
+from headgate.platform.unit_of_work.call import Call, Caller
+from headgate.platform.unit_of_work.services import Services
 from headgate.warehouse.locations import staging_root, volume_file
 from headgate.warehouse.store import Missing, PathTaken, Store
 

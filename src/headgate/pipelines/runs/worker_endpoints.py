@@ -38,12 +38,13 @@ from headgate.pipelines.runs.schemas import ARTIFACT_NAME
 from headgate.pipelines.runs.waiting import is_waiting, waiting
 from headgate.platform.external_systems.opener import open_endpoint
 from headgate.platform.http.bodies import Body
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import ByWorker
-from headgate.platform.http.routes import Audit, GovernedRouter, Stages
-from headgate.platform.http.services import Services
+from headgate.platform.http.routes import Audit, GovernedRouter
 from headgate.platform.jobs.worker_endpoints import LIMITER, Wait, is_worker, wait_for
 from headgate.platform.jobs.workers import is_leaving, note_worker
+from headgate.platform.unit_of_work.call import Call
+from headgate.platform.unit_of_work.services import Services
+from headgate.platform.unit_of_work.stages import Stages
 from headgate.warehouse.store import PathTaken
 
 router = GovernedRouter(prefix="/api/worker/runs", tags=["workers"])

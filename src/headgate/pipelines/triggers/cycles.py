@@ -9,7 +9,7 @@ from headgate.kit.ids import kind_of
 from headgate.lakehouse.models import table_ref_table
 from headgate.pipelines.triggers.models import trigger_source_table, trigger_table
 from headgate.platform.authorization.repository import details
-from headgate.platform.http.call import Call
+from headgate.platform.unit_of_work.call import Call
 
 MOST = 10_000
 """How many pipelines are looked at. What starts one another beyond that is ended by how deep a chain may be."""

@@ -18,9 +18,9 @@ from headgate.pipelines.triggers.schemas import (
     TriggerList,
     TriggerShown,
 )
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import MemberOn, SignedIn
 from headgate.platform.http.routes import Audit, GovernedRouter
+from headgate.platform.unit_of_work.call import Call
 
 router = GovernedRouter(prefix="/api", tags=["triggers"])
 

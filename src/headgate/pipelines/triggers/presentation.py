@@ -27,7 +27,7 @@ from headgate.platform.authorization.explanations import explain
 from headgate.platform.authorization.questions import Question
 from headgate.platform.authorization.repository import details
 from headgate.platform.authorization.schemas import Resource
-from headgate.platform.http.call import Call
+from headgate.platform.unit_of_work.call import Call
 
 
 def of_pipeline(call: Call, pipeline: str) -> list[TriggerOut]:

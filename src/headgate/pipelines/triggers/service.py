@@ -17,7 +17,7 @@ from headgate.pipelines.triggers.schemas import Changed, Cron, Succeeded, Trigge
 from headgate.platform.authorization import writer
 from headgate.platform.authorization.creation import require_new
 from headgate.platform.authorization.list_index import refresh
-from headgate.platform.http.call import Call
+from headgate.platform.unit_of_work.call import Call
 
 MOST = 100
 """How many triggers a pipeline may have."""

@@ -9,7 +9,7 @@ from headgate.platform.authorization.drafts import QuestionContext
 from headgate.platform.authorization.explanations import explain_draft
 from headgate.platform.authorization.questions import Question, decide
 from headgate.platform.authorization.refusals import missing
-from headgate.platform.http.call import Call
+from headgate.platform.unit_of_work.call import Call
 
 
 def require_new(call: Call, action: str, kind: str, place: dict[str, Any]) -> Decision:

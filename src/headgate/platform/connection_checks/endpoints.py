@@ -9,12 +9,13 @@ from headgate.kit.errors import Conflict, TooManyAttempts
 from headgate.platform.connection_checks import service
 from headgate.platform.connection_checks.schemas import ConnectionErrand, DestinationErrand, ErrandIn, ErrandOut
 from headgate.platform.external_systems.schemas import ConnectionId, DestinationId
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import MemberOn, SignedIn
 from headgate.platform.http.long_polling import until
-from headgate.platform.http.routes import Audit, GovernedRouter, Stages
-from headgate.platform.http.services import Services
+from headgate.platform.http.routes import Audit, GovernedRouter
 from headgate.platform.jobs.watch import LONGEST
+from headgate.platform.unit_of_work.call import Call
+from headgate.platform.unit_of_work.services import Services
+from headgate.platform.unit_of_work.stages import Stages
 
 router = GovernedRouter(prefix="/api", tags=["errands"])
 

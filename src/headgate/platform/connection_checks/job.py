@@ -13,9 +13,9 @@ from headgate.platform.authorization.questions import check
 from headgate.platform.connection_checks import unsaved
 from headgate.platform.connection_checks.models import errand_table
 from headgate.platform.external_systems.repository import place_of
-from headgate.platform.http.call import Call
 from headgate.platform.jobs import queue
 from headgate.platform.jobs.kinds import Begun, CannotBegin, JobKind, Outcome, result_bytes
+from headgate.platform.unit_of_work.call import Call
 from headgate.settings.settings import Settings
 
 SECONDS = 60.0

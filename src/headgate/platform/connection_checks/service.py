@@ -14,8 +14,8 @@ from headgate.platform.connection_checks.job import KEPT, TEST
 from headgate.platform.connection_checks.models import errand_table
 from headgate.platform.connection_checks.schemas import ErrandError, ErrandIn, ErrandOut
 from headgate.platform.external_systems.repository import place_of
-from headgate.platform.http.call import Call
 from headgate.platform.jobs.models import ACTIVE, WAITING
+from headgate.platform.unit_of_work.call import Call
 
 ASKED = "errand.asked"
 KIND = "errand"

@@ -16,8 +16,8 @@ from headgate.kit.ids import kind_of
 from headgate.platform.connection_checks.schemas import ErrandIn
 from headgate.platform.external_systems import service as places
 from headgate.platform.external_systems.opener import open_endpoint
-from headgate.platform.http.call import Call
-from headgate.platform.http.services import Services
+from headgate.platform.unit_of_work.call import Call
+from headgate.platform.unit_of_work.services import Services
 
 _TABLE, _COLUMN = "errands", "sealed"
 

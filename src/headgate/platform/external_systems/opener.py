@@ -9,7 +9,7 @@ from headgate.kit.log import get_logger
 from headgate.platform.authorization.resource_tables import resource_table_of
 from headgate.platform.external_systems import repository
 from headgate.platform.external_systems import secrets as sealing
-from headgate.platform.http.services import Services
+from headgate.platform.unit_of_work.services import Services
 
 _log = get_logger("headgate.places")
 

@@ -11,7 +11,7 @@ from headgate.outgoing.sockets import check_host
 from headgate.platform.external_systems import repository
 from headgate.platform.external_systems import secrets as sealing
 from headgate.platform.external_systems.schemas import EndpointFieldsOut, SecretOut
-from headgate.platform.http.call import Call
+from headgate.platform.unit_of_work.call import Call
 
 
 def check(call: Call, place: AnyPlace, *, writes: bool) -> None:

@@ -9,7 +9,7 @@ from fastapi import Request
 from sqlalchemy import Connection
 
 from headgate.kit.errors import CrossSite, NotSignedIn
-from headgate.platform.http.call import OPERATOR, WORKER, Caller
+from headgate.platform.unit_of_work.call import OPERATOR, WORKER, Caller
 from headgate.settings.settings import Settings
 
 Authenticator = Callable[[Connection, Request, Settings, datetime], Caller]

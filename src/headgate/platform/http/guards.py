@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from headgate.kit.errors import Denied, NotSignedIn
 from headgate.kit.ids import kind_of
-from headgate.platform.http.call import WORKER, Call
+from headgate.platform.unit_of_work.call import WORKER, Call
 
 
 class Guard(Protocol):

@@ -11,9 +11,9 @@ from pydantic import BaseModel, Field
 from headgate import __version__
 from headgate.kit.database import fetch
 from headgate.kit.errors import NotFound, NotSignedIn
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import Public
 from headgate.platform.http.routes import Audit, GovernedRouter
+from headgate.platform.unit_of_work.call import Call
 
 router = GovernedRouter(tags=["operations"])
 

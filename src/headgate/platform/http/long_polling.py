@@ -9,7 +9,7 @@ from starlette.concurrency import run_in_threadpool
 from headgate.kit.clock import now
 from headgate.kit.errors import NotSignedIn
 from headgate.platform.http.authentication import caller
-from headgate.platform.http.services import Services
+from headgate.platform.unit_of_work.services import Services
 
 
 async def until(

@@ -23,7 +23,6 @@ from starlette.concurrency import run_in_threadpool
 from starlette.routing import Match
 from starlette.types import Scope
 
-from headgate.kit.clock import now as clock
 from headgate.kit.errors import (
     BadRequest,
     Denied,
@@ -35,12 +34,11 @@ from headgate.kit.errors import (
     TooLarge,
     Unavailable,
 )
-from headgate.platform.audit.events import record
 from headgate.platform.http.authentication import NOBODY, caller, refuse_cross_site, worker
-from headgate.platform.http.call import Call, Caller, Recorded
 from headgate.platform.http.guards import ByWorker, Guard
-from headgate.platform.http.services import SEEN_EVERY, CredentialUse, Services
-from headgate.settings.settings import Settings
+from headgate.platform.unit_of_work.call import Call, Caller, Recorded
+from headgate.platform.unit_of_work.services import Services
+from headgate.platform.unit_of_work.stages import Stages
 
 Prepare = Callable[[Services, Request, dict[str, Any]], Any]
 Wait = Callable[[Services, Request, dict[str, Any]], Awaitable[None]]
@@ -241,112 +239,55 @@ def _refusals_recorded(call: Call, operation: str, parameters: dict[str, Any]) -
         raise
 
 
+def _stages(function: Callable[..., Any], declared: Declared, request: Request, parameters: dict[str, Any]) -> Stages:
+    """The transactions of a request: in each, the caller is identified and the guard is checked."""
+    services: Services = request.app.state.services
+
+    def identify(connection: Any, now: datetime) -> Caller:
+        who = _caller(connection, request, declared, services, now)
+        request.scope["headgate.member"] = who.member
+        return who
+
+    @contextmanager
+    def admit(call: Call) -> Iterator[None]:
+        with _refusals_recorded(call, function.__name__, parameters):
+            declared.guard.check(call, parameters)
+            yield
+
+    header = request.headers.get("authorization", "")
+    return Stages(services, identify, admit, request.scope.get("headgate.request_id"), header)
+
+
 async def run(
     function: Callable[..., Any], declared: Declared, request: Request, parameters: dict[str, Any]
 ) -> Response:
     """Run a route's function: identity, guard, work and commit; then what is to be recorded beside it."""
-    services: Services = request.app.state.services
-    database, recorded, who, now = services.database, Recorded(), NOBODY, clock()
+    stages = _stages(function, declared, request, parameters)
 
-    def work(connection: Any) -> Any:
-        nonlocal recorded, who, now
-        now = clock()
-        who = _caller(connection, request, declared, services, now)
-        call = Call(connection, now, who, services, request.scope.get("headgate.request_id"))
-        recorded = call.recorded
-        request.scope["headgate.member"] = who.member
-        with _refusals_recorded(call, function.__name__, parameters):
-            declared.guard.check(call, parameters)
-            return function(call=call, **parameters)
-
-    def in_transaction() -> Any:
-        if declared.writes:
-            return database.write(work)
-        with database.read() as connection:
-            return work(connection)
-
-    def by_statement() -> Any:
-        with database.peek() as connection:
-            return work(connection)
+    def work(call: Call) -> Any:
+        return function(call=call, **parameters)
 
     try:
         if declared.offline:
-            answer = work(None)
+            answer = stages.offline(work)
         elif not declared.is_quick(parameters):
-            answer = await run_in_threadpool(in_transaction)
-        elif database.is_in_process:
-            answer = by_statement()
+            answer = await run_in_threadpool(stages.write if declared.writes else stages.read, work)
+        elif stages.services.database.is_in_process:
+            answer = stages.peek(work)
         else:
-            answer = await run_in_threadpool(by_statement)
+            answer = await run_in_threadpool(stages.peek, work)
     finally:
-        if recorded.denials:
-            denials = recorded.denials
-            await run_in_threadpool(database.write, lambda connection: record(connection, denials))
-    _note(services, recorded, who, now)
-    return _respond(answer, recorded)
-
-
-class Stages:
-    """The transactions of a staged route, one after the other; between them it may work on files."""
-
-    def __init__(self, operation: str, declared: Declared, request: Request, parameters: dict[str, Any]) -> None:
-        self._operation = operation
-        self.services: Services = request.app.state.services
-        self._declared, self._request, self._parameters = declared, request, parameters
-        self.recorded: list[Recorded] = []
-        self.who, self.now = NOBODY, clock()
-
-    @property
-    def settings(self) -> Settings:
-        """The settings of this installation."""
-        return self.services.settings
-
-    @property
-    def authorization(self) -> str:
-        """The header by which the caller was identified."""
-        return self._request.headers.get("authorization", "")
-
-    def read(self, work: Callable[[Call], T]) -> T:
-        """Do some work on one snapshot."""
-        with self.services.database.read() as connection:
-            return self._work(connection, work)
-
-    def write(self, work: Callable[[Call], T], *, in_turn: bool = False) -> T:
-        """Do some work in one transaction, and commit it; it is repeated whole if it met another write.
-
-        For `in_turn` see Database.write.
-        """
-        recorded_before = len(self.recorded)
-
-        def attempt(connection: Any) -> T:
-            del self.recorded[recorded_before:]
-            return self._work(connection, work)
-
-        return self.services.database.write(attempt, in_turn=in_turn)
-
-    def _work(self, connection: Any, work: Callable[[Call], T]) -> T:
-        self.now = clock()
-        self.who = _caller(connection, self._request, self._declared, self.services, self.now)
-        call = Call(connection, self.now, self.who, self.services, self._request.scope.get("headgate.request_id"))
-        self.recorded.append(call.recorded)
-        self._request.scope["headgate.member"] = self.who.member
-        with _refusals_recorded(call, self._operation, self._parameters):
-            self._declared.guard.check(call, self._parameters)
-            return work(call)
-
-    def finish(self) -> None:
-        """Write what was refused, and have the reads written soon."""
-        if denials := [event for recorded in self.recorded for event in recorded.denials]:
-            self.services.database.write(lambda connection: record(connection, denials))
-        for recorded in self.recorded:
-            _note(self.services, recorded, self.who, self.now)
+        if stages.denials:
+            await run_in_threadpool(stages.record_denials)
+    stages.note()
+    return _respond(answer, *stages.recorded)
 
 
 async def run_staged(
     function: Callable[..., Any], declared: Declared, request: Request, parameters: dict[str, Any]
 ) -> Response:
     """Run a staged route's function in a thread; it opens its transactions itself."""
-    stages = Stages(function.__name__, declared, request, parameters)
+    stages = _stages(function, declared, request, parameters)
 
     def work() -> Any:
         try:
@@ -355,14 +296,6 @@ async def run_staged(
             stages.finish()
 
     return _respond(await to_thread.run_sync(work, limiter=declared.limiter), *stages.recorded)
-
-
-def _note(services: Services, recorded: Recorded, who: Caller, now: datetime) -> None:
-    """Have written soon what need not be written at once."""
-    for event in recorded.reads:
-        services.batches.put(event)
-    if who.member and not who.operator and (who.seen is None or now - who.seen > SEEN_EVERY):
-        services.uses.put(CredentialUse(who.member, who.token, who.session, now))
 
 
 def _caller(connection: Any, request: Request, declared: Declared, services: Services, now: datetime) -> Caller:

@@ -11,9 +11,9 @@ from sqlalchemy import Connection, Table, select
 from sqlalchemy.engine import RowMapping
 
 from headgate.kit.errors import NotFound
-from headgate.platform.http.call import Call
-from headgate.platform.http.services import Services
 from headgate.platform.jobs.models import WAITING
+from headgate.platform.unit_of_work.call import Call
+from headgate.platform.unit_of_work.services import Services
 from headgate.settings.settings import Settings
 
 LOOK_AT = 200

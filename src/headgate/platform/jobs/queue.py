@@ -15,9 +15,9 @@ from headgate.contracts.jobs import BeatIn, InstructionsOut, JobOut
 from headgate.kit.database import fetch
 from headgate.kit.errors import Conflict
 from headgate.kit.leases import is_over
-from headgate.platform.http.call import Call
 from headgate.platform.jobs.kinds import CannotBegin, JobKind, Outcome, WorkerSlots
 from headgate.platform.jobs.models import CANCELLING, ENDED, HELD, RUNNING, WAITING
+from headgate.platform.unit_of_work.call import Call
 from headgate.settings.settings import Settings
 
 # Claims

@@ -27,14 +27,15 @@ from headgate.kit.database import passes
 from headgate.kit.errors import Conflict, Invalid, NotSignedIn, Problem, Unavailable
 from headgate.kit.log import get_logger
 from headgate.platform.http.authentication import worker as identify
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import ByWorker
-from headgate.platform.http.routes import Audit, GovernedRouter, Stages
-from headgate.platform.http.services import Services
+from headgate.platform.http.routes import Audit, GovernedRouter
 from headgate.platform.jobs import queue, replacement
 from headgate.platform.jobs.kinds import JobKind, Outcome, WorkerSlots, kind_named
 from headgate.platform.jobs.watch import LONGEST
 from headgate.platform.jobs.workers import is_leaving, note_worker
+from headgate.platform.unit_of_work.call import Call
+from headgate.platform.unit_of_work.services import Services
+from headgate.platform.unit_of_work.stages import Stages
 
 router = GovernedRouter(prefix="/api/worker", tags=["workers"])
 

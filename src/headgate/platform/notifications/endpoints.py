@@ -7,7 +7,6 @@ from fastapi import Query
 from headgate.kit.errors import Denied, Invalid
 from headgate.kit.ids import kind_of
 from headgate.kit.paging import DEFAULT_LIMIT, MAX_LIMIT, Cursor
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import OnOrganization, SignedIn
 from headgate.platform.http.paging import begins_after
 from headgate.platform.http.routes import Audit, GovernedRouter
@@ -32,6 +31,7 @@ from headgate.platform.notifications.service import CHANNELS, set_receiver
 from headgate.platform.notifications.templates import sentence
 from headgate.platform.notifications.visibility import NotificationReader
 from headgate.platform.resources.names import require_names
+from headgate.platform.unit_of_work.call import Call
 
 router = GovernedRouter(prefix="/api", tags=["notifications"])
 

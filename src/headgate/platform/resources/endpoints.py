@@ -12,10 +12,10 @@ from headgate.kit.paging import DEFAULT_LIMIT, MAX_TOTAL, BadCursor
 from headgate.platform.authorization import repository
 from headgate.platform.authorization.repository import ResourceSort
 from headgate.platform.authorization.schemas import Kind, Resource, ResourcePage
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import SignedIn
 from headgate.platform.http.paging import After, Limit, Prefix, begins_after
 from headgate.platform.http.routes import Audit, GovernedRouter
+from headgate.platform.unit_of_work.call import Call
 
 router = GovernedRouter(prefix="/api/resources", tags=["resources"])
 

@@ -11,8 +11,8 @@ from sqlalchemy.exc import IntegrityError
 from headgate.kit.errors import Conflict, Denied, Invalid, NotFound
 from headgate.kit.names import MAX_LENGTH, check_name, name_key
 from headgate.kit.paging import Cursor
-from headgate.platform.http.call import Call
 from headgate.platform.http.paging import begins_after
+from headgate.platform.unit_of_work.call import Call
 
 NameText = Annotated[str, Field(min_length=1, max_length=MAX_LENGTH, examples=["Analysts"]), AfterValidator(check_name)]
 LONGEST = MAX_LENGTH + 150

@@ -14,8 +14,8 @@ from headgate.platform.authorization.models import resource_table
 from headgate.platform.authorization.names import Viewer, restorable, visible
 from headgate.platform.authorization.repository import Query, ResourceSort, details, page
 from headgate.platform.authorization.schemas import Resource
-from headgate.platform.http.call import Call
 from headgate.platform.http.paging import begins_after
+from headgate.platform.unit_of_work.call import Call
 
 
 def one(call: Call, identifier: str) -> Resource:

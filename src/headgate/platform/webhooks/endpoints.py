@@ -5,9 +5,9 @@ from typing import Any
 from headgate.kit.call_errors import CallRefused
 from headgate.kit.errors import Invalid, NotFound
 from headgate.outgoing.client import check_url
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import MemberOnOrganization, OnOrganization
 from headgate.platform.http.routes import Audit, GovernedRouter
+from headgate.platform.unit_of_work.call import Call
 from headgate.platform.webhooks import service
 from headgate.platform.webhooks.schemas import WebhookIn, WebhookOut, WebhookSet
 

@@ -9,8 +9,8 @@ from headgate.platform.authorization import writer
 from headgate.platform.authorization.creation import require_new
 from headgate.platform.authorization.list_index import refresh
 from headgate.platform.external_systems import service as places
-from headgate.platform.http.call import Call
 from headgate.platform.resources import presentation
+from headgate.platform.unit_of_work.call import Call
 from headgate.spaces.connections import repository
 from headgate.spaces.connections.models import connection_table
 from headgate.spaces.connections.schemas import ConnectionOut, ConnectionPatch, NewConnection

@@ -7,11 +7,11 @@ from fastapi import Path, Query
 from headgate.kit.errors import Conflict
 from headgate.kit.paging import DEFAULT_LIMIT
 from headgate.platform.authorization.repository import ResourceSort
-from headgate.platform.http.call import Call
 from headgate.platform.http.guards import MemberOn, OnOrganization, SignedIn
 from headgate.platform.http.paging import After, Limit, Prefix
 from headgate.platform.http.routes import Audit, GovernedRouter
 from headgate.platform.resources import presentation
+from headgate.platform.unit_of_work.call import Call
 from headgate.spaces.spaces import repository, service
 from headgate.spaces.spaces.schemas import NewSpace, SpaceOut, SpacePage
 

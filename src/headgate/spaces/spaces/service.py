@@ -4,8 +4,8 @@ from sqlalchemy import insert
 
 from headgate.platform.authorization import writer
 from headgate.platform.authorization.list_index import refresh
-from headgate.platform.http.call import Call
 from headgate.platform.resources import presentation
+from headgate.platform.unit_of_work.call import Call
 from headgate.spaces.spaces.models import space_table
 
 

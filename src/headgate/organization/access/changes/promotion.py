@@ -18,9 +18,9 @@ from headgate.organization.invitations.models import invitation_table
 from headgate.organization.sessions.models import link_table, session_table
 from headgate.organization.tokens.models import token_table
 from headgate.platform.directory.models import member_table, organization_table
-from headgate.platform.http.call import Call
 from headgate.platform.mail import templates
 from headgate.platform.mail.outbox import enqueue
+from headgate.platform.unit_of_work.call import Call
 
 _members, _sessions, _tokens, _links = member_table.c, session_table.c, token_table.c, link_table.c
 _invitations, _statements = invitation_table.c, statement_table.c

@@ -26,8 +26,8 @@ from headgate.platform.authorization.names import Viewer
 from headgate.platform.authorization.provenance import CredentialOrigin
 from headgate.platform.authorization.questions import Question, decide
 from headgate.platform.authorization.refusals import asked, listed, refusal
-from headgate.platform.http.services import Services
-from headgate.platform.http.work import WorkToken
+from headgate.platform.unit_of_work.services import Services
+from headgate.platform.unit_of_work.work import WorkToken
 from headgate.settings.settings import Settings
 
 
