@@ -15,10 +15,10 @@ from headgate.lakehouse.maintenance.models import table_rewrite_table
 from headgate.lakehouse.maintenance.retained_metadata import why_not
 from headgate.lakehouse.maintenance.table_maintenance import pointer_of
 from headgate.platform.authorization.models import resource_table
-from headgate.platform.http.call import Call
 from headgate.platform.jobs import queue
 from headgate.platform.jobs.kinds import Begun, CannotBegin, JobKind, Outcome
 from headgate.platform.jobs.models import ACTIVE, WAITING, worker_table
+from headgate.platform.unit_of_work.call import Call
 from headgate.settings.settings import Settings
 
 LEASE = timedelta(minutes=2)

@@ -6,10 +6,10 @@ from sqlalchemy import Connection, select
 
 from headgate.access.narrowing import Narrowing
 from headgate.kit.credentials import Sort, digest, is_well_formed
-from headgate.platform.unit_of_work.work import DeclaredTable, WorkToken
 from headgate.lakehouse.maintenance.models import table_rewrite_table
 from headgate.lakehouse.models import lake_item_table
 from headgate.platform.jobs.models import RUNNING
+from headgate.platform.unit_of_work.work import DeclaredTable, WorkToken
 
 PURPOSE = "maintenance"
 _rows, _items = table_rewrite_table.c, lake_item_table.c

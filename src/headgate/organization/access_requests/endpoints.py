@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import Annotated
 
 from fastapi import Path, Query
-from sqlalchemy import select
 
 from headgate.kit.errors import Conflict, Invalid, TooManyAttempts
 from headgate.kit.ids import PATTERN, PREFIXES
@@ -20,7 +19,7 @@ from headgate.organization.access_requests.schemas import (
     Refusal,
     RequestWanted,
 )
-from headgate.platform.directory.models import member_table
+from headgate.platform.directory.repository import member_names
 from headgate.platform.http.guards import SignedIn
 from headgate.platform.http.paging import After, Limit, begins_after
 from headgate.platform.http.routes import Audit, GovernedRouter
@@ -29,7 +28,6 @@ from headgate.platform.unit_of_work.call import Call
 router = GovernedRouter(prefix="/api/access/requests", tags=["requests"])
 
 ANSWERERS = "has a change to make that gives what was asked for, or is an admin; and sees what it is about"
-_members = member_table.c
 _SUFFIX = PATTERN.pattern.partition("_")[2]
 
 RequestId = Annotated[
@@ -39,8 +37,7 @@ RequestId = Annotated[
 
 def _people(call: Call, seen: Iterable[service.VisibleRequest]) -> dict[str, MemberName]:
     ids = {request.row[column] for request in seen for column in ("member_id", "answered_by_id")} - {None}
-    query = select(_members.id, _members.name).where(_members.id.in_(ids), _members.removed_at.is_(None))
-    return {row.id: MemberName(id=row.id, name=row.name) for row in call.connection.execute(query)}
+    return {key: MemberName(id=key, name=name) for key, name in member_names(call.connection, ids).items()}
 
 
 def _shown(seen: service.VisibleRequest, people: dict[str, MemberName]) -> AccessRequest:

@@ -5,20 +5,19 @@ from typing import Annotated, Any
 
 from fastapi import Query
 from pydantic import BaseModel, Field
-from sqlalchemy import or_, select
 
 from headgate.access.kinds import KINDS, stored_kind
 from headgate.kit.errors import Invalid
 from headgate.kit.ids import kind_of
 from headgate.kit.paging import DEFAULT_LIMIT, MAX_LIMIT, BadCursor, Cursor
-from headgate.platform.audit.models import audit_event_table
-from headgate.platform.directory.models import member_table
+from headgate.organization.audit_log import repository
+from headgate.organization.audit_log.repository import AuditEvent
+from headgate.platform.directory.repository import member_names
 from headgate.platform.http.guards import OnOrganization
 from headgate.platform.http.routes import Audit, GovernedRouter
 from headgate.platform.unit_of_work.call import Call
 
 router = GovernedRouter(prefix="/api/audit", tags=["audit"])
-_events, _members = audit_event_table, member_table.c
 LARGEST = (1 << 63) - 1
 
 
@@ -62,16 +61,9 @@ def list_audit_events(
     if event and "\0" in event:
         raise Invalid("event: a word cannot hold control characters")
     purpose = "audit " + " ".join(value or "" for value in filters.values())
-    # What is in quarantine was not written by this installation: `headgate audit verify` reports it.
-    sealed = or_(_events.c.seal.is_(None), _events.c.seal_number.is_not(None))
-    query = select(_events).where(sealed).order_by(_events.c.id.desc()).limit(limit + 1)
-    for column, value in filters.items():
-        if value is not None:
-            query = query.where(_events.c[column] == value)
-    if cursor is not None:
-        query = query.where(_events.c.id < _before(cursor, purpose))
-    rows = call.connection.execute(query).mappings().all()
-    names = _names(call, [row["actor_id"] for row in rows[:limit]])
+    before = _before(cursor, purpose) if cursor is not None else None
+    rows = repository.page(call.connection, filters, limit + 1, before)
+    names = member_names(call.connection, [row.actor_id for row in rows[:limit]])
     items = [_shown(row, names, call.caller.member) for row in rows[:limit]]
     following = Cursor("", str(items[-1].id)).encode(purpose) if len(rows) > limit else None
     return AuditPage(items=items, next_cursor=following)
@@ -106,27 +98,22 @@ def _resource(call: Call, text: str | None) -> str | None:
     return resolved
 
 
-def _names(call: Call, ids: list[str | None]) -> dict[str, str]:
-    chosen = select(_members.id, _members.name).where(_members.id.in_({identifier for identifier in ids if identifier}))
-    return {row.id: row.name for row in call.connection.execute(chosen.where(_members.removed_at.is_(None)))}
-
-
-def _shown(row: Any, names: dict[str, str], reader: str) -> AuditEventOut:
+def _shown(row: AuditEvent, names: dict[str, str], reader: str) -> AuditEventOut:
     # Nobody learns of another's saved queries, not even that there is one.
-    is_private = row["kind"] == "saved_query" and row["actor_id"] != reader
+    is_private = row.kind == "saved_query" and row.actor_id != reader
     return AuditEventOut(
-        id=row["id"],
-        at=row["at"],
-        event=row["event"],
-        actor=row["actor_id"],
-        actor_name=names.get(row["actor_id"]),
-        action=row["action"],
-        kind=row["kind"],
-        resource=None if is_private else row["resource_id"],
-        allowed=row["allowed"],
-        via=row["via"],
-        before=row["before"],
-        after=row["after"],
-        request_id=row["request_id"],
-        sealed=row["seal_number"] is not None,
+        id=row.id,
+        at=row.at,
+        event=row.event,
+        actor=row.actor_id,
+        actor_name=names.get(row.actor_id or ""),
+        action=row.action,
+        kind=row.kind,
+        resource=None if is_private else row.resource_id,
+        allowed=row.allowed,
+        via=row.via,
+        before=row.before,
+        after=row.after,
+        request_id=row.request_id,
+        sealed=row.seal_number is not None,
     )

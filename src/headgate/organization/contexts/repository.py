@@ -1,11 +1,12 @@
 """To how much contexts are attached; the same few statements for any number of them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Table, func, select
 
+from headgate.organization.contexts.models import context_table
 from headgate.organization.invitations.models import invitation_context_table, invitation_table
 from headgate.organization.profile.repository import is_waiting
 from headgate.platform.authorization.fact_tables import member_context_table, resource_context_table
@@ -32,6 +33,12 @@ def attachments(connection: Connection, ids: Sequence[str], now: datetime) -> di
         for context, count in connection.execute(query):
             counts[context][name] = count
     return counts
+
+
+def context_names(connection: Connection, ids: Iterable[str]) -> dict[str, str]:
+    """The names of contexts, by id."""
+    query = select(context_table.c.id, context_table.c.name).where(context_table.c.id.in_(set(ids)))
+    return {row.id: row.name for row in connection.execute(query)}
 
 
 def in_words(counts: dict[str, int]) -> str:

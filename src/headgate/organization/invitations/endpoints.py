@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Annotated
 
 from fastapi import Path, Request
-from sqlalchemy import select
 
 from headgate.access.inviting import MemberScope, reach_for, reach_of
 from headgate.kit.clock import now as clock
@@ -12,7 +11,7 @@ from headgate.kit.errors import Conflict, Denied, Invalid, LinkSpent, TooManyAtt
 from headgate.kit.names import BadName, check_name, email_key
 from headgate.kit.paging import DEFAULT_LIMIT, Cursor
 from headgate.organization.access.changes.targets import Targets
-from headgate.organization.contexts.models import context_table
+from headgate.organization.contexts.repository import context_names
 from headgate.organization.invitations import service as invitations
 from headgate.organization.invitations.service import Invitation
 from headgate.organization.members.emails import usable
@@ -22,7 +21,7 @@ from headgate.organization.sessions import passwords, throttle
 from headgate.organization.sessions.endpoints import sign_in_member
 from headgate.organization.sessions.schemas import SignedInAs
 from headgate.platform.audit.events import CHANGED, Event
-from headgate.platform.directory.models import member_table, organization_table
+from headgate.platform.directory.repository import member_names, organization_name
 from headgate.platform.http.authentication import refuse_cross_site
 from headgate.platform.http.guards import OwnCredentials, Public, SignedIn
 from headgate.platform.http.paging import After, Limit, begins_after
@@ -42,11 +41,8 @@ PURPOSE = "invitations"
 
 def _shown(call: Call, listed: list[Invitation], link: str | None = None) -> list[InvitationOut]:
     contexts = {context for invitation in listed for context in invitation.reach.contexts}
-    query = select(context_table.c.id, context_table.c.name).where(context_table.c.id.in_(contexts))
-    names = {row.id: row.name for row in call.connection.execute(query)}
-    inviters = {invitation.invited_by for invitation in listed if invitation.invited_by}
-    people = select(member_table.c.id, member_table.c.name).where(member_table.c.id.in_(inviters))
-    by = {row.id: row.name for row in call.connection.execute(people)}
+    names = context_names(call.connection, contexts)
+    by = member_names(call.connection, [invitation.invited_by for invitation in listed], with_removed=True)
     return [
         InvitationOut(
             id=invitation.id,
@@ -69,7 +65,7 @@ def _send(call: Call, invitation: Invitation, secret: str) -> InvitationOut:
     throttle.take(call.connection, throttle.of_mails(call.caller.member, email_key(invitation.email)), call.now)
     link: str | None = templates.link_address(call.settings, secret)
     if call.settings.mail.host is not None:
-        organization = call.connection.execute(select(organization_table.c.name)).scalar_one()
+        organization = organization_name(call.connection)
         subject, body = templates.invitation(call.settings, call.subject.name, organization, secret)
         enqueue(call.connection, call.services.sealer, "invitation", invitation.email, subject, body, call.now)
         link = None

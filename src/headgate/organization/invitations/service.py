@@ -15,7 +15,7 @@ from headgate.kit.ids import new_id
 from headgate.kit.names import email_key, name_key
 from headgate.organization.contexts.models import context_table
 from headgate.organization.invitations.models import invitation_context_table, invitation_table
-from headgate.organization.members.emails import account
+from headgate.organization.sessions.accounts import by_email
 from headgate.platform.authorization.fact_tables import member_context_table
 from headgate.platform.authorization.facts import Facts
 from headgate.platform.authorization.provenance import BY_OPERATOR, CredentialOrigin, of_invitation
@@ -95,7 +95,7 @@ def make(
 
 
 def _refuse_if_known(connection: Connection, email: str, now: datetime) -> None:
-    if account(connection, email) is not None:
+    if by_email(connection, email) is not None:
         raise Conflict(f"{email} is the address of a member already")
     waiting = (_invitations.accepted_at.is_(None), _invitations.revoked_at.is_(None), _invitations.expires_at > now)
     pending = select(_invitations.id).where(_invitations.email_key == email_key(email), *waiting)
@@ -183,7 +183,7 @@ def accept(facts: Facts, invitation: Invitation, name: str, password: str | None
         inviter: Subject | None = facts.subject(invitation.invited_by)
         if not may_invite(inviter, invitation.role, invitation.reach, facts.organization()):
             raise Conflict("Whoever invited you cannot do so any more; ask an admin for a new invitation")
-    if account(connection, invitation.email) is not None:
+    if by_email(connection, invitation.email) is not None:
         raise Conflict(f"{invitation.email} is the address of a member already; sign in instead")
     member = new_member(
         connection,

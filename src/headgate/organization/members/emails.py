@@ -1,20 +1,7 @@
-"""Finds members by their mail address."""
-
-from typing import Any
-
-from sqlalchemy import Connection, select
+"""Mail addresses of members."""
 
 from headgate.kit.errors import Invalid
-from headgate.kit.names import BadName, check_email, email_key
-from headgate.platform.directory.models import member_table
-
-
-def account(connection: Connection, email: str) -> Any:
-    """The member with this address: id, name, email, and password with when it ended; None if there is none."""
-    table = member_table.c
-    where = (table.email_key == email_key(email), table.removed_at.is_(None))
-    columns = (table.id, table.name, table.email, table.password, table.password_ended_at)
-    return connection.execute(select(*columns).where(*where)).one_or_none()
+from headgate.kit.names import BadName, check_email
 
 
 def usable(email: str, place: str = "email") -> str:

@@ -1,10 +1,7 @@
 """The organization over HTTP: what it is called, its plan, and what it holds."""
 
-from sqlalchemy import update
-
 from headgate.organization.profile import repository
 from headgate.organization.profile.schemas import OrganizationName, OrganizationOut, Usage
-from headgate.platform.directory.models import organization_table
 from headgate.platform.http.guards import OnOrganization, SignedIn
 from headgate.platform.http.routes import Audit, GovernedRouter
 from headgate.platform.resources.names import require_names
@@ -30,7 +27,7 @@ def rename_organization(call: Call, body: OrganizationName) -> OrganizationOut:
     """Give the organization another name."""
     decision = call.require("manage_settings", "organization", "organization")
     before = repository.organization(call.connection)["name"]
-    call.connection.execute(update(organization_table).values(name=body.name))
+    repository.rename(call.connection, body.name)
     after = {"change": "rename_organization", "name": body.name}
     call.record_change(
         decision, "manage_settings", "organization", "organization", before={"name": before}, after=after

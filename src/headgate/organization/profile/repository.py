@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, func, or_, select
+from sqlalchemy import Connection, func, or_, select, update
 
 from headgate.access.actions import ROLES
 from headgate.kit.ids import ALL_GROUP
@@ -21,6 +21,11 @@ _members, _resources, _tokens = member_table.c, resource_table.c, token_table.c
 def organization(connection: Connection) -> Any:
     """The organization's row."""
     return connection.execute(select(organization_table)).mappings().one()
+
+
+def rename(connection: Connection, name: str) -> None:
+    """Give the organization another name."""
+    connection.execute(update(organization_table).values(name=name))
 
 
 def is_waiting(now: datetime) -> Any:

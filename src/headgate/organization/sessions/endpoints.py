@@ -4,13 +4,11 @@ from dataclasses import dataclass
 from typing import Annotated, NoReturn
 
 from fastapi import Path, Request
-from sqlalchemy import select, update
 
 from headgate.kit.clock import now as clock
 from headgate.kit.errors import Conflict, LinkSpent, NotFound, PasswordEnded, Problem, TooManyAttempts, WrongPassword
 from headgate.kit.names import MAX_LENGTH, email_key
-from headgate.organization.members.emails import account
-from headgate.organization.sessions import passwords, service, throttle
+from headgate.organization.sessions import accounts, passwords, service, throttle
 from headgate.organization.sessions.cookies import device_cookie, is_proof, session_cookie, set_cookie, set_device
 from headgate.organization.sessions.schemas import (
     Confirmation,
@@ -26,7 +24,7 @@ from headgate.organization.sessions.schemas import (
 )
 from headgate.platform.audit.events import Event, record
 from headgate.platform.authorization.provenance import CredentialOrigin
-from headgate.platform.directory.models import member_table
+from headgate.platform.directory.repository import member_names
 from headgate.platform.http.authentication import caller, refuse_cross_site
 from headgate.platform.http.guards import OwnCredentials, Public, SignedIn
 from headgate.platform.http.routes import Audit, GovernedRouter
@@ -38,7 +36,6 @@ from headgate.settings.settings import Settings
 router = GovernedRouter(prefix="/api", tags=["sign-in"])
 
 OPENED, FAILED, ENDED, PASSWORD = "session.opened", "session.refused", "session.ended", "password.changed"
-_members = member_table.c
 
 
 def browser(request: Request) -> service.Browser:
@@ -55,8 +52,7 @@ def sign_in_member(call: Call, request: Request, member: str, method: str, origi
     call.recorded.cookies += [cookie, set_device(request, call.services.device_key, member)]
     details = {"method": method, "origin": origin.id, "tainted": origin.tainted}
     call.record(Event(call.now, OPENED, True, member, request_id=call.request_id, after=details))  # noqa: FBT003
-    name = call.connection.execute(select(_members.name).where(_members.id == member)).scalar_one()
-    return SignedInAs(id=member, name=name)
+    return SignedInAs(id=member, name=member_names(call.connection, [member])[member])
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +71,20 @@ def _attempt(services: Services, request: Request, parameters: dict[str, SignIn]
     body, now, settings = parameters["body"], clock(), services.settings
     refuse_cross_site(request, settings, must_tell=False)
     with services.database.read() as connection:
-        member = account(connection, body.email)
+        account = accounts.by_email(connection, body.email)
         proof = request.cookies.get(device_cookie(request), "")
-        known_device = is_proof(services.device_key, member.id if member else None, proof)
+        known_device = is_proof(services.device_key, account.id if account else None, proof)
         of_account = throttle.of_account(email_key(body.email), settings.sign_in, known_browser=known_device)
         of_address = throttle.of_address(browser(request).address, settings.sign_in)
     services.database.write(lambda connection: throttle.take(connection, (of_account, of_address), now))
     password = body.password.get_secret_value()
-    if not passwords.is_right(member.password if member else None, password):
-        _failed(services, request, member.id if member else None)
-    if member.password_ended_at is not None:
-        _failed(services, request, member.id, PasswordEnded(_choose_another(settings)))
-    fresh = passwords.hashed(password) if passwords.needs_new_hash(member.password) else None
-    return Attempt(member.id, member.password, fresh, of_account, of_address)
+    stored = account.password if account else None
+    if not passwords.is_right(stored, password) or account is None or stored is None:
+        _failed(services, request, account.id if account else None)
+    if account.password_ended_at is not None:
+        _failed(services, request, account.id, PasswordEnded(_choose_another(settings)))
+    fresh = passwords.hashed(password) if passwords.needs_new_hash(stored) else None
+    return Attempt(account.id, stored, fresh, of_account, of_address)
 
 
 def _choose_another(settings: Settings) -> str:
@@ -119,16 +116,13 @@ def _failed(services: Services, request: Request, member: str | None, problem: P
 )
 def sign_in(call: Call, request: Request, body: SignIn, prepared: Attempt) -> SignedInAs:
     """Open a session by address and password; it is kept in a cookie."""
-    where = (_members.id == prepared.member, _members.removed_at.is_(None), _members.password == prepared.stored)
-    set_in = select(_members.password_origin_id, _members.password_tainted)
-    row = call.connection.execute(set_in.where(*where, _members.password_ended_at.is_(None))).one_or_none()
-    if row is None:
+    origin = accounts.origin_of_password(call.connection, prepared.member, prepared.stored)
+    if origin is None:
         raise WrongPassword
     throttle.forgive(call.connection, (prepared.of_account,))
     throttle.give_back(call.connection, (prepared.of_address,))
     if prepared.fresh:
-        call.connection.execute(update(member_table).where(*where).values(password=prepared.fresh))
-    origin = CredentialOrigin(row.password_origin_id, row.password_tainted)
+        accounts.replace_hash(call.connection, prepared.member, prepared.stored, prepared.fresh)
     return sign_in_member(call, request, prepared.member, "password", origin)
 
 
@@ -202,9 +196,10 @@ def _hash_by_link(services: Services, request: Request, parameters: dict[str, Pa
     refuse_cross_site(request, services.settings, must_tell=False)
     with services.database.read() as connection:
         member = service.member_of_link(connection, body.link.get_secret_value(), "password", clock())
-        row = connection.execute(select(_members.name, _members.email).where(_members.id == member)).one()
+        account = accounts.by_id(connection, member)
+    assert account is not None  # noqa: S101 - the link is a member's
     password = body.password.get_secret_value()
-    passwords.check_strength(password, [row.name, row.email or ""])
+    passwords.check_strength(password, [account.name, account.email or ""])
     return passwords.hashed(password)
 
 
@@ -244,19 +239,18 @@ def _hash_own(services: Services, request: Request, parameters: dict[str, Passwo
     body, now, settings = parameters["body"], clock(), services.settings
     with services.database.read() as connection:
         who = caller(connection, request, settings, now)
-        columns = (_members.name, _members.email, _members.password, _members.password_ended_at)
-        row = connection.execute(select(*columns).where(_members.id == who.member)).one_or_none()
-        if row is None:
+        account = accounts.by_id(connection, who.member)
+        if account is None:
             raise NotFound
     counter = throttle.of_account(who.member, settings.sign_in, known_browser=True, purpose="own password")
     services.database.write(lambda connection: throttle.take(connection, (counter,), now))
     current = body.current.get_secret_value() if body.current else ""
-    works = row.password is not None and row.password_ended_at is None
-    if works and not passwords.is_right(row.password, current):
+    works = account.password is not None and account.password_ended_at is None
+    if works and not passwords.is_right(account.password, current):
         _failed(services, request, who.member)
     password = body.password.get_secret_value()
-    passwords.check_strength(password, [row.name, row.email or ""])
-    return NewPassword(row.password, passwords.hashed(password), counter)
+    passwords.check_strength(password, [account.name, account.email or ""])
+    return NewPassword(account.password, passwords.hashed(password), counter)
 
 
 @router.governed(
@@ -270,8 +264,8 @@ def _hash_own(services: Services, request: Request, parameters: dict[str, Passwo
 def change_password(call: Call, body: PasswordChange, prepared: NewPassword) -> SessionsEnded:
     """Change one's own password. All other sessions end. One that has ended is not asked for."""
     member = call.caller.member
-    stored = call.connection.execute(select(_members.password).where(_members.id == member)).scalar_one()
-    if stored != prepared.stored:
+    account = accounts.by_id(call.connection, member)
+    if account is None or account.password != prepared.stored:
         raise Conflict("The password was changed meanwhile; try again")
     throttle.forgive(call.connection, (prepared.counter,))
     _set_password(call, member, prepared.fresh, call.caller.origin)

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, update
 
 from headgate.kit.encryption import Sealer
-from headgate.organization.members.emails import account
+from headgate.organization.sessions.accounts import by_email
 from headgate.organization.sessions.service import make_link
 from headgate.platform.authorization.provenance import CredentialOrigin
 from headgate.platform.mail import templates
@@ -41,7 +41,7 @@ def _link(
     It is kept until it is sent: written anew, it would spend a link that may have arrived. It waits no longer than the
     link works.
     """
-    member = account(connection, row.recipient)
+    member = by_email(connection, row.recipient)
     if member is None:
         return None
     minutes = settings.sign_in.link_minutes
@@ -56,7 +56,7 @@ def _link(
             expires_at=min(row.expires_at, now + timedelta(minutes=minutes)),
         )
     )
-    return MailDraft(member.email, subject, body)
+    return MailDraft(member.email or row.recipient, subject, body)
 
 
 COMPOSERS: dict[str, Composer] = {"sign_in": sign_in, "password": password}

@@ -1,18 +1,18 @@
 """API tokens over HTTP: one's own; who manages members also sees and ends those of others."""
 
-from typing import Annotated, Any
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated
 
 from fastapi import Path, Query
-from sqlalchemy import select
 
 from headgate.kit.errors import Conflict, Invalid
 from headgate.kit.names import BadName, check_name
 from headgate.kit.paging import DEFAULT_LIMIT, Cursor
 from headgate.organization.access.changes.targets import Hidden, Targets
-from headgate.organization.tokens import service
-from headgate.organization.tokens.models import token_reach_table, token_table
+from headgate.organization.tokens import repository, service
+from headgate.organization.tokens.repository import TokenRow
 from headgate.organization.tokens.schemas import TokenIn, TokenMade, TokenOut, TokenPage
-from headgate.platform.directory.models import member_table
 from headgate.platform.http.guards import OwnCredentials
 from headgate.platform.http.paging import After, Limit, begins_after
 from headgate.platform.http.routes import Audit, GovernedRouter
@@ -21,7 +21,6 @@ from headgate.platform.unit_of_work.call import Call
 router = GovernedRouter(prefix="/api/tokens", tags=["tokens"])
 
 TokenId = Annotated[str, Path(pattern="^tok_[0-9a-z]{20}$", examples=["tok_01k6x3v9c2m4n8p0q7rs"])]
-_tokens = token_table.c
 
 
 @router.governed("POST", "", OwnCredentials("makes a token of their own"), Audit.changes)
@@ -72,28 +71,15 @@ def list_tokens(
         call.require("manage_members", "organization", "organization")
     purpose = f"tokens {all_}"
     after = begins_after(cursor, purpose)
-    joined = token_table.join(member_table, member_table.c.id == _tokens.member_id)
-    query = select(token_table, member_table.c.name.label("member")).select_from(joined)
-    if not all_:
-        query = query.where(_tokens.member_id == call.caller.member)
-    if after is not None:
-        query = query.where(_tokens.id < after.id)
-    rows = call.connection.execute(query.order_by(_tokens.id.desc()).limit(limit + 1)).mappings().all()
-    following = Cursor("", rows[limit - 1]["id"]).encode(purpose) if len(rows) > limit else None
+    member = None if all_ else call.caller.member
+    rows = repository.page(call.connection, member, limit + 1, after.id if after else None)
+    following = Cursor("", rows[limit - 1].id).encode(purpose) if len(rows) > limit else None
     return TokenPage(items=_shown(call, rows[:limit]), next_cursor=following)
 
 
-def _shown(call: Call, rows: Any) -> list[TokenOut]:
-    reach = token_reach_table.c
-    listed = [row["id"] for row in rows if row["listed"]]
-    only: dict[str, list[str]] = {token: [] for token in listed}
-    for token, resource in call.connection.execute(
-        select(reach.token_id, reach.resource_id).where(reach.token_id.in_(listed)).order_by(reach.resource_id)
-    ):
-        only[token].append(resource)
-    times = ("created_at", "last_used_at", "expires_at", "revoked_at")
-    names = ("id", "name", "hint", "member", "read_only", "tainted", *times)
-    return [TokenOut(**{name: row[name] for name in names}, only=only.get(row["id"])) for row in rows]
+def _shown(call: Call, rows: Sequence[TokenRow]) -> list[TokenOut]:
+    only = repository.reach(call.connection, [row.id for row in rows if row.listed])
+    return [TokenOut(**{**asdict(row), "only": only.get(row.id)}) for row in rows]
 
 
 @router.governed(
@@ -101,10 +87,9 @@ def _shown(call: Call, rows: Any) -> list[TokenOut]:
 )
 def revoke_token(call: Call, token_id: TokenId) -> TokenOut:
     """End a token at once."""
-    owner = call.connection.execute(select(_tokens.member_id).where(_tokens.id == token_id)).scalar_one_or_none()
-    if owner is None or not call.handles(owner):
+    token = repository.by_id(call.connection, token_id)
+    if token is None or not call.handles(token.member_id):
         call.hide("revoke_token", "token", token_id)
     service.revoke(call.connection, token_id, call.now, by=call.caller.member)
-    joined = token_table.join(member_table, member_table.c.id == _tokens.member_id)
-    query = select(token_table, member_table.c.name.label("member")).select_from(joined).where(_tokens.id == token_id)
-    return _shown(call, call.connection.execute(query).mappings().all())[0]
+    revoked = repository.by_id(call.connection, token_id)
+    return _shown(call, [revoked or token])[0]

@@ -15,7 +15,7 @@ from headgate.kit.database import Database
 from headgate.kit.encryption import Sealer
 from headgate.kit.key_file import KeyFile
 from headgate.kit.log import get_logger
-from headgate.platform.directory.models import member_table
+from headgate.platform.directory.repository import is_member
 from headgate.platform.mail.messages import Composer, MailDraft, letter
 from headgate.platform.mail.models import mail_table
 from headgate.platform.mail.smtp import MailRejected, Relay, Unreachable, words
@@ -150,7 +150,7 @@ class Mailer:
         row = connection.execute(select(mail_table).where(_mails.id == mail.id)).one()
         if row.due_at is None:
             return None
-        if row.member_id is not None and not _is_member(connection, row.member_id):
+        if row.member_id is not None and not is_member(connection, row.member_id):
             raise MailRejected("the member was removed")
         if row.body is not None:
             body = self._sealer.open(row.body, mail_table.name, row.id, "body")
@@ -185,8 +185,3 @@ class Mailer:
 
 def _due(moment: datetime) -> tuple[Any, ...]:
     return _mails.due_at <= moment, _mails.expires_at > moment
-
-
-def _is_member(connection: Connection, member: str) -> bool:
-    where = (member_table.c.id == member, member_table.c.removed_at.is_(None))
-    return connection.execute(select(member_table.c.id).where(*where)).first() is not None

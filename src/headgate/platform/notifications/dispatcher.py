@@ -12,6 +12,7 @@ from headgate.kit.encryption import Sealer
 from headgate.kit.ids import kind_of, new_id
 from headgate.kit.log import get_logger
 from headgate.platform.directory.models import member_table
+from headgate.platform.directory.repository import email_of
 from headgate.platform.mail.messages import Composer, MailDraft
 from headgate.platform.mail.models import mail_table
 from headgate.platform.mail.outbox import GIVE_UP_AFTER
@@ -118,7 +119,7 @@ def compose(connection: Connection, sealer: Sealer, settings: Settings, row: Any
     notice = connection.execute(select(notice_table).where(_notices.id == row.subject)).one_or_none()
     if notice is None or not repository.receiver(connection, row.member_id, notice.channel):
         return None
-    recipient = repository.address(connection, row.member_id)
+    recipient = email_of(connection, row.member_id)
     visible = NotificationReader(connection, row.member_id, now).shown([notice])
     if recipient is None or notice.id not in visible:
         return None

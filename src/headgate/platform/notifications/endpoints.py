@@ -7,6 +7,7 @@ from fastapi import Query
 from headgate.kit.errors import Denied, Invalid
 from headgate.kit.ids import kind_of
 from headgate.kit.paging import DEFAULT_LIMIT, MAX_LIMIT, Cursor
+from headgate.platform.directory.repository import email_of
 from headgate.platform.http.guards import OnOrganization, SignedIn
 from headgate.platform.http.paging import begins_after
 from headgate.platform.http.routes import Audit, GovernedRouter
@@ -122,7 +123,7 @@ def _settings(call: Call) -> NotificationSettings:
         ChannelOut(channel=name, about=description, receives=name in choices, by_mail=choices.get(name, False))
         for name, description in CHANNELS.items()
     ]
-    address = repository.address(call.connection, member) if call.settings.mail.host else None
+    address = email_of(call.connection, member) if call.settings.mail.host else None
     return NotificationSettings(channels=channels, mail_to=address, warnings=_warnings(call))
 
 

@@ -70,12 +70,6 @@ def receiver(connection: Connection, member: str, channel: str) -> bool | None:
     return connection.execute(select(_receivers.by_mail).where(*where)).scalar_one_or_none()
 
 
-def address(connection: Connection, member: str) -> str | None:
-    """A member's mail address, if they have one and are still there."""
-    where = (_members.id == member, _members.removed_at.is_(None))
-    return connection.execute(select(_members.email).where(*where)).scalar_one_or_none()
-
-
 def full_ownerships(connection: Connection, member: str, limit: int) -> Sequence[Any]:
     """Resources of which a member was made an owner of the sort that has full control: id and kind."""
     owners, resources = owner_table.c, resource_table.c

@@ -17,7 +17,8 @@ from headgate.lakehouse.sql.repository import ACTIVE
 from headgate.organization.invitations.models import invitation_table
 from headgate.organization.sessions.models import link_table, session_table
 from headgate.organization.tokens.models import token_table
-from headgate.platform.directory.models import member_table, organization_table
+from headgate.platform.directory.models import member_table
+from headgate.platform.directory.repository import organization_name
 from headgate.platform.mail import templates
 from headgate.platform.mail.outbox import enqueue
 from headgate.platform.unit_of_work.call import Call
@@ -83,7 +84,7 @@ def promote(call: Call, member: str) -> dict[str, Any]:
     ended = end_tainted(call.connection, member, call.now)
     email = call.connection.execute(select(_members.email).where(_members.id == member)).scalar_one()
     if call.settings.mail.host is not None and email is not None:
-        organization = call.connection.execute(select(organization_table.c.name)).scalar_one()
+        organization = organization_name(call.connection)
         subject, body = templates.new_owner(call.settings, organization, told(ended), password="password" in ended)
         enqueue(call.connection, call.services.sealer, MAIL, email, subject, body, call.now, member=member)
     return ended
