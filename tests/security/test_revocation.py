@@ -11,7 +11,7 @@ from tests.security.conftest import World
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
-SLOW = "SELECT id, 'late' AS what FROM range(0, 30000000, 1, 4) WHERE sha2(CAST(id AS STRING), 512) LIKE 'aaaaa%'"
+SLOW = "SELECT id, 'late' AS what FROM range(0, 16000000, 1, 4) WHERE sha2(CAST(id AS STRING), 512) LIKE 'aaaaa%'"
 REVENUE = {"resource": "table:service.revenue", "level": "viewer"}
 RAW = {"resource": "layer:raw", "level": "editor"}
 ICEBERG = "/iceberg/v1/namespaces/service/tables/revenue"

@@ -14,7 +14,7 @@ from tests.support.spark import within
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
-SLOW = "SELECT id, 'late' AS what FROM range(0, 40000000, 1, 4) WHERE sha2(CAST(id AS STRING), 512) LIKE 'aaaaa%'"
+SLOW = "SELECT id, 'late' AS what FROM range(0, 16000000, 1, 4) WHERE sha2(CAST(id AS STRING), 512) LIKE 'aaaaa%'"
 SALES = "service.sales"
 
 
