@@ -4,7 +4,8 @@ then on whom it acts for.
 What a query reads only Spark can tell: then a save is a job, whose last transaction is the one that saves (probing.py).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,7 +27,6 @@ from headgate.pipelines.triggers.cycles import refuse_saved
 from headgate.platform.authorization import writer
 from headgate.platform.authorization.creation import require_new
 from headgate.platform.authorization.drafts import QuestionContext
-from headgate.platform.authorization.list_index import refresh
 from headgate.platform.authorization.questions import Question, decide
 from headgate.platform.external_systems.repository import kinds, place_of
 from headgate.platform.unit_of_work.call import Call
@@ -174,12 +174,11 @@ def save(
     layer = call.lookup.of("layer", output_layer(draft.definition))
     destination = draft.definition.destination if isinstance(draft.definition, definitions.Delivery) else None
     values = {"pipeline_kind": draft.definition.kind, "output_layer_id": layer, "destination_id": destination}
-    identifier = _write(call, draft, values)
-    _write_definition(call, draft, identifier, unresolved)
-    _write_refs(call, identifier, result, definitions.connections(draft.definition))
-    _write_analysed(call, draft.definition, identifier, result, analysed)
-    refuse_saved(call, identifier)
-    refresh(call.connection, [identifier])
+    with _written(call, draft, values) as identifier:
+        _write_definition(call, draft, identifier, unresolved)
+        _write_refs(call, identifier, result, definitions.connections(draft.definition))
+        _write_analysed(call, draft.definition, identifier, result, analysed)
+        refuse_saved(call, identifier)
     after = {"version": _row(call, identifier)["version"], "kind": draft.definition.kind, "refs": len(result)}
     call.record(
         call.event(
@@ -252,18 +251,19 @@ def _made(call: Call, ref: Ref) -> Ref:
     return Ref(ref.name, ref.mode, ref.enabled, item, ref.layer_id)
 
 
-def _write(call: Call, draft: PipelineDraft, values: dict[str, Any]) -> str:
-    member = call.caller.member
-    if draft.own is not None:
-        writer.touch(call.connection, draft.own, call.now, _name(draft.name) if draft.name else None)
-        changed = {**values, "acts_for_id": member}
-        call.connection.execute(update(pipeline_table).where(_pipelines.id == draft.own).values(changed))
-        return draft.own
-    identifier = writer.add(call.connection, KIND, _name(draft.name or ""), call.now, member)
-    owner = member if draft.project else None
-    fixed = {"id": identifier, "project_id": draft.project, "acts_for_id": member, "owner_id": owner}
-    call.connection.execute(insert(pipeline_table).values(**fixed, **values))
-    return identifier
+@contextmanager
+def _written(call: Call, draft: PipelineDraft, values: dict[str, Any]) -> Iterator[str]:
+    """Write the row of a new or changed pipeline, and give its id; inside, write what belongs to it."""
+    member, values = call.caller.member, {**values, "acts_for_id": call.caller.member}
+    if draft.own is None:
+        fixed = {"project_id": draft.project, "owner_id": member if draft.project else None}
+        with writer.new_resource(call.connection, KIND, _name(draft.name or ""), call.now, member) as identifier:
+            call.connection.execute(insert(pipeline_table).values(id=identifier, **fixed, **values))
+            yield identifier
+        return
+    call.connection.execute(update(pipeline_table).where(_pipelines.id == draft.own).values(values))
+    yield draft.own
+    writer.save(call.connection, draft.own, call.now, _name(draft.name) if draft.name else None)
 
 
 def _name(name: str) -> str:
@@ -285,7 +285,8 @@ def _write_definition(call: Call, draft: PipelineDraft, identifier: str, unresol
         values["description"] = draft.description
     if draft.deactivate_after is not None:
         values["deactivate_after"] = draft.deactivate_after or None
-    stored = _row(call, identifier) if draft.own else None
+    mine = _definitions.pipeline_id == identifier
+    stored = call.connection.execute(select(pipeline_definition_table).where(mine)).mappings().one_or_none()
     if stored is None:
         new = {"pipeline_id": identifier, "version": 1, "active": True, "failures": 0}
         call.connection.execute(insert(pipeline_definition_table).values(**new, **values))
@@ -294,7 +295,6 @@ def _write_definition(call: Call, draft: PipelineDraft, identifier: str, unresol
     confirmed = {**values["place_versions"], **stored["place_versions"]}
     places = {value: confirmed[value] for value in values["place_versions"]}
     values |= {"version": stored["version"] + 1, "failures": 0, "place_versions": places}
-    mine = _definitions.pipeline_id == identifier
     call.connection.execute(update(pipeline_definition_table).where(mine).values(values))
 
 

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from sqlalchemy import delete as sql_delete
 from sqlalchemy import func, select, update
 from sqlalchemy.engine import RowMapping
 
@@ -33,8 +32,6 @@ from headgate.pipelines.schemas import (
 from headgate.pipelines.triggers.models import trigger_table
 from headgate.platform.authorization import writer
 from headgate.platform.authorization.facts import Facts
-from headgate.platform.authorization.list_index import refresh
-from headgate.platform.authorization.models import resource_table
 from headgate.platform.authorization.questions import Question, decide, is_ready
 from headgate.platform.authorization.schemas import Resource
 from headgate.platform.jobs.models import HELD, WAITING
@@ -169,8 +166,7 @@ def change(call: Call, pipeline_id: str, body: PipelineChange) -> None:
         mine = _definitions.pipeline_id == pipeline_id
         if call.connection.execute(update(pipeline_definition_table).where(mine).values(values)).rowcount != 1:
             raise Conflict("This pipeline has no definition; save one first")
-    writer.touch(call.connection, pipeline_id, call.now, body.name)
-    refresh(call.connection, [pipeline_id])
+    writer.save(call.connection, pipeline_id, call.now, body.name)
     after = body.model_dump(exclude_unset=True, exclude={"definition"})
     call.record(
         call.event(save.CHANGED, allowed=True, action=action, kind=save.KIND, resource_id=pipeline_id, after=after)
@@ -184,9 +180,9 @@ def delete(call: Call, pipeline_id: str) -> str:
         raise Conflict("A run of this pipeline waits or runs; cancel it first")
     name = presentation.one(call, pipeline_id).name
     for table in (trigger_table, run_table):
-        own = select(table.c.id).where(table.c.parent_id == pipeline_id)
-        call.connection.execute(sql_delete(resource_table).where(resource_table.c.id.in_(own)))
-    writer.remove(call.connection, pipeline_id)
+        children = select(table.c.id).where(table.c.parent_id == pipeline_id)
+        writer.remove(call.connection, call.connection.execute(children).scalars())
+    writer.remove(call.connection, [pipeline_id])
     call.record(
         call.event(
             save.DELETED,

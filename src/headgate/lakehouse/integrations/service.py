@@ -22,7 +22,6 @@ from headgate.platform.audit.events import READ
 from headgate.platform.audit.models import audit_event_table
 from headgate.platform.authorization import writer
 from headgate.platform.authorization.creation import require_new
-from headgate.platform.authorization.list_index import refresh
 from headgate.platform.authorization.schemas import Resource
 from headgate.platform.resources import presentation
 from headgate.platform.unit_of_work.call import Call
@@ -43,9 +42,9 @@ def make(call: Call, body: IntegrationIn) -> tuple[str, str]:
     """Make an integration with a token that reads its tables as its maker may; its id, and the token's secret."""
     require_new(call, "add", KIND, {"reads": tuple(body.tables)})
     results = _tables(call, body.tables)
-    identifier = writer.add(call.connection, KIND, body.name, call.now, call.caller.member)
-    call.connection.execute(insert(integration_table).values(id=identifier, description=body.description))
-    _list(call, identifier, results)
+    with writer.new_resource(call.connection, KIND, body.name, call.now, call.caller.member) as identifier:
+        call.connection.execute(insert(integration_table).values(id=identifier, description=body.description))
+        _list(call, identifier, results)
     secret = _token(call, identifier, body.name, [item for _, item, _ in results], body.expires)
     _tell(call, MADE, "add", identifier, tables=list(body.tables))
     return identifier, secret
@@ -69,7 +68,6 @@ def _list(call: Call, identifier: str, result: list[tuple[str, str, str]]) -> No
         for ref, item, layer in result
     ]
     call.connection.execute(insert(table_ref_table), rows)
-    refresh(call.connection, [identifier])
 
 
 def _token(call: Call, identifier: str, name: str, tables: list[str], expires: datetime | None) -> str:
@@ -119,8 +117,7 @@ def change(call: Call, identifier: str, body: IntegrationChange) -> None:
     if body.description is not None:
         values = update(integration_table).where(_integrations.id == identifier).values(description=body.description)
         call.connection.execute(values)
-    writer.touch(call.connection, identifier, call.now, body.name)
-    refresh(call.connection, [identifier])
+    writer.save(call.connection, identifier, call.now, body.name)
     _tell(call, CHANGED, "edit", identifier, **body.model_dump(exclude_unset=True))
 
 
@@ -128,7 +125,7 @@ def remove(call: Call, identifier: str) -> str:
     """Delete it, and end its token; its name."""
     name = presentation.one(call, identifier).name
     _end(call, _row(call, identifier)["token_id"])
-    writer.remove(call.connection, identifier)
+    writer.remove(call.connection, [identifier])
     _tell(call, DELETED, "delete", identifier, name=name)
     return name
 

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, insert, select
 
 from headgate.kit.ids import kind_of
 from headgate.lakehouse.models import lake_text_table
-from headgate.platform.authorization.list_index import refresh
-from headgate.platform.authorization.models import resource_table
+from headgate.platform.authorization import writer
 from headgate.platform.unit_of_work.call import Call
 
 ITSELF = 0
@@ -22,9 +21,7 @@ def describe(call: Call, resource: str, changes: dict[int, Texts]) -> None:
     kind = kind_of(resource) or ""
     decision = call.require("describe", kind, resource)
     before = {field: _change(call, resource, field, texts) for field, texts in changes.items()}
-    saved = update(resource_table).where(resource_table.c.id == resource).values(updated_at=call.now)
-    call.connection.execute(saved)
-    refresh(call.connection, [resource])
+    writer.save(call.connection, resource, call.now)
     call.record_change(
         decision,
         "describe",

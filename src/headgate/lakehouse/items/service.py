@@ -24,7 +24,7 @@ from headgate.lakehouse.trash import service as trash
 from headgate.lakehouse.trash.models import deleted_item_table
 from headgate.organization.access.changes.reach import dependents
 from headgate.organization.access.changes.targets import Targets
-from headgate.platform.authorization.list_index import refresh
+from headgate.platform.authorization import writer
 from headgate.platform.authorization.models import resource_table
 from headgate.platform.unit_of_work.call import Call
 
@@ -79,11 +79,8 @@ def create_layer(call: Call, name: str) -> str:
 
 def insert_layer(connection: Connection, name: str, now: Any, creator: str | None) -> str:
     """Write a layer, for whoever has decided that it may be made; Conflict if its name is taken."""
-    layer = new_id("layer")
-    with _uniquely("layer", name):
-        connection.execute(insert(resource_table).values(_resource(layer, "layer", "", name, now, creator)))
-    connection.execute(insert(layer_table).values(id=layer))
-    refresh(connection, [layer])
+    with _uniquely("layer", name), writer.new_resource(connection, "layer", name, now, creator, scope="") as layer:
+        connection.execute(insert(layer_table).values(id=layer))
     return layer
 
 
@@ -95,11 +92,18 @@ def create_item(call: Call, kind: str, layer_id: str, name: str, *, item_id: str
     wanted, item = _checked(name), item_id or new_id(kind)
     if kind_of(item) != kind:
         raise ValueError(f"{item!r} is no id of a {kind}")
-    with _uniquely(kind, wanted):
-        row = _resource(item, kind, layer_id, wanted, call.now, call.caller.member)
-        call.connection.execute(insert(resource_table).values(row))
-    call.connection.execute(insert(lake_item_table).values(id=item, kind=kind, layer_id=layer_id))
-    refresh(call.connection, [item])
+    resource = writer.new_resource(
+        call.connection,
+        kind,
+        wanted,
+        call.now,
+        call.caller.member,
+        scope=layer_id,
+        namespace="table",
+        identifier=item,
+    )
+    with _uniquely(kind, wanted), resource:
+        call.connection.execute(insert(lake_item_table).values(id=item, kind=kind, layer_id=layer_id))
     after = {"change": f"create_{kind}", "name": wanted, "layer": layer_id}
     call.record_change(decision, "create", kind, item, before={}, after=after)
     return item
@@ -142,9 +146,7 @@ def rename_item(call: Call, item_id: str, *, name: str, layer_id: str | None = N
         return
     touched = _move(call.connection, item_id, before["scope_id"], target)
     with _uniquely(kind, wanted):
-        values = {"name": wanted, "name_key": name_key(wanted), "scope_id": target, "updated_at": call.now}
-        call.connection.execute(update(resource_table).where(_resources.id == item_id).values(values))
-    refresh(call.connection, touched)
+        writer.save(call.connection, item_id, call.now, wanted, scope=target, affected=touched)
     call.record_change(
         decision,
         "rename",
@@ -178,7 +180,7 @@ def delete_item(call: Call, item_id: str) -> None:
     touched = dependents(call.connection, [item_id]) - {item_id}
     touched |= {row["scope_id"]} - {""}
     kept = retained_rows.keep(call.connection, item_id)
-    retained_rows.take_away(call.connection, item_id)
+    writer.remove(call.connection, [item_id], affected=touched)
     days = call.settings.warehouse.deleted_days
     deleted = {
         "id": item_id,
@@ -191,7 +193,6 @@ def delete_item(call: Call, item_id: str) -> None:
         "purge_at": call.now + timedelta(days=days),
     }
     call.connection.execute(insert(deleted_item_table).values(deleted))
-    refresh(call.connection, touched)
     after = {"change": f"delete_{kind}"}
     call.record_change(decision, "delete", kind, item_id, before={"name": row["name"]}, after=after)
 
@@ -234,10 +235,14 @@ def restore_item(call: Call, item_id: str, *, name: str | None = None) -> str:
     if wanted != row["name"]:
         _require_naming(call, kind, layer)
     kept = _renamed(row["kept"], wanted)
-    with _uniquely(kind, wanted, "; give another name to restore it under"):
+
+    def affected() -> set[str]:
+        return dependents(call.connection, [item_id]) | ({layer} - {""})
+
+    taken = _uniquely(kind, wanted, "; give another name to restore it under")
+    with taken, writer.access_change(call.connection, affected):
         retained_rows.bring_back(call.connection, item_id, kept, call.now)
     trash.forget(call.connection, item_id)
-    refresh(call.connection, dependents(call.connection, [item_id]) | ({layer} - {""}))
     after = {"change": f"restore_{kind}", "name": wanted, "layer": layer or None}
     call.record_change(decision, "restore", kind, item_id, before={}, after=after)
     return item_id
@@ -283,20 +288,6 @@ def _checked(name: str) -> str:
         return sql_name(name)
     except BadName as error:
         raise Invalid(f"name: {error}") from None
-
-
-def _resource(identifier: str, kind: str, layer: str, name: str, now: Any, creator: str | None) -> dict[str, Any]:
-    return {
-        "id": identifier,
-        "kind": kind,
-        "namespace": "layer" if kind == "layer" else "table",
-        "scope_id": layer,
-        "name": name,
-        "name_key": name_key(name),
-        "created_at": now,
-        "updated_at": now,
-        "created_by_id": creator,
-    }
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from headgate.lakehouse.saved_queries import service as saving
 from headgate.lakehouse.sql import service
 from headgate.lakehouse.sql.schemas import SavedChange, SavedDeleted, SavedIn, SavedItem, SavedOut, SavedPage, Saving
 from headgate.platform.authorization import repository as resources
+from headgate.platform.authorization import writer
 from headgate.platform.authorization.repository import ResourceSort
 from headgate.platform.http.guards import OnResource, SignedIn
 from headgate.platform.http.paging import After, Limit, Prefix, begins_after
@@ -112,7 +113,7 @@ def change_saved_query(stages: Stages, saved_query_id: SavedId, body: SavedChang
         if body.sql is not None:
             return _submit(call, name, body.sql, saved_query_id)
         _require_name(call, name, saved_query_id)
-        saving.rename(call.connection, call.now, saved_query_id, name)
+        writer.save(call.connection, saved_query_id, call.now, name)
         call.record(call.event(saving.RENAMED, allowed=True, kind=saving.KIND, resource_id=saved_query_id))
         return Saving(statement=None, state="succeeded")
 
@@ -125,6 +126,6 @@ def change_saved_query(stages: Stages, saved_query_id: SavedId, body: SavedChang
 def delete_saved_query(call: Call, saved_query_id: SavedId) -> SavedDeleted:
     """Delete a saved query of one's own; it needs Editor on every table that it reads."""
     row = saving.rows(call.connection, [saved_query_id])[saved_query_id]
-    saving.remove(call.connection, saved_query_id)
+    writer.remove(call.connection, [saved_query_id])
     call.record(call.event(saving.DELETED, allowed=True, kind=saving.KIND, resource_id=saved_query_id))
     return SavedDeleted(id=row["id"], name=row["name"])

@@ -7,13 +7,12 @@ from typing import Any
 from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.engine import RowMapping
 
-from headgate.kit.ids import new_id
 from headgate.kit.names import name_key
 from headgate.lakehouse.catalog.models import work_load_table, work_token_table
 from headgate.lakehouse.models import lake_item_table, table_ref_table
 from headgate.lakehouse.saved_queries.models import saved_query_table
 from headgate.platform.audit.events import DENIED, Event, record
-from headgate.platform.authorization.list_index import refresh
+from headgate.platform.authorization import writer
 from headgate.platform.authorization.models import resource_table
 from headgate.platform.authorization.questions import Question, decide
 
@@ -52,20 +51,15 @@ def save_probed(connection: Connection, now: datetime, row: RowMapping, tables: 
     if taken is not None:
         raise NotSaved(f"You have a saved query called {taken!r} already; names that look alike are the same")
     if own is None:
-        own = _insert(connection, now, author, wanted["name"], row["sql"])
+        with writer.new_resource(connection, KIND, wanted["name"], now, author, scope=author) as own:
+            connection.execute(insert(saved_query_table).values(id=own, author_id=author, sql=row["sql"]))
+            _write_reads(connection, own, reads)
     elif decide(connection, Question(author, "edit", KIND, own), now):
         connection.execute(update(saved_query_table).where(_queries.id == own).values(sql=row["sql"]))
-        rename(connection, now, own, wanted["name"])
+        _write_reads(connection, own, reads)
+        writer.save(connection, own, now, wanted["name"])
     else:
         raise NotSaved("The saved query was deleted while it was saved")
-    connection.execute(delete(table_ref_table).where(_refs.resource_id == own))
-    lines = [
-        {"resource_id": own, "mode": "read", "ref": ref, "item_id": item, "layer_id": layer, "enabled": True}
-        for ref, item, layer in reads
-    ]
-    if lines:
-        connection.execute(insert(table_ref_table), lines)
-    refresh(connection, [own])
     event = Event(now, SAVED, True, author, row["token_id"], kind=KIND, resource_id=own, after={"reads": list(refs)})  # noqa: FBT003
     record(connection, [event])
     return own
@@ -94,25 +88,14 @@ def _named(connection: Connection, tables: Sequence[str]) -> list[tuple[str, str
     return [(f"{layer}.{name}", item, layer_id) for layer, name, item, layer_id in rows]
 
 
-def _insert(connection: Connection, now: datetime, author: str, name: str, sql: str) -> str:
-    identifier = new_id(KIND)
-    common = {"id": identifier, "kind": KIND, "namespace": KIND, "scope_id": author, "name": name}
-    times = {"created_at": now, "updated_at": now, "created_by_id": author}
-    connection.execute(insert(resource_table).values(**common, name_key=name_key(name), **times))
-    connection.execute(insert(saved_query_table).values(id=identifier, author_id=author, sql=sql))
-    return identifier
-
-
-def rename(connection: Connection, now: datetime, identifier: str, name: str) -> None:
-    """Give a saved query another name."""
-    values = {"name": name, "name_key": name_key(name), "updated_at": now}
-    connection.execute(update(resource_table).where(_resources.id == identifier).values(values))
-    refresh(connection, [identifier])
-
-
-def remove(connection: Connection, identifier: str) -> None:
-    """Delete a saved query."""
-    connection.execute(delete(resource_table).where(_resources.id == identifier))
+def _write_reads(connection: Connection, identifier: str, reads: Sequence[tuple[str, str, str]]) -> None:
+    connection.execute(delete(table_ref_table).where(_refs.resource_id == identifier))
+    lines = [
+        {"resource_id": identifier, "mode": "read", "ref": ref, "item_id": item, "layer_id": layer, "enabled": True}
+        for ref, item, layer in reads
+    ]
+    if lines:
+        connection.execute(insert(table_ref_table), lines)
 
 
 def rows(connection: Connection, identifiers: Sequence[str]) -> dict[str, RowMapping]:

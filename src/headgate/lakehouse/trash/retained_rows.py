@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Column, Connection, Table, and_, delete, func, insert, select, update
+from sqlalchemy import Column, Connection, Table, and_, func, insert, select, update
 
 from headgate.kit.columns import METADATA, UtcDateTime
 from headgate.kit.database import among, fetch, many
@@ -72,11 +72,6 @@ def users(connection: Connection, identifier: str) -> dict[str, int]:
         count = select(func.count()).select_from(table).where(table.c[column] == identifier)
         values[table.name] = connection.execute(count).scalar_one()
     return {name: count for name, count in values.items() if count}
-
-
-def take_away(connection: Connection, identifier: str) -> None:
-    """Delete the rows; what goes with them goes by its foreign keys."""
-    connection.execute(delete(resource_table).where(resource_table.c.id == identifier))
 
 
 def bring_back(connection: Connection, identifier: str, kept: Kept, now: datetime) -> None:

@@ -13,7 +13,6 @@ from headgate.organization.access.changes.schemas import DeleteDestination, Rest
 from headgate.platform.authorization import writer
 from headgate.platform.authorization.creation import require_new
 from headgate.platform.authorization.fact_tables import owner_table
-from headgate.platform.authorization.list_index import refresh
 from headgate.platform.external_systems import service as places
 from headgate.platform.resources import presentation
 from headgate.platform.unit_of_work.call import Call
@@ -26,12 +25,11 @@ def create(call: Call, given: NewDestination) -> str:
     decision = require_new(call, "create", KIND, {})
     member = call.caller.member
     presentation.refuse_twin(call, KIND, given.name)
-    identifier = writer.add(call.connection, KIND, given.name, call.now, member)
-    call.connection.execute(insert(destination_table).values(id=identifier))
-    call.connection.execute(insert(owner_table).values(resource_id=identifier, member_id=member, ownership="owner"))
     secrets = given.secrets.given()
-    places.add(call, identifier, given.place, secrets, writes=True)
-    refresh(call.connection, [identifier])
+    with writer.new_resource(call.connection, KIND, given.name, call.now, member) as identifier:
+        call.connection.execute(insert(destination_table).values(id=identifier))
+        call.connection.execute(insert(owner_table).values(resource_id=identifier, member_id=member, ownership="owner"))
+        places.add(call, identifier, given.place, secrets, writes=True)
     told = {"name": given.name, "owner": member, "place": given.place.where(), "secrets": sorted(secrets)}
     after = {"change": "create_destination", **told}
     call.record_change(decision, "create", KIND, identifier, before={}, after=after)
@@ -47,11 +45,10 @@ def change(call: Call, identifier: str, given: DestinationPatch) -> None:
     before = presentation.one(call, identifier).name
     if given.name is not None:
         presentation.refuse_twin(call, KIND, given.name, identifier)
-    writer.touch(call.connection, identifier, call.now, given.name)
     told: dict[str, Any] = {"name": given.name} if given.name is not None else {}
     if given.place is not None or secrets:
         told |= places.change(call, identifier, given.place, secrets, writes=True)
-    refresh(call.connection, [identifier])
+    writer.save(call.connection, identifier, call.now, given.name)
     after = {"change": "change_destination", **told}
     call.record_change(decision, "edit", KIND, identifier, before={"name": before}, after=after)
 

@@ -16,9 +16,9 @@ from headgate.organization.access.changes.reach import stale
 from headgate.organization.access.changes.schemas import RemoveMember, SetRole
 from headgate.organization.access.changes.targets import Hidden, Targets
 from headgate.organization.access.what_if import Effect, effects
+from headgate.platform.authorization import writer
 from headgate.platform.authorization.drafts import QuestionContext
 from headgate.platform.authorization.explanations import MAX_NAMED, Explanation, explain, explain_draft
-from headgate.platform.authorization.list_index import refresh
 from headgate.platform.authorization.lookup import likely
 from headgate.platform.authorization.questions import Question, decide
 from headgate.platform.authorization.refusals import either
@@ -188,10 +188,8 @@ def apply(call: Call, change: Any) -> Plan:
     plan = _planned(call, change)
     if not plan.decision:
         _refuse(call, plan)
-    touched = stale(call.connection, plan.delta)
-    plan.delta.apply(call.connection)
-    touched |= stale(call.connection, plan.delta)
-    refresh(call.connection, touched)
+    with writer.access_change(call.connection, lambda: stale(call.connection, plan.delta)):
+        plan.delta.apply(call.connection)
     ended = promote(call, plan.new_owner) if plan.new_owner else {}
     if ended:
         plan.after["ended"] = ended

@@ -11,8 +11,8 @@ from headgate.organization.access.changes.delta import Delta
 from headgate.organization.access.changes.reach import stale
 from headgate.organization.groups import repository
 from headgate.organization.groups.models import group_table
+from headgate.platform.authorization import writer
 from headgate.platform.authorization.fact_tables import grant_table, group_member_table, space_member_table
-from headgate.platform.authorization.list_index import refresh
 from headgate.platform.directory.models import principal_table
 from headgate.platform.resources.names import one, uniquely
 from headgate.platform.unit_of_work.call import Call
@@ -69,9 +69,8 @@ def remove(call: Call, group: str) -> dict[str, Any]:
     delta = Delta()
     for table, column in _ENDS.items():
         delta.drop_all(call.connection, table, {column: group})
-    touched = stale(call.connection, delta)
-    for table, column in _ENDS.items():
-        call.connection.execute(delete(table).where(table.c[column] == group))
-    refresh(call.connection, touched)
+    with writer.access_change(call.connection, lambda: stale(call.connection, delta)):
+        for table, column in _ENDS.items():
+            call.connection.execute(delete(table).where(table.c[column] == group))
     call.record_change(decision, "manage_groups", "group", group, before=before, after={"change": "delete_group"})
     return before

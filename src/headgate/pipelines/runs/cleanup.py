@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, Connection, delete, select
+from sqlalchemy import ColumnElement, Connection, select
 
 from headgate.kit.database import Database
 from headgate.kit.leases import LeaseGrace
@@ -13,7 +13,7 @@ from headgate.kit.log import get_logger
 from headgate.pipelines.runs import artifacts, queue, staged_files
 from headgate.pipelines.runs.models import run_table
 from headgate.pipelines.runs.waiting import wait_no_longer
-from headgate.platform.authorization.models import resource_table
+from headgate.platform.authorization import writer
 from headgate.platform.jobs.models import ENDED
 from headgate.platform.unit_of_work.services import Services
 from headgate.settings.settings import Settings
@@ -65,7 +65,7 @@ def purge(
 def _deleted(connection: Connection, runs: list[str], over: ColumnElement[bool]) -> list[str]:
     """Delete those runs that are still over: somebody may have resumed one meanwhile."""
     gone = list(connection.execute(select(_runs.id).where(_runs.id.in_(runs), over)).scalars())
-    connection.execute(delete(resource_table).where(resource_table.c.id.in_(gone)))
+    writer.remove(connection, gone)
     return gone
 
 

@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 from fastapi import Path, Query, Request, Response
-from sqlalchemy import delete, select
+from sqlalchemy import select
 from starlette.concurrency import run_in_threadpool
 
 from headgate.contracts.runs import RunState
@@ -14,7 +14,7 @@ from headgate.pipelines.endpoints import PipelineId
 from headgate.pipelines.runs import log, service
 from headgate.pipelines.runs.models import run_artifact_table
 from headgate.pipelines.runs.schemas import ARTIFACT_NAME, LogPage, RunOut, RunPage
-from headgate.platform.authorization.models import resource_table
+from headgate.platform.authorization import writer
 from headgate.platform.authorization.questions import Question, decide
 from headgate.platform.http.authentication import caller
 from headgate.platform.http.guards import MemberOn, OnPipeline
@@ -141,7 +141,7 @@ def delete_run(call: Call, run_id: RunId) -> RunState:
     row = service.row_of(call, run_id)
     if row["state"] not in ENDED:
         raise Conflict("This run is not over; cancel it first")
-    call.connection.execute(delete(resource_table).where(resource_table.c.id == run_id))
+    writer.remove(call.connection, [run_id])
     call.record(call.event(service.DELETED, allowed=True, action="delete", kind="run", resource_id=run_id))
     return RunState(id=run_id, state="deleted")
 

@@ -9,13 +9,11 @@ from sqlalchemy import Connection, Select, bindparam, insert, select, update
 from sqlalchemy.engine import RowMapping
 
 from headgate.kit.ids import new_id
-from headgate.kit.names import name_key
 from headgate.lakehouse.catalog.run_outputs import hold_outputs
 from headgate.pipelines.models import pipeline_definition_table, pipeline_table
 from headgate.pipelines.runs.models import run_table
 from headgate.pipelines.runs.references import named_by
-from headgate.platform.authorization.list_index import file_new
-from headgate.platform.authorization.models import resource_table
+from headgate.platform.authorization import writer
 from headgate.platform.external_systems.repository import place_of
 from headgate.platform.jobs.models import WAITING
 from headgate.spaces.spaces.models import project_table
@@ -125,7 +123,7 @@ _STARTABLE = _startable()
 _WAITING_OF = select(_runs.id, _runs.trigger_id, _runs.fence, _runs.not_before).where(
     _runs.parent_id == bindparam("pipeline"), _runs.state == WAITING
 )
-_ADD_RESOURCE, _ADD_RUN = insert(resource_table), insert(run_table)
+_ADD_RUN = insert(run_table)
 
 
 def waiting_of(connection: Connection, pipeline_id: str) -> Sequence[RowMapping]:
@@ -194,9 +192,6 @@ def _insert(
     **values: Any,
 ) -> str:
     run = how.run or new_id(KIND)
-    common = {"id": run, "kind": KIND, "namespace": KIND, "scope_id": pipeline_id, "name": run}
-    times = {"created_at": now, "updated_at": now, "created_by_id": how.by}
-    connection.execute(_ADD_RESOURCE, {**common, "name_key": name_key(run), **times})
     own = {
         "id": run,
         "parent_id": pipeline_id,
@@ -212,6 +207,6 @@ def _insert(
         "depth": how.depth,
         "queued_at": now,
     }
-    connection.execute(_ADD_RUN, own | values)
-    file_new(connection, [run])
+    with writer.new_resource(connection, KIND, run, now, how.by, scope=pipeline_id, identifier=run):
+        connection.execute(_ADD_RUN, own | values)
     return run

@@ -1,5 +1,7 @@
 """Saves triggers of pipelines. Whoever saves or resumes one is its author: each of its fires is judged for them."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import insert
@@ -16,7 +18,6 @@ from headgate.pipelines.triggers.repository import KIND
 from headgate.pipelines.triggers.schemas import Changed, Cron, Succeeded, TriggerChange, TriggerIn, stored_when
 from headgate.platform.authorization import writer
 from headgate.platform.authorization.creation import require_new
-from headgate.platform.authorization.list_index import refresh
 from headgate.platform.unit_of_work.call import Call
 
 MOST = 100
@@ -34,15 +35,11 @@ def create(call: Call, pipeline: str, body: TriggerIn) -> str:
         "full_refresh": body.full_refresh,
         "parameters": body.parameters,
     }
-    try:
-        trigger = writer.add(call.connection, KIND, body.name, call.now, call.caller.member, scope=pipeline)
-    except IntegrityError:
-        raise _taken(body.name) from None
-    call.connection.execute(
-        insert(trigger_table).values(id=trigger, kind=KIND, parent_id=pipeline, enabled=True, **_saved(call, spec))
-    )
-    repository.wait_anew(call.connection, trigger, _sources(spec))
-    refresh(call.connection, [trigger])
+    row = {"kind": KIND, "parent_id": pipeline, "enabled": True, **_saved(call, spec)}
+    resource = writer.new_resource(call.connection, KIND, body.name, call.now, call.caller.member, scope=pipeline)
+    with _uniquely(body.name), resource as trigger:
+        call.connection.execute(insert(trigger_table).values(id=trigger, **row))
+        repository.wait_anew(call.connection, trigger, _sources(spec))
     _tell(call, decision, "create", trigger, after={"name": body.name, "pipeline": pipeline, **spec})
     return trigger
 
@@ -60,13 +57,10 @@ def change(call: Call, trigger: str, body: TriggerChange) -> None:
         "full_refresh": body.full_refresh if body.full_refresh is not None else before.get("full_refresh", False),
         "parameters": body.parameters if body.parameters is not None else before.get("parameters", {}),
     }
-    try:
-        writer.touch(call.connection, trigger, call.now, body.name)
-    except IntegrityError:
-        raise _taken(body.name or "") from None
     is_on = bool(row["enabled"]) or row["paused_because"] is not None
     _go_on(call, trigger, spec, is_on=is_on, anew="when" in given or not row["enabled"])
-    refresh(call.connection, [trigger])
+    with _uniquely(body.name or ""):
+        writer.save(call.connection, trigger, call.now, body.name)
     after = {"name": body.name or row["name"], **spec}
     _tell(call, decision, "change", trigger, before={"name": row["name"], **before}, after=after)
 
@@ -95,7 +89,7 @@ def resume(call: Call, trigger: str) -> None:
 def delete(call: Call, trigger: str) -> str:
     """Delete a trigger; its name. Runs that it started stay."""
     decision, row = _require(call, trigger)
-    writer.remove(call.connection, trigger)
+    writer.remove(call.connection, [trigger])
     _tell(call, decision, "delete", trigger, before={"name": row["name"], "pipeline": row["parent_id"]}, after={})
     return str(row["name"])
 
@@ -175,8 +169,14 @@ def _require_known(call: Call, kind: str, identifier: str | None, text: str) -> 
     return identifier
 
 
-def _taken(name: str) -> Conflict:
-    return Conflict(f"This pipeline has a trigger called {name!r} already; names that look alike are the same")
+@contextmanager
+def _uniquely(name: str) -> Iterator[None]:
+    """Write a name inside of this; Conflict if another trigger of the pipeline has it."""
+    try:
+        yield
+    except IntegrityError:
+        message = f"This pipeline has a trigger called {name!r} already; names that look alike are the same"
+        raise Conflict(message) from None
 
 
 def _tell(

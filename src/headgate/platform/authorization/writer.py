@@ -1,31 +1,81 @@
-"""The row that a new resource gets, its new name, and its end."""
+"""The only writer of resources. Each write lists the resource anew in the same transaction.
 
+The list index holds what the rule tables say. No other module writes the table of resources, or calls the index: an
+import contract and tests/platform/authorization/test_writer.py see to that.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 
-from sqlalchemy import Connection, delete, insert, update
+from sqlalchemy import Connection, insert, update
 
+from headgate.kit.database import among, execute, many
 from headgate.kit.ids import new_id
 from headgate.kit.names import name_key
+from headgate.platform.authorization.list_index import file_new, refresh
 from headgate.platform.authorization.models import resource_table
 
 _resources = resource_table.c
+_ADD = insert(resource_table)
 
 
-def add(connection: Connection, kind: str, name: str, now: datetime, creator: str, scope: str | None = None) -> str:
-    """Write the row of a new resource; its id. No other of its kind has its name in the same scope, if one is given."""
-    identifier = new_id(kind)
-    common = {"id": identifier, "kind": kind, "namespace": kind, "scope_id": scope or identifier, "name": name}
-    times = {"created_at": now, "updated_at": now, "created_by_id": creator}
-    connection.execute(insert(resource_table).values(**common, name_key=name_key(name), **times))
-    return identifier
+@contextmanager
+def new_resource(
+    connection: Connection,
+    kind: str,
+    name: str,
+    now: datetime,
+    creator: str | None,
+    *,
+    scope: str | None = None,
+    namespace: str | None = None,
+    identifier: str | None = None,
+) -> Iterator[str]:
+    """Write the row of a resource, and give its id; inside, write its other rows. Then it is listed.
+
+    No other resource of the namespace, its kind by default, has its name in the same scope; without one, any may.
+    """
+    identifier = identifier or new_id(kind)
+    row = {"id": identifier, "kind": kind, "namespace": namespace or kind, "name": name, "name_key": name_key(name)}
+    row["scope_id"] = identifier if scope is None else scope
+    connection.execute(_ADD, {**row, "created_at": now, "updated_at": now, "created_by_id": creator})
+    yield identifier
+    file_new(connection, [identifier])
 
 
-def touch(connection: Connection, identifier: str, now: datetime, name: str | None = None) -> None:
-    """Note that a resource was saved, under another name if one is given."""
-    renamed = {"name": name, "name_key": name_key(name)} if name is not None else {}
-    connection.execute(update(resource_table).where(_resources.id == identifier).values(updated_at=now, **renamed))
+def save(
+    connection: Connection,
+    identifier: str,
+    now: datetime,
+    name: str | None = None,
+    *,
+    scope: str | None = None,
+    affected: Iterable[str] = (),
+) -> None:
+    """Note that a resource was saved, under another name or in another scope if given. Write its other rows first.
+
+    It is listed anew, with `affected`: the other resources whose access depends on what was saved.
+    """
+    values: dict[str, object] = {"updated_at": now}
+    if name is not None:
+        values |= {"name": name, "name_key": name_key(name)}
+    if scope is not None:
+        values["scope_id"] = scope
+    connection.execute(update(resource_table).where(_resources.id == identifier).values(values))
+    refresh(connection, {identifier, *affected})
 
 
-def remove(connection: Connection, identifier: str) -> None:
-    """Delete a resource, and all that is kept of it."""
-    connection.execute(delete(resource_table).where(_resources.id == identifier))
+def remove(connection: Connection, identifiers: Iterable[str], *, affected: Iterable[str] = ()) -> None:
+    """Delete resources, and all that is kept of them; `affected` are listed anew."""
+    text = f"DELETE FROM resources WHERE {among(connection, 'id', 'ids')}"
+    execute(connection, text, {"ids": many(connection, list(identifiers))})
+    refresh(connection, affected)
+
+
+@contextmanager
+def access_change(connection: Connection, affected: Callable[[], set[str]]) -> Iterator[None]:
+    """Write facts of access inside: what is affected by them, before or after, is listed anew."""
+    before = affected()
+    yield
+    refresh(connection, before | affected())

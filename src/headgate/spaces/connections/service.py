@@ -7,7 +7,6 @@ from sqlalchemy import insert
 from headgate.kit.errors import Conflict, Invalid
 from headgate.platform.authorization import writer
 from headgate.platform.authorization.creation import require_new
-from headgate.platform.authorization.list_index import refresh
 from headgate.platform.external_systems import service as places
 from headgate.platform.resources import presentation
 from headgate.platform.unit_of_work.call import Call
@@ -25,14 +24,12 @@ def add(call: Call, given: NewConnection) -> str:
     space = presentation.named(call, "space", given.space)
     decision = require_new(call, "add", KIND, {"space": space})
     _refuse_same_name(call, space, given.name)
-    identifier = writer.add(call.connection, KIND, given.name, call.now, call.caller.member)
-    owner = call.caller.member
+    owner, secrets = call.caller.member, given.secrets.given()
     allowed_by = owner if given.allow_code else None
-    row = {"id": identifier, "space_id": space, "owner_id": owner, "code_allowed_by_id": allowed_by}
-    call.connection.execute(insert(connection_table).values(row))
-    secrets = given.secrets.given()
-    places.add(call, identifier, given.place, secrets, writes=False)
-    refresh(call.connection, [identifier])
+    with writer.new_resource(call.connection, KIND, given.name, call.now, owner) as identifier:
+        row = {"id": identifier, "space_id": space, "owner_id": owner, "code_allowed_by_id": allowed_by}
+        call.connection.execute(insert(connection_table).values(row))
+        places.add(call, identifier, given.place, secrets, writes=False)
     told: dict[str, Any] = {
         "name": given.name,
         "space": space,
@@ -53,14 +50,13 @@ def change(call: Call, identifier: str, given: ConnectionPatch) -> None:
     if given.name is not None:
         _refuse_same_name(call, repository.space_of(call.connection, identifier), given.name, identifier)
     before = presentation.one(call, identifier).name
-    writer.touch(call.connection, identifier, call.now, given.name)
     told: dict[str, Any] = {"name": given.name} if given.name is not None else {}
     if given.place is not None or secrets:
         told |= places.change(call, identifier, given.place, secrets, writes=False)
     if given.allow_code is not None:
         repository.allow_code(call.connection, identifier, call.caller.member if given.allow_code else None)
         told["allow_code"] = given.allow_code
-    refresh(call.connection, [identifier])
+    writer.save(call.connection, identifier, call.now, given.name)
     after = {"change": "change_connection", **told}
     call.record_change(decision, "edit", KIND, identifier, before={"name": before}, after=after)
 
@@ -73,7 +69,7 @@ def delete(call: Call, identifier: str) -> str:
         if count:
             users = f"a {noun} uses" if count == 1 else f"{count} {noun}s use"
             raise Conflict(f"{name!r} cannot be deleted now: {users} it; give them another connection first")
-    writer.remove(call.connection, identifier)
+    writer.remove(call.connection, [identifier])
     after = {"change": "delete_connection"}
     call.record_change(decision, "delete", KIND, identifier, before={"name": name}, after=after)
     return name

@@ -3,7 +3,6 @@
 from sqlalchemy import insert
 
 from headgate.platform.authorization import writer
-from headgate.platform.authorization.list_index import refresh
 from headgate.platform.resources import presentation
 from headgate.platform.unit_of_work.call import Call
 from headgate.spaces.spaces.models import space_table
@@ -14,9 +13,8 @@ def create(call: Call, name: str) -> str:
     decision = call.require("create_space", "organization", "organization")
     member = call.caller.member
     presentation.refuse_twin(call, "space", name)
-    space = writer.add(call.connection, "space", name, call.now, member)
-    call.connection.execute(insert(space_table).values(id=space, owner_id=member, personal=False))
-    refresh(call.connection, [space])
+    with writer.new_resource(call.connection, "space", name, call.now, member) as space:
+        call.connection.execute(insert(space_table).values(id=space, owner_id=member, personal=False))
     after = {"change": "create_space", "name": name, "owner": member}
     call.record_change(decision, "create", "space", space, before=None, after=after)
     return space
