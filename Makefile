@@ -37,6 +37,10 @@ venv: $(READY) ## Make .venv with all that is locked
 demo: sandbox jars ## Start a small company with its data, and questions to ask it
 	$(BIN)/headgate demo
 
+.PHONY: check
+check: $(READY) ## Run the tests that need no Spark, no other database and no processes, in 3 minutes
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not processes and not slow"
+
 .PHONY: test
 test: sandbox jars postgres mariadb ## Run all tests, with Spark, and on PostgreSQL where its SQL differs
 	@# All three, whatever fails: one run tells of everything that is wrong.

@@ -17,6 +17,7 @@ from tests.support.databases import Databases, on_sqlite
 from tests.support.failures import pytest_report_header, pytest_runtest_makereport  # noqa: F401 - hooks of pytest
 from tests.support.memory import waiting_for_no_disk, with_room
 from tests.support.order import FromBothEnds, arrange
+from tests.support.processes import pytest_itemcollected, pytest_runtest_protocol  # noqa: F401 - hooks of pytest
 from tests.support.spark import SharedSpark
 from tests.support.steps import Workshop, workshop
 

@@ -1,18 +1,18 @@
-"""The Python client, against a server that runs as users run it."""
+"""The Python client, against a server."""
 
 from pathlib import Path
 
 import pytest
 
 from headgate.client import Headgate, HeadgateError
-from tests.support.installation import installed
+from tests.support.installation import Installation
 
 
 def test_the_client_asks_changes_and_pages(tmp_path: Path) -> None:
-    with installed(tmp_path) as one:
-        one.fill()
-        tokens = {name: one.token(name) for name in ("Adam", "Tess", "Ben")}
-        address = one.up()
+    one = Installation(tmp_path)
+    one.fill()
+    tokens = {name: one.token(name) for name in ("Adam", "Tess", "Ben")}
+    with one.serving() as address:
         with Headgate(address, tokens["Ben"]) as ben, Headgate(address, tokens["Tess"]) as tess:
             assert ben.me().name == "Ben"
             (mart,) = ben.resources("data_mart")

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(__file__).parent.parent
 CONFTEST = "from tests.support.failures import pytest_report_header, pytest_runtest_makereport  # noqa: F401\n"
 PASSES_THE_SECOND_TIME = """

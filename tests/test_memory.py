@@ -4,7 +4,11 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.support.memory import folder_in
+
+pytestmark = pytest.mark.processes
 
 
 def test_what_killed_processes_left_goes_and_what_living_ones_have_stays(tmp_path: Path) -> None:

@@ -125,6 +125,7 @@ def test_access_is_pure() -> None:
             assert name.split(".")[0] not in {"socket", "sqlite3", "subprocess", "urllib", "http"}, (file.name, name)
 
 
+@pytest.mark.processes
 def test_no_file_grows_without_end() -> None:
     for file in tracked():
         if file.suffix == ".py" and "migrations" not in file.parts:
@@ -132,6 +133,7 @@ def test_no_file_grows_without_end() -> None:
             assert len(file.read_text().splitlines()) <= most, file
 
 
+@pytest.mark.processes
 def test_nothing_unfinished_is_left() -> None:
     words = re.compile(r"\b(TODO|FIXME|XXX)\b|raise NotImplementedError|mark\.(skip|xfail)")
     # Tests of what only root can do name that mark, and nothing else is skipped.

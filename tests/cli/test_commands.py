@@ -36,6 +36,7 @@ def run(one: Installation, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.processes
 def test_help_loads_nothing_heavy() -> None:
     heavy = ("fastapi", "sqlalchemy", "pydantic", "httpx2", "uvicorn", "alembic", "rich", "yaml", "structlog")
     code = "import sys, headgate.cli.main; print([m for m in sys.argv[1:] if m in sys.modules])"
@@ -50,6 +51,7 @@ ASKS = (
 )
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     "command", ["me", "layer list", "table show raw.orders", "grant viewer table:a.b Ben", "sql x"]
 )
@@ -169,14 +171,14 @@ def test_who_can_what_can_and_what_if(filled: Installation) -> None:
 
 
 def test_members_act_over_http(tmp_path: Path) -> None:
-    with installed(tmp_path) as one:
-        one.fill()
-        tokens = {name: one.token(name) for name in ("Tess", "Ben")}
-        address = one.up()
+    one = Installation(tmp_path)
+    one.fill()
+    tokens = {name: one.token(name) for name in ("Tess", "Ben")}
 
-        def as_(name: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
-            return one.headgate(*arguments, HEADGATE_SERVER_URL=address, HEADGATE_TOKEN=tokens[name])
+    def as_(name: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        return one.headgate(*arguments, HEADGATE_SERVER_URL=address, HEADGATE_TOKEN=tokens[name])
 
+    with one.serving() as address:
         assert "Ben" in as_("Ben", "me").stdout
         assert "Revenue" in as_("Ben", "resource", "list", "data_mart").stdout
         found = json.loads(as_("Ben", "resource", "list", "data_mart", "--json").stdout)
@@ -195,9 +197,8 @@ def test_members_act_over_http(tmp_path: Path) -> None:
         assert (hidden.returncode, "Traceback" in hidden.stderr) == (1, False)
         bad = as_("Ben", "resource", "list", "data_mart", "--sort", "colour")
         assert bad.returncode == 2
-        one.stop()
-        down = as_("Ben", "me")
-        assert (down.returncode, "headgate up" in down.stderr) == (1, True)
+    down = as_("Ben", "me")
+    assert (down.returncode, "headgate up" in down.stderr) == (1, True)
 
 
 def test_changes_need_a_member(filled: Installation) -> None:
@@ -261,6 +262,7 @@ def test_the_index_is_rebuilt_by_a_command(filled: Installation) -> None:
     assert json.loads(run(filled, "access", "reindex", "--json"))["entries"] > 50
 
 
+@pytest.mark.processes
 def test_the_audit_log_is_verified_by_a_command(tmp_path: Path) -> None:
     with installed(tmp_path) as one:
         one.fill()
@@ -282,6 +284,7 @@ def test_the_audit_log_is_verified_by_a_command(tmp_path: Path) -> None:
         assert json.loads(one.headgate("audit", "verify", "--json").stdout)["faults"]
 
 
+@pytest.mark.processes
 def test_a_shell_completes_commands() -> None:
     program = shlex.quote(str(Path(sys.executable).with_name("headgate")))
     # It looks which shell started it; bash would make way for its only command.

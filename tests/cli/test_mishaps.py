@@ -45,14 +45,14 @@ def test_commands_on_this_machine_make_no_installation(tmp_path: Path) -> None:
 
 
 def test_a_lost_key_file_is_said_and_not_replaced(tmp_path: Path) -> None:
-    with installed(tmp_path) as one:
-        one.fill()
-        one.up()
-        one.stop()
-        (tmp_path / "keys.json").unlink()
-        status, text = said(one, "audit", "verify")
-        assert (status, "restore it from a backup" in text) == (2, True)
-        assert not (tmp_path / "keys.json").exists()
+    one = Installation(tmp_path)
+    one.fill()
+    with one.serving():
+        pass
+    (tmp_path / "keys.json").unlink()
+    status, text = said(one, "audit", "verify")
+    assert (status, "restore it from a backup" in text) == (2, True)
+    assert not (tmp_path / "keys.json").exists()
 
 
 @pytest.mark.parametrize("token", ["hgt_…", "a b\nc", "hgt_1234", "x"])
@@ -64,10 +64,10 @@ def test_what_is_no_token_is_said(tmp_path: Path, token: str) -> None:
 
 def test_an_address_without_a_scheme_is_said(tmp_path: Path) -> None:
     token = "hgt_" + "0" * 32 + "000000"
-    with installed(tmp_path) as one:
-        one.fill()
-        token = one.token("Ben")
-        status, text = said(one, "me", HEADGATE_TOKEN=token, HEADGATE_SERVER_URL="127.0.0.1:8420")
+    one = Installation(tmp_path)
+    one.fill()
+    token = one.token("Ben")
+    status, text = said(one, "me", HEADGATE_TOKEN=token, HEADGATE_SERVER_URL="127.0.0.1:8420")
     assert (status, "write http:// or https://" in text) == (2, True)
 
 
@@ -111,6 +111,7 @@ def test_a_settings_file_is_named(tmp_path: Path) -> None:
     assert (status, "not a file" in text) == (2, True)
 
 
+@pytest.mark.processes
 def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
     with installed(tmp_path) as one:
         one.fill()
@@ -131,10 +132,11 @@ def test_a_message_cannot_steer_the_terminal(tmp_path: Path) -> None:
 
 
 def test_a_resource_is_shown_by_kind_and_name(tmp_path: Path) -> None:
-    with installed(tmp_path) as one:
-        one.fill()
-        token = one.token("Tess")
-        environment = {"HEADGATE_TOKEN": token, "HEADGATE_SERVER_URL": one.up()}
+    one = Installation(tmp_path)
+    one.fill()
+    token = one.token("Tess")
+    with one.serving() as address:
+        environment = {"HEADGATE_TOKEN": token, "HEADGATE_SERVER_URL": address}
         by_name = json.loads(one.headgate("resource", "get", "data_mart:revenue", "--json", **environment).stdout)
         by_id = json.loads(one.headgate("resource", "get", by_name["id"], "--json", **environment).stdout)
         assert by_id["name"] == "Revenue"
@@ -145,19 +147,20 @@ def test_a_resource_is_shown_by_kind_and_name(tmp_path: Path) -> None:
 
 
 def test_tokens_are_in_the_audit_log(tmp_path: Path) -> None:
-    with installed(tmp_path) as one:
-        one.fill()
-        one.token("Ben")
-        token = json.loads(one.headgate("token", "list", "--json").stdout)[0]
-        assert token["hint"].startswith("hgt_")
-        assert one.headgate("token", "revoke", token["id"]).returncode == 0
-        found = json.loads(one.headgate("audit", "list", "--json").stdout)["items"]
-        assert [(event["event"], event["resource"]) for event in found] == [
-            ("token.revoked", token["id"]),
-            ("token.created", token["id"]),
-        ]
+    one = Installation(tmp_path)
+    one.fill()
+    one.token("Ben")
+    token = json.loads(one.headgate("token", "list", "--json").stdout)[0]
+    assert token["hint"].startswith("hgt_")
+    assert one.headgate("token", "revoke", token["id"]).returncode == 0
+    found = json.loads(one.headgate("audit", "list", "--json").stdout)["items"]
+    assert [(event["event"], event["resource"]) for event in found] == [
+        ("token.revoked", token["id"]),
+        ("token.created", token["id"]),
+    ]
 
 
+@pytest.mark.processes
 def test_being_alive_needs_no_database(tmp_path: Path) -> None:
     with installed(tmp_path) as one:
         one.fill()

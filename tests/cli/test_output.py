@@ -43,6 +43,7 @@ def test_json_says_everything_and_steers_nothing(capsys: pytest.CaptureFixture[s
     assert "Käse, 粉, 🥖" in said
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("command", [("sql", "SELECT 1"), ("statement", "results", "stm_x"), ("saved", "run", "x")])
 @pytest.mark.parametrize("form", ["parquet", "arrow"])
 def test_bytes_are_not_written_to_a_terminal(tmp_path: Path, command: tuple[str, ...], form: str) -> None:

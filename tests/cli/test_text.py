@@ -43,6 +43,7 @@ def said_here(folder: Path, *arguments: str | bytes, **environment: str) -> tupl
     return _checked(done.returncode, done.stdout + done.stderr)
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("command", [("sql",), ("saved", "save", "x")])
 def test_sql_that_is_not_utf_8_is_said(tmp_path: Path, command: tuple[str, ...]) -> None:
     (tmp_path / "bad.sql").write_bytes(BAD)
@@ -52,6 +53,7 @@ def test_sql_that_is_not_utf_8_is_said(tmp_path: Path, command: tuple[str, ...])
         assert said(tmp_path, *command, "-", given=BAD, LC_ALL=locale) == (2, says.format("standard input"))
 
 
+@pytest.mark.processes
 def test_a_password_that_is_not_utf_8_is_said(tmp_path: Path) -> None:
     for locale in ("C.UTF-8", "C"):
         found = said(tmp_path, "login", "--email", "a@b.example", "--password-stdin", given=BAD, LC_ALL=locale)
@@ -97,6 +99,7 @@ def test_sql_is_given_once(tmp_path: Path) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.processes
 def test_a_process_is_given_an_argument_that_is_not_utf_8(tmp_path: Path) -> None:
     arguments = ("sql", b"select '\xff'")
     assert said(tmp_path, *arguments) == said_here(tmp_path, *arguments)

@@ -10,6 +10,8 @@ from headgate.demo import lake
 from headgate.demo.commands import MemberCommands, StepFailed
 from tests.support.installation import Installation, gone, installed
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -23,6 +23,7 @@ def search(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Search]:
         found.organization.close()
 
 
+@pytest.mark.slow
 def test_no_coalition_ends_with_a_right_that_nobody_gave(search: Search) -> None:
     before = search.done
     for seed in range(ORGANIZATIONS):
@@ -88,6 +89,7 @@ def test_the_search_finds_what_is_taken_out(search: Search, monkeypatch: pytest.
     assert search.run(found.seed, found.acts) is None, "the product as it is stops the same acts"
 
 
+@pytest.mark.slow
 def test_what_is_found_is_shortened(search: Search, monkeypatch: pytest.MonkeyPatch) -> None:
     nothing_ends(monkeypatch)
     _, first = BROKEN["nothing ends"]

@@ -20,6 +20,8 @@ import pytest
 from headgate.client import Headgate, HeadgateError
 from tests.support.installation import Installation, eventually, installed
 
+pytestmark = pytest.mark.processes
+
 MIB = 1 << 20
 PLACE = "volume:raw.invoices"
 

@@ -241,6 +241,7 @@ def test_nor_by_an_address_that_swallows_connections() -> None:
             one.close()
 
 
+@pytest.mark.slow
 def test_each_call_on_a_connection_has_its_own_deadline() -> None:
     def slowly(handler: Handler, seen: Seen) -> None:
         time.sleep(0.9)

@@ -42,6 +42,7 @@ class Kept:
         os.waitid(os.P_PID, self.child.pid, os.WEXITED | os.WNOWAIT)
 
 
+@pytest.mark.processes
 def test_one_that_dies_at_once_waits_longer_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = Kept(monkeypatch)
     assert [kept.dies(0.1) for _ in range(4)] == [0.4, 0.8, 1.6, 3.2]
@@ -52,6 +53,7 @@ def test_one_that_dies_at_once_waits_longer_each_time(monkeypatch: pytest.Monkey
     kept.child.check()
 
 
+@pytest.mark.processes
 def test_it_waits_no_longer_than_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = Kept(monkeypatch, longest=1)
     assert [kept.dies(0.1) for _ in range(4)] == [0.4, 0.8, 1, 1]
@@ -59,6 +61,7 @@ def test_it_waits_no_longer_than_it_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     kept.child.check()
 
 
+@pytest.mark.processes
 def test_one_that_dies_for_hours_is_started_still(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = Kept(monkeypatch)
     kept.child.failures, kept.child.delay = 100_000, 30
@@ -67,6 +70,7 @@ def test_one_that_dies_for_hours_is_started_still(monkeypatch: pytest.MonkeyPatc
     kept.child.check()
 
 
+@pytest.mark.processes
 def test_a_child_ends_as_one_where_nothing_can_be_written() -> None:
     code = (
         "import os, sys; from headgate.supervisor.processes import fork\n"

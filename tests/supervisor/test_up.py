@@ -13,6 +13,8 @@ import pytest
 
 from tests.support.installation import eventually, gone, installed
 
+pytestmark = pytest.mark.processes
+
 
 def test_it_starts_serves_and_stops_cleanly(tmp_path: Path) -> None:
     with installed(tmp_path) as one:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any, ClassVar
+from unittest.mock import patch
 
 import httpx2 as httpx
 
@@ -18,9 +19,13 @@ from headgate.access.worlds import read_world
 from headgate.kit.clock import now
 from headgate.kit.database import Database
 from headgate.migrations import upgrade
+from headgate.settings.settings import load as load_settings
+from headgate.supervisor.preflight import check, opened
 from headgate.worlds.loader import load
 from tests.support import command, java
+from tests.support.apps import app_for
 from tests.support.databases import WORLD
+from tests.support.serving import served
 
 
 class Installation:
@@ -30,13 +35,13 @@ class Installation:
     DEFAULTS: ClassVar[Mapping[str, str]] = {"HEADGATE_SPARK__PREWARM": "false", java.VARIABLE: java.QUICK}
 
     def __init__(self, folder: Path, url: str | None = None, **settings: str) -> None:
-        self.folder, self.process, self.log = folder, None, folder / "up.log"
+        self.folder, self.log = folder, folder / "up.log"
+        self.process: subprocess.Popen[bytes] | None = None
         own = {"HEADGATE_DATA_DIR": str(folder), "HEADGATE_SERVER__PORT": "0", **self.DEFAULTS, **settings}
         if url:
             own["HEADGATE_DATABASE__URL"] = url
         kept = {name: value for name, value in os.environ.items() if not name.startswith("HEADGATE_")}
         self.environment: dict[str, str] = {**kept, **own}
-        self.process: subprocess.Popen[bytes] | None
         self.url = url or f"sqlite:///{folder}/headgate.db"
 
     def headgate(self, *arguments: str | bytes, given: str = "", **environment: str) -> "CompletedProcess[str]":
@@ -81,6 +86,17 @@ class Installation:
                 stderr=log,
             )
         return self._wait(mark)
+
+    @contextmanager
+    def serving(self) -> Iterator[str]:
+        """Serve it from a thread of this process, without a worker or a scheduler; its address."""
+        with patch.dict(os.environ, self.environment, clear=True):
+            settings = load_settings()
+        check(settings)
+        database = opened(settings)
+        with served(app_for(settings, database)) as port:
+            yield f"http://127.0.0.1:{port}"
+        database.close()
 
     def _wait(self, mark: int) -> str:
         deadline = time.monotonic() + 120

@@ -18,7 +18,7 @@ def bucket_store(s3_server: S3Server, tmp_path: Path) -> BucketStore:
     return BucketStore(s3_server.installation(tmp_path, f"test-{uuid.uuid4().hex}/warehouse"))
 
 
-@pytest.fixture(params=["folder", "bucket"])
+@pytest.fixture(params=["folder", pytest.param("bucket", marks=pytest.mark.processes)])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """A store of each kind in turn."""
     if request.param == "folder":

@@ -79,7 +79,7 @@ class Out:
         return sorted(json.loads(line)["id"] for line in lines)
 
 
-@pytest.fixture(params=["folder", "bucket"])
+@pytest.fixture(params=["folder", pytest.param("bucket", marks=pytest.mark.processes)])
 def out(request: pytest.FixtureRequest, tmp_path: Path) -> Out:
     """A destination of each kind in turn."""
     if request.param == "folder":
@@ -120,6 +120,7 @@ def test_appending_adds_and_overwriting_replaces(out: Out, tmp_path: Path) -> No
     assert (out.runs(), out.latest()) == ([[7], [8]], None)
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("write", ["append", "overwrite"])
 def test_a_run_that_is_killed_anywhere_and_begun_again_delivers_once(out: Out, tmp_path: Path, write: str) -> None:
     points = [one for one in POINTS if write == "overwrite" or one != "delivery: one removed"]
@@ -147,6 +148,7 @@ def test_a_run_that_is_killed_anywhere_and_begun_again_delivers_once(out: Out, t
         assert out.names() == after, point
 
 
+@pytest.mark.processes
 def test_what_a_dead_run_left_goes_with_the_next(out: Out, tmp_path: Path) -> None:
     assert killed(out.plan(tmp_path), "delivery: a file put") == -9
     assert (out.runs(), len(out.names())) == ([], 1)

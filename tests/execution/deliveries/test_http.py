@@ -72,6 +72,7 @@ def test_another_run_has_other_keys_and_the_same_run_the_same(api: Api, tmp_path
     assert keys(api)[6:] == keys(api)[:3]
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     "point", ["delivery: rows exported", *(f"delivery: batch {number} sent" for number in range(3))]
 )

@@ -73,6 +73,7 @@ def test_a_table_that_is_not_there_is_made_and_each_way_to_write_is_done_twice(
     assert (first.run, 0, "out.sent", "7000000000000000001", 5) in ledger
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("write", ["append", "upsert", "overwrite"])
 def test_a_run_that_is_killed_anywhere_and_begun_again_delivers_once(
     database: Endpoint, tmp_path: Path, write: str
@@ -94,6 +95,7 @@ def test_a_run_that_is_killed_anywhere_and_begun_again_delivers_once(
         assert sent(database) == AFTER[write], point
 
 
+@pytest.mark.processes
 def test_a_target_that_a_killed_run_was_about_to_make(database: Endpoint, tmp_path: Path) -> None:
     for number, point in enumerate(POINTS):
         plan = Plan(database, tmp_path, {"target": f"out.new{number}", **KEYED})
@@ -102,6 +104,7 @@ def test_a_target_that_a_killed_run_was_about_to_make(database: Endpoint, tmp_pa
         assert sent(database, f"SELECT id, name FROM out.new{number} ORDER BY id") == NEW
 
 
+@pytest.mark.processes
 def test_what_a_dead_run_left_goes_with_the_next_and_what_a_live_one_has_stays(
     database: Endpoint, tmp_path: Path
 ) -> None:

@@ -20,6 +20,8 @@ from headgate.execution.spark.server import LocalServer
 from headgate.settings.settings import Settings
 from tests.support.spark import SharedSpark
 
+pytestmark = pytest.mark.processes
+
 KEPT = b"classes, as they were made"
 URL = "http://127.0.0.1:64999/iceberg"
 

@@ -17,6 +17,8 @@ from headgate.settings.settings import Settings
 from tests.support.cluster import free_port
 from tests.support.installation import Installation
 
+pytestmark = pytest.mark.processes
+
 
 def _found(settings: Settings, name: str) -> list[doctor.DoctorFinding]:
     return [one for one in doctor.findings(settings) if one.name == name]

@@ -206,6 +206,7 @@ def test_a_machine_whose_calls_are_not_known_has_no_filter() -> None:
     assert seccomp.program("riscv64") is None
 
 
+@pytest.mark.processes
 def test_programs_work_under_the_filter_and_what_is_refused_is_refused(tmp_path: Path) -> None:
     code = """
 import ctypes, errno, os, socket, subprocess, threading
@@ -234,6 +235,7 @@ print(library.ptrace(0, 0, 0, 0), errno.errorcode[ctypes.get_errno()])
     ), done.stderr
 
 
+@pytest.mark.processes
 def test_an_address_that_is_no_name_can_be_reached_in_a_network_of_its_own() -> None:
     code = (
         "import socket\nfrom headgate.execution.sandbox import network\n"

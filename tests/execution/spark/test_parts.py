@@ -37,6 +37,7 @@ def test_cores_are_all_of_them_unless_set() -> None:
     assert sizes.cores(SparkSettings(cores=3)) == 3
 
 
+@pytest.mark.processes
 def test_java_gets_what_sparks_own_scripts_give_it() -> None:
     home = java.spark_jars()
     command = ["org.apache.spark.launcher.Main", "org.apache.spark.deploy.SparkSubmit", "--class", "x.Y", "z.jar"]
@@ -179,6 +180,7 @@ def test_places_are_taken_in_turn_and_given_back(tmp_path: Path) -> None:
     second.leave()
 
 
+@pytest.mark.processes
 def test_only_processes_that_were_meant_are_ended(tmp_path: Path) -> None:
     place = left.take(tmp_path, "member")
     stranger = subprocess.Popen(["sleep", "60"])

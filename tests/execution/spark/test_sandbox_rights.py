@@ -20,7 +20,7 @@ from headgate.settings.settings import Settings
 from tests.execution.spark.sandbox_walk import DEVICES
 from tests.support.root import only_root
 
-pytestmark = pytest.mark.usefixtures("with_sandbox")
+pytestmark = [pytest.mark.usefixtures("with_sandbox"), pytest.mark.processes]
 USER, OTHER = Settings().spark.sandbox_uid, 54321
 ROOT = Path(__file__).parents[3]
 KEY = "headgate-canary-key"

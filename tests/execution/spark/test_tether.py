@@ -17,6 +17,8 @@ from headgate.execution.sandbox.processes import below, started
 from headgate.execution.sandbox.watchdog import LimitExceeded, Limits, ProcessTreeWatchdog
 from tests.support.installation import eventually
 
+pytestmark = pytest.mark.processes
+
 MIB = 1 << 20
 
 HIDDEN_MEMORY = """

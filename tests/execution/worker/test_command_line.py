@@ -50,6 +50,7 @@ def terminal(millrace_on_sqlite: Company, tmp_path: Path) -> Iterator[Terminal]:
         yield Terminal(millrace_on_sqlite, folder, {**Installation(folder).environment, **named})
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_command_that_is_ended_cancels_its_statement(terminal: Terminal, number: int, status: int) -> None:
     process = terminal.start("sql", "sleep 60")
@@ -61,6 +62,7 @@ def test_a_command_that_is_ended_cancels_its_statement(terminal: Terminal, numbe
     assert done(terminal.millrace, "Tess", statement["id"])["state"] == "cancelled"
 
 
+@pytest.mark.processes
 def test_timeout_cancels_the_statement_though_it_asks_twice(terminal: Terminal) -> None:
     process = terminal.start("sql", "sleep 60", before=("timeout", "5"))
     eventually(terminal.statements)

@@ -82,6 +82,7 @@ def test_progress_is_told_while_it_runs(millrace: Company, address: str) -> None
         assert (found["tasks_done"], found["tasks_total"], found["stages"][0]["done"]) == (1, 2, 1)
 
 
+@pytest.mark.slow
 def test_a_long_statement_outlives_its_first_lease(millrace: Company, address: str) -> None:
     """Those who look see what they would see soon: had it not been renewed, it would be over by then."""
     spark, soon = StandIn(), queue.LEASE - timedelta(seconds=5)

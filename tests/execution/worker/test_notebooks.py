@@ -84,12 +84,14 @@ def test_without_a_sandbox_it_is_refused_with_what_to_do(tmp_path: Path, monkeyp
     assert "notebooks.mode" in failed.value.message
 
 
+@pytest.mark.processes
 def test_on_a_bucket_it_is_refused_with_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(StepFailed, match="where the warehouse is a folder") as failed:
         notebook.run(step(), context(tmp_path, warehouse=BUCKET))
     assert failed.value.code == "NO_NOTEBOOKS_ON_A_BUCKET"
 
 
+@pytest.mark.processes
 def test_a_secret_that_is_gone_is_told(tmp_path: Path) -> None:
     wanted = SecretRef(name="key", connection="con_11111111111111111111", field="token")
     with pytest.raises(StepFailed, match="'key' has no 'token' any more") as failed:

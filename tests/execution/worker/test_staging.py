@@ -65,6 +65,7 @@ def index(staging: Staging, *lines: Any) -> Path:
     return folder
 
 
+@pytest.mark.processes
 def test_what_was_saved_is_taken_and_nothing_else_is_left(staging: Staging, tmp_path: Path) -> None:
     save(staging, 2, b"more")
     folder = index(
@@ -86,6 +87,7 @@ def test_what_was_saved_is_taken_and_nothing_else_is_left(staging: Staging, tmp_
     assert Manifest.read((staging.folder / "manifest.json").read_text()) == found
 
 
+@pytest.mark.processes
 def test_the_newest_fence_that_ended_well_counts_and_none_that_is_yet_to_come(tmp_path: Path) -> None:
     assert Staging.newest(context(tmp_path)) is None
     for fence in (1, 2, 4):
@@ -158,6 +160,7 @@ def test_what_no_save_makes_is_refused(staging: Staging, tmp_path: Path, plant: 
     assert not (staging.folder / "manifest.json").exists()
 
 
+@pytest.mark.processes
 def test_links_to_folders_lead_nowhere(staging: Staging, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     save(Staging(tmp_path / "other"), 1, b"of another")
@@ -267,6 +270,7 @@ def test_columns_that_no_table_has_are_refused(schema: Any, says: str) -> None:
         checked(schema)
 
 
+@pytest.mark.processes
 def test_an_id_of_a_new_file_is_one_of_a_file(staging: Staging, tmp_path: Path) -> None:
     folder = index(staging, {"volume": "0", "path": "a", "file": "3"})
     (folder / "3").write_bytes(b"x")

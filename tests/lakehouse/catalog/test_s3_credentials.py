@@ -21,6 +21,8 @@ from headgate.warehouse.store import StoreUnavailable
 from tests.support import sts
 from tests.support.s3 import S3Server
 
+pytestmark = pytest.mark.processes
+
 BUCKET = "lake"
 TABLE, OTHER = new_id("table"), new_id("table")
 ADDRESS = Address("https", "s3", sts.REGION, BUCKET, "ours/", path_style=True)

@@ -5,9 +5,13 @@ import os
 import time
 from pathlib import Path
 
+import pytest
+
 from headgate.kit.database import Database
 from headgate.platform.authorization.lookup import Lookup
 from tests.support.installation import installed
+
+pytestmark = pytest.mark.processes
 
 TEN_DAYS = 10 * 86_400
 

@@ -6,11 +6,15 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from headgate.kit.clock import now
 from headgate.kit.crash_points import VARIABLE
 from headgate.lakehouse.maintenance import repository
 from tests.lakehouse.catalog.support import MORE, Lake
 from tests.lakehouse.maintenance.support import count, make
+
+pytestmark = pytest.mark.processes
 
 POINTS = ("maintenance: metadata written", "maintenance: some files removed", "maintenance: table done")
 TEN_DAYS = 10 * 86_400

@@ -6,12 +6,14 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import httpx2 as httpx
+import pytest
 
 from tests.support.installation import Installation, eventually, installed
 
 PASSWORD = "seven quiet herons fishing"
 
 
+@pytest.mark.processes
 def test_init_makes_an_owner_who_signs_in(tmp_path: Path) -> None:
     with installed(tmp_path, XDG_CONFIG_HOME=str(tmp_path / "config")) as one:
         made = run(one, PASSWORD, "init", "--name", "Olga", "--email", "olga@example.com", "--organization", "Mill")
@@ -84,6 +86,7 @@ def link_in(text: str) -> str:
     return str(found[-1])
 
 
+@pytest.mark.processes
 def test_the_first_start_prints_a_link_for_the_owner(tmp_path: Path) -> None:
     with installed(tmp_path) as one:
         address = one.up()

@@ -8,7 +8,7 @@ import pytest
 from headgate.kit.database import Database
 from headgate.pipelines.triggers.models import trigger_table
 from tests.pipelines.triggers.support import define
-from tests.support.installation import Installation, installed
+from tests.support.installation import Installation
 
 
 @pytest.fixture
@@ -25,8 +25,7 @@ def installation(tmp_path: Path) -> Installation:
 
 
 def test_the_commands(installation: Installation) -> None:
-    with installed(installation.folder) as one:
-        server = one.up()
+    with installation.serving() as server:
         tess = {"HEADGATE_SERVER_URL": server, "HEADGATE_TOKEN": installation.token("Tess")}
 
         def run(*arguments: str) -> str:

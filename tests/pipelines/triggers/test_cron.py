@@ -133,6 +133,7 @@ def field(values: set[int] | None) -> str:
     return "*" if values is None else ",".join(map(str, sorted(values)))
 
 
+@pytest.mark.slow
 @given(minute_sets, hour_sets, day_sets, weekday_sets, changes, st.integers(-1500, 1500), st.integers(0, 59))
 @example({30}, {2}, None, None, ("Europe/Berlin", "2026-10-25T01:00"), 15, 0)
 @example({0}, {0}, None, None, ("Africa/Cairo", "2026-04-23T22:00"), 0, 0)

@@ -252,6 +252,7 @@ def test_looking_at_tables_takes_a_bounded_share(yard_on_sqlite: Yard) -> None:
 # As a process
 
 
+@pytest.mark.processes
 def test_headgate_up_fires_what_is_due(tmp_path: Path) -> None:
     with installed(tmp_path) as one:
         one.fill()

@@ -405,6 +405,7 @@ def test_an_installation_of_an_earlier_version_goes_on_with_its_log(site: Site, 
     assert len(site.verdict().quarantined) == 1
 
 
+@pytest.mark.processes
 def test_everything_that_an_installation_writes_has_a_mark(tmp_path: Path) -> None:
     with installed(tmp_path) as one:
         one.fill()

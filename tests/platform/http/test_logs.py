@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.processes
+
 BEGIN = (
     "import os, sys, logging; from headgate.platform.http import logs; from headgate.settings.log import LogSettings; "
 )

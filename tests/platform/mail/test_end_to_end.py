@@ -4,9 +4,12 @@ import re
 from pathlib import Path
 
 import httpx2 as httpx
+import pytest
 
 from tests.platform.mail import HERE, relay
 from tests.support.installation import eventually, installed
+
+pytestmark = pytest.mark.processes
 
 PASSWORD = "seven quiet herons fishing"
 

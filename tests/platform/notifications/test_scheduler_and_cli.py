@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import update
@@ -9,7 +10,9 @@ from sqlalchemy import update
 from headgate.kit.clock import now
 from headgate.kit.database import Database
 from headgate.platform.directory.models import member_table
+from headgate.platform.notifications.dispatcher import NotificationDispatcher
 from headgate.platform.notifications.service import Notice, subscribe, tell
+from headgate.settings.settings import Settings
 from tests.platform.mail import HERE, relay
 from tests.support.installation import Installation, eventually, installed
 
@@ -32,10 +35,11 @@ def _prepare(one: Installation) -> None:
     database.close()
 
 
-def _mail(port: int) -> dict[str, str]:
+def _mail(port: int) -> dict[str, Any]:
     return {"HEADGATE_MAIL__HOST": HERE, "HEADGATE_MAIL__PORT": str(port), "HEADGATE_MAIL__SECURITY": "none"}
 
 
+@pytest.mark.processes
 def test_the_scheduler_tells_and_mails_and_the_command_line_shows_it(tmp_path: Path) -> None:
     with relay() as server, installed(tmp_path, **_mail(server.port)) as one:
         _prepare(one)
@@ -49,15 +53,18 @@ def test_the_scheduler_tells_and_mails_and_the_command_line_shows_it(tmp_path: P
 
 @pytest.fixture
 def notified(tmp_path: Path) -> Installation:
-    """An installation in which Adam and Tess were told something, served in the command's own process."""
-    one = Installation(tmp_path)
-    _prepare(one)
-    return one
+    """An installation in which Adam and Tess were told something."""
+    installation = Installation(tmp_path)
+    _prepare(installation)
+    database = Database(installation.url)
+    NotificationDispatcher(Settings(data_dir=tmp_path), database).tell_pending()
+    database.close()
+    return installation
 
 
 def test_the_commands(notified: Installation) -> None:
-    with installed(notified.folder) as one:
-        server = one.up()
+    with notified.serving() as server:
+        one = notified
         adam = {"HEADGATE_SERVER_URL": server, "HEADGATE_TOKEN": one.token("Adam")}
 
         def run(*arguments: str) -> str:
@@ -65,7 +72,7 @@ def test_the_commands(notified: Installation) -> None:
             assert done.returncode == 0, done.stderr
             return done.stdout
 
-        eventually(lambda: "Bea joined" in run("list", "--unread"))
+        assert "Bea joined" in run("list", "--unread")
         [item] = json.loads(run("list", "--json"))["items"]
         run("read", item["id"])
         assert run("list", "--unread").strip() == "There are no notifications."

@@ -136,6 +136,7 @@ def kill_at(vault: Vault, url: str, rows: int) -> None:
     assert child.returncode == -signal.SIGKILL
 
 
+@pytest.mark.processes
 def test_a_rotation_that_is_killed_is_finished_by_the_next(vault: Vault, database_url: str) -> None:
     texts = vault.fill(200)
     (old,) = (one.id for one in vault.ring.generations)
@@ -152,6 +153,7 @@ def test_a_rotation_that_is_killed_is_finished_by_the_next(vault: Vault, databas
     assert vault.texts() == texts
 
 
+@pytest.mark.processes
 def test_rotations_in_several_processes_end_with_one_key(vault: Vault, database_url: str) -> None:
     texts = vault.fill(120)
     arguments = [sys.executable, "-c", CHILD, database_url, str(vault.keys.path), "1000"]

@@ -36,6 +36,7 @@ class Session:
         self.sent = cloudpickle.dumps(source)
 
 
+@pytest.mark.processes
 def test_it_works_where_this_package_is_not() -> None:
     with serving(rows(3)) as api:
         session = Session()
