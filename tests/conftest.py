@@ -41,9 +41,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run tests marked `both_databases` on SQLite and PostgreSQL, others on SQLite."""
     both = metafunc.config.getoption("--both-databases") or metafunc.definition.get_closest_marker("both_databases")
     dialects = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)] if both else ["sqlite"]
-    for name, scope in (("database_dialect", "function"), ("module_database_dialect", "module")):
-        if name in metafunc.fixturenames:
-            metafunc.parametrize(name, dialects, scope=scope)
+    if "database_dialect" in metafunc.fixturenames:
+        metafunc.parametrize("database_dialect", dialects)
+    if "module_database_dialect" in metafunc.fixturenames:
+        metafunc.parametrize("module_database_dialect", dialects, scope="module")
 
 
 @pytest.hookimpl(trylast=True)

@@ -13,7 +13,7 @@ from tests.support.worlds import Asked, RawWorld, reload
 
 pytestmark = pytest.mark.both_databases
 
-SCOPES = {
+SCOPES: dict[str, RawWorld] = {
     "entire": {"scope": "entire"},
     "overlap": {"scope": "selected", "contexts": ["c1"]},
     "apart": {"scope": "selected", "contexts": ["c2"]},
@@ -98,11 +98,11 @@ def test_marts_reports_and_triggers_in_every_combination(database: Database) -> 
     owned = {"technical_owners": some, "business_owners": some, "nobody": []}
     marts = [{**one, "published": True} for one in _shareables("data_mart", "shared_for_reporting", owned)]
     marts = [{k: v for k, v in one.items() if k != "nobody"} for one in marts]
-    destinations = [
+    destinations: list[RawWorld] = [
         {"kind": "destination", "name": "live"},
         {"kind": "destination", "name": "gone", "deleted": True},
     ]
-    reports = [
+    reports: list[RawWorld] = [
         {
             "kind": "report",
             "name": f"{mart['name']} to {destination} {label}",
@@ -114,7 +114,7 @@ def test_marts_reports_and_triggers_in_every_combination(database: Database) -> 
         for destination in ("live", "gone")
         for label, people_ in (("owned", some), ("unowned", []))
     ]
-    triggers = [
+    triggers: list[RawWorld] = [
         {"kind": "data_mart_trigger", "name": f"of {mart['name']}", "data_mart": mart["name"], "author": some[0]}
         for mart in marts
     ]
@@ -127,6 +127,7 @@ def test_marts_reports_and_triggers_in_every_combination(database: Database) -> 
     assert check_all(database, raw, kinds) > 30_000
 
 
+@pytest.mark.slow
 def test_levels_in_every_combination_of_direct_group_all_layer_and_table(database: Database) -> None:
     """4 levels by direct, group and All, on the table and on its layer: 4,096 layers, each with a table."""
     ways = ("ann", "group:g", "group:All")

@@ -42,8 +42,7 @@ def test_the_demo_answers_its_own_questions_and_keeps_to_its_folder(tmp_path: Pa
     assert not (tmp_path / "real.db").exists()
     assert not (tmp_path / "real").exists()
     assert (folder / "warehouse/tables").exists()
-    left = [pid for pid in _processes(folder) if not gone(pid)]
-    assert left == []
+    assert [pid for pid in _processes(folder) if not gone(pid)] == []
 
 
 def _moved(flow: str) -> None:

@@ -101,7 +101,11 @@ def make_a_link(play: Play, by: dict[str, str], who: str, whom: str, what: str) 
 
 
 def mint(play: Play, by: dict[str, str], who: str, whom: str, what: str) -> bool:
-    limits = {"full": {}, "read-only": {"read_only": True}, "ending": {"expires": "2031-01-01T00:00:00Z"}}
+    limits: dict[str, Any] = {
+        "full": {},
+        "read-only": {"read_only": True},
+        "ending": {"expires": "2031-01-01T00:00:00Z"},
+    }
     answer = play.post(by, "/api/tokens", {"name": "kept", **limits.get(what, {})})
     if answer.status_code != 200:
         return False

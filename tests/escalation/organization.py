@@ -27,10 +27,12 @@ OTHERS = ("Ada", "Bob", "Eve", "Mia", "Sam")
 """Who has which of the other roles is drawn."""
 
 GROUP = "analysts"
-KINDS = ("organization", "member", "storage", "data_mart", "destination", "layer", "table", "space", "connection")
-KINDS += ("project",)
-TARGETS = ("layer:raw", "table:raw.orders", "storage:wh", "data_mart:sales", "destination:sheet", "space:fin")
-TARGETS += ("connection:erp",)
+KINDS = (
+    "organization", "member", "storage", "data_mart", "destination", "layer", "table", "space", "connection", "project",
+)  # fmt: skip
+TARGETS = (
+    "layer:raw", "table:raw.orders", "storage:wh", "data_mart:sales", "destination:sheet", "space:fin", "connection:erp",
+)  # fmt: skip
 
 Rights = dict[tuple[str, str], frozenset[str]]
 """What each member can do with each resource, by their ids."""

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from headgate.kit import key_file as keys_module
 from headgate.kit.encryption import PURPOSE, CannotOpen, Sealer, UnknownPlace, key_id_of, prefix_of, row_name
 from headgate.kit.key_file import BadKeyFile, KeyFile, KeyRing
 
@@ -273,7 +272,7 @@ def test_a_disk_that_is_full_leaves_the_file_as_it_was(keys: KeyFile, monkeypatc
     def fail(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(keys_module.os, "fsync", fail)
+    monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(OSError, match="No space"):
         turn(keys)
     monkeypatch.undo()

@@ -11,6 +11,7 @@ from headgate.lakehouse.files.sweeper import Sweeper, expire, sweep
 from headgate.lakehouse.items.service import delete_item, restore_item
 from headgate.lakehouse.uploads import service as uploads_service
 from headgate.supervisor.scheduler import Scheduler
+from headgate.warehouse.store import Store
 from tests.lakehouse.files_support import Volume, aged
 from tests.lakehouse.support import acting
 from tests.lakehouse.test_uploads import SUM, Upload, dying, sent
@@ -138,9 +139,9 @@ def test_the_scheduler_sweeps(millrace_on_sqlite: Company, monkeypatch: pytest.M
 
 
 def test_a_store_in_trouble_ends_no_scheduler(millrace_on_sqlite: Company) -> None:
-    def broken() -> None:
+    def broken() -> Store:
         raise OSError(os.strerror(5))
 
-    sweeper = Sweeper(millrace_on_sqlite.database, broken)  # type: ignore[arg-type,return-value]
+    sweeper = Sweeper(millrace_on_sqlite.database, broken)
     sweeper.nudge(now())
     sweeper.close()

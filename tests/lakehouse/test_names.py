@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.execution.spark import guard_jar
+from headgate.contracts import guard_files
 from headgate.lakehouse.completion import functions as sql_functions
 from headgate.lakehouse.completion.functions import functions
 from headgate.lakehouse.tables import metadata_cache as table_documents
@@ -81,5 +81,5 @@ def test_a_wheel_takes_the_functions_from_its_jar(tmp_path: Path, monkeypatch: p
     assert functions() == ()
     monkeypatch.undo()
     functions.cache_clear()
-    assert (guard_jar.SOURCES / "resources" / sql_functions.LIST).is_file()
+    assert (guard_files.SOURCES / "resources" / sql_functions.LIST).is_file()
     assert "abs" in functions()

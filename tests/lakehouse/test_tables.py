@@ -25,6 +25,7 @@ from headgate.kit.errors import Conflict
 from headgate.lakehouse.sql.results import ARROW
 from headgate.lakehouse.tables import preview as previews
 from headgate.lakehouse.tables import scan as scanning
+from headgate.lakehouse.tables.scan import first_rows
 from tests.lakehouse.catalog.support import Lake
 from tests.support.installation import eventually
 
@@ -354,7 +355,7 @@ def test_a_right_that_ends_while_files_are_read_gives_no_rows(
     grant = {"to": "Ben", "resource": "table:raw.mine", "level": "viewer"}
     lake.company.as_("Tess").change(change="grant", **grant).raise_for_status()
     assert preview(lake, "Ben", "raw.mine").status_code == 200
-    real = previews.first_rows
+    real = first_rows
 
     def slow(*arguments: Any) -> Any:
         found = real(*arguments)

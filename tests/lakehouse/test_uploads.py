@@ -11,7 +11,7 @@ import pytest
 
 from headgate.kit.database import Database
 from headgate.lakehouse.items.service import delete_item
-from headgate.lakehouse.uploads import service
+from headgate.lakehouse.uploads import repository, service
 from headgate.schema import METADATA
 from headgate.warehouse.folder import FolderStore
 from headgate.warehouse.locations import upload_part
@@ -345,7 +345,7 @@ def _before_row(patched: pytest.MonkeyPatch) -> None:
 
 
 def _in_row(patched: pytest.MonkeyPatch) -> None:
-    patched.setattr(service.repository, "remove", dying)
+    patched.setattr(repository, "remove", dying)
 
 
 def _after_row(patched: pytest.MonkeyPatch) -> None:

@@ -54,7 +54,7 @@ def test_what_was_packed_unasked_is_unpacked() -> None:
 
 
 def test_silence_and_slowness_end() -> None:
-    def silent(handler: Handler, _: Seen) -> None:
+    def silent(handler: Handler, _seen: Seen) -> None:
         handler.send_response(200)
         handler.send_header("content-length", "1000")
         handler.end_headers()

@@ -121,7 +121,7 @@ def test_streams_and_histories_give_columns_as_they_are() -> None:
     source = definitions.Source(
         volume="raw.landing",
         output_layer="raw",
-        streams=({"name": "a/*.csv", "table": "a"}, {"name": "b/*.csv", "table": "b", "enabled": False}),  # type: ignore[arg-type]
+        streams=({"name": "a/*.csv", "table": "a"}, {"name": "b/*.csv", "table": "b", "enabled": False}),
     )
     items = {"raw.a": "A", "raw.b": "B", "raw.landing": "L"}
     assert by_definition(source, items) == [ColumnOrigin("A", None, "L", None)]

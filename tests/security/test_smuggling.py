@@ -54,6 +54,7 @@ def made(tom: RestCatalog, name: str) -> Any:
 def overwrite_manifest(table: Any, location: str, status: ManifestEntryStatus = ManifestEntryStatus.ADDED) -> None:
     """Write the table's manifest anew in place, so that it names this file."""
     io = PyArrowFileIO()
+    manifest: Any
     (manifest,) = read_manifest_list(io.new_input(table.current_snapshot().manifest_list))
     entries = manifest.fetch_manifest_entry(io, discard_deleted=False)
     Path(manifest.manifest_path.removeprefix("file://")).unlink()

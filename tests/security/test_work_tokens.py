@@ -87,7 +87,7 @@ def test_it_dies_with_its_statement(world: World) -> None:
     try:
         assert by(world, secret).get(REVENUE).status_code == 200
         for other in ({"fence": 2}, {"fence": 1, "state": "cancelling"}, {"state": "queued"}):
-            world.millrace.database.write(lambda c, other=other: c.execute(running.values(**other)))  # type: ignore[misc]
+            world.millrace.database.write(lambda c, other=other: c.execute(running.values(**other)))
             assert by(world, secret).get(REVENUE).status_code == 401, other
     finally:
         world.millrace.database.write(lambda c: c.execute(running.values(state="succeeded", fence=1)))
@@ -115,7 +115,7 @@ def test_a_token_of_another_sort_is_no_work_token(world: World) -> None:
     for wrong in (
         secret.replace("hgw_", "hgt_"), secret.replace("hgw_", "hgx_"), secret[:-1] + "!", secret.upper(), secret + "\u0000", "hgw_" + "0" * 38, "hgw_",
     ):  # fmt: skip
-        answer = world.millrace.client.get(REVENUE, headers={"Authorization": f"Bearer {wrong}".encode()})
+        answer = world.millrace.client.get(REVENUE, headers={b"Authorization": f"Bearer {wrong}".encode()})
         assert answer.status_code == 401, wrong
         assert secret[8:30] not in answer.text
     assert CANARY not in answer.text

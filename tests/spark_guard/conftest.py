@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pyspark.sql.connect.session import SparkSession
 
-from headgate.execution.spark import conf
+from headgate.execution.spark import conf, java
 from headgate.execution.spark import jars as engine_jars
 from headgate.execution.spark.jars import Jars
 from tests.spark_guard import server
@@ -37,4 +37,4 @@ def spark(guarded: server.Server) -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def classpath(jars: Jars) -> str:
     """The class path of small Java programs that ask the jars themselves."""
-    return ":".join([f"{engine_jars.java.spark_jars()}/*", *(str(path) for path in jars.paths)])
+    return ":".join([f"{java.spark_jars()}/*", *(str(path) for path in jars.paths)])

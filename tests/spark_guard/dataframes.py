@@ -14,7 +14,8 @@ def refused() -> dict[str, Act]:
     """Each by the name of what it tries."""
 
     def udf(spark: Any, at: Server) -> Any:
-        return spark.range(2).select(sf.udf(lambda x: x + 1)("id")).collect()
+        increment: Any = sf.udf(lambda x: x + 1)
+        return spark.range(2).select(increment("id")).collect()
 
     def registered(spark: Any, at: Server) -> Any:
         spark.udf.register("mine", str)
@@ -25,7 +26,8 @@ def refused() -> dict[str, Act]:
             def eval(self) -> Iterator[tuple[int]]:
                 yield (1,)
 
-        return sf.udtf(Numbers, returnType="a: int")().collect()
+        function: Any = sf.udtf(Numbers, returnType="a: int")
+        return function().collect()
 
     def mapped(batches: Any) -> Any:
         yield from batches

@@ -87,6 +87,7 @@ def test_the_guard_still_holds(session: Any) -> None:
 
 
 def _refused() -> dict[str, Callable[[Any, server.Server], Any]]:
+    increment: Any = sf.udf(lambda x: x + 1)
     return {
         "artifact": lambda spark, at: spark.addArtifact(str(at.secret_file), file=True),
         "table": lambda spark, at: spark.table("raw.t").collect(),
@@ -99,7 +100,7 @@ def _refused() -> dict[str, Callable[[Any, server.Server], Any]]:
         "catalog refresh": lambda spark, at: spark.catalog.refreshByPath(str(at.secret_file)),
         "register": lambda spark, at: spark.udf.register("mine", str),
         "java function": lambda spark, at: spark.udf.registerJavaFunction("mine", "java.lang.String"),
-        "udf over sql": lambda spark, at: spark.sql("SELECT 1 AS id").select(sf.udf(lambda x: x + 1)("id")).collect(),
+        "udf over sql": lambda spark, at: spark.sql("SELECT 1 AS id").select(increment("id")).collect(),
         "select over sql": lambda spark, at: spark.sql("SELECT 1 AS id").select("id").collect(),
         "filter over sql": lambda spark, at: spark.sql("SELECT 1 AS id").filter("id = 1").collect(),
         "deep": lambda spark, at: spark.sql("SELECT 1 AS id").limit(1).select("id").limit(1).collect(),

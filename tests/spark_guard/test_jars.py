@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from headgate.contracts import guard_files
 from headgate.execution.spark import guard_jar, jars, java, versions
 from headgate.execution.spark.jars import BadJar, Jars, ensure
 
@@ -58,6 +59,7 @@ def test_from_an_offline_folder_and_then_at_once(jars: Jars, tmp_path: Path, mon
     assert said == ["Building the guard"]
 
 
+@pytest.mark.processes
 def test_without_a_network_it_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     unknown = replace(versions.ICEBERG_RUNTIME, name="no-such-thing")
     monkeypatch.setenv("DEFAULT_ARTIFACT_REPOSITORY", (tmp_path / "nothing").as_uri())
@@ -66,6 +68,7 @@ def test_without_a_network_it_says_what_to_do(tmp_path: Path, monkeypatch: pytes
         jars.fetch([unknown], tmp_path)
 
 
+@pytest.mark.processes
 def test_without_java_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
@@ -95,7 +98,7 @@ def test_a_wheel_brings_the_guard(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_other_sources_are_another_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = guard_jar.fingerprint()
-    shutil.copytree(guard_jar.SOURCES, tmp_path / "main")
+    shutil.copytree(guard_files.SOURCES, tmp_path / "main")
     monkeypatch.setattr(guard_jar, "SOURCES", tmp_path / "main")
     assert guard_jar.fingerprint() == before
     (tmp_path / "main/resources/headgate/guard/functions.txt").write_text("reflect\n")
@@ -107,6 +110,7 @@ def test_other_sources_are_another_build(tmp_path: Path, monkeypatch: pytest.Mon
 def test_the_jar_holds_the_lists_and_is_shipped_once(
     jars: Jars, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert jars.guard
     with zipfile.ZipFile(jars.guard) as jar:
         names = jar.namelist()
     assert {"headgate/guard/plans.txt", "headgate/guard/GuardPlugin.class", "META-INF/MANIFEST.MF"} <= set(names)

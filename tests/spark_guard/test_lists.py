@@ -1,16 +1,18 @@
 """The lists name everything that Spark and Iceberg bring: a new version brings nothing that nobody has looked at."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from headgate.execution.spark import guard_jar, java
+from headgate.contracts import guard_files
+from headgate.execution.spark import java
 from headgate.execution.spark.jars import Jars
 from tests.spark_guard import java_programs
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
-LISTS = guard_jar.SOURCES / "resources" / "headgate" / "guard"
+LISTS = guard_files.SOURCES / "resources" / "headgate" / "guard"
 SPARK = "org.apache.spark.sql."
 
 
@@ -90,7 +92,7 @@ def test_documented_examples_pass(spark: object, inventory: dict[str, set[str]])
     of_allowed = [sql.replace("\\n", "\n") for function, sql in examples if function in allowed]
     wanted = [sql for sql in of_allowed if not sql.startswith(("SET ", "DECLARE "))]
     assert len(wanted) > 900
-    refused, failed, answered = [], [], set()
+    refused, failed, answered = list[Any](), list[Any](), set()
     for sql in wanted:
         try:
             spark.sql(sql)  # type: ignore[attr-defined]

@@ -54,6 +54,9 @@ class Api:
         self.data, self.seen = data, list[Seen]()
         self.port = 0
         self.tokens: list[str] = []
+        self.state: Any = None
+        """What handlers of a test share."""
+
         self.closes = False
         """Whether it ends each connection after an answer, without having said so."""
 

@@ -1,10 +1,8 @@
 """Applications of one process that share their routes.
 
-FastAPI puts the routes of an application together at the first requests to them, which takes longer than most tests do.
-They depend on nothing that applications differ by: what a request needs, it gets from the application that it came to.
+FastAPI puts the routes of an application together at its first request, which takes longer than most tests do. They
+depend on nothing that applications differ by: what a request needs, it gets from the application that it came to.
 """
-
-from collections.abc import Iterable
 
 from fastapi import FastAPI
 from starlette.routing import BaseRoute, Route
@@ -21,16 +19,7 @@ def app_for(settings: Settings, database: Database | None = None) -> FastAPI:
     app = create_app(settings, database)
     routes = app.router.routes
     if not _shared:
-        _build(routes)
         _shared.extend(routes)
     # The document of the API is about its own application.
     routes[:] = [own if isinstance(own, Route) else first for own, first in zip(routes, _shared, strict=True)]
     return app
-
-
-def _build(routes: Iterable[object]) -> None:
-    """Put all routes together now: two servers in threads that did it at once would exchange their warning filters."""
-    for route in routes:
-        candidates = getattr(route, "effective_candidates", None)
-        if candidates:
-            _build(candidates())

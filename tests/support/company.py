@@ -70,6 +70,12 @@ class Company:
         """The API, as a member uses it; None for nobody."""
         return Api(self.client, self.token(member, **narrowing) if member else None)
 
+    @property
+    def services(self) -> Any:
+        """What requests to the application work with."""
+        app: Any = self.client.app
+        return app.state.services
+
     def rows(self, statement: str) -> list[Any]:
         """What the database says."""
         with self.database.read() as connection:

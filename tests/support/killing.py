@@ -186,9 +186,9 @@ def _command(pid: int) -> bytes:
 
 
 @contextmanager
-def works(folder: Path, **settings: str) -> Iterator[Works]:
+def works(folder: Path, **settings: Any) -> Iterator[Works]:
     """The company's installation with its worker and Spark; stopped at the end, and nothing of it is left."""
-    own = {
+    own: dict[str, Any] = {
         "HEADGATE_CRASH_AT": f"@{folder}/points",
         "HEADGATE_LOG__FORMAT": "json",
         "HEADGATE_RUNS__LEASE_SECONDS": str(LEASE_SECONDS),

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from sqlalchemy import event
 from sqlalchemy.pool import Pool
@@ -45,15 +46,14 @@ def folder_in(place: Path | None, prefix: str) -> Iterator[Path]:
 def waiting_for_no_disk() -> Iterator[None]:
     """Let this process go on without waiting until what it wrote is on the disk."""
     event.listen(Pool, "checkout", _hurry)
-    fsync, os.fsync = os.fsync, _is_open
     try:
-        yield
+        with patch("os.fsync", _is_open):
+            yield
     finally:
-        os.fsync = fsync
         event.remove(Pool, "checkout", _hurry)
 
 
-def _is_open(file: int) -> None:
+def _is_open(file: Any) -> None:
     """As fsync does it, refuse what is no open file."""
     os.fstat(file)
 

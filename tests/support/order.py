@@ -64,7 +64,7 @@ def arrange(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: _PLACES.get(item.path, 0))
 
 
-class FromBothEnds(LoadFileScheduling):  # type: ignore[misc]
+class FromBothEnds(LoadFileScheduling):
     """Gives whole files to processes: to every other one from the end of the list."""
 
     def __init__(self, config: pytest.Config, log: Any) -> None:

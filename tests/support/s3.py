@@ -75,7 +75,7 @@ class S3Server:
 
     def installation(self, folder: Path, prefix: str = "", **more: Any) -> Settings:
         """Settings of an installation on the bucket."""
-        return Settings(data_dir=folder, warehouse=self.settings(prefix, **more))  # type: ignore[arg-type]
+        return Settings(data_dir=folder, warehouse=self.settings(prefix, **more))
 
     def variables(self, prefix: str = "") -> dict[str, str]:
         """The same settings, as environment variables of `headgate up`."""

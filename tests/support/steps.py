@@ -50,7 +50,7 @@ class Running:
 
     def publish(self) -> list[Any]:
         """Publish what it wrote, and end it."""
-        member, services = self.company.id("member", "Tess"), self.company.client.app.state.services
+        member, services = self.company.id("member", "Tess"), self.company.services
         run = self.context.job.id
         return self.company.database.write(lambda c: publish(services, c, now(), run, self.fence, member=member))
 
@@ -120,11 +120,15 @@ class Workshop:
         folder.mkdir()
         lines: list[tuple[str, str]] = []
         told: list[Any] = []
+
+        def open_session() -> Any:
+            return self.platform.open(secret, time_zone=time_zone)
+
         context = Context(
             job,
             self.company.settings,
             folder,
-            open_member=lambda: self.platform.open(secret, time_zone=time_zone),
+            open_member=open_session,
             platform=self.platform,
             tell=lambda level, line: lines.append((level, line)),
             note=told.append,

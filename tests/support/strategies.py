@@ -208,7 +208,8 @@ class WorldMaker:
         rng = self.rng
 
         def of(kind: str) -> str | None:
-            return maybe(rng, self.names(kind), 0.9)
+            name: str | None = maybe(rng, self.names(kind), 0.9)
+            return name
 
         given: list[tuple[str, str, str | None, RawWorld]] = [
             ("create", "storage", None, {}),

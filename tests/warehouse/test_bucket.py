@@ -3,6 +3,7 @@
 import hashlib
 import socket
 from pathlib import Path
+from typing import Any
 
 import httpx2 as httpx
 import pytest
@@ -32,11 +33,12 @@ def test_a_right_signature_is_taken(s3_server: S3Server) -> None:
 
 
 def test_a_wrong_signature_fails_at_the_server(s3_server: S3Server) -> None:
+    unsigned: dict[str, Any] = {"x-amz-meta-a": "b"}
     _put(s3_server, body=b"kept")
     assert "SignatureDoesNotMatch" in _put(s3_server, AccessKey(KEY_ID, "a wrong secret"), b"bad").text
     assert "InvalidAccessKeyId" in _put(s3_server, AccessKey("AKIANOBODY", SECRET), b"bad").text
     assert "XAmzContentSHA256Mismatch" in _put(s3_server, body=b"bad", payload=hashlib.sha256(b"x").hexdigest()).text
-    assert "HeadersNotSigned" in _put(s3_server, body=b"bad", **{"x-amz-meta-a": "b"}).text
+    assert "HeadersNotSigned" in _put(s3_server, body=b"bad", **unsigned).text
     assert httpx.put(f"{s3_server.endpoint}/{BUCKET}/signatures/one", content=b"bad").status_code == 403
     assert (s3_server.folder / BUCKET / "signatures/one").read_bytes() == b"kept"
 
@@ -106,7 +108,7 @@ def test_a_broken_upload_leaves_no_parts(bucket_store: BucketStore) -> None:
 )
 def test_where_a_bucket_is(given: dict[str, str], endpoint: str, host: str, root: str, tmp_path: Path) -> None:
     keys = {"s3_access_key_id": "a", "s3_secret_access_key": "b", "s3_region": "eu-west-1"}
-    address = address_of(Settings(data_dir=tmp_path, warehouse={"url": "s3://lake/of/ours/", **keys, **given}))  # type: ignore[arg-type]
+    address = address_of(Settings(data_dir=tmp_path, warehouse={"url": "s3://lake/of/ours/", **keys, **given}))
     assert (address.endpoint, address.request_host, address.request_root) == (endpoint, host, root)
     assert (address.bucket, address.prefix) == ("lake", "of/ours/")
 
@@ -125,4 +127,4 @@ def test_where_a_bucket_is(given: dict[str, str], endpoint: str, host: str, root
 )
 def test_settings_that_cannot_be_used(given: dict[str, str], told: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=told):
-        Settings(data_dir=tmp_path, warehouse={"url": "s3://lake", **given})  # type: ignore[arg-type]
+        Settings(data_dir=tmp_path, warehouse={"url": "s3://lake", **given})

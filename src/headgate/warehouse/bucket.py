@@ -39,8 +39,8 @@ class BucketStore:
     @cached_property
     def client(self) -> Any:
         """The client for everything but reading in the middle of files."""
-        from botocore.config import Config  # type: ignore[import-untyped]  # noqa: PLC0415 - loads much
-        from botocore.session import Session  # type: ignore[import-untyped]  # noqa: PLC0415
+        from botocore.config import Config  # noqa: PLC0415 - loads much
+        from botocore.session import Session  # noqa: PLC0415
 
         config = Config(
             connect_timeout=CONNECT_SECONDS,
@@ -112,7 +112,7 @@ class BucketStore:
         return self._upload(path, at, _chain(first, second, blocks))
 
     def _put(self, path: str, at: dict[str, str], body: bytes) -> None:
-        from botocore.exceptions import ClientError  # type: ignore[import-untyped]  # noqa: PLC0415
+        from botocore.exceptions import ClientError  # noqa: PLC0415
 
         with self._asking(path):
             try:

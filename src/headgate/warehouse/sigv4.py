@@ -25,9 +25,9 @@ def signed(
 
     `payload` is the SHA-256 of its body, or one of the words above.
     """
-    from botocore.auth import S3SigV4Auth  # type: ignore[import-untyped]  # noqa: PLC0415 - loads much
-    from botocore.awsrequest import AWSRequest  # type: ignore[import-untyped]  # noqa: PLC0415
-    from botocore.credentials import Credentials  # type: ignore[import-untyped]  # noqa: PLC0415
+    from botocore.auth import S3SigV4Auth  # noqa: PLC0415 - loads much
+    from botocore.awsrequest import AWSRequest  # noqa: PLC0415
+    from botocore.credentials import Credentials  # noqa: PLC0415
 
     class Auth(S3SigV4Auth):  # type: ignore[misc]
         """Takes the payload's hash from us: the body is the client's, and may be gigabytes."""

@@ -3,6 +3,7 @@
 import socket
 import threading
 from collections.abc import Iterator
+from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
@@ -65,7 +66,7 @@ def test_no_more_streams_are_told_than_were_asked_for(postgres: Endpoint) -> Non
 @pytest.mark.postgres
 def test_what_is_wrong_with_postgresql_is_said_with_what_to_do(postgres_url: str, postgres: Endpoint) -> None:
     assert postgres.kind == "postgresql"
-    wrong = {
+    wrong: dict[str, dict[str, Any]] = {
         "NO_SUCH_DATABASE": {"database": "nowhere"},
         "WRONG_CREDENTIALS": {"user": "nobody"},
         "TLS": {"tls": "verify"},

@@ -61,7 +61,7 @@ def test_what_is_no_catalog_is_told_apart_and_hurts_nothing() -> None:
         place = endpoint("iceberg", {"uri": api.url})
         for odd in ([1, 2], {"namespaces": 7}, {"namespaces": [3]}, b"<html>"):
             api.on("/v1/config", lambda _: Reply({}))
-            api.on("/v1/namespaces", lambda _, odd=odd: Reply(odd))  # type: ignore[misc]
+            api.on("/v1/namespaces", lambda _, odd=odd: Reply(odd))
             assert failure_of(place).code == "NOT_A_CATALOG"
 
 

@@ -1,6 +1,7 @@
 """Databases over TLS: the certificate is checked against the name, and against the authority that was given."""
 
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -31,12 +32,13 @@ def _check(kind: str, config: dict[str, object], password: str, trust: Trust) ->
 def test_postgresql_over_tls(tmp_path: Path) -> None:
     trust = Trust(tmp_path)
     with secured.postgresql(trust) as url:
-        config = {"host": HERE, "port": urlsplit(url).port, "database": "postgres", "user": "headgate"}
+        config: dict[str, Any] = {"host": HERE, "port": urlsplit(url).port, "database": "postgres", "user": "headgate"}
         _check("postgresql", config, "no password is asked for", trust)
 
 
+@pytest.mark.processes
 def test_mariadb_over_tls(tmp_path: Path) -> None:
     trust = Trust(tmp_path)
     with secured.mysql(trust) as server:
-        config = {"host": HERE, "port": server.port, "database": "shop", "user": mariadb.USER}
+        config: dict[str, Any] = {"host": HERE, "port": server.port, "database": "shop", "user": mariadb.USER}
         _check("mysql", config, mariadb.PASSWORD, trust)

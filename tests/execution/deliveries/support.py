@@ -214,7 +214,11 @@ class Plan:
             tell=lambda level, text: self.lines.append((level, text)),
             note=lambda _: None,
         )
-        context.remembers = lambda _, told: [memory.write_text(json.dumps(told)), None][1]  # type: ignore[func-returns-value]
+
+        def remember(_: int, told: dict[str, Any]) -> None:
+            memory.write_text(json.dumps(told))
+
+        context.remembers = remember
         return step, context
 
     def deliver(self) -> Result:

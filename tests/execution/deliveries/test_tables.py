@@ -37,7 +37,9 @@ AFTER = {
 }
 
 
-@pytest.fixture(params=["mysql", pytest.param("postgresql", marks=pytest.mark.postgres)])
+@pytest.fixture(
+    params=[pytest.param("mysql", marks=pytest.mark.processes), pytest.param("postgresql", marks=pytest.mark.postgres)]
+)
 def database(request: pytest.FixtureRequest) -> Endpoint:
     """A destination on each kind in turn."""
     if request.param == "mysql":
@@ -359,6 +361,7 @@ def test_a_full_postgresql(postgres_url: str, tmp_path: Path) -> None:
     assert left_over(endpoint) == []
 
 
+@pytest.mark.processes
 def test_a_full_mariadb(tmp_path: Path) -> None:
     small = ("--innodb-file-per-table=0", "--innodb-data-file-path=ibdata1:12M:autoextend:max:18M")
     with mariadb.server(*small) as server:
@@ -366,7 +369,7 @@ def test_a_full_mariadb(tmp_path: Path) -> None:
         rows = [{"id": number, "name": "x" * 10_000} for number in range(400)]
         asked(endpoint, "CREATE TABLE sent (id bigint, name longtext)")
         plan = Plan(endpoint, tmp_path, {}, rows[:100])
-        codes = []
+        codes: list[str] = []
         for _ in range(8):
             try:
                 plan.again(run=f"run_{len(codes):020}").deliver()

@@ -28,7 +28,7 @@ class Postgres(Source):
 
     def __init__(self, shop: Workshop, url: str) -> None:
         parts = urlsplit(url)
-        config = {
+        config: dict[str, Any] = {
             "host": parts.hostname,
             "port": parts.port,
             "database": parts.path[1:],
@@ -59,7 +59,7 @@ class Maria(Source):
     """A source of MariaDB's tables."""
 
     def __init__(self, shop: Workshop, server: MariaDb) -> None:
-        config = {
+        config: dict[str, Any] = {
             "host": "127.0.0.1",
             "port": server.port,
             "database": "shop",
@@ -259,7 +259,13 @@ def test_a_cursor_is_needed_and_must_be_one(postgres: Postgres) -> None:
     fill(postgres, 3)
     with pytest.raises(StepFailed, match="needs a cursor"):
         postgres.land("shop.orders", read="incremental", write="append")
-    merge = {"read": "incremental", "write": "merge", "keys": ["id"], "cursor": "id", "look_back": "1 day"}
+    merge: dict[str, Any] = {
+        "read": "incremental",
+        "write": "merge",
+        "keys": ["id"],
+        "cursor": "id",
+        "look_back": "1 day",
+    }
     postgres.land("shop.orders", **merge)
     with pytest.raises(StepFailed, match="look_back is a length of time"):
         postgres.land("shop.orders", **merge)

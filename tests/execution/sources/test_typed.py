@@ -129,7 +129,7 @@ def workbook(sheets: dict[str, list[list[Any]]]) -> bytes:
     return found.getvalue()
 
 
-ROWS = [
+ROWS: list[list[Any]] = [
     ["Id", "Name", "Price", "Day", "At", "On"],
     [1, "one", 1.5, date(2026, 1, 2), NOON, True],
     [],

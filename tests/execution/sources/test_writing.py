@@ -29,7 +29,7 @@ def test_replace_and_append(files: Files) -> None:
 
 
 def test_merge_by_keys(files: Files) -> None:
-    merge = {"write": "merge", "keys": ["Id", "kind"], "cursor": "at"}
+    merge: dict[str, Any] = {"write": "merge", "keys": ["Id", "kind"], "cursor": "at"}
     files.put(
         "a.csv", "Id,kind,at,text\n1,a,2026-01-01,one\n1,b,2026-01-01,two\n2,a,2026-01-01,x\n2,a,2026-01-02,three\n"
     )
@@ -101,7 +101,7 @@ def test_columns_that_come_go_and_grow(files: Files) -> None:
 
 
 def test_types_that_are_kept(files: Files) -> None:
-    keep = {"policy": "keep", "files": {"format": "json"}, "write": "append"}
+    keep: dict[str, Any] = {"policy": "keep", "files": {"format": "json"}, "write": "append"}
     files.put("a.json", lines({"id": 1, "to": {"a": 1}}))
     files.land("a.json", **keep)
     before = files.types()

@@ -18,7 +18,7 @@ def read(arguments: dict[str, Any], step: Step) -> dict[str, Any]:
         given["pages"] = Pages(**own)
     limits = Limits(**{"attempts": 2, **given.pop("limits", {})})
     name = register(step.spark, RequestOptions(**given, limits=limits, proxy=proxied(step.proxy)))
-    rows = step.spark.read.format(name).load()
+    rows: Any = step.spark.read.format(name).load()
     return {"rows": [row[0] for row in rows.collect()], "plan": rows._explain_string(extended=True)}
 
 

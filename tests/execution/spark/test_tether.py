@@ -126,7 +126,8 @@ def is_left(mark: str) -> bool:
 @pytest.mark.parametrize(("kind", "code"), CASES)
 def test_what_exceeds_a_limit_is_ended_and_told(tmp_path: Path, kind: str, code: str) -> None:
     # A group with little memory holds up whoever writes much.
-    more = {"time": {"seconds": 2.0}, "disk": {"memory": 2048 * MIB}}.get(kind, {})
+    limited: dict[str, dict[str, Any]] = {"time": {"seconds": 2.0}, "disk": {"memory": 2048 * MIB}}
+    more = limited.get(kind, {})
     mark = f"mark_{tmp_path.name}_{os.getpid()}"
     end, took = launched(tmp_path, f"{mark} = 1\n{code}", **more)
     assert end["offence"]["kind"] == kind, end

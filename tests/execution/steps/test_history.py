@@ -74,7 +74,11 @@ def test_histories_are_what_the_oracle_says_however_runs_are_batched(
 ) -> None:
     source = f"raw.{name}"
     bench.rows(f"CREATE TABLE {source} (a INT, b INT, v STRING, at TIMESTAMP)")
-    more = {"keys": ["A", "b"], "deletions": deletions, **({"time_column": "At"} if timed else {"ignore": ["AT"]})}
+    more: dict[str, Any] = {
+        "keys": ["A", "b"],
+        "deletions": deletions,
+        **({"time_column": "At"} if timed else {"ignore": ["AT"]}),
+    }
     rows = scenario(len(name), 4, timed=timed)
     for number, one in enumerate(rows):
         put(bench, source, one)
@@ -98,7 +102,7 @@ def versions(bench: Bench, table: str, *columns: str) -> list[tuple[Any, ...]]:
 
 def test_what_is_ignored_makes_no_version_and_new_columns_are_null_before(bench: Bench) -> None:
     bench.rows("CREATE TABLE raw.people (id INT, name STRING, seen INT)")
-    more = {"keys": ["id"], "ignore": ["seen"]}
+    more: dict[str, Any] = {"keys": ["id"], "ignore": ["seen"]}
     assert bench.keep("raw.people", "raw.people_history", **more).rows_out == 0
     bench.rows("INSERT INTO raw.people VALUES (1, 'a', 1), (2, 'b', 1)")
     bench.rows("INSERT OVERWRITE raw.people VALUES (1, 'a', 2), (2, 'b', 2)")
@@ -122,7 +126,12 @@ def test_what_is_ignored_makes_no_version_and_new_columns_are_null_before(bench:
 
 
 def test_a_source_that_is_written_by_a_run_of_several_commits_has_no_state_between(bench: Bench) -> None:
-    window = {"write": "window", "time_column": "d", "window": "2 days", "moment": datetime(2026, 5, 3, tzinfo=UTC)}
+    window: dict[str, Any] = {
+        "write": "window",
+        "time_column": "d",
+        "window": "2 days",
+        "moment": datetime(2026, 5, 3, tzinfo=UTC),
+    }
     for value in ("a", "b", "b"):
         bench.refine(f"SELECT 1 AS id, DATE '2026-05-02' AS d, '{value}' AS v", "raw.daily", **window)
         bench.keep("raw.daily", "raw.daily_history", keys=["id"])

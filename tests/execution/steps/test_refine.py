@@ -1,6 +1,7 @@
 """Queries into tables, on a real Spark: every way to write, what happens to columns, and SQL that means harm."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -77,7 +78,7 @@ def test_a_window_is_written_anew_and_the_rest_stays(bench: Bench) -> None:
     moment = datetime(2026, 3, 30, 10, 0, tzinfo=UTC)
     hours = "SELECT id, timestamp '2026-03-27 12:00:00' + make_interval(0, 0, 0, 0, id) AS at FROM range(100)"
 
-    def write(value: str, where: str = "TRUE", **more: object) -> int:
+    def write(value: str, where: str = "TRUE", **more: Any) -> int:
         more = {"window": "2 days", "time_column": "AT", "time_zone": "Europe/Berlin", "moment": moment, **more}
         sql = f"SELECT *, '{value}' AS v FROM ({hours}) WHERE {where}"
         return bench.refine(sql, "raw.hours", write="window", **more).rows_out
@@ -139,10 +140,11 @@ def test_partitions_and_order_follow_the_definition(bench: Bench) -> None:
     bench.refine(sql, "raw.laid", write="append")
     assert parts() == []
     assert bench.rows("SELECT count(*) FROM raw.laid") == [(16,)]
-    for more, told in (
-        ({"partition_by": ["day(id)"]}, "is not possible: id is BIGINT"),
-        ({"sort_by": ["nope"]}, "sort_by names nope"),
-    ):
+    wrong: dict[str, dict[str, Any]] = {
+        "is not possible: id is BIGINT": {"partition_by": ["day(id)"]},
+        "sort_by names nope": {"sort_by": ["nope"]},
+    }
+    for told, more in wrong.items():
         with pytest.raises(StepFailed, match=told):
             bench.refine(sql, "raw.laid", **more)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from headgate.execution.spark import jars
+from headgate.execution.spark import archive_training, jars
 from headgate.execution.worker import class_archive as archiving
 from headgate.settings.settings import Settings
 from tests.execution.worker.support import StandIn
@@ -28,7 +28,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The jars that an archive was asked for."""
     found: list[Path] = []
     monkeypatch.setattr(archiving, "LOOK_SECONDS", 0.01)
-    monkeypatch.setattr(archiving.training, "ensure", lambda given, _: found.append(given.iceberg))
+    monkeypatch.setattr(archive_training, "ensure", lambda given, _: found.append(given.iceberg))
     return found
 
 

@@ -139,7 +139,7 @@ def test_rows_of_an_api_become_typed_columns(shop: Workshop, api: Api) -> None:
 def test_an_api_is_read_on_from_its_cursor(shop: Workshop, api: Api) -> None:
     api.data = [{"id": n, "at": f"2026-01-0{n}T00:00:00Z", "v": "a"} for n in (1, 2, 3)]
     source = Source(shop, "http", http(api, per_second=100), token=SECRET)
-    stream = {
+    stream: dict[str, Any] = {
         "read": "incremental",
         "write": "merge",
         "keys": ["id"],
@@ -179,7 +179,7 @@ def test_files_of_a_bucket_are_landed_once_each(shop: Workshop, s3_server: S3Ser
         "access_key_id": KEY_ID,
     }
     source = Source(shop, "object_store", place, secret_key=KEY)
-    stream = {"files": {"format": "json"}, "read": "incremental", "write": "append"}
+    stream: dict[str, Any] = {"files": {"format": "json"}, "read": "incremental", "write": "append"}
     assert source.land("stored", "*.json", **stream)[0].rows_out == 1
     (folder / "2.json").write_text('{"id": 2}\n')
     assert source.land("stored", "*.json", **stream)[0].rows_out == 1
@@ -202,7 +202,7 @@ def test_a_table_of_another_catalog(
         made.append(rows)
         place = {"uri": f"{other.url}/iceberg", "warehouse": "", "auth": {"style": "bearer"}}
         source = Source(shop, "iceberg", place, token=other.company.token("Tess"))
-        stream = {"read": "incremental", "write": "append"}
+        stream: dict[str, Any] = {"read": "incremental", "write": "append"}
         found, running = source.land("sales", "raw.sales", **stream)
         assert (found.rows_in, found.rows_out, found.rejected) == (3, 3, 0)
         assert other.company.token("Tess") not in running.text

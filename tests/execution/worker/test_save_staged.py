@@ -161,9 +161,10 @@ def test_hostile_parquet_is_no_more_than_rows(shop: Workshop, tmp_path: Path) ->
         stage(shop, running, name, broken, id=LONG)
         with pytest.raises((StepFailed, SqlFailed)) as failed:
             save(shop, running, name)
-        assert failed.value.code == "STAGED_BROKEN", failed.value
-        assert "file:" not in failed.value.message
-        assert str(shop.company.settings.data_dir) not in failed.value.message
+        error: Any = failed.value
+        assert error.code == "STAGED_BROKEN", error
+        assert "file:" not in error.message
+        assert str(shop.company.settings.data_dir) not in error.message
     assert rows(shop, name, running) == [(None,)]
 
 

@@ -139,7 +139,7 @@ def appending(table: Any, rows: Any = ROWS) -> dict[str, Any]:
 def update_of(body: dict[str, Any], action: str) -> dict[str, Any]:
     """The update of this kind in a commit."""
     [found] = [one for one in body["updates"] if one["action"] == action]
-    return found
+    return dict(found)
 
 
 def error_of(answer: Any) -> tuple[int, str]:

@@ -98,7 +98,7 @@ def test_a_file_is_not_smuggled_as_a_deleted_one(two: Lake) -> None:
 def _rewrite(found: Lake, table: Any, manifest_list: str, location: str, status: Any) -> None:
     """Write a manifest of the table anew, so that it names this file, under the name that its list knows."""
     io = PyArrowFileIO()
-    manifest = next(iter(read_manifest_list(io.new_input(manifest_list))))
+    manifest: Any = next(iter(read_manifest_list(io.new_input(manifest_list))))
     entries = manifest.fetch_manifest_entry(io, discard_deleted=False)
     place = Path(manifest.manifest_path.removeprefix("file://"))
     place.unlink()
@@ -184,7 +184,7 @@ def test_a_link_leads_nowhere(two: Lake) -> None:
         {"action": "remove-schemas", "schema-ids": [0]},
         {"action": "remove-partition-specs", "spec-ids": [0]},
         {"action": "add-spec", "spec": {"spec-id": 1, "fields": [{"source-id": 1, "field-id": 100, "transform": "identity", "name": "x"}]}},
-        {"action": "add-schema", "schema": {**SCHEMA, "schema-id": 1, "fields": SCHEMA["fields"] + SCHEMA["fields"]}},
+        {"action": "add-schema", "schema": {**SCHEMA, "schema-id": 1, "fields": [*SCHEMA["fields"], *SCHEMA["fields"]]}},
         {"action": "add-schema", "schema": {**SCHEMA, "schema-id": 1, "fields": [{"id": 1, "name": "t", "required": False, "type": "timestamp_ns"}]}},
         {"action": "set-properties", "updates": {"comment": "x" * 9000}},
         {"action": "set-properties", "updates": {"write.metadata.previous-versions-max": "many"}},
@@ -391,7 +391,7 @@ def avro(schema: Any, *blocks: tuple[int, bytes], codec: bytes = b"null") -> byt
     return b"Obj\x01" + header + sync + b"".join(zigzag(n) + zigzag(len(d)) + d + sync for n, d in blocks)
 
 
-PLAIN = {"type": "record", "name": "r", "fields": [{"name": "p", "type": "string", "field-id": 500}]}
+PLAIN: dict[str, Any] = {"type": "record", "name": "r", "fields": [{"name": "p", "type": "string", "field-id": 500}]}
 TWICE = {**PLAIN, "fields": [*PLAIN["fields"], {"name": "q", "type": "string", "field-id": 500}]}
 ALIAS = {**PLAIN, "fields": [{**PLAIN["fields"][0], "aliases": ["x"]}]}
 BOMB = zlib.compress(b"\0" * (300 << 20), 9)[2:-4]

@@ -1,5 +1,6 @@
 """Commits: exactly one of two wins, several tables move together, and history is its Manager's."""
 
+import random
 import sqlite3
 import threading
 from pathlib import Path
@@ -12,6 +13,7 @@ from headgate.kit import backoff
 from headgate.kit.database import Database
 from headgate.kit.errors import DiskFull
 from headgate.lakehouse.catalog import commit as committing
+from headgate.lakehouse.catalog import metadata_files, pointers
 from headgate.schema import METADATA
 from tests.lakehouse.catalog.support import (
     MORE,
@@ -113,7 +115,7 @@ def test_several_tables_move_together_or_not_at_all(events: Lake) -> None:
     assert events.rows("SELECT table_id, version FROM table_pointers ORDER BY table_id") == before
     twice = multi(("events", {"updates": []}), ("EVENTS", {"updates": []}))
     assert error_of(api.post("/iceberg/v1/transactions/commit", twice)) == (400, "BadRequestException")
-    unnamed = {"table-changes": [{"updates": []}]}
+    unnamed: dict[str, Any] = {"table-changes": [{"updates": []}]}
     assert error_of(api.post("/iceberg/v1/transactions/commit", unnamed)) == (400, "BadRequestException")
 
 
@@ -286,8 +288,8 @@ def test_a_commit_that_keeps_losing_backs_off_and_gives_up_at_a_deadline(
 ) -> None:
     clock = Clock()
     monkeypatch.setattr(backoff, "time", clock)
-    monkeypatch.setattr(backoff.random, "random", lambda: 1.0)
-    monkeypatch.setattr(committing.pointers, "swap", lambda *_: False)
+    monkeypatch.setattr(random, "random", lambda: 1.0)
+    monkeypatch.setattr(pointers, "swap", lambda *_: False)
     body = {"updates": [{"action": "set-properties", "updates": {"comment": "x"}}]}
     answer = events.api("Tom").post(EVENTS, body)
     assert error_of(answer) == (409, "CommitFailedException")
@@ -372,7 +374,7 @@ def test_a_full_disk_is_a_certain_no_and_leaves_nothing(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(committing.pointers if part == "the database" else committing.metadata, PARTS[part], full)
+        patch.setattr(pointers if part == "the database" else metadata_files, PARTS[part], full)
         answer = lake.api("Tess").post(EVENTS, body)
     assert (error_of(answer), answer.json()["error"]["message"]) == ((400, "BadRequestException"), DiskFull.title)
     assert set(folder.iterdir()) == before
@@ -390,7 +392,7 @@ def test_a_creation_for_which_there_is_no_room_leaves_nothing(
     lake.engine("Tess").create_table("raw.first", ROWS.schema)
     before = {path for path in folder.rglob("*") if path.is_file()}
     with monkeypatch.context() as patch:
-        patch.setattr(committing.pointers, "enter", full)
+        patch.setattr(pointers, "enter", full)
         with pytest.raises(BadRequestError, match="full"):
             lake.engine("Tess").create_table("raw.second", ROWS.schema)
     assert {path for path in folder.rglob("*") if path.is_file()} == before
@@ -408,7 +410,7 @@ def test_a_log_without_room_for_its_index_leaves_a_commit_in_doubt(
         error.sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMSIZE
         raise error
 
-    monkeypatch.setattr(committing.pointers, "enter", full)
+    monkeypatch.setattr(pointers, "enter", full)
     answer = lake.api("Tess").post(EVENTS, body)
     assert error_of(answer) == (500, "CommitStateUnknownException")
     assert "Retry-After" not in answer.headers, "the same commit must not be sent once more"

@@ -11,7 +11,7 @@ from tests.lakehouse.catalog.support import MORE, ROWS, Lake
 
 
 def store_of(found: Lake) -> Store:
-    store: Store = found.company.client.app.state.services.store
+    store: Store = found.company.services.store
     return store
 
 

@@ -27,7 +27,7 @@ WAITING = 24
 
 def add_tables(lake: Lake, count: int) -> None:
     """Give raw this many tables that have a pointer."""
-    layer, tess, services = lake.company.id("layer", "raw"), member(lake), lake.company.client.app.state.services
+    layer, tess, services = lake.company.id("layer", "raw"), member(lake), lake.company.services
 
     def work(connection: Connection) -> None:
         call = Call(connection, now(), Caller(tess), services)
@@ -47,7 +47,7 @@ def statements_of(lake: Lake, patch: pytest.MonkeyPatch, work: Callable[[Call], 
     """How many statements this work sends to the database."""
     sent: list[str] = []
     with lake.company.database.read() as connection:
-        call = Call(connection, now(), Caller(member(lake)), lake.company.client.app.state.services)
+        call = Call(connection, now(), Caller(member(lake)), lake.company.services)
         raw: Any = connection.connection.driver_connection
         with patch.context() as counting:
             if connection.dialect.name == "sqlite":

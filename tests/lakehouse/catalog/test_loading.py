@@ -30,7 +30,7 @@ def metadata_file(found: Lake) -> Path:
         "SELECT p.table_id, p.metadata_file FROM table_pointers p JOIN resources r ON r.id = p.table_id "
         "WHERE r.name = 'events'"
     )
-    return found.warehouse / "metadata" / table / file
+    return Path(found.warehouse, "metadata", table, file)
 
 
 def test_the_stored_bytes_are_sent_as_they_are(events: Lake) -> None:

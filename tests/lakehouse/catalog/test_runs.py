@@ -51,7 +51,7 @@ class Run:
 
     def publish(self, fence: int | None = None) -> Any:
         member = self.lake.company.id("member", "Tess")
-        services = self.lake.company.client.app.state.services
+        services = self.lake.company.services
         number = self.fence if fence is None else fence
         return self.lake.company.database.write(lambda c: publish(services, c, now(), self.id, number, member=member))
 

@@ -11,7 +11,7 @@ from tests.lakehouse.catalog.test_stock_clients import spark
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark"), pytest.mark.slow]
 
-STATEMENTS = (
+STATEMENTS: tuple[tuple[str, Any], ...] = (
     ("CREATE TABLE tom.raw.t (id BIGINT, name STRING) PARTITIONED BY (truncate(1, name)) COMMENT 'tried'", None),
     ("CREATE TABLE IF NOT EXISTS tom.raw.t (id BIGINT)", None),
     ("CREATE TABLE tom.raw.t (id BIGINT)", "TABLE_OR_VIEW_ALREADY_EXISTS"),

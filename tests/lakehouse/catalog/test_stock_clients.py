@@ -61,7 +61,7 @@ def test_what_one_writes_the_others_read(lakehouse: Lake, tmp_path: Path) -> Non
     tess.create_table("raw.shared", ROWS.schema).append(ROWS)
     tess.create_table("trusted.facts", ROWS.schema).append(ROWS)
 
-    answers = java_client(
+    answers: list[Any] = java_client(
         lakehouse, "Tom", "append", "raw.shared", "scan", "raw.shared", "create", "raw.by_java", "append", "raw.by_java",
         "scan", "trusted.facts", "list", "trusted.any", "list", "raw.any",
     )  # fmt: skip

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.both_databases
 
 
 def test_a_staged_table_that_nobody_committed_goes_with_its_files(served: Lake) -> None:
-    tess, store = served.engine("Tess"), served.company.client.app.state.services.store
+    tess, store = served.engine("Tess"), served.company.services.store
     change = tess.create_table_transaction("raw.left", ROWS.schema)
     change.append(ROWS)
     [(left,)] = served.rows("SELECT id FROM staged_tables")
@@ -33,7 +33,7 @@ def test_a_staged_table_that_nobody_committed_goes_with_its_files(served: Lake) 
 
 def test_a_table_that_came_to_be_by_another_way_keeps_its_files(served: Lake) -> None:
     """A declared table was staged, and then created at once, under the same id."""
-    tess, store = served.engine("Tess"), served.company.client.app.state.services.store
+    tess, store = served.engine("Tess"), served.company.services.store
     tess.create_table_transaction("service.revenue", ROWS.schema)
     tess.create_table("service.revenue", ROWS.schema).append(ROWS)
     assert served.rows("SELECT COUNT(*) FROM staged_tables") == [(1,)]
@@ -43,7 +43,7 @@ def test_a_table_that_came_to_be_by_another_way_keeps_its_files(served: Lake) ->
 
 
 def test_tokens_of_work_long_over_are_forgotten(served: Lake) -> None:
-    store = served.company.client.app.state.services.store
+    store = served.company.services.store
     Worker(served, "Tess", expires=now())
     sweep(served.company.database, store, now())
     assert served.rows("SELECT COUNT(*) FROM work_tokens") == [(1,)]
@@ -54,11 +54,11 @@ def test_tokens_of_work_long_over_are_forgotten(served: Lake) -> None:
 def test_a_warehouse_that_is_away_ends_no_thread_and_keeps_nothing_for_ever(
     served_on_sqlite: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lake, failed = served_on_sqlite, []
+    lake, failed = served_on_sqlite, list[str]()
     monkeypatch.setattr(threading, "excepthook", failed.append)
     lake.engine("Tess").create_table_transaction("raw.left", ROWS.schema).append(ROWS)
     [(left,)] = lake.rows("SELECT id FROM staged_tables")
-    store = lake.company.client.app.state.services.store
+    store = lake.company.services.store
     sweeper = CatalogSweeper(lake.company.database, lambda: store)
 
     def away(*_: Any) -> None:
@@ -86,7 +86,7 @@ def test_files_that_cannot_be_removed_hold_up_no_others(
     for name in ("first", "second"):
         tess.create_table_transaction(f"raw.{name}", ROWS.schema).append(ROWS)
     first, second = (one for (one,) in lake.rows("SELECT id FROM staged_tables ORDER BY created_at"))
-    store, left = lake.company.client.app.state.services.store, list[str]()
+    store, left = lake.company.services.store, list[str]()
     usual = store.delete_folder
 
     def refused(path: str) -> None:

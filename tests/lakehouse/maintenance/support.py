@@ -14,7 +14,7 @@ from tests.lakehouse.catalog.support import ROWS, Lake
 
 def services(lake: Lake, **settings: Any) -> Any:
     """What maintenance works with; settings hold from here on."""
-    found = lake.company.client.app.state.services
+    found = lake.company.services
     if settings:
         found.settings.maintenance = MaintenanceSettings(**settings)
     return found

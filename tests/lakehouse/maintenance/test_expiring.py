@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from headgate.lakehouse.catalog.commit import write_next
 from headgate.lakehouse.maintenance import snapshot_expiry as expiring
 from tests.lakehouse.catalog.support import MORE, ROWS, Lake
 from tests.lakehouse.catalog.test_runs import Run
 from tests.lakehouse.maintenance.support import count, files, maintain, make
 
-FEW = {"keep_snapshots": 2, "snapshot_days": 0}
+FEW: dict[str, Any] = {"keep_snapshots": 2, "snapshot_days": 0}
 
 
 @pytest.fixture
@@ -103,7 +104,7 @@ def test_a_table_can_keep_more_and_never_less(
 
 
 def test_a_table_that_moves_meanwhile_is_left_for_the_next_pass(events: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    write, before = expiring.write_next, snapshots(events)
+    write, before = write_next, snapshots(events)
 
     def and_then_a_commit(*arguments: Any) -> Any:
         found = write(*arguments)
@@ -140,7 +141,7 @@ def test_an_expiry_that_dies_before_its_pointer_moves_leaves_the_table_as_it_was
 
 
 def test_a_run_that_begins_meanwhile_is_not_disturbed(events: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    write, run = expiring.write_next, Run(events, "raw.events", new=False)
+    write, run = write_next, Run(events, "raw.events", new=False)
     assert run.append("events").status_code == 200
 
     def and_then_a_run(*arguments: Any) -> Any:

@@ -40,7 +40,7 @@ def shop(one_shop: Workshop) -> Workshop:
 
 def rewritten(shop: Workshop) -> str:
     """A pass whose rewrites a worker has done, over HTTP, while the scheduler looks whether it has; its id."""
-    services: Any = shop.company.client.app.state.services
+    services: Any = shop.company.services
     address = shop.platform._catalog_url.removesuffix("/iceberg")
     link = Link(address, services.worker_secret, new_id("worker"), "here")
     loop = JobLoop(link, [RewriteHandler(link, shop.company.settings, shop.folder, shop.platform)])
@@ -67,7 +67,7 @@ def files_of(shop: Workshop) -> int:
 
 def test_a_commit_of_another_meanwhile_refuses_it_whole(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row is deleted while Spark rewrites: what it wrote would bring that row back."""
-    plan, begun, ids = committing._plan, [], [row["id"] for row in shop.rows(ROWS)]
+    plan, begun, ids = committing._plan, list[Any](), [row["id"] for row in shop.rows(ROWS)]
 
     def and_before_it_a_deletion(*arguments: Any) -> Any:
         found = plan(*arguments)

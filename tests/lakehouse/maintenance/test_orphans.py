@@ -148,7 +148,11 @@ def test_nothing_younger_than_the_oldest_live_run_goes(events: Lake) -> None:
 def test_nor_than_the_oldest_statement_that_runs(events: Lake) -> None:
     left = refused(events)
     begun = now() - timedelta(hours=1)
-    row = {"id": new_id("statement"), "member_id": events.company.id("member", "Tess"), "purpose": "statement"}
+    row: dict[str, Any] = {
+        "id": new_id("statement"),
+        "member_id": events.company.id("member", "Tess"),
+        "purpose": "statement",
+    }
     row |= {
         "sql": "INSERT …",
         "state": "running",

@@ -60,7 +60,7 @@ def test_what_a_statement_wrote_is_told_as_the_ledger_has_it(millrace: Company) 
     hand.commit(statement, REVENUE, "overwrite", added_rows=9, deleted_rows=10)
     hand.commit(statement, "trusted.orders", "change")
     assert hand.finish(job, "succeeded", pa.table({})).json() == {"state": "succeeded"}
-    written = [
+    written: list[dict[str, Any]] = [
         {"table": "raw.orders", "operation": "append", "added_rows": 3, "deleted_rows": None},
         {"table": REVENUE, "operation": "overwrite", "added_rows": 9, "deleted_rows": 10},
         {"table": "trusted.orders", "operation": "change", "added_rows": None, "deleted_rows": None},

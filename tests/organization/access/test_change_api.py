@@ -9,7 +9,7 @@ from tests.support.company import Company
 
 
 def events(millrace: Company, sort: str) -> list[Any]:
-    return millrace.as_("Adam").get("/api/audit", event=sort, limit=200).json()["items"]
+    return list(millrace.as_("Adam").get("/api/audit", event=sort, limit=200).json()["items"])
 
 
 def test_a_change_is_made_and_told_with_before_after_and_path(millrace: Company) -> None:

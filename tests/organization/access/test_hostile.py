@@ -241,7 +241,7 @@ def test_ids_that_name_no_resource_are_not_found(millrace: Company, identifier: 
 
 def test_an_action_asked_of_a_kind_that_lacks_it_is_a_slip(millrace: Company) -> None:
     for resource in ("data_mart:Revenue", "space:Sales data"):
-        body = {"action": "change_space", "resource": resource, "with": {}}
+        body: dict[str, Any] = {"action": "change_space", "resource": resource, "with": {}}
         answer = millrace.as_("Tess").post("/api/access/explain", body)
         assert answer.status_code == 422
         assert "change_space" in answer.json()["detail"]

@@ -233,7 +233,7 @@ def test_a_hidden_twin_does_not_make_a_visible_name_ambiguous(twins: Company, ki
 def test_nobody_else_learns_the_name_of_a_saved_query(shared_twins: Company) -> None:
     olga = shared_twins.as_("Olga")
     about: Any = {"action": "see", "resource": "saved_query:{}"}
-    requests = (
+    requests: tuple[tuple[str, str, dict[str, str]], ...] = (
         ("GET", "/api/audit?resource=saved_query:{}", {}),
         ("POST", "/api/access/explain", about),
         ("POST", "/api/access/who-can", about),

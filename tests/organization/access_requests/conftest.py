@@ -39,7 +39,7 @@ class Asking:
         """The change of the first proposal of a sort."""
         offered = [one["change"] for one in self.proposals(who, request) if one["change"]["change"] == sort]
         assert offered, (who, sort, self.proposals(who, request))
-        return offered[0]
+        return dict(offered[0])
 
     def approve(self, who: str, request: str, change: dict[str, Any], **more: Any) -> Any:
         return self.company.as_(who).post(f"{PLACE}/{request}/approve", {"change": change, **more})
@@ -58,7 +58,7 @@ class Asking:
         found: list[str] = []
         cursor = None
         while True:
-            more = {"cursor": cursor} if cursor else {}
+            more: dict[str, Any] = {"cursor": cursor} if cursor else {}
             answer = self.company.as_(who).get(PLACE, **parameters, **more)
             assert answer.status_code == 200, answer.text
             found += [one["id"] for one in answer.json()["items"]]

@@ -204,11 +204,12 @@ def test_nobody_asks_unless_signed_in(asking_on_sqlite: Asking) -> None:
 @pytest.mark.parametrize("limits", ["read_only", "only", "expires"])
 def test_a_narrowed_token_asks_for_nothing_and_answers_nothing(asking: Asking, limits: str) -> None:
     table = asking.company.id("table", "service.revenue")
-    given: dict[str, Any] = {
+    limited: dict[str, dict[str, Any]] = {
         "read_only": {"read_only": True},
         "only": {"only": [table]},
         "expires": {"expires": datetime(2100, 1, 1, tzinfo=UTC)},
-    }[limits]
+    }
+    given = limited[limits]
     request = asking.asked("Bea", "edit", table)
     bea, adam = asking.company.as_("Bea", **given), asking.company.as_("Adam", **given)
     change = {"change": "grant", "to": "Bea", "resource": table, "level": "editor"}

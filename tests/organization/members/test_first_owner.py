@@ -34,8 +34,8 @@ def test_init_makes_an_owner_who_signs_in(tmp_path: Path) -> None:
         )
         assert invited["link"].startswith(f"{own(one)}/link#hgi_")
         assert [m["name"] for m in json.loads(one.headgate("member", "list", "--json").stdout)["items"]] == ["Olga"]
-        made = one.headgate("my", "make-token", "nightly", "--read-only").stdout.strip()
-        assert json.loads(one.headgate("me", "--json", HEADGATE_TOKEN=made, HEADGATE_SERVER_URL=address).stdout)[
+        token = one.headgate("my", "make-token", "nightly", "--read-only").stdout.strip()
+        assert json.loads(one.headgate("me", "--json", HEADGATE_TOKEN=token, HEADGATE_SERVER_URL=address).stdout)[
             "read_only"
         ]
         tokens = json.loads(one.headgate("my", "tokens", "--json").stdout)["items"]

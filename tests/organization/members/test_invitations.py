@@ -191,7 +191,7 @@ def test_two_who_accept_at_once_make_one_member(millrace: Company) -> None:
     link = invite(millrace, "Adam").json()["link"]
     found: list[int] = []
     threads = [
-        threading.Thread(target=lambda n=n: found.append(accept(millrace, link, f"Nell {n}").status_code))  # type: ignore[misc]
+        threading.Thread(target=lambda n=n: found.append(accept(millrace, link, f"Nell {n}").status_code))
         for n in range(4)
     ]
     for thread in threads:

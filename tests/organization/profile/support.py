@@ -77,7 +77,7 @@ class Commands:
         def connect() -> Iterator[Headgate]:
             http.headers["Authorization"] = f"Bearer {token}"
             try:
-                yield Headgate(str(http.base_url), http=http)  # type: ignore[arg-type]
+                yield Headgate(str(http.base_url), http=http)
             finally:
                 del http.headers["Authorization"]
 

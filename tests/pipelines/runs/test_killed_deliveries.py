@@ -54,7 +54,7 @@ class Yard(Plant):
             "catalog": self.spark.doorway.catalog_url,
             "folder": str(self.folder / outfit.RUNS),
             "settings": {**settings, "deliveries": {"folders": [str(self.folder / "out")]}},
-            "spark": asdict(self.spark.member._server.address),  # type: ignore[union-attr]
+            "spark": asdict(self.spark.member._server.address),
         }
         file.write_text(json.dumps(plan), encoding="utf-8")
         environment = {**os.environ, VARIABLE: f"@{crashes}"}

@@ -264,7 +264,7 @@ def test_a_delivery_that_is_not_taken_is_sent_again_later(mill: House, receiver:
         shown = mill.company.as_("Olga").get("/api/webhook").json()
         assert shown["last_error"] == f"the receiver answered {receiver.status}"
         earlier = update(webhook_delivery_table).values(due_at=now() - timedelta(seconds=1))
-        mill.database.write(lambda c, earlier=earlier: c.execute(earlier).rowcount)  # type: ignore[misc]
+        mill.database.write(lambda c, earlier=earlier: c.execute(earlier).rowcount)
     receiver.status = 204
     send(mill)
     send(mill)

@@ -282,7 +282,7 @@ def test_new_rows_of_a_database_are_merged(far: Far, mariadb_server: MariaDb) ->
 
 def test_a_query_and_its_expectations(known: Far) -> None:
     output = "trusted.by_kind"
-    expected = [
+    expected: list[dict[str, Any]] = [
         {"check": "unique", "columns": ["kind"]},
         {"check": "not_null", "columns": ["rows"]},
         {"check": "range", "columns": ["rows"], "least": 1},

@@ -330,7 +330,7 @@ def test_one_that_is_cancelled_while_a_table_moves_under_it_ends(millrace: Compa
 
 def test_one_under_which_tables_move_too_often_is_tried_again_from_the_start(millrace: Company) -> None:
     check = {"table": "trusted.versions", "check": "rows", "least": 0}
-    wanted = {"expectations": [check], "retries": {"times": 1, "delay": "0 seconds"}}
+    wanted: dict[str, Any] = {"expectations": [check], "retries": {"times": 1, "delay": "0 seconds"}}
     run = start(millrace, make(millrace, **wanted))
     hand = RunHand(millrace)
     (job,) = hand.claim()

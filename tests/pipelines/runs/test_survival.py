@@ -43,7 +43,7 @@ def mortal(plant: Plant, folder: Path, point: str = "") -> Iterator["subprocess.
         "secret": millrace.client.app.state.services.worker_secret,  # type: ignore[attr-defined]
         "folder": str(folder / "mortal"),
         "settings": {"data_dir": str(folder), "warehouse": plant.spark.warehouse},
-        "spark": asdict(member._server.address),  # type: ignore[union-attr]
+        "spark": asdict(member._server.address),
     }
     file = folder / "plan.json"
     file.write_text(json.dumps(plan), encoding="utf-8")

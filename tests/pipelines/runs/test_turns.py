@@ -7,6 +7,7 @@ import pytest
 
 from headgate.kit.clock import now
 from headgate.pipelines.runs import start as starting
+from headgate.pipelines.runs.models import run_table
 from headgate.pipelines.runs.waiting import is_waiting
 from tests.pipelines.runs.support import HISTORY, RunHand, lose, make, show, start
 from tests.pipelines.runs.test_memory import destination
@@ -37,8 +38,8 @@ def fail(hand: RunHand, job: dict[str, Any]) -> str:
 
 def come(millrace: Company) -> None:
     """As if the time had come for whatever waits for its next try."""
-    change = starting.run_table.update().values(not_before=now() - timedelta(seconds=1))
-    millrace.database.write(lambda connection: connection.execute(change.where(starting.run_table.c.state == "queued")))
+    change = run_table.update().values(not_before=now() - timedelta(seconds=1))
+    millrace.database.write(lambda connection: connection.execute(change.where(run_table.c.state == "queued")))
 
 
 # How many
@@ -125,7 +126,7 @@ def test_a_run_that_was_begun_keeps_its_place_whatever_its_id(millrace: Company)
     first, second = start(millrace, pipeline), start(millrace, pipeline)
     high, low = max(first, second), min(first, second)
     hand = RunHand(millrace)
-    park = starting.run_table.update().where(starting.run_table.c.id == low)
+    park = run_table.update().where(run_table.c.id == low)
     millrace.database.write(lambda connection: connection.execute(park.values(state="skipped")))
     (job,) = hand.claim()
     assert (job["id"], fail(hand, job)) == (high, "queued")

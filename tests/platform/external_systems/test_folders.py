@@ -26,7 +26,7 @@ def allowed(tmp_path: Path) -> Path:
     return tmp_path / "allowed"
 
 
-def read(path: Path, root: Path, work: Path) -> dict[str, str]:
+def read(path: Path, root: Path, work: Path) -> dict[str, bytes]:
     return contents(from_folder(land("**/*.csv"), str(path), context(work, folders=[str(root)]), None))
 
 

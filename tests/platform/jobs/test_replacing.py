@@ -35,7 +35,7 @@ class Named:
     name = "mill:1"
 
     def about(self) -> dict[str, Any]:
-        return {**super().about(), "name": self.name}  # type: ignore[misc]
+        return {**super().about(), "name": self.name}
 
 
 class Worker(Named, Hand):
@@ -129,6 +129,7 @@ def test_a_worker_of_another_machine_or_nobodys_is_left_alone(millrace: Company)
         assert millrace.as_(who).post("/api/worker/replace", body).status_code == 401
 
 
+@pytest.mark.processes
 def test_only_the_files_of_processes_that_are_gone_are_found(tmp_path: Path) -> None:
     first, second = (WorkerRecords(tmp_path, new_id("worker")) for _ in range(2))
     assert (first.dead(), second.dead()) == ([], [])

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import httpx2 as httpx
 import pytest
@@ -23,7 +24,7 @@ def link_in(text: str) -> str:
 
 def test_people_are_invited_sign_in_by_link_and_get_a_new_password(tmp_path: Path) -> None:
     with relay() as server:
-        settings = {
+        settings: dict[str, Any] = {
             "HEADGATE_MAIL__HOST": HERE,
             "HEADGATE_MAIL__PORT": str(server.port),
             "HEADGATE_MAIL__SECURITY": "none",

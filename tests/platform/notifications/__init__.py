@@ -37,7 +37,7 @@ class House:
     def subscribe(self, *names: str) -> None:
         """Have members receive every channel."""
         for name in names:
-            self.database.write(lambda c, name=name: subscribe(c, self.ids[name]))  # type: ignore[misc]
+            self.database.write(lambda c, name=name: subscribe(c, self.ids[name]))
 
     def receives(self, name: str, channel: str, *, by_mail: bool) -> None:
         """Have a member receive a channel."""
@@ -48,7 +48,7 @@ class House:
         for name in names:
             mail = f"{name.lower()}@example.com"
             change = update(member_table).where(member_table.c.id == self.ids[name]).values(email=mail, email_key=mail)
-            self.database.write(lambda c, change=change: c.execute(change).rowcount)  # type: ignore[misc]
+            self.database.write(lambda c, change=change: c.execute(change).rowcount)
 
     def notice(self, channel: str = "runs", event: str = "run.failed", **more: Any) -> str:
         """Have something told, about a resource that is named as kind:name; its id."""

@@ -219,7 +219,7 @@ def test_nobody_else_learns_or_changes_who_receives_a_channel(millrace_house: Ho
 
 def test_receivers_come_by_page(millrace_house: House) -> None:
     millrace_house.subscribe(*EVERYONE)
-    adam, found, cursor = millrace_house.company.as_("Adam"), [], None
+    adam, found, cursor = millrace_house.company.as_("Adam"), list[Any](), None
     while cursor or not found:
         page = adam.get("/api/notifications/receivers/runs", limit=3, **({"cursor": cursor} if cursor else {})).json()
         found += [one["name"] for one in page["items"]]

@@ -46,7 +46,7 @@ def test_only_who_receives_the_channel_is_told_and_never_who_did_it(millrace_hou
 
 def test_named_recipients_are_told_whatever_they_receive_if_they_may_see_it(millrace_house: House) -> None:
     millrace_house.subscribe("Olga", "Tess")
-    named = {"recipients": ["Ben", "Tom", "Olga", "mbr_nobody", "x\0y"], "actor": "Olga"}
+    named: dict[str, Any] = {"recipients": ["Ben", "Tom", "Olga", "mbr_nobody", "x\0y"], "actor": "Olga"}
     assert millrace_house.told(millrace_house.notice(about="data_mart:Revenue", **named)) == {"Ben", "Olga"}
     assert millrace_house.told(millrace_house.notice(recipients=[])) == set()
 

@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import Connection, delete, insert, update
 
 from headgate.kit.clock import now
+from headgate.kit.database import fetch
 from headgate.marts.models import storage_table
 from headgate.organization.groups.models import group_table
 from headgate.platform.authorization import repository
@@ -182,28 +183,27 @@ def test_a_cursor_belongs_to_its_list(millrace: Company) -> None:
 
 
 @pytest.mark.parametrize("kind", ["storage", "pipeline", "table", "run"])
-def test_a_page_costs_the_same_number_of_statements_however_long_the_list(millrace: Company, kind: str) -> None:
-    original = repository.fetch
+def test_a_page_costs_the_same_number_of_statements_however_long_the_list(
+    millrace: Company, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = fetch
     calls: list[str] = []
 
     def counting(connection: Any, statement: str, parameters: Any) -> Any:
         calls.append(statement)
         return original(connection, statement, parameters)
 
-    repository.fetch = counting  # type: ignore[assignment]
-    try:
-        costs = []
-        for count in (100, 300) if kind == "storage" else (1,):
-            if kind == "storage":
-                millrace.database.write(
-                    lambda c: c.execute(delete(resource_table).where(resource_table.c.id.like("sto_0000%")))
-                )
-                many_storages(millrace, count)
-            calls.clear()
-            millrace.as_("Adam").get("/api/resources", kind=kind, limit=50)
-            costs.append(len(calls))
-    finally:
-        repository.fetch = original
+    monkeypatch.setattr(repository, "fetch", counting)
+    costs = []
+    for count in (100, 300) if kind == "storage" else (1,):
+        if kind == "storage":
+            millrace.database.write(
+                lambda c: c.execute(delete(resource_table).where(resource_table.c.id.like("sto_0000%")))
+            )
+            many_storages(millrace, count)
+        calls.clear()
+        millrace.as_("Adam").get("/api/resources", kind=kind, limit=50)
+        costs.append(len(calls))
     assert len(set(costs)) == 1
     assert costs[0] <= 6
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from headgate.kit import key_file as keys_module
 from headgate.kit.database import Database
 from headgate.kit.key_file import KeyFile
 from headgate.platform.secrets import rotation
@@ -83,7 +82,7 @@ def vault(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def fuse(monkeypatch: pytest.MonkeyPatch) -> Fuse:
     """Steps: around each write to the disk and renaming of the key file, each transaction, and before each commit."""
     found = Fuse()
-    monkeypatch.setattr(keys_module.os, "fsync", found.around(os.fsync))
+    monkeypatch.setattr(os, "fsync", found.around(os.fsync))
     monkeypatch.setattr(Path, "rename", found.around(Path.rename))
     monkeypatch.setattr(rotation, "_replace", found.around(rotation._replace))
     write = Database.write

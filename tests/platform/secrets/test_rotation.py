@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Column, MetaData, String, Table, Text, insert, update
@@ -250,7 +251,7 @@ def test_two_rotations_at_once_share_the_work(vault: Vault) -> None:
 
 
 def test_a_second_rotation_helps_the_first_and_adds_no_key(vault: Vault) -> None:
-    texts, helpers = vault.fill(30), []
+    texts, helpers = vault.fill(30), list[Any]()
 
     def help_once(_done: int, _total: int) -> None:
         if not helpers:
@@ -265,7 +266,7 @@ def test_a_second_rotation_helps_the_first_and_adds_no_key(vault: Vault) -> None
 
 
 def test_a_rotation_that_is_overtaken_goes_on_to_the_newest_key(vault: Vault, clock: Clock) -> None:
-    texts, keys = vault.fill(30), []
+    texts, keys = vault.fill(30), list[Any]()
 
     def overtake(_done: int, _total: int) -> None:
         if not keys:

@@ -95,9 +95,9 @@ def policy(address: Address, table_id: str, *, writes: bool) -> str:
 
 def assume(settings: Settings, key: AccessKey, grant: KeyScope) -> TemporaryKeys:
     """Have the store's service give keys for one table; OutOfReach if it does not."""
-    from botocore.config import Config  # type: ignore[import-untyped]  # noqa: PLC0415 - loads much
-    from botocore.exceptions import BotoCoreError, ClientError  # type: ignore[import-untyped]  # noqa: PLC0415
-    from botocore.session import Session  # type: ignore[import-untyped]  # noqa: PLC0415
+    from botocore.config import Config  # noqa: PLC0415 - loads much
+    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
+    from botocore.session import Session  # noqa: PLC0415
 
     given, address = settings.warehouse, address_of(settings)
     client = Session(session_vars={"profile": (None, None, None, None)}).create_client(

@@ -8,7 +8,7 @@ from typing import Any
 from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.contracts.pipelines.steps import LakeItem, Land
 from headgate.contracts.pipelines.streams import Stream
-from headgate.execution.steps.context import Context, RunJob, StepFailed
+from headgate.execution.steps.context import Context, RunJob, Session, StepFailed
 from headgate.execution.steps.files import FetchedFiles
 from headgate.settings.settings import Settings
 
@@ -19,7 +19,17 @@ class Told(list[str]):
     """What a run's log was told."""
 
 
-def context(folder: Path, *, seconds: float = 60, outgoing: dict[str, Any] | None = None, **sources: Any) -> Context:
+class Logged(Context):
+    """What a step works with, and what the run's log was told."""
+
+    told: Told
+
+
+def _no_spark() -> Session:
+    raise AssertionError("nothing is fetched by Spark")
+
+
+def context(folder: Path, *, seconds: float = 60, outgoing: dict[str, Any] | None = None, **sources: Any) -> Logged:
     """A run on a worker that may call this machine; `log` is what it was told."""
     settings = Settings(
         data_dir=folder / "data", outgoing={"allow": ["127.0.0.1"], **(outgoing or {})}, sources=sources
@@ -38,11 +48,11 @@ def context(folder: Path, *, seconds: float = 60, outgoing: dict[str, Any] | Non
         endpoints={},
     )
     log = Told()
-    found = Context(
+    found = Logged(
         job,
         settings,
         folder / "run",
-        open_member=lambda: None,
+        open_member=_no_spark,
         platform=None,
         tell=lambda level, text: log.append(text),
         note=lambda _: None,

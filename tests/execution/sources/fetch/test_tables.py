@@ -61,7 +61,7 @@ class Reading:
     def __init__(self, found: dict[str, Any], folder: Path, **secrets: str) -> None:
         self.endpoint, self.folder = endpoint("iceberg", found, **secrets), folder
         self.state: dict[str, Any] | None = None
-        self.teller = Teller()
+        self.teller: Any = Teller()
 
     def rows(
         self, name: str, since: CursorPosition | None = None, run: Context | None = None, **stream: Any
@@ -138,8 +138,9 @@ def test_a_table_is_read_on_from_the_snapshot_of_the_last_run(other: Lake, tmp_p
     made = other.engine("Tess").create_table("raw.grows", ROWS.schema)
     made.append(ROWS)
     reading = Reading(config(other.url), tmp_path, token=other.company.token("Tess"))
-    more = {"read": "incremental", "write": "append"}
+    more: dict[str, Any] = {"read": "incremental", "write": "append"}
     assert reading.rows("raw.grows", **more).num_rows == 3
+    assert reading.state
     assert reading.state["type"] == "snapshot"
     one = context(tmp_path)
     assert reading.rows("raw.grows", run=one, **more) is None
@@ -153,7 +154,7 @@ def test_a_table_is_read_on_from_the_snapshot_of_the_last_run(other: Lake, tmp_p
     assert (found.code, "run a full refresh once" in found.message) == ("NOT_APPENDED", True)
     assert reading.state == before
     # Rows that are merged by key may come from files that were written anew, but not from deletes.
-    merging = {"read": "incremental", "write": "merge", "keys": ["id"]}
+    merging: dict[str, Any] = {"read": "incremental", "write": "merge", "keys": ["id"]}
     reading.state = {"type": "snapshot", "cursor": str(made.refresh().metadata.snapshots[-2].snapshot_id)}
     assert sorted(reading.rows("raw.grows", **merging)["id"].to_pylist()) == [4, 5]
     reading.state = {"type": "snapshot", "cursor": "12345"}
@@ -177,7 +178,7 @@ def test_a_cursor_leaves_out_files_that_have_only_older_rows(other: Lake, tmp_pa
     made.append(rows)
     made.append(later)
     reading = Reading(config(other.url), tmp_path, token=other.company.token("Tess"))
-    more = {"read": "incremental", "write": "merge", "keys": ["id"], "cursor": "at"}
+    more: dict[str, Any] = {"read": "incremental", "write": "merge", "keys": ["id"], "cursor": "at"}
 
     def since(value: str, look_back: timedelta | None = None) -> CursorPosition:
         return CursorPosition(value, "timestamp", look_back, including=True)
@@ -214,11 +215,12 @@ def test_conditions_are_for_what_can_be_compared(
                 {"type": "struct", "schema-id": 0, "fields": [{"id": 1, "name": "c", "required": False, "type": kind}]}
             )
 
-    made = scans.condition(Table(), "c", value, look_back)
+    table: Any = Table()
+    made = scans.condition(table, "c", value, look_back)
     assert ("AlwaysTrue()" in repr(made)) == (found is None)
     if found is not None:
         assert found in repr(made)
-    assert "AlwaysTrue" in repr(scans.condition(Table(), None, value, look_back))
+    assert "AlwaysTrue" in repr(scans.condition(table, None, value, look_back))
 
 
 @pytest.mark.parametrize(
@@ -267,8 +269,8 @@ def evil(other: Lake) -> Iterator[Api]:
     answer = other.api("Tess").get(path).json()
     with serving([]) as api:
         api.on("/iceberg/v1/config", lambda _: Reply({"defaults": {}, "overrides": {}}))
-        api.answer_of_ours = answer
-        api.on(path, lambda _: Reply(api.answer_of_ours))
+        api.state = answer
+        api.on(path, lambda _: Reply(api.state))
         api.on("/iceberg/" + answer["config"]["signer.endpoint"], lambda seen: _passed_on(other, seen))
         yield api
 
@@ -279,7 +281,7 @@ def _passed_on(other: Lake, seen: Seen) -> Reply:
 
 
 def changed(api: Api, old: str, new: str) -> None:
-    api.answer_of_ours = json.loads(json.dumps(api.answer_of_ours).replace(old, new))
+    api.state = json.loads(json.dumps(api.state).replace(old, new))
 
 
 def bait(api: Api, tmp_path: Path) -> Any:
@@ -294,7 +296,7 @@ def test_the_catalog_is_believed_as_far_as_it_may_be(evil: Api, tmp_path: Path) 
     "target", ["file:///etc/passwd", "/etc/passwd", "gs://bucket/x", "http://127.0.0.1/x", "s3:///x", "hdfs://x/y"]
 )
 def test_files_that_do_not_lie_in_a_store_are_not_opened(evil: Api, tmp_path: Path, target: str) -> None:
-    location = evil.answer_of_ours["metadata"]["snapshots"][-1]["manifest-list"]
+    location = evil.state["metadata"]["snapshots"][-1]["manifest-list"]
     changed(evil, location, target)
     found = refused(lambda: bait(evil, tmp_path))
     assert found.code == "FILES_ELSEWHERE"
@@ -302,19 +304,19 @@ def test_files_that_do_not_lie_in_a_store_are_not_opened(evil: Api, tmp_path: Pa
 
 
 def test_a_store_at_a_private_address_is_not_called(evil: Api, tmp_path: Path) -> None:
-    evil.answer_of_ours["config"] = {"s3.endpoint": "http://169.254.169.254", "s3.path-style-access": "true"}
+    evil.state["config"] = {"s3.endpoint": "http://169.254.169.254", "s3.path-style-access": "true"}
     assert refused(lambda: bait(evil, tmp_path)).code == "ADDRESS_REFUSED"
 
 
 @pytest.mark.parametrize("signer", ["http://127.0.0.2:1/", "https://evil.test/", "nonsense://"])
 def test_the_token_goes_to_the_catalog_alone(evil: Api, tmp_path: Path, signer: str) -> None:
-    evil.answer_of_ours["config"]["s3.signer.uri"] = signer
+    evil.state["config"]["s3.signer.uri"] = signer
     found = refused(lambda: bait(evil, tmp_path))
     assert (found.code, "where its token does not belong" in found.message) == ("CATALOG_ODD", True)
 
 
 def test_no_class_is_loaded_by_name(evil: Api, tmp_path: Path) -> None:
-    evil.answer_of_ours["config"]["py-io-impl"] = "tests.execution.sources.fetch.test_tables.Trap"
+    evil.state["config"]["py-io-impl"] = "tests.execution.sources.fetch.test_tables.Trap"
     assert bait(evil, tmp_path).num_rows == 3
 
 
@@ -330,7 +332,7 @@ class Trap:
     [{}, {"metadata": {}}, {"metadata": []}, {"metadata": {"format-version": 9}}, {"config": "x", "metadata": None}],
 )
 def test_nonsense_is_told(evil: Api, tmp_path: Path, body: Any) -> None:
-    evil.answer_of_ours = body
+    evil.state = body
     assert refused(lambda: bait(evil, tmp_path)).code == "CATALOG_ODD"
 
 
@@ -379,11 +381,13 @@ def test_keys_that_are_lent_are_used_and_asked_for_anew_before_they_end(tmp_path
         lent = {"s3.access-key-id": f"key{len(loads)}", "s3.secret-access-key": "hidden", "s3.session-token": "session"}
         ends = 0 if len(loads) == 1 else 99_999_999_999_999
         keys = {**lent, "s3.session-token-expires-at-ms": str(ends)}
+        metadata: Any = None
         return catalog.Loaded(
-            None, {"s3.endpoint": "https://s3.test", "s3.region": "r"}, (("s3://lake/", {}), ("s3://lake/t/", keys))
+            metadata, {"s3.endpoint": "https://s3.test", "s3.region": "r"}, (("s3://lake/", {}), ("s3://lake/t/", keys))
         )
 
-    files = catalog.Files(None, loaded, loaded())
+    none: Any = None
+    files = catalog.Files(none, loaded, loaded())
     url, headers = files.address("s3://lake/t/data/a b.parquet")
     assert url == "https://lake.s3.test/t/data/a%20b.parquet"
     found = headers()
@@ -397,10 +401,12 @@ def test_keys_that_are_lent_are_used_and_asked_for_anew_before_they_end(tmp_path
 def test_memory_is_bounded_and_told() -> None:
     with pytest.raises(Exception, match="GB of memory") as found, tables.reading():
         raise MemoryError
-    assert found.value.code == "FILE_TOO_LARGE"
+    error: Any = found.value
+    assert error.code == "FILE_TOO_LARGE"
     with pytest.raises(Exception, match="compacted") as found, tables.reading():
         raise ValueError("PyIceberg does not yet support equality deletes: …")
-    assert found.value.code == "EQUALITY_DELETES"
+    error = found.value
+    assert error.code == "EQUALITY_DELETES"
 
 
 def test_streams_of_a_catalog_are_whole() -> None:

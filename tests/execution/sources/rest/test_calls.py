@@ -5,29 +5,30 @@ import socket
 import socketserver
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from headgate.execution.sources.rest import http_calls as calls
 from headgate.execution.sources.rest.http_calls import RateLimiter, pause
-from headgate.execution.sources.rest.requests import Limits, Proxy
+from headgate.execution.sources.rest.requests import Auth, Limits, Proxy
 from headgate.execution.sources.rest.source import shares, texts
 from tests.execution.sources.rest import asked, auth, failure, read
 from tests.outgoing import Authority, serve
-from tests.support.api import SECRET, USER, Api, Reply, rows, serving, slow
+from tests.support.api import SECRET, USER, Api, Reply, Seen, rows, serving, slow
 
 ALL = rows(25)
 
 
 @pytest.fixture
-def api():
+def api() -> Iterator[Api]:
     with serving(ALL) as found:
         yield found
 
@@ -43,7 +44,7 @@ def api():
         ("/oauth", auth("oauth2", USER, SECRET, in_body=True)),
     ],
 )
-def test_every_style_of_authorization(api: Api, path: str, who: object) -> None:
+def test_every_style_of_authorization(api: Api, path: str, who: Auth) -> None:
     if who.style == "oauth2":
         who = auth("oauth2", USER, SECRET, scope=who.scope, in_body=who.in_body, token_url=f"{api.url}/token")
     assert read(asked(api, path, auth=who)) == ALL
@@ -79,13 +80,13 @@ def test_a_token_that_is_refused_is_renewed_once(api: Api) -> None:
 
 
 def test_a_token_is_renewed_before_it_ends(api: Api) -> None:
-    def brief(seen):
+    def brief(_: Seen) -> Reply:
         api.tokens.append(f"t{len(api.tokens)}")
         return Reply({"access_token": api.tokens[-1], "expires_in": 1})
 
     api.on("/token", brief)
 
-    def slowly(seen):
+    def slowly(seen: Seen) -> Reply:
         time.sleep(0.6)
         page = int(seen.parameters["page"])
         return Reply([{"page": page}] if page < 3 else [])
@@ -151,6 +152,7 @@ def test_trouble_that_stays_is_told_as_passing(api: Api) -> None:
     assert "run this again later, or give the pipeline retries (503) (tried 3 times)" in found.message
 
 
+@pytest.mark.slow
 def test_a_time_to_wait_is_kept_to(api: Api) -> None:
     api.fails("/rows", Reply(None, 429, {"Retry-After": "1"}))
     read(asked(api, "/rows"))
@@ -337,7 +339,7 @@ class Doorkeeper(socketserver.StreamRequestHandler):
 
 
 def test_calls_go_through_the_proxy_by_connect(api: Api) -> None:
-    keeper = type("Own", (Doorkeeper,), {"port": api.port, "heads": []})
+    keeper: Any = type("Own", (Doorkeeper,), {"port": api.port, "heads": []})
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), keeper) as server:
         threading.Thread(target=server.serve_forever, args=(0.05,)).start()
         wanted = asked(api, "/rows", proxy=Proxy("127.0.0.1", server.server_address[1], "Basic abc"))

@@ -1,5 +1,7 @@
 """Pages of an API, one after the other, to the last and no further."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from tests.execution.sources.rest import asked, failure, read
@@ -9,7 +11,7 @@ ALL = rows(25)
 
 
 @pytest.fixture(scope="module")
-def api():
+def api() -> Iterator[Api]:
     with serving(ALL) as found:
         yield found
 

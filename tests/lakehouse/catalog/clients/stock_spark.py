@@ -26,6 +26,7 @@ for name, token in given["tokens"].items():
 session = builder.getOrCreate()
 session.sparkContext.setLogLevel("OFF")
 for statement in given["statements"]:
+    answer: object
     try:
         answer = [list(row) for row in session.sql(statement).collect()]
     except Exception as error:  # noqa: BLE001 - the test looks at it

@@ -6,6 +6,7 @@ import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from headgate.execution.spark import java
 from headgate.execution.spark.jars import default_folder
@@ -39,7 +40,7 @@ def main() -> int:
 
 def _run(work: Path, paths: str) -> Path:
     """Run the tests with the token of the owner of a new installation; the report."""
-    own = {"HEADGATE_WAREHOUSE__EXTERNAL_ENGINES": "same-host"}
+    own: dict[str, Any] = {"HEADGATE_WAREHOUSE__EXTERNAL_ENGINES": "same-host"}
     (work / "data").mkdir()
     with installed(work / "data", **own) as installation:
         who = ["--name", "Olga", "--email", "olga@example.org", "--password-stdin"]
