@@ -62,7 +62,7 @@ def test_only_the_catalog_takes_it(world: World) -> None:
         ("/api/sql/statements", {"sql": "SELECT 1"}),
         ("/api/access/explain", {"action": "see", "resource": "table:service.vault"}),
         ("/api/access/changes", {"change": "grant", "to": "Bea", "resource": "table:service.vault", "level": "viewer"}),
-        ("/api/worker/claim", claim),
+        ("/api/worker/jobs/statement/claim", claim),
     ):
         answer = by(world, secret).get(path) if body is None else by(world, secret).post(path, body)
         assert answer.status_code == 401, (path, answer.text)

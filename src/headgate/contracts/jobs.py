@@ -104,5 +104,4 @@ class FinishIn(LooseInput):
 class JobState(BaseModel):
     """The state of a job after the worker's message."""
 
-    id: str
     state: str = Field(examples=["succeeded"])

@@ -1,13 +1,12 @@
 """Leases: at most one holder of a name at a time, with a fencing number that only grows."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from sqlalchemy import BigInteger, Column, ColumnElement, Connection, Table, insert, or_, select, update
 
 from headgate.kit.columns import METADATA, UtcDateTime, Word, text_type
-from headgate.kit.database import Database
 from headgate.kit.log import get_logger
 
 lease_table = Table(
@@ -60,33 +59,6 @@ class LeaseGrace:
     def is_over(self) -> bool:
         """Whether what is over by the clock may be taken now."""
         return self._ticks() >= self._until
-
-
-class Sweeper:
-    """Takes back what dead workers held. After the clock was set, those that live have time to renew their leases."""
-
-    def __init__(
-        self,
-        what: str,
-        database: Database,
-        length: timedelta,
-        has_expired: Callable[[Connection, datetime], bool],
-        sweep: Callable[[Connection, datetime], Iterable[str]],
-        ticks: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._what, self._database, self._patience = what, database, LeaseGrace(length, ticks)
-        self._has_expired, self._sweep = has_expired, sweep
-
-    def sweep(self, now: datetime) -> None:
-        """Look once. It costs one statement."""
-        self._patience.look(now)
-        if not self._patience.is_over:
-            return
-        with self._database.read() as connection:
-            if not self._has_expired(connection, now):
-                return
-        for expired in self._database.write(lambda connection: list(self._sweep(connection, now))):
-            _log.warning("a worker was lost", **{self._what: expired})
 
 
 def acquire(connection: Connection, name: str, holder: str, now: datetime, length: timedelta) -> int | None:

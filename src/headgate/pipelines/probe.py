@@ -6,7 +6,6 @@ empty table: so a chain is saved before any of it ran.
 """
 
 from dataclasses import asdict
-from datetime import datetime
 
 from sqlalchemy import Connection, select
 from sqlalchemy.engine import RowMapping
@@ -23,7 +22,6 @@ from headgate.organization.tokens.models import token_table
 from headgate.pipelines import deferred_checks, expected_columns
 from headgate.pipelines.save import Analysed, PipelineDraft, save
 from headgate.platform.unit_of_work.call import Call, Caller
-from headgate.platform.unit_of_work.services import Services
 
 PIPELINE = "pipeline"
 _loads, _works = work_load_table.c, work_token_table.c
@@ -43,16 +41,15 @@ def submit(call: Call, draft: PipelineDraft, sql: list[str], fields: expected_co
     return workbench.submit(call, first, None, save=save)
 
 
-def save_probed(
-    services: Services, connection: Connection, now: datetime, row: RowMapping, tables: list[str], missing: str | None
-) -> str:
+def save_probed(call: Call, row: RowMapping, tables: list[str], missing: str | None) -> str:
     """Save the pipeline that a probe was for, as its author; its id. NotSaved says why not."""
     wanted = dict(row["save"][PIPELINE])
     analysed = row["save"].get(ANALYSED) or {}
     if analysed.get("problem"):
         raise NotSaved(analysed["problem"])
     draft = PipelineDraft(**{**wanted, "definition": definitions.parse(wanted["definition"])})
-    call = Call(connection, now, _author(connection, row), services)
+    connection = call.connection
+    call = Call(connection, call.now, _author(connection, row), call.services)
     own = definitions.outputs(draft.definition)
     loaded = _loaded(connection, row["id"])
     if missing and deferred_checks.is_of_own(

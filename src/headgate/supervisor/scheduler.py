@@ -70,10 +70,7 @@ class Scheduler:
         self._uses = Batches(self._database, note_uses, "times of use")
         services = Services(settings, self._database, self._batches, self._uses, key_file(settings))
         self._runs = runs.Cleaner(services)
-        self._lost = (
-            statements.sweeper(self._database),
-            runs.Sweeper(settings, self._database),
-        )
+        self._lost = (runs.Sweeper(settings, self._database),)
         self._leases = [LeaseSweeper(kind, settings, self._database) for kind in all_kinds()]
         self._sweeper = Sweeper(self._database, lambda: open_store(settings))
         self._catalog = CatalogSweeper(self._database, lambda: open_store(settings))

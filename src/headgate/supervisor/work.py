@@ -51,7 +51,6 @@ def work(settings: Settings, server: str, secret: str | None = None) -> None:
     from headgate.execution.spark.platform import PlatformSpark  # noqa: PLC0415
     from headgate.execution.worker.class_archive import Archiving  # noqa: PLC0415
     from headgate.execution.worker.connection_checks import CheckHandler  # noqa: PLC0415
-    from headgate.execution.worker.job_loop import JobLoop  # noqa: PLC0415
     from headgate.execution.worker.replacement import Replacing  # noqa: PLC0415
     from headgate.execution.worker.runs import Runs  # noqa: PLC0415
     from headgate.execution.worker.table_rewrites import RewriteHandler  # noqa: PLC0415
@@ -65,7 +64,7 @@ def work(settings: Settings, server: str, secret: str | None = None) -> None:
     worker.parts.append(Runs(worker.link, settings, folder, spark, platform))
     checks = CheckHandler(worker.link, settings)
     rewrites = RewriteHandler(worker.link, settings, folder.with_name("rewriting"), platform)
-    worker.parts.append(JobLoop(worker.link, [checks, rewrites], spark.state))
+    worker.handle([checks, rewrites])
     worker.parts.append(Archiving(settings, spark))
     # The last to stop: until then, a successor would take this one for alive.
     worker.parts.append(Replacing(worker.link, folder.with_name("workers")))

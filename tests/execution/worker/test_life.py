@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from headgate.execution.worker import statement_execution as running
+from headgate.execution.worker.attempts import Attempt
 from headgate.kit.clock import now
 from headgate.kit.database import Database
-from headgate.lakehouse.sql import queue
+from headgate.lakehouse.sql.job import LEASE
 from tests.execution.worker.support import StandIn, done, port_of, served, working
 from tests.lakehouse.sql.support import STATEMENTS, Hand, submit
 from tests.support.company import Company, company
@@ -85,7 +85,7 @@ def test_progress_is_told_while_it_runs(millrace: Company, address: str) -> None
 @pytest.mark.slow
 def test_a_long_statement_outlives_its_first_lease(millrace: Company, address: str) -> None:
     """Those who look see what they would see soon: had it not been renewed, it would be over by then."""
-    spark, soon = StandIn(), queue.LEASE - timedelta(seconds=5)
+    spark, soon = StandIn(), LEASE - timedelta(seconds=5)
     with working(millrace, address, spark):
         statement = submit(millrace, "Ben", "sleep 8")
         eventually(lambda: spark.ran)
@@ -170,7 +170,7 @@ def test_a_worker_that_stops_gives_back_what_it_runs(millrace: Company, address:
 
 
 def test_what_does_not_stop_is_given_up(millrace: Company, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "GRACE", 1.0)
+    monkeypatch.setattr(Attempt, "grace", 1.0)
     spark = StandIn()
     with working(millrace, address, spark, slots=1):
         statement = submit(millrace, "Ben", "hang 1")

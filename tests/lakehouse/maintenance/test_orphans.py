@@ -158,7 +158,7 @@ def test_nor_than_the_oldest_statement_that_runs(events: Lake) -> None:
         "state": "running",
         "fence": 1,
         "max_rows": 1,
-        "submitted_at": begun,
+        "queued_at": begun,
         "started_at": begun,
     }
     events.company.database.write(lambda c: c.execute(statement_table.insert().values(row)))

@@ -11,8 +11,9 @@ from sqlalchemy import insert, select
 from headgate.kit.clock import now
 from headgate.kit.ids import new_id
 from headgate.lakehouse.catalog.models import commit_table, work_load_table, work_token_table
-from headgate.lakehouse.sql import cleanup as cleaning
-from headgate.lakehouse.sql import queue
+from headgate.lakehouse.sql.job import LEASE
+from headgate.lakehouse.sql.job import STATEMENTS as STATEMENT_JOBS
+from headgate.platform.jobs.cleanup import LeaseSweeper
 from tests.support.company import Company
 
 STATEMENTS = "/api/sql/statements"
@@ -42,13 +43,13 @@ class Hand:
 
     def claim(self, slots: int = 4, total: int | None = None, wait: float = 0) -> list[dict[str, Any]]:
         body = {**self.about(), "slots": slots, "total": total}
-        answer = self.request("POST", "/claim", json=body, params={"wait": wait})
+        answer = self.request("POST", "/jobs/statement/claim", json=body, params={"wait": wait})
         assert answer.status_code == 200, answer.text
-        return list(answer.json()["jobs"])
+        return [{**job, **job["payload"]} for job in answer.json()["jobs"]]
 
     def beat(self, *jobs: dict[str, Any], progress: Any = None) -> dict[str, Any]:
-        running = [{"id": job["id"], "fence": job["fence"], "progress": progress} for job in jobs]
-        answer = self.request("POST", "/heartbeat", json={**self.about(), "running": running})
+        running = [{"kind": "statement", "id": job["id"], "fence": job["fence"], "progress": progress} for job in jobs]
+        answer = self.request("POST", "/jobs/heartbeat", json={**self.about(), "running": running})
         assert answer.status_code == 200, answer.text
         return dict(answer.json())
 
@@ -58,7 +59,7 @@ class Hand:
         if tables:
             for number, table in enumerate(tables[1:], 1):
                 assert self.upload(job, number, page_of(table)).status_code == 200
-            body |= {
+            body["result"] = {
                 "first_page": base64.b64encode(page_of(tables[0])).decode(),
                 "columns": [{"name": one.name, "type": str(one.type)} for one in tables[0].schema],
                 "rows": sum(one.num_rows for one in tables),
@@ -66,7 +67,7 @@ class Hand:
                 "pages": len(tables),
                 "truncated": False,
             }
-        return self.request("POST", f"/statements/{job['id']}/finish", json=body)
+        return self.request("POST", f"/jobs/statement/{job['id']}/finish", json=body)
 
     def upload(self, job: dict[str, Any], number: int, page: bytes) -> Any:
         place = f"/statements/{job['id']}/pages/{number}"
@@ -95,7 +96,7 @@ class Hand:
 
     def sweep(self, moment: datetime | None = None) -> None:
         """What the scheduler does, at a moment."""
-        cleaning.sweeper(self.millrace.database).sweep(moment or now() + queue.LEASE)
+        LeaseSweeper(STATEMENT_JOBS, self.millrace.settings, self.millrace.database).sweep(moment or now() + LEASE)
 
 
 def submit(millrace: Company, member: str, sql: str = "SELECT 1", **more: Any) -> str:

@@ -8,8 +8,8 @@ from sqlalchemy import func, select
 
 from headgate.kit import clock
 from headgate.lakehouse.catalog.models import work_token_table
-from headgate.lakehouse.sql import queue
-from headgate.lakehouse.sql.cleanup import sweeper
+from headgate.lakehouse.sql import job as statements
+from headgate.platform.jobs.cleanup import LeaseSweeper
 from tests.lakehouse.sql.support import Hand, submit
 from tests.support.company import Company
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.both_databases
 
 HOURS = timedelta(hours=3)
 WAYS = pytest.mark.parametrize("jump", [HOURS, -HOURS], ids=["forward", "back"])
-LEASE = queue.LEASE.total_seconds()
+LEASE = statements.LEASE.total_seconds()
 
 
 class Times:
@@ -28,7 +28,7 @@ class Times:
         real = clock.now
         self.now = lambda: real() + self.off
         monkeypatch.setattr("headgate.platform.http.routes.clock", self.now)
-        self.sweeper = sweeper(company.database, lambda: self.ticks)
+        self.sweeper = LeaseSweeper(statements.STATEMENTS, company.settings, company.database, lambda: self.ticks)
         self.sweeper.sweep(self.now())
 
     def passes(self, seconds: float) -> None:

@@ -5,7 +5,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from headgate.lakehouse.sql import fair_share as turns
+from headgate.lakehouse.sql import fair_share
+from headgate.platform.jobs.kinds import WorkerSlots
 from tests.lakehouse.sql.support import STATEMENTS, Hand, submit
 from tests.support.company import Company
 
@@ -23,7 +24,7 @@ def lose(hand: Hand, *jobs: dict[str, Any]) -> list[str]:
 def waits(millrace: Company, hand: Hand) -> bool:
     """Whether the worker would be woken to claim."""
     with millrace.database.read() as connection:
-        return turns.is_waiting(connection, turns.WorkerSlots(hand.id, 1, 4))
+        return fair_share.is_waiting(connection, WorkerSlots(hand.id, 1, 4))
 
 
 def test_all_that_ran_at_a_death_runs_again_alone(millrace: Company) -> None:

@@ -3,7 +3,6 @@
 import threading
 import time
 from abc import abstractmethod
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, Protocol
@@ -111,7 +110,7 @@ class Attempt:
                 return
             self._is_reported = True
         with suppress(Dropped):
-            self.link.finish_job(self.kind, self.job, state, code, message, result or {})
+            self.link.finish(self.kind, self.job, state, code, message, result or {})
 
 
 class Handler(Protocol):
@@ -127,6 +126,3 @@ class Handler(Protocol):
 
     def attempt(self, job: JobOut) -> Attempt:
         """An attempt at a job, to be run in a thread."""
-
-
-Handlers = Sequence[Handler]

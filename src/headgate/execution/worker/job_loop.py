@@ -2,12 +2,12 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import httpx2 as httpx
 
-from headgate.execution.worker.attempts import Attempt, Handler, Handlers
+from headgate.execution.worker.attempts import Attempt, Handler
 from headgate.execution.worker.server_link import BadSecret, Link
 from headgate.kit.log import get_logger
 
@@ -24,8 +24,15 @@ _log = get_logger("headgate.worker")
 class JobLoop:
     """Claims jobs of one server and runs each in a thread, up to the slots of each kind."""
 
-    def __init__(self, link: Link, handlers: Handlers, state: Callable[[], dict[str, Any]] = dict) -> None:
-        self._link, self._handlers, self._state = link, handlers, state
+    def __init__(
+        self,
+        link: Link,
+        handlers: Sequence[Handler],
+        state: Callable[[], dict[str, Any]] = dict,
+        on_refused: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.handlers = [*handlers]
+        self._link, self._state, self._on_refused = link, state, on_refused
         self._lock = threading.Condition()
         self._running: dict[str, Attempt] = {}
         self._stopping = threading.Event()
@@ -34,7 +41,7 @@ class JobLoop:
 
     def start(self) -> None:
         """Begin, in threads."""
-        for handler in self._handlers:
+        for handler in self.handlers:
             threading.Thread(target=self._claim, args=(handler,), name=f"claim {handler.kind}", daemon=True).start()
         threading.Thread(target=self._keep, name="heartbeat", daemon=True).start()
 
@@ -60,11 +67,12 @@ class JobLoop:
             if self._stopping.is_set():
                 return
             try:
-                for job in self._link.claim_jobs(handler.kind, free, handler.slots, self._state()):
+                for job in self._link.claim(handler.kind, free, handler.slots, self._state()):
                     self._begin(handler.attempt(job))
                 pause = FIRST_PAUSE
             except BadSecret as error:
                 self.refused = error
+                self._on_refused()
                 return
             except TROUBLE as error:
                 if not self._stopping.is_set() and pause == LONGEST_PAUSE / 2:
@@ -117,7 +125,7 @@ class JobLoop:
                     self._lock.wait_for(lambda: self._running or self._stopping.is_set(), timeout=QUIET)
                 continue
             try:
-                orders = self._link.beat_jobs([attempt.beat() for attempt in running], self._state(), BEAT)
+                orders = self._link.beat([attempt.beat() for attempt in running], self._state(), BEAT)
             except (*TROUBLE, BadSecret) as error:
                 _log.debug("Cannot reach the server", error=repr(error))
                 self._stopping.wait(BEAT)

@@ -1,10 +1,8 @@
 """The worker's connection to the server. What must arrive is sent until it does, or until it is of no use any more."""
 
-import base64
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import httpx2 as httpx
@@ -37,27 +35,6 @@ class BadSecret(Problem):
     status, code, title = 401, "bad_worker_token", "The server does not take this worker's token"
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A statement to run, and its limits."""
-
-    id: str
-    fence: int
-    purpose: str
-    sql: str
-    token: str
-    max_rows: int
-    max_bytes: int
-    page_bytes: int
-    seconds: float
-    more: tuple[str, ...] = ()
-    tells: bool = False
-    windowed: bool = False
-    user: str = ""
-    isolated: bool = False
-    """Whether it runs on a Spark of its own."""
-
-
 class Link:
     """The server, as one worker calls it."""
 
@@ -75,31 +52,18 @@ class Link:
         """Let go of the connection."""
         self._http.close()
 
-    def claim(self, slots: int, total: int, state: dict[str, Any]) -> list[Job]:
-        """Statements to run in so many free slots, of all; waits for some."""
-        body = {**self.about, "state": state, "slots": slots, "total": total}
-        result = self.ask("POST", "/api/worker/claim", json=body, params={"wait": POLL_SECONDS})
-        limits = {"max_bytes": result["max_bytes"], "page_bytes": result["page_bytes"]}
-        return [Job(**value, **limits, seconds=result["statement_seconds"]) for value in result["jobs"]]
-
-    def beat(self, running: list[dict[str, Any]], state: dict[str, Any], wait: float) -> tuple[list[str], list[str]]:
-        """Keep statements alive; which of them to interrupt, and which are no longer ours."""
-        body = {**self.about, "state": state, "running": running}
-        result = self.ask("POST", "/api/worker/heartbeat", json=body, params={"wait": wait})
-        return result["cancel"], result["lost"]
-
-    def claim_jobs(self, kind: str, slots: int, total: int, state: dict[str, Any]) -> list[JobOut]:
+    def claim(self, kind: str, slots: int, total: int, state: dict[str, Any]) -> list[JobOut]:
         """Claim jobs of one kind for so many free slots; waits for some."""
         body = {**self.about, "state": state, "slots": slots, "total": total}
         answer = self.ask("POST", f"{JOBS}/{kind}/claim", json=body, params={"wait": POLL_SECONDS})
         return Claims.model_validate(answer).jobs
 
-    def beat_jobs(self, running: list[dict[str, Any]], state: dict[str, Any], wait: float) -> InstructionsOut:
+    def beat(self, running: list[dict[str, Any]], state: dict[str, Any], wait: float) -> InstructionsOut:
         """Renew the leases of jobs; which to interrupt, and which are no longer held."""
         body = {**self.about, "state": state, "running": running}
         return InstructionsOut.model_validate(self.ask("POST", f"{JOBS}/heartbeat", json=body, params={"wait": wait}))
 
-    def finish_job(
+    def finish(
         self, kind: str, job: JobOut, state: str, code: str | None, message: str | None, result: dict[str, Any]
     ) -> str:
         """Report the outcome of a job; its state then. Dropped if the job is no longer held."""
@@ -111,9 +75,9 @@ class Link:
         """Say that this worker stops, so that a claim under way gets nothing. A server that is away need not know."""
         with suppress(httpx.HTTPError, BadSecret):
             body = {**self.about, "state": {LEAVING: True}, "running": []}
-            self.ask("POST", "/api/worker/heartbeat", json=body, timeout=2)
+            self.ask("POST", f"{JOBS}/heartbeat", json=body, timeout=2)
 
-    def upload(self, job: Job, number: int, page: bytes) -> None:
+    def upload(self, job: JobOut, number: int, page: bytes) -> None:
         """Store a page; Dropped if the statement is not ours any more."""
         self.surely(
             "PUT",
@@ -123,16 +87,10 @@ class Link:
             headers={"Content-Type": "application/octet-stream"},
         )
 
-    def analysed(self, job: Job, **told: Any) -> None:
+    def analysed(self, job: JobOut, **told: Any) -> None:
         """Say what the SQL of a probe would give. Dropped if it is not ours any more."""
         body = {"worker": self.worker, "fence": job.fence, **told}
         self.surely("POST", f"/api/worker/statements/{job.id}/analysed", json=body)
-
-    def finish(self, job: Job, state: str, *, first_page: bytes | None = None, **more: Any) -> str:
-        """Say what came of a statement; its state then. Dropped if it is not ours any more."""
-        page = base64.b64encode(first_page).decode() if first_page is not None else None
-        body = {"worker": self.worker, "fence": job.fence, "state": state, "first_page": page, **more}
-        return str(self.surely("POST", f"/api/worker/statements/{job.id}/finish", waits=True, json=body)["state"])
 
     def ask(self, method: str, path: str, **more: Any) -> Any:
         """Ask once."""

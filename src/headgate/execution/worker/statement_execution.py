@@ -1,18 +1,21 @@
 """One statement on Spark, from its claim to its end."""
 
+import base64
 import json
 import threading
 import time
 from contextlib import suppress
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
+from headgate.contracts.jobs import JobOut
 from headgate.contracts.sql_script import split
+from headgate.contracts.statements import StatementPayload
 from headgate.contracts.tables import iceberg, types
 from headgate.execution.spark.errors import TIME_LIMIT, SparkUnavailable, SqlFailed, StatementRefused, too_long
+from headgate.execution.worker.attempts import Attempt
 from headgate.execution.worker.result_pages import Limits, Pager, TooWide
-from headgate.execution.worker.server_link import Dropped, Job, Link, ServerFull
+from headgate.execution.worker.server_link import Link, ServerFull
 from headgate.kit.errors import DiskFull
 from headgate.kit.log import get_logger
 
@@ -27,7 +30,6 @@ NO_MEMORY = (
     "This statement needs more memory than Spark has here, also with nothing beside it. Nothing was written. Read "
     "fewer rows or build smaller values; whoever operates this installation can raise `spark.memory`"
 )
-FAULT = "This is a fault of ours; the worker's log says more under the statement's id"
 _A_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 RUN_ARGUMENTS = {"run_time": _A_TIME}
 WINDOW_ARGUMENTS = {"window_start": _A_TIME, "window_end": _A_TIME}
@@ -38,8 +40,7 @@ NO_PARAMETER = (
     "The SQL names a parameter that there is not; there are :run_time and, in a query with write window, :window_start "
     "and :window_end"
 )
-GRACE = 30.0
-"""Seconds after which a statement that was interrupted, and does not end, is given up."""
+KIND = "statement"
 _log = get_logger("headgate.worker")
 
 
@@ -67,62 +68,26 @@ class Spark(Engine, Protocol):
         """End it."""
 
 
-class Running:
-    """A statement that this worker runs. `run` works in one thread; the others stop it, or report it, from theirs."""
+class StatementAttempt(Attempt):
+    """One statement on Spark."""
 
-    def __init__(self, job: Job, link: Link, spark: Spark) -> None:
-        self.job, self._link = job, link
+    kind = KIND
+
+    def __init__(self, job: JobOut, link: Link, spark: Spark) -> None:
+        super().__init__(job, link)
+        self._payload = StatementPayload.model_validate(job.payload)
         self._spark: Engine = spark.isolated if job.isolated else spark
-        self._lock = threading.Lock()
         self._session: Any = None
-        self._progress: dict[str, Any] | None = None
-        self._stopped_at: float | None = None
-        self._returning = self._told = False
-        self._until = time.monotonic() + job.seconds
-        self._script = split(job.sql)
+        self._script = split(self._payload.sql)
 
-    # What other threads ask for
-
-    def beat(self) -> dict[str, Any]:
-        """How far it is, for the server; the same progress is told once."""
-        with self._lock:
-            told, self._progress = self._progress, None
-        return {"id": self.job.id, "fence": self.job.fence, "progress": told}
-
-    def stop(self, *, returning: bool = False) -> None:
-        """Have Spark stop it. When `returning`, it is given back, to be begun again."""
-        with self._lock:
-            if self._stopped_at is not None:
-                return
-            self._stopped_at, self._returning = time.monotonic(), returning
-            session = self._session
+    def interrupt(self) -> None:
+        session = self._session
         if session is not None:
             threading.Thread(target=_interrupt, args=(session,), name="interrupt", daemon=True).start()
 
-    @property
-    def is_stuck(self) -> bool:
-        """Whether it should have ended long ago."""
-        now = time.monotonic()
-        return now > self._until + GRACE or (self._stopped_at is not None and now > self._stopped_at + GRACE)
-
-    def give_up(self) -> None:
-        """Report it from here, since its own thread does not come back."""
-        if self._returning:
-            self._finish("returned")
-        else:
-            self._finish("failed", error_code="STUCK", error="Spark did not stop this statement in time")
-
-    # The work itself
-
-    def run(self) -> None:
-        """Run it, and report what came of it. Nothing is raised."""
+    def work(self) -> None:
         try:
             self._run()
-        except Dropped:
-            _log.info("a statement was taken from this worker", statement=self.job.id)
-        except Exception:  # noqa: BLE001 - whatever it is, the member is told, and the worker goes on
-            _log.exception("a statement failed by a fault of ours", statement=self.job.id)
-            self._finish("failed", error_code="INTERNAL", error=FAULT)
         finally:
             with self._lock:
                 session, self._session = self._session, None
@@ -134,7 +99,7 @@ class Running:
             self._spark.ensure()
         except SparkUnavailable as error:
             _log.error("Spark cannot be started", detail=error.detail)
-            self._finish("failed", error_code=ENGINE_DOWN, error=NO_ENGINE)
+            self.finish("failed", ENGINE_DOWN, NO_ENGINE)
             return
         try:
             self._on_spark()
@@ -143,7 +108,7 @@ class Running:
         except StatementRefused as error:
             self._failed("REFUSED", error.message)
         except TooWide:
-            most = self.job.page_bytes
+            most = self._payload.page_bytes
             self._failed("ROW_TOO_LARGE", f"A row of the result is larger than {most} bytes; select less of it")
         except ServerFull:
             self._failed("DISK_FULL", DiskFull.title)
@@ -151,96 +116,87 @@ class Running:
             _log.warning("Spark was lost", statement=self.job.id, isolated=self.job.isolated, detail=error.detail)
             # Beside others, it is not known whose memory it was.
             if self.job.isolated and error.out_of_memory:
-                self._finish("lost", error_code=OUT_OF_MEMORY, error=NO_MEMORY)
+                self.finish("lost", OUT_OF_MEMORY, NO_MEMORY)
             else:
-                self._finish("lost", error_code=ENGINE_DOWN, error=LOST_ENGINE)
+                self.finish("lost", ENGINE_DOWN, LOST_ENGINE)
 
     def _words(self, error: SqlFailed) -> str:
-        if error.code == UNBOUND and self.job.purpose == "probe":
+        if error.code == UNBOUND and self._payload.purpose == "probe":
             return NO_PARAMETER
         # Spark was given what was left of the time when it began.
         return too_long(self.job.seconds).message if error.code == TIME_LIMIT else error.message
 
     def _on_spark(self) -> None:
-        script = self._script
-        session = self._spark.open(self.job.token, user=self.job.user, time_zone=script.time_zone, layer=script.layer)
+        script, payload = self._script, self._payload
+        session = self._spark.open(payload.token, user=payload.user, time_zone=script.time_zone, layer=script.layer)
         with self._lock:
             self._session = session
-            is_stopped = self._stopped_at is not None
-        if is_stopped:
+        if self.is_stopped:
             self._failed("OPERATION_CANCELED", "The statement was stopped")
-        elif self.job.purpose == "probe":
+        elif payload.purpose == "probe":
             self._probe(session)
         else:
             self._query(session)
 
     def _probe(self, session: Any) -> None:
         """Analyse all, so that the catalog sees what is read. What the first gives, the rest may read."""
-        first, args = self._script.sql, RUN_ARGUMENTS | (WINDOW_ARGUMENTS if self.job.windowed else {})
-        if self.job.tells:
-            self._link.analysed(self.job, **told(session.analysed(first, args=args), self.job.page_bytes))
+        payload = self._payload
+        first, args = self._script.sql, RUN_ARGUMENTS | (WINDOW_ARGUMENTS if payload.windowed else {})
+        if payload.tells:
+            columns = told(session.analysed(first, args=args), payload.page_bytes)
+            self.link.analysed(self.job, **columns)
         else:
             session.schema(first, args=args)
-        for sql in self.job.more:
+        for sql in payload.more:
             session.schema(sql, args=RUN_ARGUMENTS)
-        self._finish("succeeded")
+        self.finish("succeeded")
 
     def _query(self, session: Any) -> None:
-        job = self.job
-        left = max(self._until - time.monotonic(), 0.001)
+        payload = self._payload
+        left = max(self.until - time.monotonic(), 0.001)
         # One row more than is kept, so that it is seen whether there are more.
-        answer = session.run(self._script.sql, self._note, seconds=left, max_rows=job.max_rows + 1)
-        pager = Pager(answer.schema, Limits(job.max_rows, job.max_bytes, job.page_bytes))
-        first: bytes | None = None
+        answer = session.run(self._script.sql, self.note_progress, seconds=left, max_rows=payload.max_rows + 1)
+        pager = Pager(answer.schema, Limits(payload.max_rows, payload.max_bytes, payload.page_bytes))
+        first = b""
         try:
             for number, page in enumerate(pager.pages_of(answer.batches)):
                 if number == 0:
                     first = page
                 else:
-                    self._link.upload(job, number, page)
+                    self.link.upload(self.job, number, page)
         finally:
             # Whoever stops reading early closes them, so that Spark stops too.
             with suppress(AttributeError):
                 answer.batches.close()
-        self._finish(
-            "succeeded",
-            first_page=first,
-            columns=_columns(answer.schema),
-            rows=pager.rows,
-            bytes=pager.size,
-            pages=pager.pages,
-            truncated=pager.truncated,
-        )
-
-    def _note(self, progress: Any) -> None:
-        stages = [
-            {
-                "id": stage.id,
-                "tasks": stage.tasks_total,
-                "done": stage.tasks_done,
-                "bytes_read": stage.bytes_read,
-                "complete": stage.done,
-            }
-            for stage in progress.stages
-        ]
-        told = {name: value for name, value in asdict(progress).items() if name != "stages"}
-        with self._lock:
-            self._progress = {**told, "stages": stages}
+        result = {
+            "first_page": base64.b64encode(first).decode(),
+            "columns": _columns(answer.schema),
+            "rows": pager.rows,
+            "bytes": pager.size,
+            "pages": pager.pages,
+            "truncated": pager.truncated,
+        }
+        self.finish("succeeded", result=result)
 
     def _failed(self, code: str, message: str) -> None:
         """It failed, or it was given back and this is how that looks."""
-        if self._returning:
-            self._finish("returned")
+        if self.is_returning:
+            self.finish("returned")
         else:
-            self._finish("failed", error_code=code, error=message)
+            self.finish("failed", code, message)
 
-    def _finish(self, state: str, **more: Any) -> None:
-        with self._lock:
-            if self._told:
-                return
-            self._told = True
-        with suppress(Dropped):
-            self._link.finish(self.job, state, **more)
+
+class StatementHandler:
+    """Runs statements on the guarded Spark."""
+
+    kind = KIND
+
+    def __init__(self, link: Link, spark: Spark, slots: int) -> None:
+        self._link, self._spark, self.slots = link, spark, slots
+
+    def attempt(self, job: JobOut) -> StatementAttempt:
+        """An attempt at a statement."""
+        return StatementAttempt(job, self._link, self._spark)
 
 
 def told(result: Any, most: int) -> dict[str, Any]:

@@ -1,18 +1,15 @@
-"""What the scheduler does for statements: takes back what dead workers held, and deletes what is too old."""
+"""What the scheduler does for statements: deletes what is too old."""
 
 import threading
-import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from sqlalchemy import delete, select, update
 
 from headgate.kit.database import Database
-from headgate.kit.leases import Sweeper
 from headgate.kit.log import get_logger
-from headgate.lakehouse.sql import queue
 from headgate.lakehouse.sql.models import statement_table
-from headgate.platform.jobs.models import worker_table
+from headgate.platform.jobs.models import ENDED, worker_table
 from headgate.settings.settings import Settings
 from headgate.warehouse.store import Store
 
@@ -20,11 +17,6 @@ AT_ONCE = 200
 WORKERS_KEPT = timedelta(days=1)
 _rows = statement_table.c
 _log = get_logger("headgate.scheduler")
-
-
-def sweeper(database: Database, ticks: Callable[[], float] = time.monotonic) -> Sweeper:
-    """What takes statements back from workers that are gone."""
-    return Sweeper("statement", database, queue.LEASE, queue.has_expired, queue.sweep, ticks)
 
 
 class Cleaner:
@@ -85,6 +77,6 @@ def _expired(database: Database, now: datetime) -> list[str]:
 
 
 def _old(database: Database, oldest: datetime) -> list[str]:
-    over = _rows.state.in_(queue.ENDED) & (_rows.finished_at < oldest)
+    over = _rows.state.in_(ENDED) & (_rows.ended_at < oldest)
     with database.read() as connection:
         return list(connection.execute(select(_rows.id).where(over).limit(AT_ONCE)).scalars())

@@ -5,58 +5,47 @@ statements of one member take, another member's can begin. It runs one isolated 
 Spark of its own; the other slots are left to the others.
 """
 
-from dataclasses import dataclass
-
 from sqlalchemy import ColumnElement, Connection, Select, exists, func, not_, or_, select
 
 from headgate.kit.database import fetch
 from headgate.lakehouse.sql.models import statement_table
+from headgate.platform.jobs.kinds import WorkerSlots
+from headgate.platform.jobs.models import HELD
 
 _rows = statement_table.c
-HELD = ("running", "cancelling")
-"""In these states a statement takes up a slot."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerSlots:
-    """What a worker says of its slots: how many are free, and how many it has; None if it does not say."""
-
-    worker: str
-    slots: int
-    total: int | None = None
-
-
-def choose(connection: Connection, room: WorkerSlots) -> list[str]:
+def choose(connection: Connection, slots: WorkerSlots) -> list[str]:
     """The ids of the waiting statements that a worker should have now, in three queries at most."""
-    everyone = room.slots
-    if room.total != 1:
-        everyone = min(room.slots, max(_free(connection, room) - 1, 0))
-    chosen = connection.execute(_waiting(room).limit(everyone)).all() if everyone else []
-    if everyone == room.slots:
+    everyone = slots.free
+    if slots.total != 1:
+        everyone = min(slots.free, max(_free(connection, slots) - 1, 0))
+    chosen = connection.execute(_waiting(slots).limit(everyone)).all() if everyone else []
+    if everyone == slots.free:
         return [row.id for row in chosen]
-    here = select(_rows.member_id).where(_rows.worker_id == room.worker, _rows.state.in_(HELD))
+    here = select(_rows.member_id).where(_rows.worker_id == slots.worker, _rows.state.in_(HELD))
     members = {row.member_id for row in chosen}
-    others = _waiting(room).where(_rows.member_id.not_in(here)).limit(len(chosen) + 1)
+    others = _waiting(slots).where(_rows.member_id.not_in(here)).limit(len(chosen) + 1)
     last = [row.id for row in connection.execute(others) if row.member_id not in members]
     return [row.id for row in chosen] + last[:1]
 
 
-def _free(connection: Connection, room: WorkerSlots) -> int:
+def _free(connection: Connection, slots: WorkerSlots) -> int:
     """How many slots are free now: since the worker asked, it may have finished some."""
-    if room.total is None:
-        return room.slots
-    return room.total - int(fetch(connection, _HELD, {"worker": room.worker})[0][0])
+    if slots.total is None:
+        return slots.free
+    return slots.total - int(fetch(connection, _HELD, {"worker": slots.worker})[0][0])
 
 
-def _may_begin(room: WorkerSlots) -> ColumnElement[bool]:
+def _may_begin(slots: WorkerSlots) -> ColumnElement[bool]:
     """Of the isolated statements that wait, one may begin, if the worker runs none."""
     waiting, running = statement_table.alias(), statement_table.alias()
     oldest = select(func.min(waiting.c.id)).where(waiting.c.state == "queued", waiting.c.isolated)
-    here = exists().where(running.c.worker_id == room.worker, running.c.state.in_(HELD), running.c.isolated)
+    here = exists().where(running.c.worker_id == slots.worker, running.c.state.in_(HELD), running.c.isolated)
     return or_(not_(_rows.isolated), (_rows.id == oldest.scalar_subquery()) & not_(here))
 
 
-def _waiting(room: WorkerSlots) -> Select[tuple[str, str]]:
+def _waiting(slots: WorkerSlots) -> Select[tuple[str, str]]:
     """Statements that wait: those first whose members would then run fewest, and of them the oldest."""
     running = (
         select(_rows.member_id, func.count().label("count"))
@@ -68,7 +57,7 @@ def _waiting(room: WorkerSlots) -> Select[tuple[str, str]]:
     return (
         select(_rows.id, _rows.member_id)
         .outerjoin(running, running.c.member_id == _rows.member_id)
-        .where(_rows.state == "queued", _may_begin(room))
+        .where(_rows.state == "queued", _may_begin(slots))
         .order_by(func.coalesce(running.c.count, 0) + turn, _rows.id)
     )
 
@@ -87,10 +76,10 @@ _OTHERS = (
 )
 
 
-def is_waiting(connection: Connection, room: WorkerSlots) -> bool:
+def is_waiting(connection: Connection, slots: WorkerSlots) -> bool:
     """Whether a statement waits that this worker would get: others must not make it ask again at once."""
-    if not fetch(connection, _ANY, {"worker": room.worker}):
+    if not fetch(connection, _ANY, {"worker": slots.worker}):
         return False
-    if room.total == 1 or _free(connection, room) > 1:
+    if slots.total == 1 or _free(connection, slots) > 1:
         return True
-    return bool(fetch(connection, _OTHERS, {"worker": room.worker}))
+    return bool(fetch(connection, _OTHERS, {"worker": slots.worker}))

@@ -14,7 +14,8 @@ from sqlalchemy import (
     Text,
 )
 
-from headgate.kit.columns import METADATA, Id, UtcDateTime, Word, provenance, text_type
+from headgate.kit.columns import METADATA, Id, UtcDateTime, Word, provenance
+from headgate.platform.jobs.models import job_columns
 
 STATES = ("queued", "running", "succeeded", "failed", "cancelling", "cancelled")
 
@@ -26,41 +27,29 @@ statement_table = Table(
     Column("token_id", Id, ForeignKey("tokens.id")),
     Column("purpose", Word, nullable=False),
     Column("sql", Text, nullable=False),
-    Column("state", Word, nullable=False),
-    Column("fence", Integer, nullable=False),
-    Column("worker_id", Id),
-    Column("lease_until", UtcDateTime),
-    Column("submitted_at", UtcDateTime, nullable=False),
-    Column("started_at", UtcDateTime),
-    Column("finished_at", UtcDateTime),
-    Column("cancelled_at", UtcDateTime),
-    Column("error_code", text_type(120)),
-    Column("error", Text),
     Column("columns", JSON),
     Column("rows", BigInteger),
     Column("bytes", BigInteger),
     Column("pages", Integer),
     Column("truncated", Boolean),
     Column("max_rows", Integer, nullable=False),
-    Column("progress", JSON),
     Column("first_page", LargeBinary),
     Column("results_expire_at", UtcDateTime),
     Column("save", JSON),
     Column("saved_query_id", Id),
     Column("writes", JSON),
     *provenance(),
-    Column("isolated", Boolean, nullable=False, server_default="0"),
+    *job_columns(),
     CheckConstraint("purpose IN ('statement', 'probe')", name="purpose"),
     CheckConstraint("state IN ('queued', 'running', 'succeeded', 'failed', 'cancelling', 'cancelled')", name="state"),
     Index("ix_statements_member_id", "member_id", "id"),
     Index("ix_statements_state", "state", "id"),
     Index("ix_statements_results_expire_at", "results_expire_at"),
 )
-"""One SQL statement of a member: its state, its lease, and what came of it. The first page of its rows is in the row,
+"""A job: one SQL statement of a member, and what came of it. The first page of its rows is in the row,
 the others lie in the warehouse's results folder, as Arrow. A probe only finds out what a query reads: `save` says which
 saved query is to be written then, and `saved_query_id` which one was. `writes` is what it committed, by the
-ledger. `isolated` says that a worker or its Spark was lost under it: from then on it runs alone, and is not begun again
-after another loss."""
+ledger."""
 
 statement_read_table = Table(
     "statement_reads",

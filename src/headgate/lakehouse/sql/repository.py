@@ -7,9 +7,9 @@ from sqlalchemy.engine import RowMapping
 
 from headgate.kit.database import fetch
 from headgate.lakehouse.sql.models import statement_read_table, statement_table
+from headgate.platform.jobs.models import ACTIVE
 
 _rows = statement_table.c
-ACTIVE = ("queued", "running", "cancelling")
 _LISTED = tuple(
     column for column in statement_table.columns if column.name not in {"first_page", "columns", "progress"}
 )
@@ -54,15 +54,9 @@ def remove(connection: Connection, statement: str) -> None:
 
 
 _STATE = "SELECT state FROM statements WHERE id = :id AND member_id = :member"
-_CANCELLING = "SELECT 1 FROM statements WHERE state = 'cancelling' AND worker_id = :worker LIMIT 1"
 
 
 def has_ended(connection: Connection, member: str, statement: str) -> bool:
     """Whether there is nothing to wait for: it is over, or no statement of this member."""
     rows = fetch(connection, _STATE, {"id": statement, "member": member})
     return not rows or rows[0][0] not in ACTIVE
-
-
-def is_cancelling(connection: Connection, worker: str) -> bool:
-    """Whether a worker has a statement to interrupt."""
-    return bool(fetch(connection, _CANCELLING, {"worker": worker}))

@@ -13,9 +13,12 @@ from headgate.contracts.statements import ColumnOut
 from headgate.kit.errors import Conflict, Denied, Expired, NotFound, TooManyAttempts
 from headgate.kit.ids import new_id
 from headgate.lakehouse.items.service import full_name
-from headgate.lakehouse.sql import queue, repository, results
+from headgate.lakehouse.sql import repository, results
+from headgate.lakehouse.sql.job import STATEMENTS
 from headgate.lakehouse.sql.models import statement_table
 from headgate.lakehouse.sql.schemas import StatementError, StatementItem, StatementOut, WriteOut
+from headgate.platform.jobs import queue
+from headgate.platform.jobs.models import ACTIVE, WAITING
 from headgate.platform.unit_of_work.call import Call
 from headgate.platform.unit_of_work.stages import Stages
 from headgate.warehouse.locations import result_page
@@ -48,9 +51,8 @@ def submit(call: Call, sql: str, max_rows: int | None, *, save: dict[str, Any] |
         "token_id": call.caller.token,
         "purpose": "statement" if save is None else "probe",
         "sql": sql,
-        "state": "queued",
-        "fence": 0,
-        "submitted_at": call.now,
+        "state": WAITING,
+        "queued_at": call.now,
         "max_rows": min(max_rows or most, most),
         "save": save,
         "origin_id": call.caller.origin.id,
@@ -83,11 +85,12 @@ def history(call: Call, *, is_active: bool, before: str | None, limit: int) -> l
 
 
 def _common(row: RowMapping) -> dict[str, Any]:
-    names = ("id", "sql", "purpose", "state", "submitted_at", "started_at", "finished_at", "rows", "bytes", "pages")
+    names = ("id", "sql", "purpose", "state", "started_at", "rows", "bytes", "pages")
     more = ("truncated", "max_rows", "results_expire_at")
     error = StatementError(code=row["error_code"], message=row["error"] or "") if row["error_code"] else None
     values = {name: row[name] for name in (*names, *more)}
-    return {**values, "error": error, "saved_query": row["saved_query_id"]}
+    times = {"submitted_at": row["queued_at"], "finished_at": row["ended_at"]}
+    return {**values, **times, "error": error, "saved_query": row["saved_query_id"]}
 
 
 def shown(call: Call, row: RowMapping) -> StatementOut:
@@ -98,7 +101,7 @@ def shown(call: Call, row: RowMapping) -> StatementOut:
         if not is_withheld:
             columns = [ColumnOut(**value) for value in row["columns"] or ()]
             data = results.rows(results.open_page(row["first_page"]))
-    is_active = row["state"] in repository.ACTIVE
+    is_active = row["state"] in ACTIVE
     progress = ProgressOut(**row["progress"]) if row["progress"] and is_active else None
     values = _common(row)
     return StatementOut(
@@ -156,7 +159,7 @@ def read_page(stages: Stages, statement: str, number: int) -> tuple[bytes, int]:
 def cancel(call: Call, statement: str) -> str:
     """Cancel a statement of the caller; its state then. One that is over stays as it is."""
     row = own(call, statement)
-    state = queue.cancel(call.connection, call.now, row)
+    state = queue.cancel(STATEMENTS, call.connection, call.now, row)
     if state != row["state"]:
         call.record(call.event(CANCELLED, allowed=True, kind=KIND, resource_id=statement))
     return state
@@ -168,7 +171,7 @@ def require_forgettable(call: Call, statement: str) -> None:
     if not call.caller.narrowing.permits_action("delete", call.now):
         call.note_denial("delete", KIND, statement)
         raise Denied("This token is read-only; delete from the history with one that is not")
-    if row["state"] in repository.ACTIVE:
+    if row["state"] in ACTIVE:
         raise Conflict("This statement is not over; cancel it first")
 
 

@@ -5,7 +5,6 @@ from datetime import datetime
 
 from sqlalchemy import Connection, select
 
-from headgate.lakehouse.sql import queue as statements
 from headgate.pipelines.runs import queue as runs
 from headgate.platform.jobs import queue
 from headgate.platform.jobs.kinds import all_kinds
@@ -23,7 +22,6 @@ def release(connection: Connection, now: datetime, name: str, dead: Sequence[str
     known = connection.execute(select(_workers.id, _workers.name).where(_workers.id.in_(dead))).all()
     released: list[str] = []
     for worker in [row.id for row in known if _host(row.name) == _host(name)]:
-        released += statements.release(connection, now, worker)
         released += runs.release(connection, now, worker)
         for kind in all_kinds():
             released += queue.release(kind, connection, now, worker)

@@ -212,7 +212,7 @@ def finish_job(stages: Stages, kind: Kind, job_id: Job, body: FinishIn) -> JobSt
     crash_point(f"server: finished {state}")
     stages.services.watch.ring()
     wanted.finished(stages.services, job_id, body.fence, state)
-    return JobState(id=job_id, state=state)
+    return JobState(state=state)
 
 
 def _result(kind: JobKind, body: FinishIn) -> BaseModel | None:

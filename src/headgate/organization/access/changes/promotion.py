@@ -11,14 +11,15 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, or_, select, update
 
-from headgate.lakehouse.sql import queue
+from headgate.lakehouse.sql.job import STATEMENTS
 from headgate.lakehouse.sql.models import statement_table
-from headgate.lakehouse.sql.repository import ACTIVE
 from headgate.organization.invitations.models import invitation_table
 from headgate.organization.sessions.models import link_table, session_table
 from headgate.organization.tokens.models import token_table
 from headgate.platform.directory.models import member_table
 from headgate.platform.directory.repository import organization_name
+from headgate.platform.jobs import queue
+from headgate.platform.jobs.models import ACTIVE
 from headgate.platform.mail import templates
 from headgate.platform.mail.outbox import enqueue
 from headgate.platform.unit_of_work.call import Call
@@ -113,7 +114,7 @@ def _cancel_statements(connection: Connection, member: str, now: datetime) -> in
     mine = (_statements.member_id == member, _statements.tainted, _statements.state.in_(ACTIVE))
     rows = connection.execute(select(statement_table).where(*mine)).mappings().all()
     for row in rows:
-        queue.cancel(connection, now, row)
+        queue.cancel(STATEMENTS, connection, now, row)
     return len(rows)
 
 
