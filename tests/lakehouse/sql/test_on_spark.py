@@ -186,7 +186,7 @@ def test_a_query_is_saved_with_what_it_reads(sales: Bench) -> None:
     assert found["state"] == "succeeded", found["error"]
     place = f"/api/sql/saved/{found['saved_query']}"
     shown = sales.millrace.as_("Bea").get(place).json()
-    assert (shown["name"], shown["reads"], shown["allowed"]) == ("Totals", [SALES], ["see"])
+    assert (shown["name"], shown["reads"], shown["allowed"]) == ("Totals", [SALES], ["see", "edit"])
     for other in ("Olga", "Tess"):
         assert sales.millrace.as_(other).get(place).status_code == 404
         assert sales.millrace.as_(other).request("DELETE", place).status_code == 404
