@@ -25,11 +25,11 @@ from headgate.pipelines.models import pipeline_definition_table, pipeline_table
 from headgate.pipelines.planner import AnyDefinition
 from headgate.pipelines.triggers.cycles import refuse_saved
 from headgate.platform.authorization import writer
-from headgate.platform.authorization.creation import require_new
 from headgate.platform.authorization.drafts import QuestionContext
 from headgate.platform.authorization.questions import Question, decide
 from headgate.platform.external_systems.repository import kinds, place_of
 from headgate.platform.unit_of_work.call import Call
+from headgate.platform.unit_of_work.creation import require_new
 from headgate.spaces.connections.models import pipeline_connection_table
 
 KIND = "pipeline"

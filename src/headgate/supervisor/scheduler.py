@@ -36,6 +36,7 @@ from headgate.platform.mail.sender import Mailer
 from headgate.platform.notifications.dispatcher import COMPOSERS, NotificationDispatcher
 from headgate.platform.secrets.installation_keys import key_file
 from headgate.platform.unit_of_work.services import Services
+from headgate.platform.webhooks import service as webhooks
 from headgate.platform.webhooks.delivery import WebhookSender
 from headgate.settings.settings import Settings
 from headgate.supervisor.preflight import opened
@@ -61,7 +62,7 @@ class Scheduler:
         self._key = key_file(settings).key("audit")
         self._head = HeadFile(settings.data_dir / HEAD_FILE, self._key)
         self._sealer = Sealer(self._database, key_file(settings), self._head)
-        self._teller = NotificationDispatcher(settings, self._database)
+        self._teller = NotificationDispatcher(settings, self._database, webhooks.enqueue)
         self._mailer = Mailer(settings, self._database, key_file(settings), {**mails.COMPOSERS, **COMPOSERS})
         self._webhooks = WebhookSender(settings, self._database, key_file(settings))
         self._purger = Purger(self._database, lambda: open_store(settings))

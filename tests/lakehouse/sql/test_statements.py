@@ -235,7 +235,7 @@ def test_strangers_do_not_wait(millrace: Company) -> None:
 
 
 def test_too_many_who_wait_are_told_to_come_again(millrace_on_sqlite: Company, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headgate.platform.jobs.watch.MOST", 0)
+    monkeypatch.setattr("headgate.platform.unit_of_work.watch.MOST", 0)
     statement = submit(millrace_on_sqlite, "Ben")
     refused = millrace_on_sqlite.as_("Ben").get(f"{STATEMENTS}/{statement}", wait=5)
     assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")

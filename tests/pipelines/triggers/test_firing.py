@@ -18,6 +18,7 @@ from headgate.pipelines.triggers.models import trigger_table
 from headgate.platform.authorization.fact_tables import grant_table
 from headgate.platform.notifications.dispatcher import tell_one
 from headgate.platform.notifications.templates import reason
+from headgate.platform.webhooks import service as webhooks
 from tests.pipelines.triggers.support import Yard, iso
 
 pytestmark = pytest.mark.both_databases
@@ -211,7 +212,7 @@ def test_those_who_could_take_it_over_are_told_and_nobody_else(yard: Yard) -> No
     [(notice, event)] = yard.company.rows("SELECT id, event FROM notices")
     assert event == "run.blocked"
     assert (_told(yard)["state"], _told(yard)["code"]) == ("blocked", "BLOCKED")
-    yard.database.write(lambda connection: tell_one(connection, notice, now(), by_mail=False))
+    yard.database.write(lambda connection: tell_one(connection, notice, now(), webhooks.enqueue, by_mail=False))
     told = "SELECT m.name FROM notifications n JOIN members m ON m.id = n.member_id ORDER BY m.name"
     assert [row[0] for row in yard.company.rows(told)] == ["Adam", "Olga", "Tess"]
     [item] = yard.as_("Tess").get("/api/notifications").json()["items"]
@@ -228,7 +229,7 @@ def test_who_lost_the_right_meanwhile_is_not_told(yard: Yard) -> None:
     answer = yard.as_("Olga").change(**change)
     assert answer.status_code == 200, answer.text
     [(notice,)] = yard.company.rows("SELECT id FROM notices WHERE event = 'run.blocked'")
-    yard.database.write(lambda connection: tell_one(connection, notice, now(), by_mail=False))
+    yard.database.write(lambda connection: tell_one(connection, notice, now(), webhooks.enqueue, by_mail=False))
     told = "SELECT m.name FROM notifications n JOIN members m ON m.id = n.member_id ORDER BY m.name"
     assert [row[0] for row in yard.company.rows(told)] == ["Adam", "Olga", "Tess"]
 

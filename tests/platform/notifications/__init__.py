@@ -17,6 +17,7 @@ from headgate.platform.mail.sender import Mailer
 from headgate.platform.notifications.dispatcher import COMPOSERS, NotificationDispatcher
 from headgate.platform.notifications.models import notice_table
 from headgate.platform.notifications.service import Notice, set_receiver, subscribe, tell
+from headgate.platform.webhooks import service as webhooks
 from tests.support.company import Company, company
 
 EVERYONE = ("Olga", "Adam", "Tess", "Tom", "Ana", "Ben", "Bea", "Dora")
@@ -27,7 +28,7 @@ class House:
 
     def __init__(self, one: Company) -> None:
         self.company, self.database = one, one.database
-        self.teller = NotificationDispatcher(one.settings, one.database)
+        self.teller = NotificationDispatcher(one.settings, one.database, webhooks.enqueue)
         self.mailer = Mailer(
             one.settings, one.database, KeyFile(one.settings.data_dir / "keys.json"), {**mails.COMPOSERS, **COMPOSERS}
         )

@@ -12,6 +12,7 @@ from headgate.kit.database import Database
 from headgate.platform.directory.models import member_table
 from headgate.platform.notifications.dispatcher import NotificationDispatcher
 from headgate.platform.notifications.service import Notice, subscribe, tell
+from headgate.platform.webhooks import service as webhooks
 from headgate.settings.settings import Settings
 from tests.platform.mail import HERE, relay
 from tests.support.installation import Installation, eventually, installed
@@ -57,7 +58,7 @@ def notified(tmp_path: Path) -> Installation:
     installation = Installation(tmp_path)
     _prepare(installation)
     database = Database(installation.url)
-    NotificationDispatcher(Settings(data_dir=tmp_path), database).tell_pending()
+    NotificationDispatcher(Settings(data_dir=tmp_path), database, webhooks.enqueue).tell_pending()
     database.close()
     return installation
 

@@ -21,10 +21,10 @@ from headgate.organization.tokens.models import token_table
 from headgate.platform.audit.events import READ
 from headgate.platform.audit.models import audit_event_table
 from headgate.platform.authorization import writer
-from headgate.platform.authorization.creation import require_new
 from headgate.platform.authorization.schemas import Resource
 from headgate.platform.resources import presentation
 from headgate.platform.unit_of_work.call import Call
+from headgate.platform.unit_of_work.creation import require_new
 
 KIND = "integration"
 MADE, CHANGED, DELETED, RENEWED = (

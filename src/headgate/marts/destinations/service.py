@@ -11,11 +11,11 @@ from headgate.marts.models import destination_table
 from headgate.organization.access import service as governance
 from headgate.organization.access.changes.schemas import DeleteDestination, RestoreDestination
 from headgate.platform.authorization import writer
-from headgate.platform.authorization.creation import require_new
 from headgate.platform.authorization.fact_tables import owner_table
 from headgate.platform.external_systems import service as places
 from headgate.platform.resources import presentation
 from headgate.platform.unit_of_work.call import Call
+from headgate.platform.unit_of_work.creation import require_new
 
 KIND = "destination"
 

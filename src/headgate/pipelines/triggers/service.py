@@ -17,8 +17,8 @@ from headgate.pipelines.triggers.models import trigger_table
 from headgate.pipelines.triggers.repository import KIND
 from headgate.pipelines.triggers.schemas import Changed, Cron, Succeeded, TriggerChange, TriggerIn, stored_when
 from headgate.platform.authorization import writer
-from headgate.platform.authorization.creation import require_new
 from headgate.platform.unit_of_work.call import Call
+from headgate.platform.unit_of_work.creation import require_new
 
 MOST = 100
 """How many triggers a pipeline may have."""

@@ -12,10 +12,10 @@ from headgate.platform.external_systems.schemas import ConnectionId, Destination
 from headgate.platform.http.guards import MemberOn, SignedIn
 from headgate.platform.http.long_polling import until
 from headgate.platform.http.routes import Audit, GovernedRouter
-from headgate.platform.jobs.watch import LONGEST
 from headgate.platform.unit_of_work.call import Call
 from headgate.platform.unit_of_work.services import Services
 from headgate.platform.unit_of_work.stages import Stages
+from headgate.platform.unit_of_work.watch import LONGEST
 
 router = GovernedRouter(prefix="/api", tags=["errands"])
 

@@ -31,11 +31,11 @@ from headgate.platform.http.guards import ByWorker
 from headgate.platform.http.routes import Audit, GovernedRouter
 from headgate.platform.jobs import queue, replacement
 from headgate.platform.jobs.kinds import JobKind, Outcome, WorkerSlots, kind_named
-from headgate.platform.jobs.watch import LONGEST
 from headgate.platform.jobs.workers import is_leaving, note_worker
 from headgate.platform.unit_of_work.call import Call
 from headgate.platform.unit_of_work.services import Services
 from headgate.platform.unit_of_work.stages import Stages
+from headgate.platform.unit_of_work.watch import LONGEST
 
 router = GovernedRouter(prefix="/api/worker", tags=["workers"])
 

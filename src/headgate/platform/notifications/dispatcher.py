@@ -21,7 +21,6 @@ from headgate.platform.notifications.models import notice_table, notification_ta
 from headgate.platform.notifications.service import CHANNELS
 from headgate.platform.notifications.templates import About, details, link, sentence
 from headgate.platform.notifications.visibility import NotificationReader, demand, who_may_know
-from headgate.platform.webhooks import service as webhooks
 from headgate.settings.settings import Settings
 
 MAIL = "notification"
@@ -32,10 +31,16 @@ _log = get_logger("headgate.notifications")
 _notices, _members, _receivers = notice_table.c, member_table.c, receiver_table.c
 
 
+Post = Callable[[Connection, Any, frozenset[str] | None, datetime], None]
+"""Queues a notice for another system, with the members who may know of it; None stands for everybody."""
+
+
 class NotificationDispatcher:
     """Tells what is to be told, one notice a transaction."""
 
-    def __init__(self, settings: Settings, database: Database, clock: Callable[[], datetime] = now) -> None:
+    def __init__(self, settings: Settings, database: Database, post: Post, clock: Callable[[], datetime] = now) -> None:
+        """`post` sends notices on to other systems."""
+        self._post = post
         self._by_mail, self._database, self._clock = settings.mail.host is not None, database, clock
 
     def tell_pending(self) -> None:
@@ -54,7 +59,9 @@ class NotificationDispatcher:
     def _tell(self, identifier: str) -> None:
         moment = self._clock()
         try:
-            self._database.write(lambda connection: tell_one(connection, identifier, moment, by_mail=self._by_mail))
+            self._database.write(
+                lambda connection: tell_one(connection, identifier, moment, self._post, by_mail=self._by_mail)
+            )
         except Exception as error:
             if isinstance(error, Busy) or is_out_of_reach(error):
                 raise
@@ -62,7 +69,7 @@ class NotificationDispatcher:
             self._database.write(lambda connection: _note_told(connection, identifier, moment))
 
 
-def tell_one(connection: Connection, identifier: str, now: datetime, *, by_mail: bool) -> None:
+def tell_one(connection: Connection, identifier: str, now: datetime, post: Post, *, by_mail: bool) -> None:
     """Tell one notice, if that was not done yet; its notifications, its mails and its end are one transaction."""
     query = select(notice_table).where(_notices.id == identifier, _notices.told_at.is_(None))
     notice = connection.execute(query).one_or_none()
@@ -76,7 +83,7 @@ def tell_one(connection: Connection, identifier: str, now: datetime, *, by_mail:
     mailed = [member for member in people if by_mail and member.by_mail and member.email]
     if mailed:
         connection.execute(insert(mail_table), [_mail(member, notice, now) for member in mailed])
-    webhooks.enqueue(connection, notice, knowing, now)
+    post(connection, notice, knowing, now)
     _note_told(connection, identifier, now)
 
 

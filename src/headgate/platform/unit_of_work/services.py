@@ -10,7 +10,7 @@ from headgate.kit.database import Database
 from headgate.kit.encryption import Sealer
 from headgate.kit.key_file import KeyFile
 from headgate.platform.audit.events import Event
-from headgate.platform.jobs.watch import Watch
+from headgate.platform.unit_of_work.watch import Watch
 from headgate.settings.settings import Settings
 from headgate.warehouse.locations import open_store
 from headgate.warehouse.store import Store

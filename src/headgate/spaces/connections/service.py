@@ -6,10 +6,10 @@ from sqlalchemy import insert
 
 from headgate.kit.errors import Conflict, Invalid
 from headgate.platform.authorization import writer
-from headgate.platform.authorization.creation import require_new
 from headgate.platform.external_systems import service as places
 from headgate.platform.resources import presentation
 from headgate.platform.unit_of_work.call import Call
+from headgate.platform.unit_of_work.creation import require_new
 from headgate.spaces.connections import repository
 from headgate.spaces.connections.models import connection_table
 from headgate.spaces.connections.schemas import ConnectionOut, ConnectionPatch, NewConnection
