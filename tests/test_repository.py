@@ -141,3 +141,15 @@ def test_nothing_unfinished_is_left() -> None:
     for file in tracked():
         if file.suffix == ".py" and file.name not in named:
             assert not words.search(file.read_text()), file
+
+
+def test_no_file_of_endpoints_holds_sql() -> None:
+    """Repositories hold SQL. A connection may pass through."""
+    files = [*ROOT.glob("src/headgate/**/*endpoints.py")]
+    assert files
+    for file in files:
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "sqlalchemy":
+                assert {alias.name for alias in node.names} <= {"Connection"}, file
+            if isinstance(node, ast.Import):
+                assert not any(alias.name.startswith("sqlalchemy") for alias in node.names), file

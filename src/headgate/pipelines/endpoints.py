@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import Path, Query
+from fastapi import Query
 
 from headgate.kit.errors import Conflict, TooManyAttempts
 from headgate.kit.paging import DEFAULT_LIMIT
@@ -22,6 +22,7 @@ from headgate.pipelines.schemas import (
     ConfirmIn,
     PipelineChange,
     PipelineDeleted,
+    PipelineId,
     PipelineIn,
     PipelineOut,
     PipelinePage,
@@ -40,7 +41,6 @@ from headgate.platform.unit_of_work.stages import Stages
 
 router = GovernedRouter(prefix="/api/pipelines", tags=["pipelines"])
 
-PipelineId = Annotated[str, Path(pattern="^pip_[0-9a-z]{20}$", examples=["pip_01k6x3v9c2m4n8p0q7rs"])]
 Sort = Annotated[ResourceSort, Query(description="The order; a leading minus turns it around")]
 
 

@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any
 
+from fastapi import Path
 from pydantic import BaseModel, Field
 
 from headgate.contracts.pipelines.definitions import Definition
@@ -15,6 +16,9 @@ EndpointId = Annotated[str, Field(pattern="^(con|dst)_[0-9a-z]{20}$")]
 Failures = Annotated[
     int, Field(ge=0, le=1000, description="Turn the pipeline off after so many failures in a row; 0: never")
 ]
+
+
+PipelineId = Annotated[str, Path(pattern="^pip_[0-9a-z]{20}$", examples=["pip_01k6x3v9c2m4n8p0q7rs"])]
 
 
 class PipelineIn(Input):

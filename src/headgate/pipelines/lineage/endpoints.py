@@ -6,8 +6,8 @@ from fastapi import Path, Query
 from pydantic import BaseModel, Field
 
 from headgate.kit.ids import kind_of
-from headgate.pipelines.endpoints import PipelineId
 from headgate.pipelines.lineage.service import Direction, Graph, lineage, lineage_of
+from headgate.pipelines.schemas import PipelineId
 from headgate.platform.http.guards import MemberOn, OnPipeline
 from headgate.platform.http.routes import Audit, GovernedRouter
 from headgate.platform.unit_of_work.call import Call

@@ -1,13 +1,39 @@
 """The files that runs keep, such as what a notebook printed and plotted."""
 
-from sqlalchemy import select
+from dataclasses import asdict, dataclass
+
+from sqlalchemy import Connection, delete, insert, select
 
 from headgate.kit.database import Database
-from headgate.pipelines.runs.models import run_table
+from headgate.kit.rows import columns_of, fetch_one
+from headgate.pipelines.runs.models import run_artifact_table, run_table
 from headgate.warehouse.store import Store
 
 FOLDER = "runs"
 _AT_ONCE = 200
+_artifacts = run_artifact_table.c
+
+
+@dataclass(frozen=True, slots=True)
+class RunArtifact:
+    """A file that a run keeps, and its path in the warehouse."""
+
+    name: str
+    media_type: str
+    size: int
+    place: str
+
+
+def artifact(connection: Connection, run: str, name: str) -> RunArtifact | None:
+    """The file of this name that a run keeps."""
+    query = select(*columns_of(run_artifact_table, RunArtifact))
+    return fetch_one(connection, query.where(_artifacts.run_id == run, _artifacts.name == name), RunArtifact)
+
+
+def keep(connection: Connection, run: str, kept: RunArtifact) -> None:
+    """Keep a file of a run, in place of any of its name."""
+    connection.execute(delete(run_artifact_table).where(_artifacts.run_id == run, _artifacts.name == kept.name))
+    connection.execute(insert(run_artifact_table).values(run_id=run, **asdict(kept)))
 
 
 def drop_left(database: Database, store: Store) -> int:

@@ -3,17 +3,16 @@
 from typing import Annotated, Any
 
 from fastapi import Path, Query, Request, Response
-from sqlalchemy import select
 from starlette.concurrency import run_in_threadpool
 
 from headgate.contracts.runs import RunState
 from headgate.kit.clock import now
 from headgate.kit.errors import Conflict, NotFound, NotSignedIn
 from headgate.kit.paging import DEFAULT_LIMIT, Cursor
-from headgate.pipelines.endpoints import PipelineId
 from headgate.pipelines.runs import log, service
-from headgate.pipelines.runs.models import run_artifact_table
+from headgate.pipelines.runs.artifacts import RunArtifact, artifact
 from headgate.pipelines.runs.schemas import ARTIFACT_NAME, LogPage, RunOut, RunPage
+from headgate.pipelines.schemas import PipelineId
 from headgate.platform.authorization import writer
 from headgate.platform.authorization.questions import Question, decide
 from headgate.platform.http.authentication import caller
@@ -32,7 +31,6 @@ RunId = Annotated[str, Path(pattern="^run_[0-9a-z]{20}$", examples=["run_01k6x3v
 Wait = Annotated[
     float, Query(ge=0, le=LONGEST, description="Answer when there is something new, or after so many seconds")
 ]
-_artifacts = run_artifact_table.c
 
 
 async def _until(services: Services, request: Request, parameters: dict[str, Any], check: Any) -> None:
@@ -157,14 +155,14 @@ def delete_run(call: Call, run_id: RunId) -> RunState:
 def get_run_artifact(stages: Stages, run_id: RunId, name: Annotated[str, ARTIFACT_NAME, Path()]) -> Response:
     """A file that a run keeps, such as a plot of a notebook."""
 
-    def work(call: Call) -> Any:
-        listed = {artifact.name for artifact in service.shown(call, run_id).artifacts}
-        if name not in listed:
+    def work(call: Call) -> RunArtifact:
+        listed = {kept.name for kept in service.shown(call, run_id).artifacts}
+        kept = artifact(call.connection, run_id, name) if name in listed else None
+        if kept is None:
             raise NotFound
-        query = select(run_artifact_table).where(_artifacts.run_id == run_id, _artifacts.name == name)
-        return call.connection.execute(query).mappings().one()
+        return kept
 
-    row = stages.read(work)
-    content = stages.services.store.read(row["place"])
+    kept = stages.read(work)
+    content = stages.services.store.read(kept.place)
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return Response(content, media_type=row["media_type"], headers=headers)
+    return Response(content, media_type=kept.media_type, headers=headers)

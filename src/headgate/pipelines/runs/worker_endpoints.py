@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import Path, Query, Request
-from sqlalchemy import delete, insert
 
 from headgate.contracts.jobs import Fence, InstructionsOut, WorkerId
 from headgate.contracts.pipelines.steps import to_json
@@ -30,10 +29,10 @@ from headgate.kit.database import is_full, passes
 from headgate.kit.errors import Conflict, NotFound, Problem
 from headgate.kit.log import get_logger
 from headgate.kit.patterns import TextPattern
+from headgate.pipelines.runs import artifacts, log, queue, staged_files, steps, volumes
 from headgate.pipelines.runs import finish as finishing
-from headgate.pipelines.runs import log, queue, staged_files, steps, volumes
+from headgate.pipelines.runs.artifacts import RunArtifact
 from headgate.pipelines.runs.completion import end
-from headgate.pipelines.runs.models import run_artifact_table
 from headgate.pipelines.runs.schemas import ARTIFACT_NAME
 from headgate.pipelines.runs.waiting import is_waiting, waiting
 from headgate.platform.external_systems.opener import open_endpoint
@@ -54,7 +53,6 @@ _MEDIA_TYPE = TextPattern(r"^[a-z]{1,40}/[a-z0-9.+-]{1,59}$", "must be a media t
 MAX_ARTIFACTS = 500
 FAULT = "A fault of ours kept this run from beginning; the server's log says more"
 _log = get_logger("headgate.runs")
-_artifacts = run_artifact_table.c
 
 
 async def until_waiting(services: Services, request: Request, parameters: dict[str, Any]) -> None:
@@ -289,10 +287,7 @@ def upload_artifact(
 
     def work(call: Call) -> None:
         queue.owned(call.connection, run_id, worker, fence)
-        mine = (_artifacts.run_id == run_id, _artifacts.name == name)
-        call.connection.execute(delete(run_artifact_table).where(*mine))
-        values = {"run_id": run_id, "name": name, "media_type": media_type, "size": len(content), "place": place}
-        call.connection.execute(insert(run_artifact_table).values(values))
+        artifacts.keep(call.connection, run_id, RunArtifact(name, media_type, len(content), place))
 
     stages.write(work)
     return Acknowledged(id=run_id)
