@@ -27,6 +27,7 @@ from headgate.platform.audit.events import DENIED, Event, record
 from headgate.platform.directory.models import member_table
 from headgate.platform.jobs import queue
 from headgate.platform.jobs.kinds import Begun, CannotBegin, JobKind, Outcome, WorkerSlots, result_bytes
+from headgate.platform.jobs.models import ACTIVE
 from headgate.platform.unit_of_work.call import Call
 from headgate.platform.unit_of_work.services import Services
 from headgate.settings.settings import Settings
@@ -142,6 +143,10 @@ class Statements(JobKind):
         # Only a clock that was set forward makes a token of a statement end before its worker ends the statement.
         early = (_works.statement_id.in_(jobs), _works.ended_at.is_(None), _works.expires_at < now + SPARE)
         connection.execute(update(work_token_table).where(*early).values(expires_at=now + 2 * SPARE))
+
+    def tainted(self, connection: Connection, member: str) -> Sequence[RowMapping]:
+        mine = (_rows.member_id == member, _rows.tainted, _rows.state.in_(ACTIVE))
+        return connection.execute(select(statement_table).where(*mine)).mappings().all()
 
     def revoke(self, connection: Connection, now: datetime, job: str) -> None:
         alive = select(_works.id).where(_works.statement_id == job, _works.ended_at.is_(None))

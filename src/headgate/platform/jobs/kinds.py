@@ -134,6 +134,10 @@ class JobKind:
         """Further columns to set when a job ends."""
         return {}
 
+    def tainted(self, connection: Connection, member: str) -> Sequence[RowMapping]:
+        """Active jobs of a member that somebody else may have submitted: they end when the member becomes an owner."""
+        return ()
+
     def ended(self, connection: Connection, now: datetime, row: RowMapping) -> None:
         """Do what follows from the end of a job: audit, notices, the state of what it was for."""
 

@@ -11,21 +11,19 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, or_, select, update
 
-from headgate.lakehouse.sql.job import STATEMENTS
-from headgate.lakehouse.sql.models import statement_table
 from headgate.organization.invitations.models import invitation_table
 from headgate.organization.sessions.models import link_table, session_table
 from headgate.organization.tokens.models import token_table
 from headgate.platform.directory.models import member_table
 from headgate.platform.directory.repository import organization_name
 from headgate.platform.jobs import queue
-from headgate.platform.jobs.models import ACTIVE
+from headgate.platform.jobs.kinds import JobKind, all_kinds
 from headgate.platform.mail import templates
 from headgate.platform.mail.outbox import enqueue
 from headgate.platform.unit_of_work.call import Call
 
 _members, _sessions, _tokens, _links = member_table.c, session_table.c, token_table.c, link_table.c
-_invitations, _statements = invitation_table.c, statement_table.c
+_invitations = invitation_table.c
 
 MAIL = "new_owner"
 Condition = Callable[[str, datetime], ColumnElement[bool]]
@@ -104,17 +102,16 @@ def end_tainted(connection: Connection, member: str, now: datetime) -> dict[str,
     for kind in KINDS:
         change = update(kind.table).where(kind.which(member, now)).values({kind.ended: now})
         ended[kind.table.name] = connection.execute(change).rowcount
-    ended["statements"] = _cancel_statements(connection, member, now)
+    ended |= {f"{kind.name}s": _cancel_tainted(kind, connection, member, now) for kind in all_kinds()}
     ended["password"] = _end_password(connection, member, now)
     return {name: count for name, count in ended.items() if count}
 
 
-def _cancel_statements(connection: Connection, member: str, now: datetime) -> int:
-    """Statements that wait or run would work with an owner's rights from here on."""
-    mine = (_statements.member_id == member, _statements.tainted, _statements.state.in_(ACTIVE))
-    rows = connection.execute(select(statement_table).where(*mine)).mappings().all()
+def _cancel_tainted(kind: JobKind, connection: Connection, member: str, now: datetime) -> int:
+    """Jobs that wait or run would work with an owner's rights from here on."""
+    rows = kind.tainted(connection, member)
     for row in rows:
-        queue.cancel(STATEMENTS, connection, now, row)
+        queue.cancel(kind, connection, now, row)
     return len(rows)
 
 
