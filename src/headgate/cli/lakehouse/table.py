@@ -4,12 +4,12 @@ from typing import Annotated, Any
 
 import typer
 
+from headgate.cli import lineage as lineage_cli
 from headgate.cli.lakehouse import shared as commands
 from headgate.cli.lakehouse.shared import Description, Layer, Title
+from headgate.cli.lineage import Depth, Direction, WithColumns
 from headgate.cli.output import Json, print_json, print_table, told
 from headgate.cli.paging import Cursor, Limit, Prefix
-from headgate.cli.pipelines import lineage as lineage_cli
-from headgate.cli.pipelines.lineage import Depth, Direction, WithColumns
 
 app = typer.Typer(help="Tables of the lakehouse.", no_args_is_help=True, rich_markup_mode=None)
 

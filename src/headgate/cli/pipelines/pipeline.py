@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headgate.cli import lineage as lineage_cli
+from headgate.cli.lineage import Depth, Direction, WithColumns
 from headgate.cli.output import Json, print_json, print_table, printable, told
-from headgate.cli.pipelines import lineage as lineage_cli
-from headgate.cli.pipelines.lineage import Depth, Direction, WithColumns
 
 if TYPE_CHECKING:
     from headgate.client import Headgate
