@@ -138,8 +138,9 @@ def appending(table: Any, rows: Any = ROWS) -> dict[str, Any]:
 
 def update_of(body: dict[str, Any], action: str) -> dict[str, Any]:
     """The update of this kind in a commit."""
+    found: dict[str, Any]
     [found] = [one for one in body["updates"] if one["action"] == action]
-    return dict(found)
+    return found
 
 
 def error_of(answer: Any) -> tuple[int, str]:

@@ -43,7 +43,8 @@ LIMITER = CapacityLimiter(16)
 """Threads for workers alone: however busy members keep the server, jobs stay alive and end."""
 FAULT = "An internal error kept this job from beginning; the server's log has the details"
 
-Kind = Annotated[str, Path(pattern=r"^[a-z_]{1,40}$", examples=["run"], description="The kind of job")]
+KIND_PATTERN = r"^[a-z_]{1,40}$"
+Kind = Annotated[str, Path(pattern=KIND_PATTERN, examples=["run"], description="The kind of job")]
 Job = Annotated[JobId, Path()]
 Wait = Annotated[float, Query(ge=0, le=LONGEST, description="Seconds to wait for something to answer")]
 _log = get_logger("headgate.jobs")

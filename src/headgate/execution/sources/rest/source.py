@@ -22,8 +22,10 @@ def register(spark: Any, asked: RequestOptions) -> str:
     from pyspark import cloudpickle
 
     import headgate.execution.sources.rest as package  # noqa: PLC0415 - itself, to be sent
+    from headgate.contracts import api_paths  # noqa: PLC0415
 
-    cloudpickle.register_pickle_by_value(package)  # type: ignore[no-untyped-call]
+    for module in (package, api_paths):
+        cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     spark.dataSource.register(_source(asked))
     return NAME
 
