@@ -1,16 +1,18 @@
 """Replacing a dead worker: its leases end at once, and its jobs are queued for others, or for its successor."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from sqlalchemy import Connection, select
 
-from headgate.pipelines.runs import queue as runs
 from headgate.platform.jobs import queue
 from headgate.platform.jobs.kinds import all_kinds
 from headgate.platform.jobs.models import worker_table
 
 _workers = worker_table.c
+
+RELEASES: dict[str, Callable[[Connection, datetime, str], list[str]]] = {}
+"""What releases the jobs of a worker that are not of a registered kind."""
 
 
 def release(connection: Connection, now: datetime, name: str, dead: Sequence[str]) -> list[str]:
@@ -22,7 +24,8 @@ def release(connection: Connection, now: datetime, name: str, dead: Sequence[str
     known = connection.execute(select(_workers.id, _workers.name).where(_workers.id.in_(dead))).all()
     released: list[str] = []
     for worker in [row.id for row in known if _host(row.name) == _host(name)]:
-        released += runs.release(connection, now, worker)
+        for release_jobs in RELEASES.values():
+            released += release_jobs(connection, now, worker)
         for kind in all_kinds():
             released += queue.release(kind, connection, now, worker)
     return released
