@@ -21,14 +21,14 @@ class Item:
     """A test of a file."""
 
     def __init__(self, name: str) -> None:
-        self.name, self.path = name, Path(__file__).parent / name
+        self.name, self.path = name, Path(__file__).parents[1] / name
 
 
 def test_each_file_is_there_once_and_is_sparks() -> None:
     names = [*FRONT, *BACK]
     assert len(set(names)) == len(names)
     for name in names:
-        assert "mark.spark" in (Path(__file__).parent / name).read_text(encoding="utf-8"), name
+        assert "mark.spark" in (Path(__file__).parents[1] / name).read_text(encoding="utf-8"), name
 
 
 def test_the_ends_of_the_list_are_at_the_ends_and_all_else_stays_as_it_was() -> None:

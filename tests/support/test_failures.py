@@ -9,7 +9,7 @@ import pytest
 
 pytestmark = pytest.mark.processes
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 CONFTEST = "from tests.support.failures import pytest_report_header, pytest_runtest_makereport  # noqa: F401\n"
 PASSES_THE_SECOND_TIME = """
 import os

@@ -1,0 +1,1 @@
+"""Tests of the repository itself: generated pages, the map, dependencies, prose."""
