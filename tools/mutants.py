@@ -44,6 +44,7 @@ from headgate.access.conditions import (
 )
 from headgate.access.facts import Organization, Subject
 from headgate.access.kinds import COLLECTIONS, KINDS, RELATIONS, stored_kind
+from headgate.access.own import DESCRIBED_KINDS
 from headgate.access.rules import ALL_TABLES, TERMS, Path, Rules
 from headgate.access.rules.terms import held, on_all_counted, on_all_listed
 from headgate.access.world_specs import World
@@ -70,7 +71,7 @@ RANDOM_WORLDS = 120
 ASKED_OF = {"grant": {"layer", "table", "volume"}}
 """Kinds of drafts, and what the questions about them name."""
 
-ALL_KINDS = frozenset({*KINDS, "grant"})
+ALL_KINDS = frozenset({*KINDS, *DESCRIBED_KINDS, "grant"})
 
 
 @dataclass(frozen=True, slots=True)

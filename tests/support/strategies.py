@@ -6,6 +6,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from headgate.access.actions import PIPELINE_KINDS, ROLES, SECURITY_ROLES, SPACE_ROLES
+from headgate.access.book import BOOK
+from headgate.access.own import OWN_KINDS
 from tests.support.worlds import RawWorld
 
 LEVELS = ("viewer", "editor", "manager")
@@ -239,6 +241,12 @@ class WorldMaker:
         for name in self.names("connection"):
             given.append(("edit", "connection", name, self._part({"gateway": of("gateway")})))
             given.append(("change_space", "connection", name, {"space": of("space")}))
+        for kind in OWN_KINDS:
+            given += [(action, kind, None, {"holder": rng.choice(self.people)}) for action in BOOK.actions(kind)]
+        about = rng.choice([f"{one['kind']}:{one['name']}" for one in self.resources] + ["organization"])
+        request = {"about": about, "asked_by": rng.choice(self.people), "answered_by": maybe(rng, self.people)}
+        request["could_give"] = rng.random() < 0.5
+        given += [(action, "access_request", None, request) for action in BOOK.actions("access_request")]
         given += [("change_role", "member", name, {"role": rng.choice(ROLES)}) for name in self.people]
         return [(a, k, n, _without_nothing(state)) for a, k, n, state in given]
 

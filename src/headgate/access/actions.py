@@ -27,6 +27,7 @@ DRAFT_ACTIONS = frozenset({"create", "add"})
 DESCRIPTIONS = {
     "activate": "Turn the pipeline on or off",
     "add": "Add one here",
+    "answer": "Approve or decline it",
     "ask_about_members": "Ask what another member can do, and why",
     "change_owner": "Make another member its owner",
     "change_role": "Give the member another role",
@@ -69,11 +70,14 @@ DESCRIPTIONS = {
     "read_audit": "Read the audit log",
     "read_secrets": "Let the code of one's notebooks read its secrets",
     "remove": "Remove the member",
+    "resend": "Send it again, with a new link",
     "reset_password": "Reset the member's password",
     "restore": "Bring back a deleted one",
+    "revoke": "End it at once",
     "run": "Run it by hand: the caller's right alone",
     "see": "See it in lists and open it",
     "see_access": "Ask who can do what on it",
+    "see_change": "See all of the change that answered it",
     "see_runs": "See its runs",
     "see_settings": "See settings of the organization",
     "start": "Start it now: the caller's right and that of everyone it is judged for",
@@ -84,6 +88,7 @@ DESCRIPTIONS = {
     "update": "Change it; of a task, its definition",
     "use": "Link it to other things",
     "view_data": "Preview rows of the task's output tables",
+    "withdraw": "Take it back",
 }
 
 

@@ -166,6 +166,19 @@ IN_SCOPE = _atom(
 )
 NOT_SELF = _atom("not self", "not about oneself", BOTH, "{m}.id != {r}.id", "{m}.id <> {r}.id")
 NOT_TO_SELF = _atom("not to self", "to someone else", BOTH, "{m}.id != {r}.to", "FALSE")
+HOLDER = _atom("holder", "it is their own", BOTH, "{m}.id == {r}.holder", "FALSE")
+ASKED_FOR_IT = _atom("asked for it", "asked for it", BOTH, "{m}.id == {r}.asked_by", "FALSE")
+ASKED_BY_ANOTHER = _atom("asked by another", "somebody else asked for it", BOTH, "{m}.id != {r}.asked_by", "FALSE")
+ANSWERED_IT = _atom("answered it", "answered it", BOTH, "{m}.id == {r}.answered_by", "FALSE")
+COULD_GIVE = _atom("could give", "may make a change that gives what it asks for", BOTH, "{r}.could_give", "FALSE")
+ASKER_LEFT = _atom("asker left", "who asked is no longer a member", RESOURCE, "{r}.asked_by is None", "FALSE")
+ABOUT_ORGANIZATION = _atom(
+    "about the organization",
+    "it is about the organization",
+    RESOURCE,
+    "({r}.about is not None and {r}.about.kind == 'organization')",
+    "FALSE",
+)
 AUTHOR = _atom("author", "its author", BOTH, "{m}.id == {r}.author", "{r}.author_id = {m}.id")
 CONNECTION_OWNER = _atom(
     "connection owner", "the connection's own owner", BOTH, "{m}.id == {r}.owner", "{r}.owner_id = {m}.id"

@@ -105,6 +105,7 @@ RELATIONS: dict[tuple[str, str], Relation] = {
     ("run", "task"): _parent_relation("task", "its task"),
     ("table", "layer"): _relation("layer", "layer", "its layer"),
     ("volume", "layer"): _relation("layer", "layer", "its layer"),
+    ("access_request", "about"): Relation("layer", "{t}.about", "FALSE", "what it is about"),
     ("grant", "resource"): Relation("layer", "{t}.resource", "FALSE", "the layer, table or volume"),
     ("pipeline", "output_layer"): _relation("layer", "output_layer", "its output layer"),
     ("task", "project"): _relation("project", "project", "its project"),

@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 
 from headgate.access.actions import LEVELS, PIPELINE_KINDS, ROLES
+from headgate.access.own import OWN_KINDS
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """What a field holds: flag, member, members, contexts, tables, roles, word, instant, text, or a reference."""
+    """What a field holds: flag, member, members, contexts, tables, roles, word, instant, text, reference or target."""
 
     holds: str
     of: str = ""
@@ -94,6 +95,13 @@ STATE: dict[str, dict[str, Field]] = {
     "volume": {"layer": ref("layer"), **_NAMES},
     "member": {"role": Field("word", words=ROLES)},
     "organization": {},
+    **{kind: {"holder": MEMBER} for kind in OWN_KINDS},
+    "access_request": {
+        "about": Field("target"),
+        "asked_by": MEMBER,
+        "answered_by": MEMBER,
+        "could_give": FLAG,
+    },
 }
 """The fields that `with` may give: the place, or the state after."""
 

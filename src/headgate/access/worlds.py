@@ -18,6 +18,7 @@ from headgate.access.actions import (
     SECURITY_ROLES,
     SPACE_ROLES,
 )
+from headgate.access.own import DESCRIBED_KINDS
 from headgate.access.world_fields import FIELDS, GRANT_STATE, ONE_OF, STATE, Field
 from headgate.access.world_specs import (
     ALL,
@@ -192,6 +193,7 @@ class _Reader:
             "members": lambda: self._names(node, self._find_member),
             "contexts": lambda: self._names(node, self._find_context),
             "principal": lambda: self._find_principal(node),
+            "target": lambda: self._target(node) and node.text(),
             "ref": lambda: self._find(spec.of, node, node.text()),
             "refs": lambda: self._names(node, lambda n: self._find(spec.of, n, n.text())),
             "tables": lambda: self._names(node, table_ref),
@@ -339,7 +341,7 @@ def _check_complete(spec: ResourceSpec, node: Node) -> None:
 
 
 def _kind(node: Node) -> str:
-    return node.word((*FIELDS, "task", "member"))
+    return node.word((*FIELDS, "task", "member", *sorted(DESCRIBED_KINDS)))
 
 
 def _action(node: Node) -> str:
@@ -368,5 +370,6 @@ def _asked(node: Node, result: dict[str, Node]) -> dict[str, bool]:
 
 
 def _check_draft(node: Node, result: dict[str, Node], actions: dict[str, bool]) -> None:
-    if "kind" in result and not set(actions) <= DRAFT_ACTIONS:
-        node.fail("only create and add are asked of a kind; other actions need a resource")
+    if "kind" not in result or set(actions) <= DRAFT_ACTIONS or result["kind"].text() in DESCRIBED_KINDS:
+        return
+    node.fail("only create and add are asked of a kind; other actions need a resource")

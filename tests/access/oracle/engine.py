@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from .names import fold
 from .organization import member_right, organization_right
+from .own import OWN, own_right, request_right
 from .rights import right
 from .saving import add_right, create_right, hand_over_right, save_right
 from .starts import fire_right, start_right, start_with_secrets_right
@@ -58,6 +59,10 @@ class Oracle:
         caller = self.world.member(None if member is None else fold(member))
         if caller is None:
             return False
+        if resource is None and kind in OWN:
+            return own_right(self.world, caller, action, kind, with_ or {})
+        if resource is None and kind == "access_request":
+            return request_right(self.world, caller, action, with_ or {})
         if action in ("create", "add"):
             return resource is None and self._make(caller, action, kind, with_)
         return self._act(caller, action, resource, kind, with_)

@@ -20,7 +20,7 @@ from headgate.organization.access.changes.delta import Delta
 from headgate.organization.access.changes.reach import AffectedAccess, reach
 
 MAX_PAIRS = 3_000_000
-KINDS_ASKED = tuple(kind for kind in BOOK.tables if kind != "grant")
+KINDS_ASKED = tuple(kind for kind in BOOK.tables if kind in KINDS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Asking for access, and answering: what is given is an ordinary change, made by whoever answers, with their rights."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from sqlalchemy import RowMapping
@@ -10,6 +10,7 @@ from headgate.access.actions import words
 from headgate.access.asking import can_be_asked_for
 from headgate.access.book import BOOK
 from headgate.access.kinds import rule_kinds
+from headgate.access.own import AccessRequest
 from headgate.access.sql import NOBODYS
 from headgate.kit.errors import Conflict, Denied, Invalid, NotFound
 from headgate.kit.paging import Cursor
@@ -20,7 +21,6 @@ from headgate.organization.access_requests.proposals import (
     Proposal,
     RequestedAccess,
     could_answer,
-    is_admin,
     proposals,
     recipients,
 )
@@ -168,28 +168,32 @@ def _names(call: Call, rows: Iterable[RowMapping]) -> dict[str, str]:
 
 def _seen(call: Call, row: RowMapping, names: dict[str, str]) -> VisibleRequest | None:
     """The request, if the caller made it or could answer it."""
-    name, own = names.get(row["resource_id"]), row["member_id"] == call.caller.member
-    if own:
-        return (
-            VisibleRequest(row, name, own=True) if name is not None or not call.caller.narrowing.is_narrowed else None
-        )
-    if name is None or not _may_answer(call, row):
+    name, own = names.get(row["resource_id"]), _may(call, "withdraw", row)
+    is_reached = name is not None or (own and not call.caller.narrowing.is_narrowed)
+    if not is_reached or not _may(call, "see", row):
         return None
-    admin = call.decide("manage_members", "organization", "organization")
-    return VisibleRequest(row, name, own=False, whole=row["answered_by_id"] == call.caller.member or bool(admin))
+    return VisibleRequest(row, name, own=own, whole=_may(call, "see_change", row))
 
 
 def _own(call: Call, row: RowMapping) -> VisibleRequest:
     return VisibleRequest(row, _names(call, [row]).get(row["resource_id"]), own=True)
 
 
-def _may_answer(call: Call, row: RowMapping) -> bool:
-    """Whether the caller, who sees what it is about, could answer a request, or could have."""
-    if is_admin(call) or row["answered_by_id"] == call.caller.member:
-        return True
-    if call.facts.subject(row["member_id"]) is None:
-        return bool(call.decide("see_access", row["kind"], row["resource_id"]))
-    return could_answer(call, _asked(row))
+def _may(call: Call, action: str, row: RowMapping) -> bool:
+    """Whether the caller may do something to a request; by a narrowed token, to their own and what they answered."""
+    asker = call.facts.subject(row["member_id"])
+    request = AccessRequest(
+        about=call.facts.thing(row["resource_id"]),
+        asked_by=asker.id if asker else None,
+        answered_by=row["answered_by_id"],
+    )
+    decision = BOOK.decide(call.subject, action, request)
+    if not decision and "could give it" in decision.missing and asker and asker.id != call.caller.member:
+        request = replace(request, could_give=could_answer(call, _asked(row)))
+        decision = BOOK.decide(call.subject, action, request)
+    limits = call.caller.narrowing
+    is_whole = limits.only is None and limits.permits_action("answer", call.now)
+    return decision.allowed and (is_whole or not {"asker", "answered it"}.isdisjoint(decision.via))
 
 
 def prospect(call: Call, seen: VisibleRequest) -> RequestOptions:
@@ -251,7 +255,7 @@ def withdraw(call: Call, identifier: str) -> VisibleRequest:
     """Take one's own request back."""
     _refuse_narrowed(call)
     seen = find(call, identifier)
-    if not seen.own:
+    if not _may(call, "withdraw", seen.row):
         _refuse_answer(call, "withdraw", seen.row, "Only who asked takes a request back; you can decline it")
     _check_open(seen.row)
     return _close(call, seen.row, "withdrawn", None)

@@ -153,7 +153,7 @@ def list_invitations(
 def _own(call: Call, identifier: str) -> Invitation:
     """An invitation that the caller made, or manages as an admin; it must wait or have expired."""
     invitation = invitations.by_id(call.connection, identifier)
-    if invitation is None or not call.handles(invitation.invited_by):
+    if invitation is None or not call.may_handle("revoke", "invitation", invitation.invited_by):
         call.hide("manage_invitation", "invitation", identifier)
     if invitation.state(call.now) in {"accepted", "revoked"}:
         raise Conflict(f"This invitation was {invitation.state(call.now)}")

@@ -117,7 +117,7 @@ def get_member(call: Call, member_id: MemberId) -> MemberPageOut:
     row = repository.one(call.connection, member_id)
     if row is None:
         raise NotFound
-    whole = call.handles(member_id)
+    whole = call.may_handle("see", "profile", member_id)
     subject = call.facts.subject(member_id)
     organization = call.facts.organization()
     decisions = {action: BOOK.decide(subject, action, organization) for action in BOOK.actions("organization")}

@@ -88,7 +88,7 @@ def _shown(call: Call, rows: Sequence[TokenRow]) -> list[TokenOut]:
 def revoke_token(call: Call, token_id: TokenId) -> TokenOut:
     """End a token at once."""
     token = repository.by_id(call.connection, token_id)
-    if token is None or not call.handles(token.member_id):
+    if token is None or not call.may_handle("revoke", "token", token.member_id):
         call.hide("revoke_token", "token", token_id)
     service.revoke(call.connection, token_id, call.now, by=call.caller.member)
     revoked = repository.by_id(call.connection, token_id)

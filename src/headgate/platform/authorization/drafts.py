@@ -9,6 +9,7 @@ from headgate.access.actions import LEVELS
 from headgate.access.book import BOOK
 from headgate.access.facts import Item, Stream, Subject, Thing
 from headgate.access.narrowing import UNLIMITED, Narrowing
+from headgate.access.own import OWN_KINDS, AccessRequest
 from headgate.access.world_fields import GRANT_STATE, STATE, Field
 from headgate.access.world_specs import Unknown
 from headgate.platform.authorization.facts import Facts
@@ -57,6 +58,7 @@ class Drafts:
             "ref": lambda: self._thing(spec.of, value),
             "refs": lambda: tuple(self._thing(spec.of, value) for value in value),
             "tables": lambda: tuple(dict.fromkeys(value)),
+            "target": lambda: self._target(value),
             "member": lambda: self._found("member", value),
             "members": lambda: frozenset(self._found("member", value) for value in value),
             "contexts": lambda: frozenset(self._found("context", value) for value in value),
@@ -83,6 +85,11 @@ class Drafts:
         if self.asker is not None and not self.asker.knows(self.facts, result):
             raise DraftTargetMissing(str(name))
         return result
+
+    def _target(self, text: str) -> Any:
+        """A resource as kind:name, or the organization."""
+        kind, _, name = text.partition(":")
+        return self.facts.organization() if text == "organization" else self._thing(kind, name)
 
     def values(self, kind: str, state: dict[str, Any], fields: dict[str, Field] | None = None) -> dict[str, Any]:
         """The fields as facts hold them; NotThere if one names something that does not exist."""
@@ -119,9 +126,12 @@ class Drafts:
             "project": lambda: facts.Project(space=values.get("space")),
             "gateway": lambda: facts.Gateway(space=values.get("space")),
             "connection": lambda: facts.Connection(space=values.get("space"), gateway=values.get("gateway")),
+            "access_request": lambda: AccessRequest(**values),
             "pipeline": lambda: self._flow(facts.Pipeline(), values),
             "task": lambda: self._flow(facts.Task(), values),
         }
+        if kind in OWN_KINDS:
+            return OWN_KINDS[kind](holder=values.get("holder"))
         maker = makers.get(kind)
         return maker() if maker else None
 

@@ -13,6 +13,7 @@ from headgate.access.decision import DENIED, Decision
 from headgate.access.facts import MemberThing, Thing
 from headgate.access.kinds import KINDS, rule_kinds
 from headgate.access.narrowing import UNLIMITED, Narrowing
+from headgate.access.own import DESCRIBED_KINDS
 from headgate.access.saving import SAVES, decide_save
 from headgate.access.sql import decider
 from headgate.kit.database import bound, fetch
@@ -107,7 +108,7 @@ def _decide_thing(facts: Facts, question: Question, subject: Any, thing: Any) ->
     """What the question is about, for the limits of a token, and what the rule tables say."""
     action, asker = question.action, question.asker
     drafts = Drafts(facts, asker)
-    if action in DRAFT_ACTIONS:
+    if action in DRAFT_ACTIONS or question.kind in DESCRIBED_KINDS:
         if thing is not None:
             return thing, DENIED
         draft = drafts.new(question.kind, question.state or {}, subject)

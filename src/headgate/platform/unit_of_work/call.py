@@ -14,7 +14,7 @@ from headgate.access.explain import level_held
 from headgate.access.facts import Subject
 from headgate.access.kinds import KINDS, rule_kinds
 from headgate.access.narrowing import UNLIMITED, Narrowing
-from headgate.access.own import is_own_or
+from headgate.access.own import OWN_KINDS, OWN_PATH
 from headgate.access.system import decide_system
 from headgate.kit.errors import Denied, NotFound
 from headgate.kit.ids import kind_of
@@ -188,10 +188,12 @@ class Call:
         question = Question(self.caller.member, action, kind, resource, narrowing=self.caller.narrowing)
         return decide(self.connection, question, self.now)
 
-    def handles(self, holder: str | None) -> bool:
-        """Whether something of this member is the caller's own, or theirs to manage."""
-        manages = self.decide("manage_members", "organization", "organization")
-        return is_own_or(self.caller.member, holder, manages)
+    def may_handle(self, action: str, kind: str, holder: str | None) -> bool:
+        """Whether the caller may do something to what belongs to a member: by a narrowed token, to their own alone."""
+        decision = BOOK.decide(self.subject, action, OWN_KINDS[kind](holder=holder))
+        limits = self.caller.narrowing
+        reaches_others = limits.only is None and limits.permits_action("manage_members", self.now)
+        return decision.allowed and (OWN_PATH in decision.via or reaches_others)
 
     def may_see(self, resource: str) -> bool:
         """Whether the caller may know that a resource exists."""
