@@ -15,7 +15,7 @@ from headgate.lakehouse.uploads import repository, service
 from headgate.schema import METADATA
 from headgate.warehouse.folder import FolderStore
 from headgate.warehouse.locations import upload_part
-from tests.lakehouse.files_support import DISCONNECT, Volume, pieces, streamed
+from tests.lakehouse.files.support import DISCONNECT, Volume, pieces, streamed
 from tests.lakehouse.support import acting
 from tests.support.company import Api, Company, company
 
