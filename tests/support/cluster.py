@@ -1,6 +1,6 @@
 """A real Spark cluster on loopback: a master, two workers, and Connect servers, from pyspark's own jars.
 
-It is started as docs/how-to/run-spark-elsewhere.md tells an operator to do it, with what `headgate spark conf` prints.
+It is started as docs/how-to/use-external-spark.md tells an operator to do it, with what `headgate spark conf` prints.
 """
 
 import os
