@@ -1,8 +1,6 @@
 """Every kind of job that workers may claim."""
 
 from headgate.lakehouse.maintenance.rewrite_job import TABLE_REWRITES
-from headgate.lakehouse.saved_queries.service import KIND as SAVED_QUERY
-from headgate.lakehouse.saved_queries.service import save_query
 from headgate.lakehouse.sql.job import STATEMENTS
 from headgate.pipelines.probe import PIPELINE, save_probed
 from headgate.pipelines.runs import queue as runs
@@ -13,6 +11,6 @@ from headgate.platform.jobs.replacement import RELEASES
 
 def register_all() -> None:
     """Let workers claim jobs of every kind."""
-    STATEMENTS.savers.update({SAVED_QUERY: save_query, PIPELINE: save_probed})
+    STATEMENTS.savers[PIPELINE] = save_probed
     RELEASES["run"] = runs.release
     register(STATEMENTS, CONNECTION_CHECKS, TABLE_REWRITES)

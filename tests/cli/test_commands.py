@@ -187,9 +187,9 @@ def test_members_act_over_http(tmp_path: Path) -> None:
         refused = as_("Ben", "access", "change", "share", "resource=data_mart:Revenue", "for_use=false")
         assert (refused.returncode, refused.stderr) == (
             1,
-            "error: You may not configure sharing: change the sharing toggles (data mart Revenue). "
-            "Missing: technical owner, role technical (Adam, Olga or Tess could make you an owner)\n"
-            f"`headgate request make configure_sharing {mart} --reason …` asks those who could grant it\n",
+            "error: You may not configure sharing: change the sharing toggles (data mart Revenue). Missing: "
+            "technical owner, role technical (Adam, Olga or Tess could make you an owner)\n`headgate request make "
+            f"configure_sharing {mart} --reason …` requests access from the members who can grant it\n",
         )
         done = as_("Tess", "access", "change", "share", "resource=data_mart:Revenue", "for_use=false")
         assert done.stdout == "Done, by technical owner.\n"
@@ -212,7 +212,7 @@ def test_tokens_are_made_listed_and_ended(filled: Installation) -> None:
     listed = json.loads(run(filled, "token", "list", "--json"))
     assert made["id"] in {one["id"] for one in listed}
     assert made["token"] not in run(filled, "token", "list")
-    assert run(filled, "token", "revoke", made["id"]) == f"{made['id']} is ended.\n"
+    assert run(filled, "token", "revoke", made["id"]) == f"Revoked {made['id']}.\n"
     assert filled.headgate("token", "revoke", made["id"]).returncode == 1
     assert filled.headgate("token", "create", "--member", "Nobody").returncode == 1
     assert filled.headgate("token", "create", "--member", "Ben", "--only", "nowhere").returncode == 1
@@ -253,7 +253,7 @@ def test_a_settings_file_is_read_and_its_slips_are_caught(tmp_path: Path) -> Non
 def test_the_database_command_says_which_version_there_is(tmp_path: Path) -> None:
     one = Installation(tmp_path)
     assert "empty" in run(one, "db", "status")
-    assert run(one, "db", "upgrade").startswith("The database has version")
+    assert run(one, "db", "upgrade").startswith("The database has schema version")
     assert "already" in run(one, "db", "upgrade")
     assert json.loads(run(one, "db", "status", "--json"))["database"]
 

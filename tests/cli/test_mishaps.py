@@ -58,7 +58,7 @@ def test_a_lost_key_file_is_said_and_not_replaced(tmp_path: Path) -> None:
 @pytest.mark.parametrize("token", ["hgt_…", "a b\nc", "hgt_1234", "x"])
 def test_what_is_no_token_is_said(tmp_path: Path, token: str) -> None:
     status, text = said(Installation(tmp_path), "me", HEADGATE_TOKEN=token)
-    assert (status, "HEADGATE_TOKEN holds no token" in text) == (2, True)
+    assert (status, "HEADGATE_TOKEN is not a token" in text) == (2, True)
     assert token not in text
 
 
@@ -68,7 +68,7 @@ def test_an_address_without_a_scheme_is_said(tmp_path: Path) -> None:
     one.fill()
     token = one.token("Ben")
     status, text = said(one, "me", HEADGATE_TOKEN=token, HEADGATE_SERVER_URL="127.0.0.1:8420")
-    assert (status, "write http:// or https://" in text) == (2, True)
+    assert (status, "must start with http:// or https://" in text) == (2, True)
 
 
 @pytest.mark.parametrize(

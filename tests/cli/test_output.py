@@ -63,7 +63,10 @@ def test_bytes_are_not_written_to_a_terminal(tmp_path: Path, command: tuple[str,
         return done.returncode, done.stderr
 
     try:
-        says = f"error: --format {form} is not text: give -o with a file, or send it to another program with |\n"
+        says = (
+            f"error: --format {form} is binary and cannot be printed on a terminal: use -o FILE, or pipe it to "
+            "another program\n"
+        )
         assert run(terminal) == (2, says)
         for stdout, more in ((terminal, ("-o", "rows")), (subprocess.PIPE, ())):
             assert "cannot reach" in run(stdout, *more)[1]

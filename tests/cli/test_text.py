@@ -57,7 +57,7 @@ def test_sql_that_is_not_utf_8_is_said(tmp_path: Path, command: tuple[str, ...])
 def test_a_password_that_is_not_utf_8_is_said(tmp_path: Path) -> None:
     for locale in ("C.UTF-8", "C"):
         found = said(tmp_path, "login", "--email", "a@b.example", "--password-stdin", given=BAD, LC_ALL=locale)
-        assert found == (2, "error: standard input is not UTF-8 text; give it as UTF-8\n")
+        assert found == (2, "error: standard input is not UTF-8 text; convert it to UTF-8\n")
 
 
 @pytest.mark.parametrize(
@@ -85,9 +85,9 @@ def test_a_token_with_a_slip_is_told_from_what_is_none(tmp_path: Path) -> None:
         secret = new_secret(sort)
         slip = secret[:-1] + ("a" if secret[-1] != "a" else "b")
         status, text = said_here(tmp_path, command, **{variable: slip})
-        assert (status, "a character is wrong" in text, slip in text) == (2, True, False), text
+        assert (status, "the checksum of the" in text, slip in text) == (2, True, False), text
         status, text = said_here(tmp_path, command, **{variable: secret[:-1]})
-        assert (status, f"{variable} holds no" in text, secret[:-1] in text) == (2, True, False), text
+        assert (status, f"{variable} is not a" in text, secret[:-1] in text) == (2, True, False), text
 
 
 def test_sql_is_given_once(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_sql_is_given_once(tmp_path: Path) -> None:
     found = said_here(tmp_path, "sql", "SELECT 2", "-f", "good.sql")
     assert found == (2, "error: give the SQL or --file, not both\n")
     assert said_here(tmp_path, "sql") == (
-        2, "error: give the SQL, or --file with a file of it, or - for standard input\n"
+        2, "error: give the SQL, --file with a file that contains it, or - for standard input\n"
     )  # fmt: skip
 
 

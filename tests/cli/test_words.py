@@ -41,7 +41,7 @@ def test_a_command_knows_what_it_calls_a_field() -> None:
     [
         ("sql: is empty", "SQL: is empty"),
         ("statement_id: is not an id", "STATEMENT: is not an id"),
-        ("columns: there is no such column", "--column: there is no such column"),
+        ("columns: unknown column", "--column: unknown column"),
         ("as_of: too early", "--as-of: too early"),
         ("colour: is not known", "colour: is not known"),
         ("The file exists; `as_of` helps, `headgate x` too", "The file exists; --as-of helps, `headgate x` too"),
@@ -72,11 +72,11 @@ def run(millrace_on_sqlite: Company, monkeypatch: pytest.MonkeyPatch) -> Command
         (("sql", ""), "SQL: is empty"),
         (("saved", "save", "x", ""), "SQL: is empty"),
         (("grant", "boss", "table:raw.orders", "Bea"), "LEVEL: must be viewer, editor or manager"),
-        (("grant", "viewer", "table:raw.orders", "Bea", "--until", "soon"), "--until: must be a time with its zone"),
+        (("grant", "viewer", "table:raw.orders", "Bea", "--until", "soon"), "--until: must be a time with a time zone"),
         (("resource", "list", "castle"), "KIND: must be storage"),
         (("statement", "show", "7"), "STATEMENT: is not an id; one looks like stm_"),
         (("table", "preview", "raw.orders", "--as-of", "soon"), "--as-of: must be a time"),
-        (("access", "change", "grant", "tos=Ana"), "tos: is not known here; did you mean to?"),
+        (("access", "change", "grant", "tos=Ana"), "tos: is an unknown field; did you mean to?"),
         (("member", "set-scope", "Ben", "some"), "SCOPE: must be entire or selected"),
     ],
 )
@@ -107,12 +107,12 @@ def test_slips_are_told_of_options_and_arguments(run: Commands, arguments: tuple
 )
 def test_what_is_not_there_is_named(run: Commands, arguments: tuple[str, ...], says: str) -> None:
     done = run("Tess", *arguments)
-    assert (done.exit_code, says in done.output, "nothing here" in done.output) == (1, True, False), done.output
+    assert (done.exit_code, says in done.output, "does not exist" in done.output) == (1, True, False), done.output
 
 
 def test_a_file_that_is_there_is_replaced_by_the_commands_own_option(run: Commands, tmp_path: Path) -> None:
     (tmp_path / "f.txt").write_text("hi")
     given = ("volume", "put", str(tmp_path / "f.txt"), "volume:raw.invoices")
     assert run("Tess", *given).exit_code == 0
-    assert "error: There is a file 'f.txt' already; --overwrite replaces it" in run("Tess", *given).output
+    assert "error: The file 'f.txt' already exists; set --overwrite to replace it" in run("Tess", *given).output
     assert run("Tess", *given, "--overwrite").exit_code == 0

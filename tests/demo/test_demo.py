@@ -145,5 +145,5 @@ def test_a_demo_that_runs_is_not_replaced(tmp_path: Path) -> None:
         one.up()
         refused = one.headgate("demo", "--folder", str(one.folder), "--no-stay")
         assert refused.returncode == 2
-        assert "runs already" in refused.stderr
+        assert "is already running" in refused.stderr
         assert (one.folder / "headgate.db").exists()

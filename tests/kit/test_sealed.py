@@ -190,8 +190,8 @@ def test_a_missing_key_is_named_with_what_to_do(keys: KeyFile) -> None:
     with pytest.raises(CannotOpen) as caught:
         sealer_of(keys).open(value, *PLACE)
     assert str(caught.value) == (
-        f"connections.password of con_1 is sealed with key {lost}, which {keys.path} does not hold; "
-        "restore the key file from a backup that has this key"
+        f"connections.password of con_1 is encrypted with key {lost}, which is not in {keys.path}; restore the "
+        "key file from a backup that has this key"
     )
 
 

@@ -39,9 +39,12 @@ def test_a_layer_goes_through_its_life(run: Commands, millrace: Company) -> None
     created = run("Adam", "layer", "create", "Gold", "--title", "Gold")
     layer = millrace.id("layer", "gold")
     assert created.output == f"Created the layer gold ({layer}).\n"
-    assert run("Adam", "layer", "describe", "gold", "--description", "Fine").output == "Described gold.\n"
+    assert (
+        run("Adam", "layer", "describe", "gold", "--description", "Fine").output
+        == "Updated the title or description of gold.\n"
+    )
     assert ["title", "Gold"] in lines(run("Adam", "layer", "show", "gold"))
-    assert "called finest now" in run("Adam", "layer", "rename", "GOLD", "finest").output
+    assert "now called finest" in run("Adam", "layer", "rename", "GOLD", "finest").output
     assert "headgate deleted restore" in run("Adam", "layer", "delete", "finest").output
     assert layer in run("Adam", "deleted", "list").output
     assert run("Adam", "deleted", "restore", "finest").output == "Restored the layer finest.\n"
@@ -52,8 +55,8 @@ def test_a_layer_goes_through_its_life(run: Commands, millrace: Company) -> None
 
 def test_a_table_is_renamed_moved_deleted_and_restored_by_name(run: Commands, millrace: Company) -> None:
     table = millrace.id("table", "raw.orders")
-    assert "called raw.sales now" in run("Tess", "table", "rename", "raw.orders", "sales").output
-    assert "called trusted.sales now" in run("Tess", "table", "rename", table, "trusted.sales").output
+    assert "now called raw.sales" in run("Tess", "table", "rename", "raw.orders", "sales").output
+    assert "now called trusted.sales" in run("Tess", "table", "rename", table, "trusted.sales").output
     assert run("Ben", "table", "rename", "trusted.sales", "mine").exit_code == 1
     assert "Deleted the table trusted.sales" in run("Tess", "table", "delete", "trusted.sales").output
     missing = run("Tess", "table", "show", "sales")
@@ -61,7 +64,7 @@ def test_a_table_is_renamed_moved_deleted_and_restored_by_name(run: Commands, mi
     assert "raw.sales" in missing.output
     back = run("Tess", "deleted", "restore", "trusted.sales", "--name", "sold", "--json")
     assert json.loads(back.output)["name"] == "trusted.sold"
-    assert run("Ana", "deleted", "list").output == "There is nothing that you may restore.\n"
+    assert run("Ana", "deleted", "list").output == "There is no deleted resource that you may restore.\n"
     assert run("Ana", "deleted", "restore", "trusted.sales").exit_code == 1
 
 
@@ -116,7 +119,9 @@ def test_what_is_known_about_a_table_is_shown(served_on_sqlite: Lake, monkeypatc
     assert json.loads(run("Tom", "table", "preview", "raw.shop", "--json").output)["rows"][2] == [3, "c"]
     assert "Tom" in run("Tom", "table", "history", "raw.shop").output
     assert str(table.current_snapshot().snapshot_id) in run("Tom", "table", "snapshots", "raw.shop").output
-    assert run("Tom", "table", "dependents", "raw.shop").output.startswith("Nothing that you may see")
+    assert run("Tom", "table", "dependents", "raw.shop").output.startswith(
+        "No pipeline, data mart or integration that you may see"
+    )
     assert run("Tom", "table", "preview", "raw.shop", "--as-of", "1999-01-01").exit_code == 2
     assert run("Ana", "table", "preview", "raw.shop").exit_code == 1
 

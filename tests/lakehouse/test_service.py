@@ -135,7 +135,7 @@ def test_an_id_that_was_promised_is_used(millrace: Company) -> None:
     raw, promised = millrace.id("layer", "raw"), new_id("table")
     made = acting(millrace, "Tom", lambda call: service.create_item(call, "table", raw, "t", item_id=promised))
     assert made == promised == millrace.id("table", "raw.t")
-    with pytest.raises(ValueError, match="no id"):
+    with pytest.raises(ValueError, match="is not the id"):
         acting(millrace, "Tom", lambda call: service.create_item(call, "volume", raw, "v", item_id=new_id("table")))
 
 
@@ -305,7 +305,7 @@ def test_a_name_that_was_taken_since_asks_for_another(millrace: Company) -> None
     raw, orders = millrace.id("layer", "raw"), millrace.id("table", "raw.orders")
     acting(millrace, "Tess", lambda call: service.delete_item(call, orders))
     acting(millrace, "Tess", lambda call: service.create_item(call, "volume", raw, "orders"))
-    with pytest.raises(Conflict, match="give another name"):
+    with pytest.raises(Conflict, match="give a new name"):
         acting(millrace, "Tess", lambda call: service.restore_item(call, orders))
     acting(millrace, "Tess", lambda call: service.restore_item(call, orders, name="orders_2"))
     assert millrace.id("table", "raw.orders_2") == orders
@@ -333,16 +333,16 @@ def test_a_layer_is_deleted_only_when_empty_and_unused(millrace: Company) -> Non
     ]
     for item in items[1:]:
         acting(millrace, "Tess", lambda call, item=item: service.delete_item(call, item))
-    with pytest.raises(Conflict, match="it holds a table or volume; delete or move that first"):
+    with pytest.raises(Conflict, match="it contains a table or volume; delete or move that first"):
         acting(millrace, "Tess", lambda call: service.delete_item(call, raw))
     acting(millrace, "Tess", lambda call: service.delete_item(call, items[0]))
-    with pytest.raises(Conflict, match="2 pipelines write into it"):
+    with pytest.raises(Conflict, match="2 pipelines write to it"):
         acting(millrace, "Adam", lambda call: service.delete_item(call, raw))
     with pytest.raises(Denied):
         acting(millrace, "Tom", lambda call: service.delete_item(call, raw))
     trusted = millrace.id("layer", "trusted")
     acting(millrace, "Tess", lambda call: service.delete_item(call, millrace.id("table", "trusted.orders")))
-    with pytest.raises(Conflict, match="a pipeline writes into it; give that another output layer first"):
+    with pytest.raises(Conflict, match="a pipeline writes to it; change the output layer of the pipeline first"):
         acting(millrace, "Tess", lambda call: service.delete_item(call, trusted))
 
 

@@ -366,5 +366,5 @@ def test_a_name_without_an_address_and_a_port_without_a_server() -> None:
     with client() as outgoing:
         with pytest.raises(Unreachable, match=r"nowhere\.test cannot be found"):
             outgoing.request("GET", "http://nowhere.test/")
-        with pytest.raises(Unreachable, match=rf"^hooks\.test takes no connections on port {port}$"):
+        with pytest.raises(Unreachable, match=rf"^hooks\.test accepts no connections on port {port}$"):
             outgoing.request("GET", f"http://hooks.test:{port}/")

@@ -230,7 +230,7 @@ def test_a_task_names_no_hidden_table_whatever_is_wrong_with_it(works: Works) ->
     assert refused.status_code == 409
     seen = [refused.json(), ben.get(f"/api/pipelines/{found}").json(), ben.get(f"/api/pipelines/{found}/plan").json()]
     assert "grain" not in json.dumps(seen)
-    assert "saves it again" in refused.json()["detail"]
+    assert "must save it again" in refused.json()["detail"]
     assert "land.grain" in works.as_("Tess").get(f"/api/pipelines/{found}/plan").json()["problems"][0]
 
 
@@ -242,7 +242,7 @@ def test_a_step_names_no_table_but_its_own(works: Works) -> None:
     assert step["title"] == "history"
     works.grant("Bea", "viewer", "table:land.grain")
     [step] = works.ok(works.as_("Bea").get(f"/api/runs/{job['id']}"))["steps"]
-    assert step["title"] == "Keep the history of land.grain in mill.bread"
+    assert step["title"] == "Update the history of land.grain in mill.bread"
 
 
 def test_a_file_is_of_its_own_run(works: Works) -> None:

@@ -43,15 +43,15 @@ def streams(works: Works, place: str | None = None, **stream: Any) -> dict[str, 
 CASES: dict[str, tuple[Any, str]] = {
     "an encoding that there is not": (
         lambda works: streams(works, files={"encoding": "nothing"}),
-        "there is no encoding 'nothing'; write one such as UTF-8",
+        "unknown encoding 'nothing'; write one such as UTF-8",
     ),
     "an encoding that is none of text": (
         lambda works: streams(works, files={"encoding": "zlib"}),
-        "there is no encoding 'zlib'",
+        "unknown encoding 'zlib'",
     ),
     "a read of what is new by nothing": (
         lambda works: streams(works, works.database, read="incremental", write="append"),
-        "definition.streams.0.cursor: an incremental read of a database needs it",
+        "definition.streams.0.cursor: required for an incremental load from a database",
     ),
     "a host that is a private address": (
         lambda works: notebook((), ("mill.bread",), hosts=["10.0.0.1:5432"]),
@@ -67,14 +67,14 @@ CASES: dict[str, tuple[Any, str]] = {
     ),
     "a port that there is not": (
         lambda works: notebook((), ("mill.bread",), hosts=["api.example.com:99999"]),
-        "a port is a number from 1 to 65535",
+        "the port must be a number from 1 to 65535",
     ),
     "a secret that the connection has not": (
         lambda works: notebook((), ("mill.bread",), secrets=[{**allowed_secret(works), "field": "token"}]),
         "definition.secrets.0.field: the connection has no secret 'token'; it has password",
     ),
     "a time zone that there is not": (lambda works: history(time_zone="Mars/Base"), "write one as Europe/Berlin"),
-    "a length of time that is none": (lambda works: history(timeout="soon"), "write one as '90 seconds'"),
+    "a length of time that is none": (lambda works: history(timeout="soon"), "write it as '90 seconds'"),
     "a table without its layer": (lambda works: history("grain"), "write layer.table"),
 }
 
@@ -92,15 +92,19 @@ def test_it_is_said_before_anything_is_saved(works: Works, path: str, what: str)
 @pytest.mark.parametrize(
     ("kind", "stream", "says"),
     [
-        ("http", {"name": "https://evil.example.com/x"}, "write the path below the connection's address"),
-        ("http", {"name": "//evil.example.com/x"}, "write the path below the connection's address"),
-        ("http", {"name": "/a/../b"}, "a step . or .."),
-        ("http", {"name": "/v1/orders", "read": "incremental", "write": "append"}, "cursor: an incremental read of an"),
+        ("http", {"name": "https://evil.example.com/x"}, "write only the path below the connection's address"),
+        ("http", {"name": "//evil.example.com/x"}, "write only the path below the connection's address"),
+        ("http", {"name": "/a/../b"}, "contains . or .. as a path segment"),
+        (
+            "http",
+            {"name": "/v1/orders", "read": "incremental", "write": "append"},
+            "cursor: required for an incremental load from an",
+        ),
         ("http", {"name": "files/*.csv", "of": "files"}, "add a stream for each file"),
         (
             "mysql",
             {"name": "shop.orders", "read": "incremental", "write": "append"},
-            "cursor: an incremental read of a",
+            "cursor: required for an incremental load from a",
         ),
         ("iceberg", {"name": "orders"}, "write namespace.table"),
         ("iceberg", {"name": "shop..orders"}, "write namespace.table"),
@@ -129,7 +133,7 @@ def test_what_it_gives(kind: str, stream: dict[str, Any]) -> None:
 
 def test_a_wheel_that_is_not_there_is_said_in_a_dry_run(works: Works) -> None:
     wanted = notebook((), ("mill.bread",), wheels=[{"volume": "land.crates", "path": "wheels/a-1-py3-none-any.whl"}])
-    says = "land.crates has no file wheels/a-1-py3-none-any.whl; put the wheel there, or leave it out"
+    says = "land.crates has no file wheels/a-1-py3-none-any.whl; upload the wheel, or remove it from the dependencies"
     assert says in works.ok(works.as_("Adam").post(PLAN, {"definition": wanted}))["problems"]
     plan = f"/api/pipelines/{works.made('Adam', wanted)}/plan"
     assert says in works.ok(works.as_("Adam").get(plan))["problems"]
@@ -163,7 +167,7 @@ def test_a_query_on_a_missing_table_is_saved_and_says_what_it_waits_for(works: W
     shown = works.shown("Adam", found["saved_query"])
     assert "mill.dough" in shown["unresolved"]
     refused = works.as_("Adam").post(f"/api/pipelines/{found['saved_query']}/runs", {})
-    assert (refused.status_code, "Save it again" in refused.json()["detail"]) == (409, True)
+    assert (refused.status_code, "Save the pipeline again" in refused.json()["detail"]) == (409, True)
 
 
 def test_a_full_disk_of_the_server_is_said_and_nothing_is_half_written(millrace_on_sqlite: Company) -> None:
@@ -179,7 +183,7 @@ def test_a_full_disk_of_the_server_is_said_and_nothing_is_half_written(millrace_
     body = {"name": "Large", "definition": notebook((), ("raw.orders",), cells=[{"source": "x" * 900_000}])}
     answer = tess.post("/api/pipelines", body)
     assert (answer.status_code, answer.json()["code"]) == (507, "disk_full"), answer.text
-    assert "disk of this installation is full; an operator makes room" in answer.json()["detail"]
+    assert "disk of this installation is full; the operator must free space" in answer.json()["detail"]
     room[0] = 2**30
     assert tess.get("/api/pipelines").json() == before
     assert tess.post("/api/pipelines", body).status_code == 200

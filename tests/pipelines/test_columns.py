@@ -153,6 +153,6 @@ def test_the_commands_show_lineage_and_columns(millrace: Company, monkeypatch: p
     assert ["service.versions.*", "trusted.daily.*", "Versions"] in words
     found = json.loads(run("Tess", "table", "lineage", "raw.rates", "--depth", "1", "--json").output)
     assert {one["name"] for one in found["nodes"]} == {"raw.rates", "Daily", "trusted.daily"}
-    assert "Nothing that you may see" in run("Ana", "table", "lineage", "trusted.daily", "--columns").output
+    assert "There is no lineage that you may see" in run("Ana", "table", "lineage", "trusted.daily", "--columns").output
     assert run("Ana", "pipeline", "lineage", "Daily").exit_code == 1
     assert run("Tess", "table", "lineage", "raw.rates", "--direction", "sideways").exit_code == 2

@@ -75,8 +75,8 @@ def test_a_definition_goes_out_as_yaml_and_in_again(run: Commands) -> None:
     [
         ({}, "give the definition with --file"),
         ({"-f": "missing.yaml"}, "missing.yaml: No such file"),
-        ({"-f": "bad.yaml"}, "the definition cannot be read"),
-        ({"-f": "list.yaml"}, "a definition is a mapping"),
+        ({"-f": "bad.yaml"}, "cannot read the definition"),
+        ({"-f": "list.yaml"}, "a definition must be a mapping"),
         ({"-f": "binary.yaml"}, "UTF-8"),
         ({"--notebook": "missing.ipynb"}, "missing.ipynb: No such file"),
         ({"-f": "notebook.yaml", "--notebook": "bad.yaml"}, ".ipynb"),

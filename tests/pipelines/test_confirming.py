@@ -129,7 +129,7 @@ def test_confirming_a_notebook_needs_that_code_may_read_its_secrets(works: Works
     repoint(works, works.database, "code.example.com")
     allow(works, works.database, on=False)
     refused = confirm(works, "Adam", found, versions(works, "Adam", found))
-    assert (refused.status_code, "does not let code" in refused.json()["detail"]) == (403, True)
+    assert (refused.status_code, "does not allow code" in refused.json()["detail"]) == (403, True)
     allow(works, works.database, on=True)
     works.ok(confirm(works, "Adam", found, versions(works, "Adam", found)))
     allow(works, works.database, on=False)

@@ -21,7 +21,7 @@ BODIES = {
     "no number, in a check": check(check="accepted", columns=["id"], values=[float("nan")]),
     "a number of 4,000 digits": check(check="rows", least=10**4000),
     "half a character": {**NOTEBOOK, "parameters": {"x": "\ud800"}},
-    "the character zero": {**NOTEBOOK, "cells": [{"source": "a\0b"}]},
+    "a NUL character": {**NOTEBOOK, "cells": [{"source": "a\0b"}]},
     "a key that is a quote": {**HISTORY, "keys": ["`; DROP TABLE x; --"], "output": "trusted.`x`"},
     "a name that climbs": {**HISTORY, "output": "trusted...x"},
     "a time without an end": {**HISTORY, "timeout": "99999 weeks"},

@@ -13,7 +13,7 @@ CELLS = [{"source": "1"}]
 @pytest.mark.parametrize("table", ["landing", "Landing"])
 def test_a_stream_does_not_land_in_the_name_of_its_volume(table: str) -> None:
     wanted: dict[str, Any] = {"kind": "source", "volume": "raw.landing", "output_layer": "raw"}
-    with pytest.raises(ValidationError, match=r"raw\.landing is the volume that is read; call the table otherwise"):
+    with pytest.raises(ValidationError, match="raw\\.landing is the volume that is read; give the table another name"):
         parse({**wanted, "streams": [{"name": "*.csv", "table": table}]})
     parse({**wanted, "streams": [{"name": "*.csv", "table": "landed"}]})
     parse({**wanted, "output_layer": "trusted", "streams": [{"name": "*.csv", "table": table}]})
@@ -29,6 +29,6 @@ def test_a_stream_does_not_land_in_the_name_of_its_volume(table: str) -> None:
     ],
 )
 def test_a_notebook_names_none_as_a_volume_and_as_a_table(more: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError, match=r"raw\.files is named as a volume and as a table"):
+    with pytest.raises(ValidationError, match=r"raw\.files is both a volume and a table"):
         parse({"kind": "notebook", "cells": CELLS, **more})
     parse({"kind": "notebook", "cells": CELLS, "volumes": ["raw.files"], "output_volumes": ["raw.files"]})

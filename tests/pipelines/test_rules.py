@@ -470,7 +470,7 @@ def fires(works: Works) -> None:
     assert works.fired("Ben", found, trigger) == (trigger, "blocked")
     run = works.as_("Adam").get(f"/api/pipelines/{found}/runs").json()["items"][0]
     shown = works.as_("Adam").get(f"/api/triggers/{trigger}").json()
-    assert "author may not start this pipeline any more" in run["error"]
+    assert "author may no longer start this pipeline" in run["error"]
     assert (shown["enabled"], shown["paused_because"]) == (False, run["error"])
 
 

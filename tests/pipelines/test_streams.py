@@ -13,11 +13,11 @@ from tests.support.company import Company
 @pytest.mark.parametrize(
     ("api", "said"),
     [
-        ({"paging": {"style": "cursor"}}, "needs next"),
-        ({"paging": {"style": "offset", "parameter": ""}}, "paging by offset needs parameter"),
-        ({"partition_parameter": "region"}, "go together"),
-        ({"partitions": ["n"]}, "go together"),
-        ({"partition_parameter": "region", "partitions": ["n", "n"]}, "would be read twice"),
+        ({"paging": {"style": "cursor"}}, "requires next"),
+        ({"paging": {"style": "offset", "parameter": ""}}, "paging by offset requires parameter"),
+        ({"partition_parameter": "region"}, "require each other"),
+        ({"partitions": ["n"]}, "require each other"),
+        ({"partition_parameter": "region", "partitions": ["n", "n"]}, "would read its rows twice"),
         ({"parameters": {"a": "x" * 2001}}, "at most 2000"),
     ],
 )

@@ -287,7 +287,7 @@ def test_a_link_among_the_files_of_a_volume_is_refused(world: Notebooks) -> None
         ("0x7f.1:80", "127.0.0.1"),
         ("127.0.0.1:80", "loopback"),
         ("localhost:0", "a number from 1 to 65535"),
-        ("no-such-name.invalid:443", "cannot be found"),
+        ("no-such-name.invalid:443", "cannot resolve"),
     ],
 )
 def test_hosts_are_judged_before_anything_starts(world: Notebooks, host: str, says: str) -> None:

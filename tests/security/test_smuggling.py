@@ -159,7 +159,7 @@ def test_metadata_overwritten_in_place_is_an_error_at_once(world: World, tom: Re
     assert time.monotonic() - began < 30
     refused(attempts, re.compile("BAD_REQUEST"))
     assert {one.found["error"]["message"] for one in attempts} == {
-        "The table's metadata file is not the one that was committed; restore it from a backup"
+        "The table's metadata file does not match the last commit; restore it from a backup"
     }
     table = world.millrace.id("table", "raw.damaged")
     for path in (f"/api/tables/{table}/preview", "/iceberg/v1/namespaces/raw/tables/damaged"):

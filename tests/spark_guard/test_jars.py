@@ -64,7 +64,7 @@ def test_without_a_network_it_says_what_to_do(tmp_path: Path, monkeypatch: pytes
     unknown = replace(versions.ICEBERG_RUNTIME, name="no-such-thing")
     monkeypatch.setenv("DEFAULT_ARTIFACT_REPOSITORY", (tmp_path / "nothing").as_uri())
     monkeypatch.setattr(jars, "_command", lambda *_: ["false"])
-    with pytest.raises(BadJar, match=r"could not be fetched.*\n.*DEFAULT_ARTIFACT_REPOSITORY.*JARS_DIR"):
+    with pytest.raises(BadJar, match=r"could not download.*\n.*DEFAULT_ARTIFACT_REPOSITORY.*JARS_DIR"):
         jars.fetch([unknown], tmp_path)
 
 

@@ -77,7 +77,10 @@ def test_a_host_that_does_not_answer(s3_server: S3Server, tmp_path: Path) -> Non
         endpoint = f"http://127.0.0.1:{one.getsockname()[1]}"
     store = BucketStore(s3_server.installation(tmp_path, s3_endpoint=endpoint))
     (complaint,) = store.check()
-    assert complaint == f"Nothing answers at {endpoint}; check warehouse.s3_endpoint, and that the store runs"
+    assert (
+        complaint
+        == f"No server answers at {endpoint}; check warehouse.s3_endpoint, and that the object store is running"
+    )
     with pytest.raises(StoreUnavailable):
         store.open("a/b")
 

@@ -12,7 +12,7 @@ def _said(server: S3Server, folder: Path, **more: str) -> list[tuple[str, str]]:
 
 
 def test_a_bucket_that_can_be_used(s3_server: S3Server, tmp_path: Path) -> None:
-    assert _said(s3_server, tmp_path) == [("ok", "s3://lake/doctor can be used, and refuses what it must refuse")]
+    assert _said(s3_server, tmp_path) == [("ok", "s3://lake/doctor is usable, and conditional writes are rejected")]
 
 
 def test_a_bucket_that_cannot(s3_server: S3Server, tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def test_a_write_that_breaks_off_leaves_nothing(store: Store) -> None:
 def test_no_path_leads_out(store: Store, path: str) -> None:
     acts = (store.read, store.open, store.size, store.delete, store.delete_folder, lambda one: list(store.files(one)))
     for act in (*acts, lambda one: store.write(one, [b"x"])):
-        with pytest.raises(ValueError, match="no path of the warehouse"):
+        with pytest.raises(ValueError, match="is not a path of the warehouse"):
             act(path)
 
 

@@ -1,1 +1,1 @@
-"""The command line. Commands live in the slices; here is what they share."""
+"""The command-line interface: the root command, shared helpers, and the commands of each package."""

@@ -1,4 +1,4 @@
-"""The client of the commands: over HTTP as a member, or in this process as the operator of this machine."""
+"""The API client of the commands: over HTTP as a member, or in process as the operator of the local installation."""
 
 import os
 from collections.abc import Iterator
@@ -15,16 +15,16 @@ DEFAULT_SERVER = "http://127.0.0.1:8420"
 
 
 def server_address(given: str | None = None) -> str:
-    """The server's address: given, from the environment, or on this machine."""
+    """The server address: from the option, the environment, or the local installation."""
     address = (given or os.environ.get(SERVER_VARIABLE) or DEFAULT_SERVER).rstrip("/")
     if not address.startswith(("http://", "https://")):
-        raise Invalid(f"{SERVER_VARIABLE}: write http:// or https:// before {address!r}")
+        raise Invalid(f"{SERVER_VARIABLE}: {address!r} has no scheme; it must start with http:// or https://")
     return address
 
 
 @contextmanager
 def connect() -> Iterator[Headgate]:
-    """A client with the token of the environment or of `headgate login`, else of this machine's own installation."""
+    """A client with the token from the environment or from `headgate login`, else of the local installation."""
     token, server = os.environ.get(TOKEN_VARIABLE), os.environ.get(SERVER_VARIABLE)
     login = None if token else stored()
     if login is not None and server in {None, login.server}:
@@ -39,12 +39,12 @@ def connect() -> Iterator[Headgate]:
 
 def _checked(token: str | None) -> str:
     if not token:
-        raise NotSignedIn(f"set {TOKEN_VARIABLE}, or sign in with `headgate login`")
+        raise NotSignedIn(f"no token: set {TOKEN_VARIABLE}, or run `headgate login`")
     if is_well_formed(token, Sort.token):
         return token
     if has_form(token, Sort.token):
-        raise Invalid(f"{TOKEN_VARIABLE} has the form of a token, but a character is wrong; copy it again")
-    raise Invalid(f"{TOKEN_VARIABLE} holds no token; a token is hgt_ and 38 more characters")
+        raise Invalid(f"{TOKEN_VARIABLE}: the checksum of the token is wrong; copy the token again")
+    raise Invalid(f"{TOKEN_VARIABLE} is not a token; a token is hgt_ followed by 38 characters")
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Where `headgate login` keeps its token: a file of the user's own, readable by nobody else."""
+"""The credentials file of `headgate login`, readable by the current user only."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from headgate.kit.key_file import write_atomically
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A server, and the token that a member has there."""
+    """A server address and the token of a member on that server."""
 
     server: str
     token: str
@@ -24,7 +24,7 @@ def _place() -> Path:
 
 
 def save(login: Login) -> Path:
-    """Keep a login, in place of any before; where."""
+    """Store a login, replacing any previous one, and return the path of the file."""
     place = _place()
     place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     write_atomically(place, json.dumps(asdict(login), indent=1))
@@ -32,7 +32,7 @@ def save(login: Login) -> Path:
 
 
 def stored() -> Login | None:
-    """The login that was kept; None if there is none, or it cannot be read."""
+    """The stored login; None if there is none or the file is unreadable."""
     try:
         document = json.loads(_place().read_text())
         return Login(**{name: str(document[name]) for name in ("server", "token", "token_id", "member")})
@@ -41,5 +41,5 @@ def stored() -> Login | None:
 
 
 def forget() -> None:
-    """Forget the login."""
+    """Delete the stored login."""
     _place().unlink(missing_ok=True)

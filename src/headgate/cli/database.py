@@ -1,16 +1,16 @@
-"""`headgate db`: the database's version."""
+"""`headgate db`: the schema version of the database."""
 
 import typer
 
-from headgate.cli.output import Json, print_json, told
+from headgate.cli.output import Json, handle_errors, print_json
 
-app = typer.Typer(help="The database's version.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="The schema version of the database.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.command()
-@told
+@handle_errors
 def upgrade(as_json: Json = False) -> None:
-    """Bring the database to the version that this Headgate needs. Back it up first."""
+    """Migrate the database to the schema version that this Headgate needs. Back up the database first."""
     from headgate.kit import schema_version
     from headgate.kit.database import Database
     from headgate.kit.errors import Conflict
@@ -21,9 +21,14 @@ def upgrade(as_json: Json = False) -> None:
     try:
         before = schema_version.current(database)
         if before == "":
-            raise Conflict("the database has tables that are not Headgate's; give `database.url` an empty one")
+            raise Conflict(
+                "the database contains tables that are not Headgate's; set `database.url` to an empty database"
+            )
         if before is not None and before > schema_version.NEEDED:
-            raise Conflict(f"the database is of version {before}, newer than this Headgate ({schema_version.NEEDED})")
+            raise Conflict(
+                f"the database has schema version {before}, which is newer than the version of this Headgate "
+                f"({schema_version.NEEDED}); install a newer Headgate"
+            )
         run(database.engine)
     finally:
         database.close()
@@ -31,13 +36,13 @@ def upgrade(as_json: Json = False) -> None:
         print_json({"before": before, "now": schema_version.NEEDED})
     else:
         state = "already" if before == schema_version.NEEDED else "now"
-        print(f"The database has version {schema_version.NEEDED} {state}.")
+        print(f"The database has schema version {schema_version.NEEDED} {state}.")
 
 
 @app.command()
-@told
+@handle_errors
 def status(as_json: Json = False) -> None:
-    """Say which version the database has, and which this Headgate needs."""
+    """Print the schema version of the database and the version that this Headgate needs."""
     from pathlib import Path
 
     from sqlalchemy.engine import make_url

@@ -1,4 +1,4 @@
-"""What a server says about fields, said about the options and arguments of the command that was given."""
+"""Translate the field names in a server's error messages to the options and arguments of the command."""
 
 import inspect
 import re
@@ -9,13 +9,13 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class SentAs:
-    """Beside an option or argument: the field that it is sent as, where that has another name."""
+    """Annotation of an option or argument: the request field that it sets, if its name differs."""
 
     field: str
 
 
 def own_words(command: Callable[..., Any]) -> dict[str, str]:
-    """What a command calls the fields that it sends: `--limit`, `NAME`."""
+    """The request fields of a command, mapped to its options and arguments: `--limit`, `NAME`."""
     values: dict[str, str] = {}
     for name, parameter in inspect.signature(command).parameters.items():
         marks = getattr(parameter.annotation, "__metadata__", ())
@@ -31,7 +31,7 @@ def own_words(command: Callable[..., Any]) -> dict[str, str]:
 
 
 def translated(problem: Mapping[str, Any], detail: str, words: Mapping[str, str]) -> str:
-    """What a server says of a request, in a command's own words."""
+    """A server's error message with the command's own option names."""
     if problem.get("errors"):
         told = [f"{_spoken(str(value['place']), words)}: {value['message']}" for value in problem["errors"]]
         return "; ".join(told)
@@ -42,7 +42,7 @@ def translated(problem: Mapping[str, Any], detail: str, words: Mapping[str, str]
 
 
 def _spoken(place: str, words: Mapping[str, str]) -> str:
-    """A field as a command calls it: by its own name, else by the name of what it lies in."""
+    """The option name of a field: its own, else that of the field that contains it."""
     outer, *inner = (part for part in place.split(".") if not part.isdigit())
     if inner and (own := _known(inner[-1], words)):
         return own

@@ -5,32 +5,34 @@ from typing import Annotated
 
 import typer
 
-from headgate.cli.output import Json, print_json, print_table, told
+from headgate.cli.output import Json, handle_errors, print_json, print_table
 
 config = typer.Typer(help="Settings.", no_args_is_help=True, rich_markup_mode=None)
 
 
-@told
+@handle_errors
 def up() -> None:
-    """Start the server processes, a worker and the scheduler, and keep them running."""
+    """Start the server, a worker and the scheduler, and restart them when they exit."""
     from headgate.settings.settings import load
     from headgate.supervisor.run import main_or_exit
 
     raise typer.Exit(main_or_exit(load()))
 
 
-@told
+@handle_errors
 def demo(
     folder: Annotated[
         Path | None,
         typer.Option(
-            help="Where the demo keeps its data; an earlier demo there is replaced. Default: HEADGATE_DATA_DIR if it "
-            "is set, else .headgate/demo."
+            help=(
+                "Directory for the demo's data; an earlier demo there is replaced. Default: HEADGATE_DATA_DIR if "
+                "it is set, else .headgate/demo."
+            )
         ),
     ] = None,
     stay: Annotated[bool, typer.Option(help="Keep the server running until Ctrl-C.")] = True,
 ) -> None:
-    """Make a small company, start the server, and print tokens and questions to ask it."""
+    """Create a sample company, start the server, and print tokens and example queries."""
     import os
 
     from headgate.demo.run import run
@@ -41,7 +43,7 @@ def demo(
 
 
 def _without_password(value: object) -> object:
-    """A setting as it can be shown: an address without its password."""
+    """A setting for display: a URL without its password."""
     from urllib.parse import urlsplit, urlunsplit
 
     if not isinstance(value, str) or "://" not in value:
@@ -53,9 +55,9 @@ def _without_password(value: object) -> object:
 
 
 @config.command("show")
-@told
+@handle_errors
 def show(as_json: Json = False) -> None:
-    """Print every setting: its value, and what it means. Secrets are hidden."""
+    """Print every setting with its value and description. Secrets are masked."""
     from headgate.settings.settings import Settings, described, load
 
     settings = load()

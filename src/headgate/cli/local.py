@@ -1,4 +1,4 @@
-"""How commands that work on this machine's own installation reach its database; they never make one."""
+"""Access of commands to the database of the local installation, which they never create."""
 
 import os
 import socket
@@ -19,7 +19,7 @@ _PORTS = {"http": 80, "https": 443}
 
 @contextmanager
 def installation() -> Iterator[tuple[Settings, Database]]:
-    """The settings and the database of the installation here; NotReady if there is none."""
+    """The settings and the database of the local installation; NotReady if there is none."""
     settings = load()
     database = existing(settings)
     try:
@@ -28,20 +28,20 @@ def installation() -> Iterator[tuple[Settings, Database]]:
         database.close()
 
 
-def place_of(settings: Settings) -> str:
-    """Which installation these settings are of, in words."""
+def describe_installation(settings: Settings) -> str:
+    """A description of the installation that these settings belong to."""
     folder = settings.data_dir.absolute()
-    missing = "" if (folder / KEY_FILE).exists() else ", which is not set up yet"
-    return f"the one on this machine, in {folder}{missing}"
+    missing = "" if (folder / KEY_FILE).exists() else ", which is not initialized"
+    return f"the local installation in {folder}{missing}"
 
 
-def elsewhere(settings: Settings) -> str | None:
-    """That other commands talk to another server than this installation's; None if they do not."""
+def other_server_warning(settings: Settings) -> str | None:
+    """A warning that other commands use another server than the local installation; None if they do not."""
     given, kept = os.environ.get(SERVER_VARIABLE), stored()
     named, by = (given, SERVER_VARIABLE) if given else (kept.server, "`headgate login`") if kept else (None, "")
     if named is None or _is_here(named, settings):
         return None
-    return f"{by} names {named}, another server, which is not looked at here; run this on its own machine"
+    return f"{by} names {named}, but this command checks the local installation only; run it on that server's machine"
 
 
 def _is_here(address: str, settings: Settings) -> bool:

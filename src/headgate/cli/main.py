@@ -1,4 +1,4 @@
-"""`headgate`: all commands, put together. Kept light: each command loads what it needs when it runs."""
+"""The `headgate` command. Subcommands import their dependencies when they run, so that --help is fast."""
 
 import sys
 from typing import Annotated
@@ -92,11 +92,9 @@ def _root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Commands talk to the server of `headgate login`, or to the one that HEADGATE_SERVER_URL names, as the member
-    whose token HEADGATE_TOKEN holds.
-
-    Without either, they work on this machine's own installation, as its operator. So do, always: up, demo, init,
-    config, db, keys, token, doctor, spark, audit verify and access reindex.
+    """Commands use the server of `headgate login`, or of HEADGATE_SERVER_URL with the token in HEADGATE_TOKEN. Without
+    either, they use the local installation as its operator. These commands always use the local installation: up, demo,
+    init, config, db, keys, token, doctor, spark, audit verify and access reindex.
     """
 
 

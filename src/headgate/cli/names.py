@@ -1,4 +1,4 @@
-"""Commands take names as well as ids; the API lists what the caller sees, and one name may stand for several."""
+"""Resolve a name or id with a list of the API, in which several resources may have the same name."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -8,7 +8,7 @@ from headgate.kit.names import name_key, several
 
 
 def only(items: Iterable[dict[str, Any]], kind: str, name: str, see: str | None = None) -> str:
-    """The id of the item of this name; `see` is the command that lists them, if it is not `headgate KIND list`."""
+    """The id of the item with this name. `see` is the command that lists the items, if not `headgate KIND list`."""
     same = [str(item["id"]) for item in items if name_key(item["name"]) == name_key(name)]
     if not same:
         noun, command = kind.replace("_", " "), see or f"headgate {kind} list"

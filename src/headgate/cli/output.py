@@ -1,4 +1,4 @@
-"""What commands print: tables for people, JSON for programs, and errors that say what to do."""
+"""Output of commands: tables for people, JSON for programs, and error messages."""
 
 import json
 import os
@@ -17,27 +17,27 @@ P = ParamSpec("P")
 FAILED, MALFORMED = 1, 2
 _UNUSUAL = re.compile(r"[^\n -~]")
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def complain(message: str) -> None:
-    """Say what is wrong."""
+def print_error(message: str) -> None:
+    """Print an error message."""
     print(f"error: {printable(message)}", file=sys.stderr)
 
 
 def fail(message: str, status: int = FAILED) -> NoReturn:
-    """Say what is wrong, and end."""
-    complain(message)
+    """Print an error message, and exit."""
+    print_error(message)
     raise typer.Exit(status)
 
 
 def printable(text: str) -> str:
-    """Text that cannot steer the terminal."""
+    """Text without characters that control the terminal."""
     return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON; what could steer the terminal is written as JSON escapes it."""
+    """Print a value as JSON, with control characters escaped."""
     text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
     print(_UNUSUAL.sub(lambda match: match[0] if match[0].isprintable() else json.dumps(match[0])[1:-1], text))
 
@@ -45,9 +45,8 @@ def print_json(value: Any) -> None:
 def print_table(
     columns: Sequence[str], rows: Iterable[Sequence[Any]], *, empty: str = "Nothing.", verbatim: bool = False
 ) -> None:
-    """Print rows under headings, wrapped to the terminal; plain when it is none, and then in capitals.
-
-    `verbatim` headings are names of somebody's columns, and stay as they are.
+    """Print a table, wrapped to the terminal; plain with upper-case headings if the output is not a terminal.
+    `verbatim` headings are printed unchanged.
     """
     results, shown = [[_cell(value) for value in row] for row in rows], [_cell(column) for column in columns]
     if not results:
@@ -80,13 +79,13 @@ def _cell(value: Any) -> str:
 
 
 def _about_database(error: Exception) -> str:
-    """What is wrong with the database, in one line, without its password."""
+    """The database error in one line, without the password."""
     cause = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
-    return f"the database cannot be used: {cause}; check `database.url` in the settings, and that it is running"
+    return f"cannot use the database: {cause}; check `database.url` in the settings, and that the database is running"
 
 
 def _sentence(command: Callable[..., Any], error: "Problem") -> str:
-    """A problem as whoever gave the command understands it."""
+    """The message of an API error, for the user of the command."""
     if error.status == 401 and error.code == "not_signed_in" and error.more:
         return f"{error.detail}. Set HEADGATE_TOKEN to a valid token, or run `headgate login`"
     if "request_id" not in error.more:
@@ -98,11 +97,11 @@ def _sentence(command: Callable[..., Any], error: "Problem") -> str:
 
 
 def _hint(refusal: dict[str, Any]) -> str:
-    """How to ask for what was refused."""
+    """The command that requests the access that was refused."""
     from shlex import quote
 
     asked = f"{refusal['action']} {quote(str(refusal['resource']))}"
-    return f"\n`headgate request make {asked} --reason …` asks those who could grant it"
+    return f"\n`headgate request make {asked} --reason …` requests access from the members who can grant it"
 
 
 _MENDABLE = {
@@ -111,15 +110,15 @@ _MENDABLE = {
     "headgate.kit.key_file": "BadKeyFile",
     "headgate.supervisor.preflight": "NotReady",
 }
-"""Errors whose message says what to do, by the modules that have them: most commands never load those."""
+"""Errors with a message for the user, by module; a module is not imported just to catch its errors."""
 
 
 def _mendable() -> tuple[type[Exception], ...]:
     return tuple(getattr(sys.modules[place], name) for place, name in _MENDABLE.items() if place in sys.modules)
 
 
-def told(function: Callable[P, None]) -> Callable[P, None]:
-    """Turn what a person can mend into a sentence and an exit status, never a traceback."""
+def handle_errors(function: Callable[P, None]) -> Callable[P, None]:
+    """Turn an expected error into a message and an exit status instead of a traceback."""
 
     @wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:

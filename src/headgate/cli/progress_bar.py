@@ -1,4 +1,4 @@
-"""How far something is, on the terminal; nothing where there is none."""
+"""Progress bars on a terminal."""
 
 import sys
 from typing import Any, Self
@@ -7,7 +7,7 @@ from headgate.cli.output import printable
 
 
 class ProgressBar:
-    """A bar with a text before and after it, whoever wrote them: no markup, no control characters."""
+    """A bar with a text before and after it; markup and control characters in the texts are escaped."""
 
     def __init__(self) -> None:
         self._progress: Any = None
@@ -33,13 +33,13 @@ class ProgressBar:
             self._progress.stop()
 
     def draw(self, text: str, done: int, total: int, more: str) -> None:
-        """Draw it as it is now."""
+        """Draw the current progress."""
         if self._progress is not None:
             told = {"description": printable(text).replace("\n", " "), "more": more}
             self._progress.update(self._task, total=total or None, completed=done, **told)
 
     def line(self, text: str) -> None:
-        """Print a line above it."""
+        """Print a line above the bar."""
         if self._progress is not None:
             from rich.text import Text
 

@@ -68,7 +68,7 @@ def url(volume: str, path: str) -> str:
     """The URL of a file. Invalid for a path with `..`, which would be the URL of something else."""
     path = unicodedata.normalize("NFC", path)
     if {".", ".."} & set(path.split("/")):
-        raise Invalid(f"{path}: a path has no part that is . or ..")
+        raise Invalid(f"{path}: a path cannot contain . or .. as a segment")
     return f"/api/volumes/{quote(volume, safe='')}/files/{quote(path, safe='/')}"
 
 
@@ -188,7 +188,7 @@ def download(connection: Connection, volume: str, path: str, target: Path, progr
     report(size, size)
     if part.stat().st_size != size or f'"{_checksum(part)}"' != tag:
         part.unlink()
-        raise Damaged(f"{path}: the downloaded bytes have another sum than the file; download it again")
+        raise Damaged(f"{path}: the checksum of the downloaded file is wrong; download it again")
     return part.replace(target)
 
 

@@ -88,7 +88,7 @@ def wait(
         if deadline is not None:
             pause = min(pause, deadline - time.monotonic())
             if pause <= 0:
-                raise TimeoutError(f"the statement ran longer than {seconds:g} seconds")
+                raise TimeoutError(f"the statement exceeded the timeout of {seconds:g} seconds")
         statement = connection.get(f"{STATEMENTS}/{statement['id']}", wait=pause)
         if watch:
             watch(statement)

@@ -6,7 +6,7 @@ def check_api_path(path: str) -> None:
     plain = path.partition("?")[0]
     if "://" in plain or path.startswith("//"):
         raise ValueError(
-            "The stream's name is a whole address; write the path below the connection's address, as /v1/orders"
+            "The stream's name is a URL; write only the path below the connection's address, as /v1/orders"
         )
     if {"..", "."} & set(plain.lower().replace("%2e", ".").split("/")):
-        raise ValueError("The stream's name has a step . or ..; write the path below the address plainly")
+        raise ValueError("The stream's name contains . or .. as a path segment; write the path without them")

@@ -16,7 +16,7 @@ MAX_LINE = 4000
 class RunClaimIn(WorkerIn):
     """A worker that has room for runs."""
 
-    slots: Annotated[int, Field(ge=1, le=64, description="For how many runs")]
+    slots: Annotated[int, Field(ge=1, le=64, description="The number of free slots for runs")]
 
 
 class EndpointOut(BaseModel):
@@ -34,20 +34,22 @@ class RunJobOut(BaseModel):
     id: str
     pipeline: str
     fence: int
-    token: str = Field(description="For the catalog; it is stored nowhere")
-    user: str = Field(description="Whom `current_user()` names: the mail address of the member as whom it runs")
-    reading_token: str = Field(description="For a notebook, which only reads; empty if there is none")
+    token: str = Field(description="A catalog token, which is not stored")
+    user: str = Field(description="The result of `current_user()`: the email address of the member as whom it runs")
+    reading_token: str = Field(description="A read-only token for the notebook; empty if there is none")
     steps: list[dict[str, Any]]
-    done: int = Field(description="How many of the steps are finished")
+    done: int = Field(description="The number of completed steps")
     moment: datetime
     time_zone: str
     seconds: float
     full_refresh: bool
     parameters: dict[str, Any]
     states: dict[str, dict[str, Any]]
-    memories: dict[int, dict[str, Any]] = Field(description="What its steps told when it was begun before, by number")
+    memories: dict[int, dict[str, Any]] = Field(description="The checkpoints of an earlier attempt, by step number")
     endpoints: list[EndpointOut]
-    isolated: bool = Field(default=False, description="Spark was lost under it: it runs on a server of its own")
+    isolated: bool = Field(
+        default=False, description="Spark died during an earlier attempt: run it on a server of its own"
+    )
 
 
 class RunClaims(BaseModel):
@@ -106,7 +108,7 @@ class StepIn(LooseInput):
     rows_out: Count | None = None
     rejected: Count | None = None
     bytes: Count | None = None
-    cursor: Annotated[dict[str, Any] | None, Field(description="Where the next run goes on")] = None
+    cursor: Annotated[dict[str, Any] | None, Field(description="The state for the next run")] = None
     check: CheckIn | None = None
     detail: dict[str, Any] = Field(default_factory=dict)
     memory: Annotated[

@@ -19,16 +19,16 @@ class ColumnOut(BaseModel):
 class StatementPayload(BaseModel):
     """A statement to run."""
 
-    purpose: str = Field(examples=["statement"], description="`statement`, or `probe`: analyse only")
+    purpose: str = Field(examples=["statement"], description="`statement`, or `probe`: analyze only")
     sql: str
-    token: str = Field(description="For the catalog; it is stored nowhere", repr=False)
+    token: str = Field(description="A catalog token, which is not stored", repr=False)
     user: str = Field(description="What `current_user()` returns: the member's email address, else their name")
     max_rows: int
     max_bytes: int = Field(description="The largest result that is kept")
-    page_bytes: int = Field(description="The largest page that the server takes")
+    page_bytes: int = Field(description="The maximum size of a page")
     more: list[str] = Field(default_factory=list, description="Of a probe: further SQL to analyse")
     tells: bool = Field(default=False, description="Of a probe: whether to report the columns of its SQL")
-    windowed: bool = Field(default=False, description="Of a probe: whether its SQL may name the ends of a window")
+    windowed: bool = Field(default=False, description="For a probe: whether its SQL may use the window parameters")
 
 
 class StatementResult(LooseInput):
@@ -48,10 +48,10 @@ class AnalysedIn(LooseInput):
     worker: WorkerId
     fence: Fence
     columns: list[dict[str, Any]] | None = Field(
-        None, max_length=10_000, description="As the fields of an Iceberg schema; null if no table can hold them"
+        None, max_length=10_000, description="As the fields of an Iceberg schema; null if tables do not support them"
     )
     problem: Annotated[str, Field(max_length=10_000)] | None = Field(
-        None, description="Why no table can hold the columns, and what to do"
+        None, description="Why tables do not support the columns, and what to do"
     )
     origins: list[tuple[str, list[tuple[str, str]]]] = Field(
         default_factory=list,

@@ -27,19 +27,19 @@ def _is_refused(character: str) -> bool:
 
 def _check_segment(segment: str) -> None:
     if not segment:
-        raise BadName("a path has no empty part: no slash at its begin or end, and no two in a row")
+        raise BadName("a path cannot start or end with a slash, or contain two in a row")
     if segment in {".", ".."}:
-        raise BadName("a path has no part that is . or ..")
+        raise BadName("a path cannot contain . or .. as a segment")
     if segment != segment.strip():
-        raise BadName(f"{segment!r}: a part of a path has no space at its begin or end")
+        raise BadName(f"{segment!r}: a segment of a path cannot start or end with a space")
     if len(segment.encode()) > MAX_SEGMENT_BYTES:
-        raise BadName(f"a part of a path has at most {MAX_SEGMENT_BYTES} bytes")
+        raise BadName(f"a segment of a path has at most {MAX_SEGMENT_BYTES} bytes")
 
 
 def check_path(text: str) -> str:
     """The path of a file, normalised (NFC), or BadName."""
     if any(_is_refused(character) for character in text):
-        raise BadName("a path holds no backslash, no control character, and nothing that is not UTF-8")
+        raise BadName("a path cannot contain backslashes, control characters or invalid UTF-8")
     path = unicodedata.normalize("NFC", text)
     if len(path) > MAX_CHARACTERS or len(path.encode()) > MAX_BYTES:
         raise BadName(f"a path has at most {MAX_CHARACTERS} characters, and {MAX_BYTES} bytes as UTF-8")
@@ -51,7 +51,7 @@ def check_path(text: str) -> str:
 def check_prefix(text: str) -> str:
     """What paths may begin with, normalised (NFC), or BadName."""
     if any(_is_refused(character) for character in text):
-        raise BadName("a path holds no backslash, no control character, and nothing that is not UTF-8")
+        raise BadName("a path cannot contain backslashes, control characters or invalid UTF-8")
     return unicodedata.normalize("NFC", text)
 
 

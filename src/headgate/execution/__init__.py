@@ -1,1 +1,1 @@
-"""What a worker runs: Spark, the sandbox, sources, deliveries and notebooks."""
+"""Everything that runs on a worker: Spark, the sandbox, sources, deliveries and notebooks."""

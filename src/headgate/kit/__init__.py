@@ -1,1 +1,1 @@
-"""What any slice uses and what knows no slice."""
+"""Helpers that every package uses and that know none of them."""

@@ -1,4 +1,4 @@
-"""Exponential backoff with full jitter: those who collided once do not collide again."""
+"""Exponential backoff with full jitter."""
 
 import random
 import time
@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 
 def full_jitter(attempt: int, first: float, longest: float) -> float:
-    """How long to pause after this attempt, counted from 0: any time up to a bound that doubles."""
+    """The pause after this attempt, counted from 0: random, up to a bound that doubles."""
     # Two to the power of a large number is no float.
     return random.random() * min(first * 2.0 ** min(attempt, 60), longest)  # noqa: S311 - spreads those who met
 
 
 def attempts(first: float, longest: float, total: float) -> Iterator[int]:
-    """Count attempts from 0, with a pause between any two, until the next one would begin after `total` seconds."""
+    """Count attempts from 0 with a pause between them, until the next one would start after `total` seconds."""
     give_up, attempt = time.monotonic() + total, 0
     while True:
         yield attempt

@@ -1,4 +1,4 @@
-"""Things that need not wait for a transaction of their own: written together, within a second."""
+"""A background writer that batches small writes, each within a second."""
 
 import queue
 import threading
@@ -15,7 +15,7 @@ _log = get_logger("headgate.batches")
 
 
 class Batches(Generic[T]):
-    """Collects things from any thread, and writes them in one transaction every half second."""
+    """Collects items from any thread, and writes them in one transaction every half second."""
 
     INTERVAL = 0.5
     LARGEST = 5000
@@ -28,7 +28,7 @@ class Batches(Generic[T]):
         self._thread.start()
 
     def put(self, item: T) -> None:
-        """Have a thing written soon."""
+        """Queue an item."""
         self._queue.put(item)
 
     def _run(self) -> None:
@@ -51,12 +51,12 @@ class Batches(Generic[T]):
             if passes(error):
                 for item in pending:
                     self._queue.put(item)
-                _log.exception("could not be written; kept and tried again", what=self._name, count=len(pending))
+                _log.exception("could not write; kept for a retry", what=self._name, count=len(pending))
             else:
                 self._one_by_one(pending)
 
     def _one_by_one(self, pending: Sequence[T]) -> None:
-        """Write what can be written, so that one thing that cannot holds up none of the others."""
+        """Write the items one by one, so that an invalid one does not block the others."""
         for item in pending:
             try:
                 self._database.write(lambda connection, item=item: self._write(connection, [item]))  # type: ignore[misc]
@@ -64,9 +64,9 @@ class Batches(Generic[T]):
                 if passes(error):
                     self._queue.put(item)
                 else:
-                    _log.exception("cannot be written", what=self._name, thing=ascii(item)[:2000])
+                    _log.exception("cannot write", what=self._name, thing=ascii(item)[:2000])
 
     def close(self) -> None:
-        """Write what is left, and stop."""
+        """Write the remaining items, and stop."""
         self._stop.set()
         self._thread.join(timeout=10)

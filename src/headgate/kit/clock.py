@@ -1,4 +1,4 @@
-"""The time, always aware and in UTC."""
+"""The current time, always aware and in UTC."""
 
 from datetime import UTC, datetime
 
@@ -18,4 +18,4 @@ def in_utc(instant: datetime) -> datetime:
     try:
         return instant.astimezone(UTC)
     except OverflowError:
-        raise ValueError("this time lies outside the years 1 to 9999") from None
+        raise ValueError("the time is outside the years 1 to 9999") from None

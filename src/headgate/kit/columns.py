@@ -1,4 +1,4 @@
-"""What every table builds on: the metadata, and column types that mean the same on both databases."""
+"""The metadata of all tables, and column types that behave the same on both databases."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -25,7 +25,7 @@ class UtcDateTime(TypeDecorator[datetime]):
         if value is None:
             return None
         if value.tzinfo is None:
-            raise ValueError("a time without a zone cannot be stored")
+            raise ValueError("a time without a time zone cannot be stored")
         utc = value.astimezone(UTC)
         return utc.replace(tzinfo=None) if dialect.name == "sqlite" else utc
 
@@ -34,7 +34,7 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 
 def text_type(length: int) -> Any:
-    """Text that both databases sort and compare by code point."""
+    """A text type that both databases sort and compare by code point."""
     return String(length).with_variant(String(length, collation="C"), "postgresql")
 
 

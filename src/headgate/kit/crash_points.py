@@ -1,4 +1,4 @@
-"""Named points at which a test ends this process, as the power might. Outside tests none is set."""
+"""Named crash points at which a test kills this process. Outside tests, none is set."""
 
 import os
 import signal
@@ -9,14 +9,16 @@ VARIABLE = "HEADGATE_CRASH_AT"
 
 
 def crash_point(name: str) -> None:
-    """End here, at once and without a word, if this is the point that was asked for."""
+    """Exit immediately if this crash point is requested."""
     selected = os.environ.get(VARIABLE)
     if selected and (_is_next(Path(selected[1:]), name) if selected[0] == "@" else selected == name):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _is_next(file: Path, name: str) -> bool:
-    """Whether this is the first point that a file names; then it goes from there, and the next process lives."""
+    """Whether a file of crash points lists this one first; if so, it is removed from the file, so that the next process
+    continues.
+    """
     try:
         first, _, rest = file.read_text(encoding="utf-8").partition("\n")
     except FileNotFoundError:

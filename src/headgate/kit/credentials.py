@@ -1,4 +1,4 @@
-"""Secrets of ours: a prefix to be recognised by, random characters, and a checksum that catches slips."""
+"""Secrets: a recognizable prefix, random characters, and a checksum that detects typos."""
 
 import hashlib
 import hmac
@@ -13,7 +13,7 @@ _CHECK_LENGTH = 6
 
 
 class Sort(StrEnum):
-    """What a secret is for, as its first characters tell."""
+    """The type of a secret, which is its prefix."""
 
     token = "hgt_"  # noqa: S105 - a prefix
     session = "hgs_"
@@ -34,13 +34,13 @@ def _checksum(body: str) -> str:
 
 
 def new_secret(sort: Sort) -> str:
-    """A fresh secret; shown once, never stored."""
+    """A random secret, which is shown once and never stored."""
     body = "".join(secrets.choice(_ALPHABET) for _ in range(_LENGTH))
     return f"{sort.value}{body}{_checksum(body)}"
 
 
 def derived_secret(sort: Sort, key: bytes) -> str:
-    """The one secret of this sort that belongs to a key: the same each time, and of no help in finding the key."""
+    """A secret derived from a key: deterministic, and one-way."""
     number = int.from_bytes(hmac.digest(key, sort.value.encode(), "sha256"))
     body = []
     for _ in range(_LENGTH):
@@ -51,17 +51,17 @@ def derived_secret(sort: Sort, key: bytes) -> str:
 
 
 def has_form(secret: str, sort: Sort) -> bool:
-    """Whether a text looks like a secret of this sort: prefix, length and characters; its checksum may be wrong."""
+    """Whether a text looks like a secret of this type; its checksum may be wrong."""
     body = secret.removeprefix(sort.value)
     return secret.startswith(sort.value) and len(body) == _LENGTH + _CHECK_LENGTH and body.isascii() and body.isalnum()
 
 
 def is_well_formed(secret: str, sort: Sort) -> bool:
-    """Whether a text can be a secret of this sort at all: prefix, length, characters and checksum."""
+    """Whether a text is a secret of this type with a valid checksum."""
     body = secret[len(sort.value) : -_CHECK_LENGTH]
     return has_form(secret, sort) and _checksum(body) == secret[-_CHECK_LENGTH:]
 
 
 def digest(secret: str) -> str:
-    """What is stored of a secret. It has far too much randomness to be guessed, so a plain hash will do."""
+    """The stored hash of a secret. Secrets are long and random, so a plain hash suffices."""
     return hashlib.sha256(secret.encode()).hexdigest()

@@ -32,27 +32,27 @@ _EVERY_HOUR = set(range(24))
 
 
 class BadCron(ValueError):
-    """A text that is no cron text, or never due; the message says what to write."""
+    """An invalid cron expression, or one that never matches; the message says what to write."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """When something is due: a cron text, by the clocks of a time zone."""
+    """A cron expression in a time zone."""
 
     text: str
     zone: str = "UTC"
 
     def after(self, instant: datetime) -> datetime | None:
-        """The first instant after this one at which it is due; None if that is too far off to matter."""
+        """The next match after this instant; None if it is too far off to matter."""
         return next(self._all_after(instant), None)
 
     def following(self, instant: datetime, most: int) -> list[datetime]:
-        """The next instants at which it is due."""
+        """The next matches."""
         instants = self._all_after(instant)
         return [due for due, _ in zip(instants, range(most), strict=False)]
 
     def between(self, first: datetime, last: datetime, most: int) -> list[datetime]:
-        """The instants from the first to the last at which it is due, both included: at most so many, the newest."""
+        """The matches in a closed interval: the newest, up to a limit."""
         window = timedelta(hours=1)
         while True:
             begin = max(first, last - window)
@@ -66,7 +66,7 @@ class Schedule:
             window *= 24
 
     def says(self) -> str:
-        """The text in words."""
+        """The expression in words."""
         return CronSim(_expanded(self.text), _SOME_DAY).explain()
 
     def _all_after(self, instant: datetime) -> Iterator[datetime]:
@@ -81,23 +81,23 @@ class Schedule:
 
 
 def check(text: str) -> str:
-    """The text, if it is a cron text that is due some day; else BadCron."""
+    """The expression if it is valid and matches some day; else BadCron."""
     cleaned = " ".join(text.split())
     if len(text) > MAX_LENGTH:
-        raise BadCron(f"a cron text has at most {MAX_LENGTH} characters; this one has {len(text)}")
+        raise BadCron(f"a cron expression has at most {MAX_LENGTH} characters; this one has {len(text)}")
     expanded = _expanded(cleaned)
     if cleaned.startswith("@") and expanded == cleaned:
-        raise BadCron(f"{cleaned!r} is not known; there are {', '.join(NAMED)}")
+        raise BadCron(f"unknown alias {cleaned!r}; the aliases are {', '.join(NAMED)}")
     if not _ALLOWED.fullmatch(expanded) or len(expanded.split()) != _FIELDS:
-        raise BadCron(f"{cleaned!r} is no cron text; {HOW}")
+        raise BadCron(f"{cleaned!r} is not a cron expression; {HOW}")
     try:
         iterator = CronSim(_by_clock(cleaned)[0], _SOME_DAY)
     except CronSimError as error:
         if _is_date_in_no_month(expanded):
-            raise BadCron(f"{cleaned!r} is never due: none of its months has that day") from None
-        raise BadCron(f"{cleaned!r} is no cron text: {str(error).lower()}; {HOW}") from None
+            raise BadCron(f"{cleaned!r} never matches: none of its months has that day") from None
+        raise BadCron(f"{cleaned!r} is not a cron expression: {str(error).lower()}; {HOW}") from None
     if next(iterator, None) is None:
-        raise BadCron(f"{cleaned!r} is never due: no day of the next 50 years is all that it asks for")
+        raise BadCron(f"{cleaned!r} never matches: no day of the next 50 years satisfies it")
     return cleaned
 
 

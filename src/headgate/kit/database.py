@@ -39,7 +39,7 @@ _PARAMETER = re.compile(r"(?<![:\w]):([a-z_][a-z0-9_]*)")
 
 
 class Busy(Exception):
-    """The database could not serve a write in time; the same request may succeed later."""
+    """The database could not serve a write in time; retry the request."""
 
 
 class Database:
@@ -64,7 +64,7 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """One snapshot; nothing is written."""
+        """A read-only transaction with one snapshot."""
         with self._reader.connect() as connection:
             connection.begin()
             try:
@@ -118,17 +118,17 @@ class Database:
             self._turn.release()
 
     def keep_option(self, name: str, value: Any) -> None:
-        """Have every connection carry an option, which `get_execution_options` gives."""
+        """Set an execution option of every connection."""
         for engine in (self._engine, self._reader, self._writer, self._peeker):
             engine.update_execution_options(**{name: value})
 
     @property
     def engine(self) -> Engine:
-        """The engine itself, for migrations."""
+        """The engine, for migrations."""
         return self._engine
 
     def close(self) -> None:
-        """Let go of every connection."""
+        """Close all connections."""
         self._engine.dispose()
 
 
@@ -185,7 +185,7 @@ def _postgresql(url: URL, pool_size: int) -> Engine:
 
     @event.listens_for(engine, "checkout")
     def check(connection: Any, record: Any, _: Any) -> None:
-        """Take no broken connection; ask the server only about one that was idle for a while."""
+        """Replace broken connections; idle ones are tested first."""
         moment = time.monotonic()
         if moment - record.info.get(_IDLE_SINCE, moment) > PING_AFTER:
             with suppress(engine.dialect.loaded_dbapi.Error):
@@ -217,7 +217,7 @@ def is_out_of_reach(error: Exception) -> bool:
 
 
 def is_full(error: Exception) -> bool:
-    """Whether an error means that a disk is full: the database's, or that of a file."""
+    """Whether an error means that a disk is full."""
     cause = _cause(error)
     return (
         is_disk_full(cause)
@@ -227,7 +227,7 @@ def is_full(error: Exception) -> bool:
 
 
 def passes(error: Exception) -> bool:
-    """Whether what the database cannot do now may be done later, without anybody's fault being mended."""
+    """Whether an error of the database is transient."""
     return isinstance(error, Busy) or is_out_of_reach(error) or is_full(error)
 
 
@@ -253,24 +253,24 @@ def fetch(connection: Connection, text: str, parameters: Mapping[str, Any]) -> S
 
 
 def execute(connection: Connection, text: str, parameters: Mapping[str, Any]) -> int:
-    """Run a statement with `:name` parameters straight on the driver; how many rows it changed."""
+    """Run a statement with `:name` parameters directly on the driver; return the number of changed rows."""
     raw: Any = connection.connection.driver_connection
     statement = text if connection.dialect.name == "sqlite" else _for_psycopg(text)
     return raw.execute(statement, parameters).rowcount  # type: ignore[no-any-return]
 
 
 def bound(connection: Connection, instant: datetime) -> Any:
-    """An instant as the driver compares it."""
+    """An instant as a parameter of the driver."""
     return stored(instant) if connection.dialect.name == "sqlite" else instant
 
 
 def stored(instant: datetime) -> str:
-    """An instant as SQLite stores it."""
+    """An instant in SQLite's text format."""
     return instant.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "microseconds")
 
 
 def instant(value: Any) -> datetime:
-    """An instant as either driver gives it."""
+    """An instant from a value of either driver."""
     if isinstance(value, str):
         # Parsed with its zone at once: `replace` costs more than the parsing.
         return datetime.fromisoformat(f"{value}+00:00")
@@ -278,14 +278,14 @@ def instant(value: Any) -> datetime:
 
 
 def among(connection: Connection, column: str, name: str) -> str:
-    """SQL: the column is one of the values bound as `:name` (see `many`)."""
+    """An SQL condition: the column is one of the values bound as `:name` (see `many`)."""
     if connection.dialect.name == "sqlite":
         return f"{column} IN (SELECT je.value FROM json_each(:{name}) je)"
     return f"{column} = ANY(:{name})"
 
 
 def many(connection: Connection, values: Sequence[str]) -> Any:
-    """Values as `among` binds them."""
+    """The parameter of `among`."""
     if connection.dialect.name == "sqlite":
         return json.dumps(list(values))
     return list(values)

@@ -25,20 +25,20 @@ PREFIX_LENGTH = len(f"{_VERSION}..") + KEY_ID_LENGTH
 
 
 class CannotOpen(ValueError):
-    """A sealed value that cannot be opened; the message says which, why and what to do, and nothing of the secret."""
+    """A value that cannot be decrypted; the message says which, why and what to do, without the secret."""
 
 
 class UnknownPlace(LookupError):
-    """Something was to be sealed where no rotation of keys would find it."""
+    """A column that is not registered for key rotation."""
 
 
 def prefix_of(key_id: str) -> str:
-    """How every value begins that is sealed with this key."""
+    """The prefix of all values that are encrypted with this key."""
     return f"{_VERSION}.{key_id}."
 
 
 def key_id_of(value: str) -> str | None:
-    """The key that a sealed value, or its beginning, names; None if it is not a sealed value."""
+    """The key id in an encrypted value or its prefix; None if it is not an encrypted value."""
     match = _SHAPE.match(value)
     return match[1] if match else None
 
@@ -49,7 +49,7 @@ def row_name(*key: object) -> str:
 
 
 class Sealer:
-    """Seals and opens values with the keys of a key file, also while another process rotates them."""
+    """Encrypts and decrypts values with the keys of a key file, also during a key rotation."""
 
     def __init__(self, keys: KeyFile, columns: Container[tuple[str, str]] = PLACES) -> None:
         self._keys, self._places = keys, columns
@@ -58,7 +58,7 @@ class Sealer:
         self._seen = self._read()
 
     def seal(self, text: str | bytes, table: str, row: str, column: str) -> str:
-        """A text as it is stored in this place, sealed with the newest key."""
+        """Encrypt a text for this column and row with the newest key."""
         if (table, column) not in self._places:
             raise UnknownPlace(
                 f"{table}.{column} is not registered: call headgate.platform.secrets.rotation.register for it"
@@ -71,26 +71,26 @@ class Sealer:
         return prefix_of(generation.id) + _encoded(body)
 
     def open(self, value: str, table: str, row: str, column: str) -> str:
-        """The text that was sealed in this place."""
+        """Decrypt the text of this column and row."""
         try:
             return self.open_bytes(value, table, row, column).decode()
         except UnicodeDecodeError:
-            raise CannotOpen(f"{_named(table, row, column)} holds bytes that are no text; read it as bytes") from None
+            raise CannotOpen(f"{_named(table, row, column)} is encrypted bytes, not text; read it as bytes") from None
 
     def open_bytes(self, value: str, table: str, row: str, column: str) -> bytes:
-        """The bytes that were sealed in this place."""
+        """Decrypt the bytes of this column and row."""
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - as above
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - as above
 
         key_id, body = key_id_of(value), _decoded(value[PREFIX_LENGTH:])
         if key_id is None or body is None or len(body) < _NONCE + _TAG:
-            raise CannotOpen(f"{_named(table, row, column)} is not a sealed value; {_REMEDY}")
+            raise CannotOpen(f"{_named(table, row, column)} is not an encrypted value; {_REMEDY}")
         key = self._find(key_id, _named(table, row, column)).key
         try:
             return AESGCM(key).decrypt(body[:_NONCE], body[_NONCE:], _bound(key_id, table, row, column))
         except InvalidTag:
             raise CannotOpen(
-                f"{_named(table, row, column)} was changed, or was sealed for another place; {_REMEDY}"
+                f"{_named(table, row, column)} was changed, or was encrypted for another row or column; {_REMEDY}"
             ) from None
 
     def current(self) -> Generation:
@@ -107,12 +107,12 @@ class Sealer:
             try:
                 self._seen = self._read()
             except BadKeyFile as error:
-                raise CannotOpen(f"{place} cannot be opened: {error}") from None
+                raise CannotOpen(f"cannot decrypt {place}: {error}") from None
             key = self._seen[1].get(key_id)
         if key is None:
             raise CannotOpen(
-                f"{place} is sealed with key {key_id}, which {self._keys.path} does not hold; "
-                "restore the key file from a backup that has this key"
+                f"{place} is encrypted with key {key_id}, which is not in {self._keys.path}; restore the key file "
+                "from a backup that has this key"
             )
         return key
 
@@ -120,11 +120,11 @@ class Sealer:
         """The stamp of the file, then its ring: a file that is written in between is noticed the next time."""
         stamp, ring = self._keys.stamp(), self._keys.ring(PURPOSE)
         if not ring.generations:
-            raise BadKeyFile(f"{self._keys.path} is gone or holds no sealing keys; restore it from a backup")
+            raise BadKeyFile(f"{self._keys.path} is missing or has no encryption keys; restore it from a backup")
         return stamp, ring
 
 
-_REMEDY = "restore the row from a backup, or enter the secret again"
+_REMEDY = "restore the row from a backup, or set the secret again"
 
 
 def _started(ring: KeyRing) -> KeyRing:
@@ -145,7 +145,7 @@ def _as_bytes(text: str | bytes) -> bytes:
         return text if isinstance(text, bytes) else text.encode()
     except UnicodeEncodeError:
         # The error would carry the text.
-        raise ValueError("a secret must be text that can be written as UTF-8") from None
+        raise ValueError("a secret must be valid UTF-8 text") from None
 
 
 def _encoded(body: bytes) -> str:

@@ -1,15 +1,15 @@
-"""Errors that a person can act on: each is a status, a code and a sentence."""
+"""Errors for users: a status, a code and a message."""
 
 import errno
 from typing import Any, ClassVar
 
 
 class Problem(Exception):
-    """An answer that is not the one asked for. Rendered as application/problem+json, or on the terminal."""
+    """An error response, rendered as application/problem+json or on the terminal."""
 
     status: int = 500
     code: str = "internal"
-    title: ClassVar[str] = "Something went wrong on our side"
+    title: ClassVar[str] = "Internal error"
 
     def __init__(self, detail: str | None = None, **more: Any) -> None:
         self.detail = detail or self.title
@@ -18,13 +18,13 @@ class Problem(Exception):
 
 
 class BadRequest(Problem):
-    """The request cannot be understood."""
+    """The request is invalid."""
 
-    status, code, title = 400, "bad_request", "The request cannot be understood"
+    status, code, title = 400, "bad_request", "The request is invalid"
 
 
 class NotSignedIn(Problem):
-    """The caller is not known."""
+    """The caller is not authenticated."""
 
     status, code, title = 401, "not_signed_in", "Send a valid token as `Authorization: Bearer …`"
 
@@ -32,19 +32,23 @@ class NotSignedIn(Problem):
 class WrongPassword(Problem):
     """The account or the password is wrong; which of the two is not said."""
 
-    status, code, title = 401, "wrong_password", "Address or password is wrong; a sign-in link works too"
+    status, code, title = 401, "wrong_password", "The address or password is wrong; you can also sign in with a link"
 
 
 class PasswordEnded(Problem):
     """The password is right, but it ended when its member became an owner, because somebody else may know it."""
 
-    status, code, title = 403, "password_ended", "This password has ended; choose a new one"
+    status, code, title = 403, "password_ended", "This password was deleted; choose a new one"
 
 
 class CrossSite(Problem):
-    """A browser sent this for another site."""
+    """A cross-site request of a browser (CSRF)."""
 
-    status, code, title = 403, "cross_site", "This request came from another site; open Headgate itself, or use a token"
+    status, code, title = (
+        403,
+        "cross_site",
+        "The request came from another site (CSRF protection); use Headgate's own pages, or a token",
+    )
 
 
 class Denied(Problem):
@@ -56,71 +60,71 @@ class Denied(Problem):
 class NotFound(Problem):
     """It does not exist, or the caller may not see it: the two look the same."""
 
-    status, code, title = 404, "not_found", "There is nothing here that you may see"
+    status, code, title = 404, "not_found", "It does not exist, or you may not see it"
 
 
 class WrongMethod(Problem):
-    """The place exists, the method does not."""
+    """The path does not support the method."""
 
-    status, code, title = 405, "wrong_method", "This place does not take that method"
+    status, code, title = 405, "wrong_method", "This path does not support the method"
 
 
 class TooSlow(Problem):
-    """The body did not come in time."""
+    """The request body timed out."""
 
-    status, code, title = 408, "too_slow", "The body of the request came too slowly; send it again"
+    status, code, title = 408, "too_slow", "The body of the request arrived too slowly; send it again"
 
 
 class Conflict(Problem):
-    """It cannot be done in the present state."""
+    """The request conflicts with the current state."""
 
-    status, code, title = 409, "conflict", "This cannot be done in the present state"
+    status, code, title = 409, "conflict", "This conflicts with the current state"
 
 
 class LinkSpent(Problem):
     """A link that cannot be used: unknown, used, expired or replaced; which of them is not said."""
 
-    status, code, title = 410, "link_spent", "This link was used, replaced or has expired; ask for a new one"
+    status, code, title = 410, "link_spent", "This link was used, was replaced or has expired; request a new one"
 
 
 class Expired(Problem):
-    """It was there, and was deleted when its time was over."""
+    """It existed, and was deleted after its retention time."""
 
-    status, code, title = 410, "expired", "This was deleted when its time was over"
+    status, code, title = 410, "expired", "It was deleted because its retention time is over"
 
 
 class VersionConflict(Problem):
-    """It is no longer what the caller took it for."""
+    """It was changed concurrently."""
 
-    status, code, title = 412, "stale", "It has changed since you looked; look again"
+    status, code, title = 412, "stale", "It was changed concurrently; reload it"
 
 
 class TooLarge(Problem):
-    """The request is larger than we take."""
+    """The request body is too large."""
 
     status, code, title = 413, "too_large", "The request is too large"
 
 
 class NoSuchRange(Problem):
-    """None of the bytes that were asked for exist."""
+    """The requested range is not satisfiable."""
 
-    status, code, title = 416, "no_such_range", "The file has no such bytes"
+    status, code, title = 416, "no_such_range", "The requested range is outside the file"
 
     def __init__(self, size: int) -> None:
-        super().__init__(f"The file has {size} bytes; ask for some of them, or for all by leaving `Range` out")
+        super().__init__(f"The file has {size} bytes; request a range inside it, or omit `Range`")
         self.headers = {"Content-Range": f"bytes */{size}"}
 
 
 class Invalid(Problem):
-    """A value is not usable; `errors` names each place and what to do."""
+    """A value is invalid; `errors` lists each field and what to do."""
 
-    status, code, title = 422, "invalid", "Some values cannot be used"
+    status, code, title = 422, "invalid", "Some values are invalid"
 
 
 class TooManyAttempts(Problem):
-    """Too many attempts of late."""
+    """Rate limit exceeded."""
 
-    status, code, title = 429, "too_many", "Too many attempts; wait a while"
+    status, code, title = 429, "too_many", "Too many attempts; try again later"
 
     def __init__(self, detail: str | None = None, seconds: int = 60, **more: Any) -> None:
         super().__init__(detail, **more)
@@ -128,18 +132,18 @@ class TooManyAttempts(Problem):
 
 
 class Unavailable(Problem):
-    """It cannot be done right now."""
+    """Temporarily unavailable."""
 
-    status, code, title = 503, "unavailable", "Not right now; try again in a moment"
+    status, code, title = 503, "unavailable", "Temporarily unavailable; try again"
 
 
 class DiskFull(Problem):
-    """Nothing was written, since a disk of this installation is full: the database's, or the warehouse's."""
+    """Nothing was written, because a disk of the database or of the warehouse is full."""
 
     status, code, title = (
         507,
         "disk_full",
-        "A disk of this installation is full; an operator makes room, then try again",
+        "A disk of this installation is full; the operator must free space before you try again",
     )
 
 

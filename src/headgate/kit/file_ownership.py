@@ -15,12 +15,12 @@ _ACL, _NOBODY = "system.posix_acl_default", 0xFFFFFFFF
 
 
 def is_root() -> bool:
-    """Whether this process is root's."""
+    """Whether this process runs as root."""
     return os.geteuid() == 0
 
 
 def give(user: int, *paths: Path) -> None:
-    """Make paths that are there, and all below them, a user's own. Links are changed themselves and never followed."""
+    """Change the owner of paths recursively. Symbolic links are not followed."""
     if not is_root():
         return
     for path in paths:
@@ -31,7 +31,7 @@ def give(user: int, *paths: Path) -> None:
 
 
 def owned(user: int, folder: Path) -> None:
-    """Make a folder, and all below it a user's own unless it is already: the folder itself changes last."""
+    """Create a folder, and change its owner recursively; the folder itself changes last."""
     folder.mkdir(parents=True, exist_ok=True)
     if is_root() and folder.stat().st_uid != user:
         give(user, folder)
@@ -51,7 +51,7 @@ def share(user: int, folder: Path) -> None:
 
 
 def make_folder(path: Path, mode: int = 0o777) -> None:
-    """Make a folder and those above it that are missing; each belongs to whom the one above it belongs."""
+    """Create a folder and its missing parents, each owned like its parent."""
     missing = [path]
     while not missing[-1].parent.exists():
         missing.append(missing[-1].parent)
@@ -62,7 +62,7 @@ def make_folder(path: Path, mode: int = 0o777) -> None:
 
 
 def inherit(path: Path) -> None:
-    """Give a new file or folder to the owner of the folder that it is in."""
+    """Give a new file or folder the owner of its parent folder."""
     if is_root():
         about = path.parent.stat()
         os.chown(path, about.st_uid, about.st_gid, follow_symlinks=False)

@@ -28,7 +28,7 @@ _KEY_ID = re.compile(f"[{_ALPHABET}]{{{KEY_ID_LENGTH}}}")
 
 
 class BadKeyFile(ValueError):
-    """The key file cannot be used; the message says why."""
+    """An unusable key file; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +49,15 @@ class KeyRing:
 
     @property
     def current(self) -> Generation:
-        """The generation to seal with."""
+        """The generation that encrypts."""
         return self.generations[-1]
 
     def get(self, key_id: str) -> Generation | None:
-        """The generation of this id, if the ring has it."""
+        """The generation of this id, if it exists."""
         return next((generation for generation in self.generations if generation.id == key_id), None)
 
     def turned(self, at: datetime, *, rotating: bool) -> "KeyRing":
-        """The ring with a fresh generation as its newest."""
+        """The ring with a new generation."""
         return KeyRing((*self.generations, self._fresh(at)), rotating)
 
     def _fresh(self, at: datetime) -> Generation:
@@ -82,14 +82,14 @@ class KeyFile:
         self.path = path
 
     def key(self, purpose: str) -> bytes:
-        """The key for a purpose; made, and kept, if there is none yet."""
+        """The key for a purpose, created if missing."""
         keys = self._load().keys
         if purpose not in keys:
             keys = self._add(purpose)
         return base64.b64decode(keys[purpose])
 
     def known(self, purpose: str) -> bytes:
-        """The key for a purpose that was made before; BadKeyFile if it is lost."""
+        """The existing key for a purpose; BadKeyFile if it is missing."""
         keys = self._load().keys
         if purpose not in keys:
             raise BadKeyFile(f"{self.path} is missing, or lacks the key for {purpose}; restore it from a backup")
@@ -100,7 +100,7 @@ class KeyFile:
         return purpose in self._load().keys
 
     def ring(self, purpose: str) -> KeyRing:
-        """The ring of a purpose as the file has it now; empty if it has none."""
+        """The current ring of a purpose; empty if there is none."""
         return self._load().rings.get(purpose, KeyRing())
 
     def change(self, purpose: str, work: Callable[[KeyRing], KeyRing]) -> KeyRing:
@@ -115,7 +115,7 @@ class KeyFile:
             return after
 
     def stamp(self) -> tuple[int, int, int] | None:
-        """What differs once the file was written anew; None if there is no file."""
+        """A value that changes whenever the file is written; None if there is no file."""
         try:
             status = self.path.stat()
         except FileNotFoundError:
@@ -127,7 +127,7 @@ class KeyFile:
             return _Content()
         mode = self.path.stat().st_mode & 0o077
         if mode:
-            raise BadKeyFile(f"{self.path} can be read by others; run: chmod 600 {self.path}")
+            raise BadKeyFile(f"{self.path} is readable by other users; run: chmod 600 {self.path}")
         try:
             document = json.loads(self.path.read_text())
             if document["version"] not in (_PLAIN, _WITH_RINGS):
@@ -205,7 +205,7 @@ def _fresh_name(path: Path, process: int | str) -> str:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write a private file so that it is there whole, or as it was before."""
+    """Write a private file atomically."""
     fresh = path.with_name(_fresh_name(path, os.getpid()))
     with os.fdopen(os.open(fresh, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as file:
         file.write(text.encode())

@@ -51,7 +51,7 @@ class LeaseGrace:
         off = (now - last_seen[0]).total_seconds() - (ticks - last_seen[1])
         if abs(off) <= SET_SECONDS:
             return 0.0
-        _log.warning("the clock was set", seconds=round(off))
+        _log.warning("the system clock was changed", seconds=round(off))
         self._until = ticks + self._length.total_seconds()
         return off
 

@@ -41,9 +41,9 @@ def check_name(name: str) -> str:
     if len(cleaned) > MAX_LENGTH:
         raise BadName(f"a name has at most {MAX_LENGTH} characters; this one has {len(cleaned)}")
     if not is_text(cleaned):
-        raise BadName("a name cannot hold control characters")
+        raise BadName("a name cannot contain control characters")
     if not name_key(cleaned) or len(name_key(cleaned)) > MAX_KEY_LENGTH:
-        raise BadName("this name has no usable form under Unicode's NFKC normalisation")
+        raise BadName("this name is empty after Unicode normalization (NFKC)")
     return cleaned
 
 
@@ -70,7 +70,7 @@ def check_sql_name(name: str) -> str:
     lowered = name.strip().lower()
     if not SQL_NAME.fullmatch(lowered):
         raise BadName(
-            f"{name!r} is not an SQL name: start with a letter or underscore, then letters, digits and "
+            f"{name!r} is not a valid SQL name: start with a letter or underscore, then letters, digits and "
             "underscores, at most 128"
         )
     if lowered in RESERVED_SQL_NAMES:

@@ -38,11 +38,13 @@ class Cursor:
             raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
             document: Any = json.loads(raw)
         except (ValueError, binascii.Error, RecursionError):
-            raise BadCursor("not a cursor; leave it out to start from the first page") from None
+            raise BadCursor("invalid cursor; omit it to start from the first page") from None
         if not isinstance(document, list) or len(document) != 3 or not all(_is_plain(part) for part in document):
-            raise BadCursor("not a cursor; leave it out to start from the first page")
+            raise BadCursor("invalid cursor; omit it to start from the first page")
         if document[0] != purpose:
-            raise BadCursor("this cursor belongs to another list, order or filter; leave it out to start again")
+            raise BadCursor(
+                "this cursor belongs to another list, order or filter; omit it to start from the first page"
+            )
         return cls(document[1], document[2])
 
 

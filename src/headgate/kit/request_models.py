@@ -20,12 +20,12 @@ def check_texts(body: Any) -> None:
         value = pending.pop()
         visited += 1
         if visited > _MOST:
-            raise ValueError(f"holds more than {_MOST} values")
+            raise ValueError(f"contains more than {_MOST} values")
         if isinstance(value, str):
             if "\0" in value or any("\ud800" <= c <= "\udfff" for c in value):
-                raise ValueError("a text holds the character zero, or half of a surrogate pair")
+                raise ValueError("a string contains a NUL character or an unpaired surrogate")
         elif isinstance(value, float) and not math.isfinite(value):
-            raise ValueError("a number is too large, or none; JSON knows neither NaN nor Infinity")
+            raise ValueError("a number is too large, NaN or Infinity, which JSON does not support")
         elif isinstance(value, int) and value.bit_length() > _LONGEST_BITS:
             raise ValueError("a number has more than 300 digits")
         elif isinstance(value, dict):
@@ -81,9 +81,9 @@ def _slip(name: str, known_names: list[str], value: Any) -> InitErrorDetails:
     meant = (
         f"did you mean {close[0]}?"
         if close
-        else f"there are {', '.join(known_names)}"
+        else f"the fields are {', '.join(known_names)}"
         if known_names
-        else "leave it out"
+        else "remove it"
     )
-    error = PydanticCustomError("unknown_field", "is not known here; {meant}", {"meant": meant})
+    error = PydanticCustomError("unknown_field", "is an unknown field; {meant}", {"meant": meant})
     return InitErrorDetails(type=error, loc=(name[:_LONGEST_NAME],), input=value)

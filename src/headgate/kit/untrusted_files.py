@@ -1,4 +1,4 @@
-"""Opens what code that is not trusted wrote: regular files, never by a link, and no more of one than is wanted."""
+"""Read files that untrusted code wrote: regular files only, no symbolic links, with size limits."""
 
 import os
 import stat
@@ -26,7 +26,7 @@ def opened(file: Path) -> BinaryIO:
 
 
 def content(file: Path, most: int) -> bytes:
-    """The bytes of a file; Strange if it has more than these."""
+    """The content of a file; NotRegularFile if it is larger than this."""
     with opened(file) as source:
         data = source.read(most + 1)
     if len(data) > most:

@@ -1,4 +1,4 @@
-"""A URL, taken apart once and strictly: whatever two readers could read differently is refused."""
+"""A strict URL parser: ambiguous URLs are rejected."""
 
 import re
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _AUTHORITY = re.compile(r"(?P<host>\[[^\[\]]*\]|[^\[\]:]+)(?::(?P<port>[0-9]{0,5
 
 @dataclass(frozen=True)
 class RequestTarget:
-    """Where a call goes."""
+    """The target of a request."""
 
     url: httpx.URL
     host: Host
@@ -30,7 +30,7 @@ class RequestTarget:
         return self.url.scheme, str(self.host), self.url.port or _PORTS[self.url.scheme]
 
     def join(self, location: str) -> "RequestTarget":
-        """Where a redirect leads."""
+        """The target of a redirect."""
         try:
             return read_url(urljoin(str(self.url), location))
         except ValueError:
@@ -38,7 +38,7 @@ class RequestTarget:
 
 
 def read_url(url: str) -> RequestTarget:
-    """Take a URL apart, or say what is wrong with it."""
+    """Parse a URL, or say what is wrong with it."""
     if len(url) > MAX_LENGTH:
         raise CallRefused(f"the URL is longer than {MAX_LENGTH} characters")
     if not url.isprintable() or " " in url or "\\" in url:

@@ -14,8 +14,8 @@ def sql_name(name: str) -> str:
     """The name in lower case, or BadName. Letters that only look like ASCII, or fold to it, are refused."""
     if not _PLAIN.fullmatch(name):
         raise BadName(
-            f"{name[:130]!r} is not an SQL name: start with a letter from a to z or an underscore, then letters, "
-            "digits and underscores, at most 128"
+            f"{name[:130]!r} is not a valid SQL name: start with a letter from a to z or an underscore, then "
+            "letters, digits and underscores, at most 128"
         )
     return check_sql_name(name)
 
@@ -26,7 +26,7 @@ SqlName = Annotated[
         min_length=1,
         max_length=128,
         examples=["orders"],
-        description="Letters from a to z, digits and underscores; case does not matter",
+        description="Letters from a to z, digits and underscores; case-insensitive",
     ),
     AfterValidator(sql_name),
 ]

@@ -306,6 +306,6 @@ def _plainly(target: RequestTarget, settings: OutgoingSettings) -> Iterator[None
         limit = f"{settings.timeout_seconds:g} seconds; outgoing.timeout_seconds sets this"
         raise Unreachable(f"{host} did not answer within {limit}") from None
     except httpcore2.ConnectError:
-        raise Unreachable(f"{host} takes no connections on port {port}") from None
+        raise Unreachable(f"{host} accepts no connections on port {port}") from None
     except (httpcore2.NetworkError, httpcore2.ProtocolError):
-        raise Unreachable(f"{host} broke off, or answered with something that is not HTTP") from None
+        raise Unreachable(f"{host} closed the connection, or did not answer with HTTP") from None

@@ -32,7 +32,7 @@ def system_resolver(name: str) -> list[str]:
     return [str(result[4][0]) for result in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)]
 
 
-def left(deadline: float | None) -> float:
+def remaining_seconds(deadline: float | None) -> float:
     """The seconds until a deadline; a timeout if it has passed, or if there is none."""
     seconds = (deadline or 0.0) - time.monotonic()
     if seconds <= 0:
@@ -88,13 +88,13 @@ class Guard:
 
         threading.Thread(target=ask, daemon=True, name="headgate-resolve").start()
         try:
-            results = [ip_address(text) for text in answer.result(left(deadline))]
+            results = [ip_address(text) for text in answer.result(remaining_seconds(deadline))]
         except TimeoutError:
             raise httpcore2.ConnectTimeout from None
         except (OSError, UnicodeError):
             results = []
         if not results:
-            raise Unreachable(f"{name} cannot be found: there is no address for this name")
+            raise Unreachable(f"cannot resolve {name}: the name has no address")
         return list(dict.fromkeys(results))
 
 
@@ -117,7 +117,7 @@ class GuardedBackend(httpcore2.NetworkBackend):
         addresses = self._guard.addresses(_read(host), timeout or 0.0)
         failure: Exception = httpcore2.ConnectError()
         for number, address in enumerate(addresses):
-            share = left(timeout) / (len(addresses) - number)
+            share = remaining_seconds(timeout) / (len(addresses) - number)
             try:
                 stream = self._plain.connect_tcp(str(address), port, share, local_address, socket_options)
                 return _Timed(stream, self._silent)
@@ -141,11 +141,11 @@ class _Timed(httpcore2.NetworkStream):
         self._stream, self._silent = stream, silent_seconds
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._stream.read(max_bytes, min(left(timeout), self._silent))
+        return self._stream.read(max_bytes, min(remaining_seconds(timeout), self._silent))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         for start in range(0, len(buffer), _PIECE):
-            self._stream.write(buffer[start : start + _PIECE], min(left(timeout), self._silent))
+            self._stream.write(buffer[start : start + _PIECE], min(remaining_seconds(timeout), self._silent))
 
     def close(self) -> None:
         self._stream.close()
@@ -154,7 +154,9 @@ class _Timed(httpcore2.NetworkStream):
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore2.NetworkStream:
         try:
-            return _Timed(self._stream.start_tls(ssl_context, server_hostname, left(timeout)), self._silent)
+            return _Timed(
+                self._stream.start_tls(ssl_context, server_hostname, remaining_seconds(timeout)), self._silent
+            )
         except httpcore2.ConnectError as error:
             cause = error.__cause__
             words = cause.verify_message if isinstance(cause, ssl.SSLCertVerificationError) else "no TLS there"

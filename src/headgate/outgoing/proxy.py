@@ -24,7 +24,7 @@ from headgate.kit.call_errors import CallRefused, OutgoingError, Unreachable
 from headgate.kit.hosts import Host, read_host
 from headgate.kit.log import get_logger
 from headgate.outgoing.addresses import Allowed
-from headgate.outgoing.network import Guard, Resolver, left, system_resolver
+from headgate.outgoing.network import Guard, Resolver, remaining_seconds, system_resolver
 from headgate.outgoing.proxy_protocols import (
     ConnectRequest,
     ProtocolError,
@@ -252,7 +252,7 @@ def _connected(addresses: list[str], port: int, deadline: float) -> socket.socke
     failure: OSError = ConnectionRefusedError()
     for number, address in enumerate(addresses):
         try:
-            return socket.create_connection((address, port), left(deadline) / (len(addresses) - number))
+            return socket.create_connection((address, port), remaining_seconds(deadline) / (len(addresses) - number))
         except OSError as error:
             failure = error
     raise failure

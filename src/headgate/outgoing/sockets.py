@@ -9,7 +9,7 @@ import httpcore2
 from headgate.kit.call_errors import Unreachable
 from headgate.kit.hosts import Address, read_host
 from headgate.outgoing.addresses import Allowed
-from headgate.outgoing.network import Guard, Resolver, left, system_resolver
+from headgate.outgoing.network import Guard, Resolver, remaining_seconds, system_resolver
 from headgate.settings.outgoing import OutgoingSettings
 
 
@@ -25,15 +25,13 @@ class ResolvedHost:
         """A connection to one of the addresses; each gets its share of the time that is left."""
         for number, address in enumerate(self.addresses):
             try:
-                share = left(deadline) / (len(self.addresses) - number)
+                share = remaining_seconds(deadline) / (len(self.addresses) - number)
                 return socket.create_connection((str(address), self.port), share)
             except httpcore2.TimeoutException:
                 break
             except OSError:
                 continue
-        words = (
-            "did not answer in time" if time.monotonic() >= deadline else f"takes no connections on port {self.port}"
-        )
+        words = "timed out" if time.monotonic() >= deadline else f"accepts no connections on port {self.port}"
         raise Unreachable(f"{self.name} {words}")
 
 

@@ -17,7 +17,7 @@ from headgate.platform.external_systems import service as places
 from headgate.platform.resources import presentation
 from headgate.platform.unit_of_work.call import Call
 
-_LOOK = "look at where it points now, in `endpoints` of the pipeline, and confirm that"
+_LOOK = "check the current hosts in `endpoints` of the pipeline, and confirm their versions"
 SEES = {"connection": ("connect", "edit"), "destination": ("see",)}
 """Who is shown where one points: those who may have any of these actions on it."""
 
@@ -74,12 +74,12 @@ def _check(call: Call, confirmed: dict[str, int], now: dict[str, int], seen: dic
     """See that every place that moved is named, with its version of now."""
     moved = {entry: version for entry, version in now.items() if confirmed.get(entry) != version}
     if not moved:
-        raise Conflict(
-            "Nothing was repointed since this pipeline named it or was confirmed; there is nothing to confirm"
-        )
+        raise Conflict("There is nothing to confirm: no host has changed since the pipeline was saved or confirmed")
     for value, version in moved.items():
         name = presentation.one(call, value).name
         if value not in seen:
-            raise Conflict(f"{name!r} was repointed, and `versions` does not name it; {_LOOK}")
+            raise Conflict(f"The host of {name!r} has changed, and `versions` does not contain it; {_LOOK}")
         if seen[value] != version:
-            raise Conflict(f"{name!r} points somewhere else than in version {seen[value]}, which you saw; {_LOOK}")
+            raise Conflict(
+                f"The host of {name!r} has changed again since version {seen[value]}, which you confirm; {_LOOK}"
+            )

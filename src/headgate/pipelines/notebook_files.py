@@ -41,9 +41,9 @@ def from_ipynb(content: bytes) -> tuple[Cell, ...]:
     try:
         document = nbformat.reader.parse_json(_text(content))  # type: ignore[no-untyped-call]
     except (nbformat.reader.NotJSONError, RecursionError):
-        raise BadNotebook("the file is not JSON, as a Jupyter notebook is; save it again as .ipynb") from None
+        raise BadNotebook("the file is not JSON; save the notebook as .ipynb") from None
     if not isinstance(document, dict) or "nbformat" not in document:
-        raise BadNotebook("the file is not a Jupyter notebook: it has no nbformat; save it again as .ipynb")
+        raise BadNotebook("the file is not a Jupyter notebook: it has no nbformat; save the notebook as .ipynb")
     notebook = document if document["nbformat"] == nbformat.current_nbformat else _upgraded(document)
     if not isinstance(notebook.get("cells"), list):
         raise BadNotebook("the file is not a Jupyter notebook: it has no list of cells")
@@ -103,7 +103,7 @@ def _text(content: bytes) -> str:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise BadNotebook("the file is not UTF-8 text; save it in UTF-8") from None
+        raise BadNotebook("the file is not UTF-8 text; save it as UTF-8") from None
     return text.replace("\r\n", "\n")
 
 

@@ -50,7 +50,7 @@ class DeclaredItems:
         """The one that the definition calls so; NoPlan if it is gone."""
         item = self._found.get(ref.lower())
         if item is None:
-            raise InvalidPlan(f"{ref} does not exist any more; restore it, or save the pipeline without it")
+            raise InvalidPlan(f"{ref} does not exist any more; restore it, or remove it from the pipeline")
         return item
 
     def all(self, refs: Iterable[str]) -> tuple[LakeItem, ...]:

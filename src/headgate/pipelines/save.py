@@ -23,7 +23,7 @@ from headgate.lakehouse.models import table_ref_table
 from headgate.pipelines import column_lineage, expected_columns, source_reads
 from headgate.pipelines.models import pipeline_definition_table, pipeline_table
 from headgate.pipelines.planner import AnyDefinition
-from headgate.pipelines.triggers.cycles import refuse_saved
+from headgate.pipelines.triggers.cycles import refuse_saved_cycle
 from headgate.platform.authorization import writer
 from headgate.platform.authorization.drafts import QuestionContext
 from headgate.platform.authorization.questions import Question, decide
@@ -37,8 +37,7 @@ DATABASES = frozenset({"postgresql", "mysql"})
 """The kinds of connections that lead to a database."""
 SAVED, CHANGED, DELETED, CONFIRMED = "pipeline.saved", "pipeline.changed", "pipeline.deleted", "pipeline.confirmed"
 NO_OUTPUT = (
-    "A notebook outside of data projects is added with what it writes; name a table in `outputs`, or a volume in "
-    "`output_volumes`: one for a few rows on what it found, if there is nothing else"
+    "A notebook outside of data projects requires an output: name a table in `outputs`, or a volume in `output_volumes`"
 )
 _pipelines, _definitions = pipeline_table.c, pipeline_definition_table.c
 _refs, _uses = table_ref_table.c, pipeline_connection_table.c
@@ -135,8 +134,8 @@ def judge(call: Call, draft: PipelineDraft, result: list[Ref]) -> Decision:
         call.refuse(action, KIND, draft.own)
     call.note_denial(action, KIND, draft.own)
     raise Denied(
-        "You may not save this definition: it needs Editor on every table that it adds, Editor on the layer of outputs "
-        "that do not exist yet, and the use of its connection and destination"
+        "You may not save this definition: it requires Editor on every table that it writes, Editor on the layer "
+        "of new output tables, and the use of its connection and destination"
     )
 
 
@@ -178,7 +177,7 @@ def save(
         _write_definition(call, draft, identifier, unresolved)
         _write_refs(call, identifier, result, definitions.connections(draft.definition))
         _write_analysed(call, draft.definition, identifier, result, analysed)
-        refuse_saved(call, identifier)
+        refuse_saved_cycle(call, identifier)
     after = {"version": _row(call, identifier)["version"], "kind": draft.definition.kind, "refs": len(result)}
     call.record(
         call.event(
@@ -196,9 +195,9 @@ def check_kinds(call: Call, definition: AnyDefinition, result: list[Ref]) -> Non
         wanted = "volume" if ref.name in volumes else "table"
         is_made = wanted == "table" or ref.mode == "read"
         if ref.item_id is None and not is_made:
-            raise Invalid(f"definition: there is no volume {ref.name}; make it first")
+            raise Invalid(f"definition: there is no volume {ref.name}; create it first")
         if ref.item_id is not None and kind_of(ref.item_id) != wanted:
-            raise Invalid(f"definition: {ref.name} is a {kind_of(ref.item_id)}, and is named as a {wanted}")
+            raise Invalid(f"definition: {ref.name} is a {kind_of(ref.item_id)}, not a {wanted}")
 
 
 def _check_views(call: Call, definition: AnyDefinition, result: list[Ref]) -> None:
@@ -207,9 +206,9 @@ def _check_views(call: Call, definition: AnyDefinition, result: list[Ref]) -> No
     for entry in result:
         if entry.item_id in known and not (isinstance(definition, definitions.Query) and entry.mode == "read"):
             todo = (
-                "name another output"
+                "use another output"
                 if entry.mode == "write"
-                else "read it by a query pipeline, and use its output here"
+                else "read it with a query pipeline, and use the output of that pipeline"
             )
             raise Invalid(f"definition: {entry.name} is a view; {todo}")
 
@@ -236,8 +235,8 @@ def _check_cursors(call: Call, definition: AnyDefinition) -> None:
     for number, stream in enumerate(definition.streams):
         if stream.read == "incremental" and stream.cursor is None:
             raise Invalid(
-                f"definition.streams.{number}.cursor: an incremental read of a database needs a cursor, a column that "
-                "only grows; name one, or read in full"
+                f"definition.streams.{number}.cursor: an incremental load from a database requires a cursor, a "
+                "column whose values only increase; set one, or load in full"
             )
 
 
@@ -246,7 +245,7 @@ def _made(call: Call, ref: Ref) -> Ref:
     if ref.mode != "write" or ref.item_id is not None:
         return ref
     if ref.layer_id is None:
-        raise Invalid(f"definition: there is no layer {ref.name.partition('.')[0]!r} that you may write to")
+        raise Invalid(f"definition: there is no layer {ref.name.partition('.')[0]!r} in which you may create tables")
     item = create_item(call, "table", ref.layer_id, ref.name.partition(".")[2])
     return Ref(ref.name, ref.mode, ref.enabled, item, ref.layer_id)
 
@@ -322,7 +321,7 @@ def place_versions(call: Call, definition: AnyDefinition) -> dict[str, int]:
     values = {place: place_of(call.connection, place) for place in places}
     gone = [value for value, place in values.items() if place is None]
     if gone:
-        raise Invalid(f"definition: {gone[0]} points nowhere yet; say where it points first")
+        raise Invalid(f"definition: {gone[0]} has no host configured; set it first")
     return {value: place.version for value, place in values.items() if place is not None}
 
 

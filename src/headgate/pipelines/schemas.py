@@ -14,7 +14,7 @@ from headgate.platform.resources.names import NameText
 Description = Annotated[str, Field(max_length=10_000)]
 EndpointId = Annotated[str, Field(pattern="^(con|dst)_[0-9a-z]{20}$")]
 Failures = Annotated[
-    int, Field(ge=0, le=1000, description="Turn the pipeline off after so many failures in a row; 0: never")
+    int, Field(ge=0, le=1000, description="Deactivate the pipeline after this many consecutive failures; 0 for never")
 ]
 
 
@@ -27,7 +27,7 @@ class PipelineIn(Input):
     name: NameText
     description: Description = ""
     definition: Definition
-    project: Annotated[ProjectId | None, Field(description="A data project; then it is a data task")] = None
+    project: Annotated[ProjectId | None, Field(description="The data project; makes the pipeline a data task")] = None
     deactivate_after: Failures = 0
 
 
@@ -51,9 +51,10 @@ class PlanIn(Input):
 class PipelineSaving(BaseModel):
     """A save: done, or, when Spark must first tell what its SQL reads, under way in a statement."""
 
-    id: str | None = Field(examples=["pip_01k6x3v9c2m4n8p0q7rs"], description="Null until the save is done")
+    id: str | None = Field(examples=["pip_01k6x3v9c2m4n8p0q7rs"], description="Null until it is saved")
     statement: str | None = Field(
-        examples=["stm_01k6x3v9c2m4n8p0q7rs"], description="Follow it: its `saved_query` is the id of the pipeline"
+        examples=["stm_01k6x3v9c2m4n8p0q7rs"],
+        description="The statement to wait for; its `saved_query` is the id of the pipeline",
     )
     state: str = Field(examples=["saved"], description="saved, or queued")
 
@@ -93,12 +94,12 @@ class EndpointOut(BaseModel):
     id: str = Field(examples=["con_01k6x3v9c2m4n8p0q7rs"])
     name: str
     kind: str = Field(examples=["postgresql"])
-    config: dict[str, Any] | None = Field(description="Where it points; null for who may only list it")
-    version: int = Field(description="Counts up each time that it is repointed; to be named when it is confirmed")
+    config: dict[str, Any] | None = Field(description="Its host; null for callers who may only list it")
+    version: int = Field(description="Increases with each change of the host; used to confirm the change")
     confirmed: int = Field(
-        description="The version when the pipeline first named it, or that was confirmed; others do not run"
+        description="The version that was saved or last confirmed; runs require that it is the current one"
     )
-    moved_at: datetime = Field(description="When it was last repointed")
+    moved_at: datetime = Field(description="When the host last changed")
 
 
 class ConfirmIn(Input):
@@ -114,26 +115,28 @@ class PipelineOut(PipelineItem):
     """A pipeline. What names a table that one may not see is left out."""
 
     description: str
-    definition: dict[str, Any] | None = Field(description="Null if it names what one may not see")
+    definition: dict[str, Any] | None = Field(description="Null if it refers to resources that the caller may not see")
     version: int | None
-    unresolved: str | None = Field(description="Why what it reads is not known; then it cannot start")
-    notes: list[str] = Field(description="What could not be judged when it was saved, and when it is")
+    unresolved: str | None = Field(description="Why its inputs are not determined; until then it cannot run")
+    notes: list[str] = Field(description="Checks that could not be validated at save, and when they will be")
     inactive_because: str | None
     deactivate_after: int | None
     failures: int
     saved_at: datetime | None
     saved_by: str | None
-    acts_for: str | None = Field(description="The member by whose rights it runs")
+    acts_for: str | None = Field(description="The member as whom it runs")
     reads: list[str]
     writes: list[str]
-    hidden: int = Field(description="How many tables it names that one may not see")
-    endpoints: list[EndpointOut] = Field(description="Its connections and destination, as far as one may see them")
+    hidden: int = Field(description="The number of its tables that the caller may not see")
+    endpoints: list[EndpointOut] = Field(
+        description="Its connections and destination, as far as the caller may see them"
+    )
 
 
 class NeededOut(BaseModel):
     """A table or volume, the level that the pipeline needs on it, and whether whom it acts for has it."""
 
-    name: str | None = Field(description="Null if one may not see it")
+    name: str | None = Field(description="Null if the caller may not see it")
     mode: str = Field(examples=["read"])
     level: str = Field(examples=["viewer"])
     held: bool
@@ -154,8 +157,8 @@ class PlanOut(BaseModel):
     needs: list[NeededOut]
     acts_for: str | None
     may_start: bool
-    problems: list[str] = Field(description="Why it could not run as it is, and what to do")
-    notes: list[str] = Field(default=[], description="What could not be judged yet, and when it is")
+    problems: list[str] = Field(description="Why it cannot run now, and what to do")
+    notes: list[str] = Field(default=[], description="What could not be validated yet, and when it will be")
 
 
 class PipelineDeleted(BaseModel):
@@ -168,5 +171,5 @@ class PipelineDeleted(BaseModel):
 class RunIn(Input):
     """How to run a pipeline."""
 
-    full_refresh: Annotated[bool, Field(description="Begin incremental reads from the start, and replace")] = False
+    full_refresh: Annotated[bool, Field(description="Restart incremental loads, and replace the tables")] = False
     parameters: Parameters = Field(default_factory=dict)

@@ -177,7 +177,7 @@ def delete(call: Call, pipeline_id: str) -> str:
     """Delete a pipeline, its triggers and the record of its runs; its name. What it wrote stays."""
     query = select(_runs.id).where(_runs.parent_id == pipeline_id, _runs.state.in_((*HELD, WAITING))).limit(1)
     if call.connection.execute(query).first() is not None:
-        raise Conflict("A run of this pipeline waits or runs; cancel it first")
+        raise Conflict("This pipeline has a queued or running run; cancel it first")
     name = presentation.one(call, pipeline_id).name
     for table in (trigger_table, run_table):
         children = select(table.c.id).where(table.c.parent_id == pipeline_id)
@@ -219,7 +219,7 @@ def plan_of(call: Call, pipeline_id: str) -> PlanOut:
         plan = planner.plan(definition, planner.DeclaredItems.of(call.connection, pipeline_id))
         steps = [_step(number, step, whole) for number, step in enumerate(plan)]
     except planner.InvalidPlan as error:
-        problems.append(str(error) if whole else "A table that it needs does not exist any more")
+        problems.append(str(error) if whole else "A table of the pipeline does not exist any more")
     needs = [
         _needed(
             call,
@@ -237,11 +237,12 @@ def plan_of(call: Call, pipeline_id: str) -> PlanOut:
     ready = is_ready(Facts(call.connection, call.now), pipeline_id)
     if not ready:
         problems.append(
-            "The pipeline runs as a member who lacks a level on a table, the use of its connection or destination, or, "
-            "for a notebook, the right to read the secrets of its connections; someone who has them saves it again"
+            "The pipeline runs as a member who lacks access to one of its tables, its connection or destination, "
+            "or the permission to read secrets of connections in a notebook. A member who has this access must "
+            "save it again"
         )
     if not row["active"]:
-        problems.append("It is not active; activate it first")
+        problems.append("The pipeline is inactive; activate it first")
     may = ready and not problems and bool(call.decide("start", save.KIND, pipeline_id))
     notes = deferred_checks.notes(call.connection, definition) if whole else []
     return PlanOut(steps=steps, needs=needs, acts_for=acts_for, may_start=may, problems=problems, notes=notes)
@@ -261,13 +262,13 @@ def plan_draft(call: Call, draft: save.PipelineDraft) -> PlanOut:
     save.check_places(call, draft.definition)
     known = {ref.name: LakeItem(ref.item_id or "", *ref.name.split(".", 1)) for ref in refs}
     problems = [
-        f"{ref.name} does not exist: until it does, the pipeline cannot start"
+        f"{ref.name} does not exist yet; the pipeline cannot run before it exists"
         for ref in refs
         if ref.mode == "read" and ref.item_id is None
     ]
     problems += source_reads.missing_wheels(call, draft.definition, {ref.name: ref.item_id for ref in refs})
     if deferred_checks.probed_sql(call.connection, draft.definition):
-        problems.append("What its SQL reads is found out when it is saved")
+        problems.append("The inputs of its SQL are determined when it is saved")
     steps = planner.plan(draft.definition, planner.DeclaredItems(known))
     author: set[str | None] = {call.caller.member}
     needs = [_needed(call, author, ref.mode, ref.name, ref.item_id, ref.layer_id) for ref in refs if ref.enabled]

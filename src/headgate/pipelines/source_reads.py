@@ -42,23 +42,25 @@ def check_stream(stream: Stream, kind: str) -> None:
     is_api = kind == "http" and stream.of == "rows"
     if stream.read == "incremental" and stream.cursor is None and (is_api or kind in DATABASES):
         told = "an API" if is_api else "a database"
-        raise ValueError(f"cursor: an incremental read of {told} needs it: the column that tells which rows are new")
+        raise ValueError(f"cursor: required for an incremental load from {told}: the column that identifies new rows")
     if kind == "http":
         try:
             check_api_path(stream.name)
         except ValueError as error:
             raise ValueError(f"name: {error}") from None
         if not is_api and "*" in stream.name:
-            raise ValueError("name: an address names one file, so * cannot stand in it; add a stream for each file")
+            raise ValueError(
+                "name: an HTTP stream is one file, so its name cannot contain *; add a stream for each file"
+            )
     if kind == "iceberg" and not all(("." in stream.name, *stream.name.split("."))):
-        raise ValueError(f"name: {stream.name[:100]!r} names no table; write namespace.table, as the catalog does")
+        raise ValueError(f"name: {stream.name[:100]!r} is not the name of a table; write namespace.table")
 
 
 def _check_hosts(call: Call, notebook: Notebook) -> None:
     for number, text in enumerate(notebook.hosts):
         host, _, port = text.rpartition(":")
         if not 1 <= int(port) <= 65535:
-            raise Invalid(f"definition.hosts.{number}: a port is a number from 1 to 65535")
+            raise Invalid(f"definition.hosts.{number}: the port must be a number from 1 to 65535")
         try:
             check_host(host, call.settings.outgoing)
         except CallRefused as error:
@@ -89,8 +91,8 @@ def require_code(call: Call, connection: str) -> None:
     call.note_denial("read_secrets", "connection", connection)
     name = presentation.one(call, connection).name
     raise Denied(
-        f"definition.secrets: the connection {name!r} does not let code read its secrets. Its owner can allow that "
-        "with `headgate connection change --allow-code`"
+        f"definition.secrets: the connection {name!r} does not allow code to read its secrets. Its owner can "
+        "allow it with `headgate connection change --allow-code`"
     )
 
 
@@ -100,5 +102,7 @@ def missing_wheels(call: Call, definition: object, volumes: Mapping[str, str | N
     for wheel in definition.wheels if isinstance(definition, Notebook) else ():
         place = (_files.volume_id == volumes.get(wheel.volume), _files.path == wheel.path)
         if call.connection.execute(select(_files.id).where(*place)).first() is None:
-            result.append(f"{wheel.volume} has no file {wheel.path}; put the wheel there, or leave it out")
+            result.append(
+                f"{wheel.volume} has no file {wheel.path}; upload the wheel, or remove it from the dependencies"
+            )
     return result

@@ -1,4 +1,4 @@
-"""What must hold before anything is started: settings, key file, and a database of the right version."""
+"""Checks before the start: settings, key file, and the schema version of the database."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from headgate.settings.settings import Settings
 
 
 class NotReady(Exception):
-    """Why the server cannot start, and what to do."""
+    """The reason why the server cannot start, and what to do."""
 
 
 def opened(settings: Settings, pool_size: int = 2) -> Database:
@@ -25,7 +25,7 @@ def opened(settings: Settings, pool_size: int = 2) -> Database:
 
 
 def check(settings: Settings) -> None:
-    """Prepare a new installation, and refuse one that this version cannot serve."""
+    """Initialize a new installation, and reject one that this version cannot serve."""
     settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     database = opened(settings)
     try:
@@ -43,7 +43,7 @@ def check(settings: Settings) -> None:
 
 
 def _layers(database: Database) -> None:
-    """Make the layers that a new installation has; also if an earlier start ended before it could."""
+    """Create the layers of a new installation, also after an interrupted first start."""
     from headgate.kit.clock import now  # noqa: PLC0415
     from headgate.lakehouse.layers.defaults import make_layers  # noqa: PLC0415 - it needs the access rules
 
@@ -59,7 +59,9 @@ def _keys(settings: Settings, database: Database | None) -> None:
     if database is not None and not keys.path.exists():
         with database.read() as connection:
             if connection.execute(text("SELECT 1 FROM audit_events WHERE seal IS NOT NULL LIMIT 1")).first():
-                raise NotReady(f"{keys.path} is missing, and the database was sealed with it; restore it from a backup")
+                raise NotReady(
+                    f"{keys.path} is missing, and the database is encrypted with it; restore it from a backup"
+                )
     try:
         keys.key("audit")
     except BadKeyFile as error:
@@ -67,18 +69,18 @@ def _keys(settings: Settings, database: Database | None) -> None:
 
 
 def existing(settings: Settings) -> Database:
-    """The database of an installation that was started before, of the right version; nothing is made."""
+    """The database of an existing installation with the right schema version; nothing is created."""
     url = make_url(settings.database_url)
     if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
         raise NotReady(
-            f"There is no installation in {settings.data_dir}; `headgate up` makes one. "
-            "If yours is elsewhere, set HEADGATE_DATA_DIR or HEADGATE_CONFIG"
+            f"There is no installation in {settings.data_dir}; `headgate up` creates one. To use another "
+            "directory, set HEADGATE_DATA_DIR or HEADGATE_CONFIG"
         )
     database = opened(settings)
     try:
         revision = schema_version.current(database)
         if revision is None:
-            raise NotReady("The database is empty; `headgate up` or `headgate init` prepares it")
+            raise NotReady("The database is empty; run `headgate up` or `headgate init` to create its tables")
         if revision != schema_version.NEEDED:
             raise NotReady(_advice(revision, schema_version.NEEDED))
     except Exception:
@@ -89,7 +91,13 @@ def existing(settings: Settings) -> Database:
 
 def _advice(revision: str, expected: str) -> str:
     if revision == "":
-        return "The database has tables that are not Headgate's; give `database.url` an empty one"
+        return "The database contains tables that are not Headgate's; set `database.url` to an empty database"
     if revision < expected:
-        return f"The database is of version {revision}, this is {expected}: back it up, then run `headgate db upgrade`"
-    return f"The database is of version {revision}, newer than this Headgate ({expected}): install the newer Headgate"
+        return (
+            f"The database has schema version {revision}, but this Headgate needs {expected}: back it up, then "
+            "run `headgate db upgrade`"
+        )
+    return (
+        f"The database has schema version {revision}, which is newer than this Headgate ({expected}): install the "
+        "newer Headgate"
+    )

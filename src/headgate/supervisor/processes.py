@@ -29,7 +29,7 @@ _log = get_logger("headgate.supervisor")
 
 
 def _die_with_parent(parent: int) -> None:
-    """Have the kernel end this process when its parent dies. Called in the child."""
+    """In the child: have the kernel kill this process when its parent dies."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
         if os.getppid() != parent:
@@ -37,7 +37,7 @@ def _die_with_parent(parent: int) -> None:
 
 
 def fork(work: Callable[[], int | None]) -> int:
-    """Do some work in a process of its own; its pid."""
+    """Run a function in a child process; return its pid."""
     parent = os.getpid()
     gc.freeze()
     pid = os.fork()
@@ -63,7 +63,7 @@ def fork(work: Callable[[], int | None]) -> int:
 
 @dataclass(slots=True)
 class SupervisedProcess:
-    """A process to keep alive."""
+    """A process that is restarted when it dies."""
 
     name: str
     work: Callable[[], int | None]
@@ -77,13 +77,13 @@ class SupervisedProcess:
     due: float = field(default=0)
 
     def start(self) -> None:
-        """Start it."""
+        """Start the process."""
         self.pid = fork(self.work)
         self.started = time.monotonic()
         _log.info("started", process=self.name, pid=self.pid)
 
     def check(self) -> int | None:
-        """Restart it if it died, later each time; its exit status if starting it again is of no use."""
+        """Restart the process if it died, with backoff; return its exit status if a restart is pointless."""
         now = time.monotonic()
         if self.pid is None:
             if now >= self.due:
@@ -103,7 +103,7 @@ class SupervisedProcess:
         return None
 
     def _ended(self) -> int | None:
-        """The exit status, if it has ended; negative for a signal."""
+        """The exit status, if it has exited; negative for a signal."""
         if self.pid is None:
             return None
         pid, status = os.waitpid(self.pid, os.WNOHANG)
@@ -113,12 +113,12 @@ class SupervisedProcess:
         return os.waitstatus_to_exitcode(status)
 
     def signal(self, number: int) -> None:
-        """Send it a signal, if it runs."""
+        """Send a signal, if it is running."""
         if self.pid is not None:
             os.kill(self.pid, number)
 
     def wait(self, deadline: float) -> bool:
-        """Wait for its end; whether it came in time."""
+        """Wait for its exit with a timeout; return whether it has exited."""
         while self.pid is not None and self._ended() is None:
             if time.monotonic() > deadline:
                 return False
@@ -127,7 +127,7 @@ class SupervisedProcess:
 
 
 def stop(children: list[SupervisedProcess], seconds: float) -> None:
-    """Ask all to end, wait, and end those that do not."""
+    """Terminate all, wait, and kill the remaining ones."""
     for child in children:
         child.signal(signal.SIGTERM)
     deadline = time.monotonic() + seconds

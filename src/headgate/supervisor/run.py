@@ -1,4 +1,4 @@
-"""The supervisor: starts the children, watches them, and stops them on a signal. It has no other thread."""
+"""The supervisor: starts and watches the child processes, and stops them on a signal. It is single-threaded."""
 
 import fcntl
 import os
@@ -40,9 +40,9 @@ def up(settings: Settings, started: Callable[[str], int] | None = None) -> int:
     try:
         for child in children:
             child.start()
-        print(f"Headgate serves at {address}", flush=True)  # noqa: T201 - the terminal's answer
+        print(f"Headgate is running at {address}", flush=True)  # noqa: T201 - the terminal's answer
         if link is not None:
-            text = f"Nobody owns this installation yet. Open this address once to become its owner:\n  {link}"
+            text = f"This installation has no owner yet. Open this link once to become the owner:\n  {link}"
             print(text, flush=True)  # noqa: T201 - the terminal's answer
         helper = fork(lambda: started(address)) if started else None
         return _watch(children, stopping, helper)
@@ -112,14 +112,14 @@ def _address(listener: socket.socket) -> str:
 
 
 def hold(data_dir: Path) -> int:
-    """One supervisor a data folder: the lock is the kernel's, so that a killed one leaves none behind."""
+    """Lock the data folder for one supervisor, with a kernel lock that ends with the process."""
     handle = os.open(data_dir / "up.lock", os.O_CREAT | os.O_RDWR, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         pid = os.read(handle, 20).decode(errors="replace").strip()
         os.close(handle)
-        raise NotReady(f"Headgate runs already on {data_dir} (pid {pid or 'unknown'})") from None
+        raise NotReady(f"Headgate is already running with {data_dir} (pid {pid or 'unknown'})") from None
     os.ftruncate(handle, 0)
     os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
     return handle
@@ -150,7 +150,7 @@ def _prepare_metrics(data_dir: Path) -> None:
 
 
 def main_or_exit(settings: Settings, started: Callable[[str], int] | None = None) -> int:
-    """Run; what prevents a start is said in a sentence."""
+    """Run; print a message if the start fails."""
     try:
         return up(settings, started)
     except NotReady as error:

@@ -1,4 +1,4 @@
-"""The scheduler: what one process at a time must do. It holds a lease; a second one waits for it."""
+"""The scheduler: periodic tasks that one process at a time runs. It holds a lease; a second scheduler waits for it."""
 
 import os
 import socket
@@ -54,7 +54,7 @@ _log = get_logger("headgate.scheduler")
 
 
 class Scheduler:
-    """Fires triggers, seals the audit log, tells what is to be told, and sends mail."""
+    """Fires triggers, seals the audit log, sends notifications and mail."""
 
     def __init__(self, settings: Settings) -> None:
         register_all()
@@ -88,7 +88,7 @@ class Scheduler:
         self._stopping.set()
 
     def run(self) -> None:
-        """Work until asked to end; trouble with the database is waited out."""
+        """Work until stopped; database errors are retried."""
         pause = INTERVAL
         while not self._stopping.wait(pause):
             try:
@@ -96,13 +96,13 @@ class Scheduler:
                 pause = INTERVAL
             except (Busy, DBAPIError, OSError) as error:
                 pause = min(pause * 2, LONGEST_PAUSE)
-                _log.warning("cannot work right now; trying again", error=str(error).splitlines()[0], seconds=pause)
+                _log.warning("a scheduled task failed; trying again", error=str(error).splitlines()[0], seconds=pause)
         with suppress(Busy, DBAPIError):
             self._database.write(lambda connection: release(connection, LEASE, self._holder, now()))
         self.close()
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self._firer.close()
         self._maintainer.close()
         self._mailer.close()
@@ -117,7 +117,7 @@ class Scheduler:
         self._database.close()
 
     def tick(self) -> bool:
-        """One round, if this process holds the lease; whether it does."""
+        """Run one round if this process holds the lease; return whether it does."""
         moment = now()
         if self._fence is None or not self._renew_at - LENGTH / 3 <= moment <= self._renew_at:
             self._fence = self._database.write(
@@ -161,7 +161,7 @@ class Scheduler:
             self._move_at = moment + MOVE_EVERY
 
     def seal(self, fence: int) -> None:
-        """Seal what is pending, in batches, and keep the end of the chain outside the database."""
+        """Seal pending events in batches, and store the chain head outside the database."""
 
         def may(connection: Connection) -> bool:
             if is_held(connection, LEASE, self._holder, fence):

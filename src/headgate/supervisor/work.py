@@ -1,4 +1,4 @@
-"""What the children do: answer requests, run statements, or do what one process at a time must do."""
+"""The work of the child processes: server, worker, scheduler."""
 
 import signal
 import socket
@@ -15,7 +15,7 @@ from headgate.supervisor.scheduler import Scheduler
 
 
 def serve(settings: Settings, listener: socket.socket) -> None:
-    """Answer requests on a socket that the supervisor opened."""
+    """Serve requests on a socket that the supervisor opened."""
     app = create_app(settings)
     config = uvicorn.Config(
         app,
@@ -45,7 +45,7 @@ class _Server(uvicorn.Server):
 
 
 def work(settings: Settings, server: str, secret: str | None = None) -> None:
-    """Run a server's statements on this machine's Spark. Without a secret, the server is this installation's own."""
+    """Run a worker on this machine's Spark. Without a secret, it uses the local installation."""
     # Only this process loads what speaks with Spark.
     from headgate.execution.spark.member import MemberSpark  # noqa: PLC0415
     from headgate.execution.spark.platform import PlatformSpark  # noqa: PLC0415
@@ -75,7 +75,7 @@ def work(settings: Settings, server: str, secret: str | None = None) -> None:
 
 
 def schedule(settings: Settings) -> None:
-    """Do what must be done by one process at a time."""
+    """Run the scheduler."""
     scheduler = Scheduler(settings)
     signal.signal(signal.SIGTERM, lambda *_: scheduler.stop())
     signal.signal(signal.SIGINT, signal.SIG_IGN)

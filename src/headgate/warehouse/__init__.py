@@ -1,1 +1,1 @@
-"""Where the lakehouse keeps its bytes: a folder, or a bucket. Which names are used is decided here, from ids alone."""
+"""The storage of the lakehouse: a folder or an S3 bucket. Paths are built from ids only."""

@@ -1,4 +1,4 @@
-"""Where a warehouse in a bucket is: its host, bucket and prefix, as requests to it name them."""
+"""The location of a warehouse bucket: host, bucket and prefix."""
 
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -8,7 +8,7 @@ from headgate.settings.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A prefix of a bucket behind an endpoint."""
+    """A prefix of a bucket at an endpoint."""
 
     scheme: str
     host: str
@@ -28,17 +28,17 @@ class Address:
 
     @property
     def request_host(self) -> str:
-        """The host that a request for this bucket is sent to."""
+        """The host of requests for this bucket."""
         return self.host if self.path_style else f"{self.bucket}.{self.host}"
 
     @property
     def request_root(self) -> str:
-        """What the path of a request for this bucket starts with, before the key."""
+        """The path prefix of requests for this bucket, before the key."""
         return f"/{self.bucket}/" if self.path_style else "/"
 
 
 def address_of(settings: Settings) -> Address:
-    """Where the settings say that the bucket is."""
+    """The bucket in the settings."""
     given = settings.warehouse
     place = urlsplit(settings.warehouse_url)
     endpoint = urlsplit(given.s3_endpoint or f"https://s3.{given.s3_region}.amazonaws.com")

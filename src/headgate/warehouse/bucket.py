@@ -28,7 +28,7 @@ _log = get_logger("headgate.warehouse")
 
 
 class BucketStore:
-    """Files under a prefix of a bucket."""
+    """Files below a prefix of a bucket."""
 
     def __init__(self, settings: Settings) -> None:
         self.address: Address = address_of(settings)
@@ -84,12 +84,12 @@ class BucketStore:
         return {"Bucket": self.address.bucket, "Key": self._key_of(path)}
 
     def read(self, path: str) -> bytes:
-        """A whole file, or Missing."""
+        """The content of a file, or Missing."""
         with self._asking(path):
             return cast("bytes", self.client.get_object(**self._at(path))["Body"].read())
 
     def open(self, path: str) -> BinaryIO:
-        """A file to read and seek in, or Missing."""
+        """A seekable file, or Missing."""
         return self.open_named(checked(path))
 
     def open_named(self, path: str) -> BinaryIO:
@@ -161,7 +161,7 @@ class BucketStore:
                         yield StoredFile(name, value["Size"], value["LastModified"])
 
     def delete(self, path: str) -> None:
-        """Delete a file, if it is there."""
+        """Delete a file, if it exists."""
         with suppress(Missing), self._asking(path):
             self.client.delete_object(**self._at(path))
 
@@ -170,7 +170,7 @@ class BucketStore:
         self._delete_all([{"Key": f"{self.address.prefix}{path}"} for path in paths])
 
     def delete_folder(self, folder: str) -> None:
-        """Delete all below a folder, and the folder."""
+        """Delete a folder with its files."""
         prefix = f"{self._key_of(folder)}/"
         with self._asking(folder):
             pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.address.bucket, Prefix=prefix)
@@ -185,10 +185,10 @@ class BucketStore:
             asked = {"Objects": keys, "Quiet": True}
             errors = self.client.delete_objects(Bucket=self.address.bucket, Delete=asked).get("Errors")
         if errors:
-            raise StoreUnavailable(f"{len(errors)} files were not deleted; the first answer: {errors[0]}")
+            raise StoreUnavailable(f"{len(errors)} files could not be deleted; the first error: {errors[0]}")
 
     def check(self) -> list[str]:
-        """What keeps this place from being used, each with what to do; nothing if all is well."""
+        """The problems that prevent the use of this bucket, each with what to do."""
         from headgate.warehouse.probes import probe  # noqa: PLC0415 - for doctor alone
 
         try:
@@ -198,7 +198,7 @@ class BucketStore:
 
     @contextmanager
     def _asking(self, path: str) -> Iterator[None]:
-        """Say in our own words what the store answered."""
+        """Map errors of the object store to messages."""
         from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
 
         try:
@@ -215,30 +215,31 @@ class BucketStore:
 
     def _trouble(self, error: Exception, code: str = "") -> StoreUnavailable:
         reason = self._reason(code or str(error), error)
-        _log.warning("the warehouse cannot be used", reason=reason)
+        _log.warning("cannot use the warehouse", reason=reason)
         return StoreUnavailable(reason)
 
     def _reason(self, told: str, error: Exception) -> str:
         where = f"the bucket {self.address.bucket} at {self.address.endpoint}"
         sentences: list[tuple[tuple[str, ...], str]] = [
-            (("NoSuchBucket", "NO_SUCH_BUCKET"), f"there is no {where[4:]}; make it, or set warehouse.url to another"),
+            (("NoSuchBucket", "NO_SUCH_BUCKET"), f"there is no {where[4:]}; create it, or change warehouse.url"),
             (
                 ("InvalidAccessKeyId", "INVALID_ACCESS_KEY_ID", "SignatureDoesNotMatch", "SIGNATURE_DOES_NOT_MATCH"),
-                f"the store does not know the key for {where}; check warehouse.s3_access_key_id, s3_secret_access_key "
-                "and s3_region",
+                f"the object store rejects the access key for {where}; check warehouse.s3_access_key_id, "
+                "s3_secret_access_key and s3_region",
             ),
             (
                 ("AccessDenied", "ACCESS_DENIED", "403"),
-                f"the key may not use {where}; allow it GetObject, PutObject, DeleteObject, AbortMultipartUpload and "
-                "ListBucket there",
+                f"the access key has too few permissions for {where}; grant it GetObject, PutObject, "
+                "DeleteObject, AbortMultipartUpload and ListBucket",
             ),
             (
                 ("Could not connect", "Connect timeout", "Failed to resolve", "NETWORK_CONNECTION", "Read timeout"),
-                f"nothing answers at {self.address.endpoint}; check warehouse.s3_endpoint, and that the store runs",
+                f"no server answers at {self.address.endpoint}; check warehouse.s3_endpoint, and that the object "
+                "store is running",
             ),
             (
                 ("RequestTimeTooSkewed", "REQUEST_TIME_TOO_SKEWED"),
-                f"the clock of this machine and that of {where} differ; set them right",
+                f"the clocks of this machine and of {where} differ; synchronize them",
             ),
         ]
         for marks, sentence in sentences:

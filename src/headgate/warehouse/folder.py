@@ -1,4 +1,4 @@
-"""A store in a folder of this machine, or of a mount that all machines share."""
+"""A store in a local folder or shared mount."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ from headgate.warehouse.store import Missing, PathTaken, StoredFile, checked
 
 
 class FolderStore:
-    """Files under a folder."""
+    """Files below a folder."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -28,12 +28,12 @@ class FolderStore:
         return self.root / checked(path)
 
     def read(self, path: str) -> bytes:
-        """A whole file, or Missing."""
+        """The content of a file, or Missing."""
         with self.open(path) as file:
             return file.read()
 
     def open(self, path: str) -> BinaryIO:
-        """A file to read and seek in, or Missing."""
+        """A seekable file, or Missing."""
         try:
             return self._at(path).open("rb")
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
@@ -79,23 +79,24 @@ class FolderStore:
                     yield StoredFile(str(file.relative_to(self.root)), results.st_size, modified)
 
     def delete(self, path: str) -> None:
-        """Delete a file, if it is there."""
+        """Delete a file, if it exists."""
         self._at(path).unlink(missing_ok=True)
 
     def delete_folder(self, folder: str) -> None:
-        """Delete all below a folder, and the folder."""
+        """Delete a folder with its files."""
         with suppress(FileNotFoundError):
             shutil.rmtree(self._at(folder))
 
     def check(self) -> list[str]:
-        """What keeps this place from being used, each with what to do; nothing if all is well."""
+        """The problems that prevent the use of this folder, each with what to do."""
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.root) as file:
                 file.write(b"headgate")
         except OSError as error:
             return [
-                f"The folder {self.root} cannot be written: {error.strerror}; make it the server's own, or name another"
+                f"The folder {self.root} is not writable: {error.strerror}; change its owner to the server's "
+                "user, or set another folder"
             ]
         return []
 

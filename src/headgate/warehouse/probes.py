@@ -16,7 +16,9 @@ def probe(store: BucketStore, folder: str) -> list[str]:
     store.write(f"{folder}/file", [b"headgate"])
     try:
         results = (
-            [] if store.read(f"{folder}/file") == b"headgate" else ["The store gives back other bytes than it was sent"]
+            []
+            if store.read(f"{folder}/file") == b"headgate"
+            else ["The object store returns other bytes than were written"]
         )
         return [*results, *_is_written_over(store, folder), *_answers_anyone(store, folder), *_copies(store, folder)]
     finally:
@@ -31,7 +33,7 @@ def _url(store: BucketStore, path: str) -> str:
 def _is_written_over(store: BucketStore, folder: str) -> list[str]:
     with suppress(PathTaken):
         store.write(f"{folder}/file", [b"again"])
-        return ["The store writes over files although told not to (If-None-Match); use a newer version if there is one"]
+        return ["The object store ignores If-None-Match and overwrites files; use a newer version of it"]
     return []
 
 
@@ -39,7 +41,7 @@ def _answers_anyone(store: BucketStore, folder: str) -> list[str]:
     """A bucket open to the world guards nothing."""
     answer = httpx.get(_url(store, f"{folder}/file"), timeout=_TIMEOUT)
     if answer.is_success:
-        return [f"The bucket {store.address.bucket} gives files to anyone, without a key; close it to the public"]
+        return [f"The bucket {store.address.bucket} is publicly readable; make it private"]
     return []
 
 
@@ -51,7 +53,7 @@ def _copies(store: BucketStore, folder: str) -> list[str]:
     answer = httpx.put(url, headers={**headers, "x-amz-copy-source": source}, timeout=_TIMEOUT)
     if answer.is_success:
         return [
-            "The store heeds headers that were not signed, so that signing cannot keep tables apart; "
-            "use another store, or set warehouse.s3_access to credentials"
+            "The object store accepts unsigned headers, so request signing cannot protect tables; use another "
+            "store, or set warehouse.s3_access to credentials"
         ]
     return []

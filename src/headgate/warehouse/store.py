@@ -1,4 +1,4 @@
-"""What a place for bytes can do. A path is ours, never a member's: made of ids and names that we chose."""
+"""The interface of stores. Paths consist of ids and fixed names, never of user input."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -12,19 +12,19 @@ _PATH = re.compile(r"[A-Za-z0-9_=-][A-Za-z0-9._=-]*(?:/[A-Za-z0-9_=-][A-Za-z0-9.
 
 
 class Missing(Exception):
-    """There is nothing at this path."""
+    """No file exists at this path."""
 
 
 class PathTaken(Exception):
-    """There is something at this path already."""
+    """A file already exists at this path."""
 
 
 class StoreUnavailable(Unavailable):
-    """The place itself cannot be used now. Members are told to wait; `reason` tells the operator what to do."""
+    """The store is unavailable. Members are asked to try again; `reason` tells the operator what to do."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
-        super().__init__("The warehouse cannot be reached; try again in a moment, and tell who runs it")
+        super().__init__("Cannot reach the warehouse; try again, or tell the operator")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +37,17 @@ class StoredFile:
 
 
 class Store(Protocol):
-    """Files under one root. Paths are relative to it; URLs are what engines are told."""
+    """Files below one root. Paths are relative to it; URLs are for engines."""
 
     @property
     def url(self) -> str:
         """The root as engines know it, without a slash at its end."""
 
     def read(self, path: str) -> bytes:
-        """A whole file, or Missing."""
+        """The content of a file, or Missing."""
 
     def open(self, path: str) -> BinaryIO:
-        """A file to read and seek in, or Missing."""
+        """A seekable file, or Missing."""
 
     def write(self, path: str, parts: Iterable[bytes]) -> int:
         """Write a new file, whole or not at all, and durably; its size. Taken if there is one."""
@@ -59,17 +59,17 @@ class Store(Protocol):
         """Every file below a folder, in no order; none if there is no such folder."""
 
     def delete(self, path: str) -> None:
-        """Delete a file, if it is there."""
+        """Delete a file, if it exists."""
 
     def delete_folder(self, folder: str) -> None:
-        """Delete all below a folder, and the folder."""
+        """Delete a folder with its files."""
 
     def check(self) -> list[str]:
         """What keeps this place from being used, each with what to do; nothing if all is well."""
 
 
 def checked(path: str) -> str:
-    """The path, if it cannot lead anywhere but below the root."""
+    """The path, if it stays below the root."""
     if not _PATH.fullmatch(path):
-        raise ValueError(f"{path!r} is no path of the warehouse")
+        raise ValueError(f"{path!r} is not a path of the warehouse")
     return path

@@ -31,7 +31,7 @@ def _tree(root: Path) -> None:
 def test_a_folder_shows_its_files_by_pattern(tmp_path: Path) -> None:
     _tree(tmp_path / "in")
     place, allowed = endpoint("folder", {"path": f"{tmp_path}/in"}), folders(tmp_path)
-    assert "can be read" in said(place, allowed)
+    assert "is readable" in said(place, allowed)
     assert set(streams_of(place, allowed)) == {"a.csv", "2026/b.csv", "2026/01/c.csv", "2026/d.json"}
     assert set(streams_of(place, allowed, pattern="*.csv")) == {"a.csv"}
     assert set(streams_of(place, allowed, pattern="**/*.csv")) == {"a.csv", "2026/b.csv", "2026/01/c.csv"}
@@ -70,7 +70,7 @@ def test_only_folders_that_the_settings_list_are_read(tmp_path: Path) -> None:
 def test_a_folder_to_write_to_has_a_setting_of_its_own(tmp_path: Path) -> None:
     place = endpoint("folder", {"path": str(tmp_path)})
     allowed = settings(deliveries={"folders": [str(tmp_path)]})
-    assert "written to" in answer("test", place, {}, allowed, writes=True)["detail"]
+    assert "is writable" in answer("test", place, {}, allowed, writes=True)["detail"]
     with pytest.raises(StepFailed, match=r"deliveries\.folders"):
         answer("test", place, {}, folders(tmp_path), writes=True)
     assert list(tmp_path.iterdir()) == []
@@ -85,15 +85,15 @@ def test_a_bucket_shows_its_files_by_pattern(s3_server: S3Server) -> None:
     prefix = f"errands-{uuid.uuid4().hex}"
     _tree(s3_server.folder / BUCKET / prefix)
     place = bucket(s3_server, prefix=prefix)
-    assert said(place) == f"The bucket can be listed; there are files below {prefix}/"
+    assert said(place) == f"The bucket can be listed; it contains files below {prefix}/"
     assert set(streams_of(place)) == {"a.csv", "2026/b.csv", "2026/01/c.csv", "2026/d.json"}
     found = streams_of(place, pattern="2026/*.csv")
     assert set(found) == {"2026/b.csv"}
     assert found["2026/b.csv"]["bytes"] == len("2026/b.csv")
     assert found["2026/b.csv"]["modified_at"]
     public = endpoint("object_store", {"endpoint": s3_server.endpoint, "bucket": BUCKET, "path_style": True})
-    assert said(public) == "The bucket can be listed; there are files"
-    assert "there is nothing" in said(bucket(s3_server, prefix=f"{prefix}/none"))
+    assert said(public) == "The bucket can be listed; it contains files"
+    assert "it is empty" in said(bucket(s3_server, prefix=f"{prefix}/none"))
 
 
 def test_what_is_wrong_with_a_bucket_is_said_with_what_to_do(s3_server: S3Server) -> None:

@@ -38,7 +38,7 @@ def test_a_catalog_shows_the_tables_that_its_token_may_see(other: Lake) -> None:
     for name in ("raw.events", "trusted.events"):
         other.engine("Tess").create_table(name, COLUMNS)
     tess = place(other, other.company.token("Tess"))
-    assert said(tess) == "The catalog answers; it shows 3 namespaces"
+    assert said(tess) == "Connected to the catalog; it lists 3 namespaces"
     found = streams_of(tess, pattern="raw.*")
     assert found["raw.events"]["keys"] == ["id"]
     assert found["raw.events"]["columns"] == [
@@ -71,7 +71,9 @@ def test_a_catalog_gives_a_token_for_a_client(monkeypatch: pytest.MonkeyPatch) -
         config = {"uri": api.url, "warehouse": "a b", "auth": auth}
         api.on("/v1/config", lambda seen: Reply({"overrides": {"prefix": "w"}}))
         api.on("/v1/w/namespaces", lambda seen: Reply({"namespaces": [["x"]]}))
-        assert said(endpoint("iceberg", config, client_secret=SECRET)) == "The catalog answers; it shows 1 namespaces"
+        assert (
+            said(endpoint("iceberg", config, client_secret=SECRET)) == "Connected to the catalog; it lists 1 namespaces"
+        )
         asked = {one.path: one for one in api.seen}
         assert asked["/v1/config"].parameters == {"warehouse": "a b"}
         assert asked["/v1/w/namespaces"].headers["authorization"] == "Bearer token-1-all"

@@ -155,7 +155,7 @@ def test_what_a_dead_run_left_goes_with_the_next(out: Out, tmp_path: Path) -> No
     following = out.plan(tmp_path, rows=[{"id": 9}])
     following.deliver()
     assert (out.runs(), len(out.names())) == ([[9]], 2)
-    assert "Removed what an earlier run or try left unfinished" in following.log
+    assert "Removed the unfinished files of an earlier run or attempt" in following.log
 
 
 def test_what_others_put_there_stays(out: Out, tmp_path: Path) -> None:
@@ -272,7 +272,7 @@ def test_links_are_not_followed(tmp_path: Path, place: str) -> None:
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(secret)
     error = failure(out.plan(tmp_path, "overwrite"))
-    assert (error.code, "over a link" in error.message) == ("FOLDER_REFUSED", True)
+    assert (error.code, "a symbolic link" in error.message) == ("FOLDER_REFUSED", True)
     assert list(secret.iterdir()) == []
 
 
@@ -331,7 +331,7 @@ def test_a_folder_that_may_not_be_written_to_is_told(tmp_path: Path) -> None:
         with as_nobody(), pytest.raises(StepFailed) as caught, folder.opened(context, endpoint, ("a",), "run", 1):
             pass
         assert (caught.value.code, caught.value.passing) == ("DENIED_THERE", False)
-        assert "may not write" in caught.value.message
+        assert "no write permission" in caught.value.message
 
 
 @contextmanager
@@ -356,7 +356,7 @@ def test_a_full_disk_leaves_nothing_and_is_told(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(folder.LocalRunFolder, "put", full)
     error = failure(out.plan(tmp_path))
     assert (error.code, error.passing) == ("FULL_THERE", True)
-    assert "no room left" in error.message
+    assert "No space left" in error.message
     assert list(out.place.iterdir()) == []
 
 
@@ -393,9 +393,9 @@ def test_large_files_are_uploaded_in_parts_and_what_was_not_completed_goes(s3_se
 @pytest.mark.parametrize(
     ("more", "secrets", "code", "said"),
     [
-        ({}, {"secret_key": "wrong"}, "BUCKET_UNAUTHORIZED", "secret key is not right"),
+        ({}, {"secret_key": "wrong"}, "BUCKET_UNAUTHORIZED", "secret key or the region is wrong"),
         ({}, {}, "MISSING_SECRET", "secret key is not set"),
-        ({"access_key_id": "AKIANOBODY"}, None, "BUCKET_UNAUTHORIZED", "does not know this key"),
+        ({"access_key_id": "AKIANOBODY"}, None, "BUCKET_UNAUTHORIZED", "does not know this access key"),
         ({"bucket": "nowhere-here"}, None, "BUCKET_NOT_FOUND", "there is no such bucket"),
         ({"endpoint": "http://10.0.0.1:9000"}, None, "ADDRESS_REFUSED", "10.0.0.1 is a private address"),
     ],
@@ -471,7 +471,7 @@ def test_a_store_that_is_full_is_told_and_left_as_it_was(tmp_path: Path, monkeyp
         monkeypatch.setattr(api, "answer", lambda seen: full if "00002" in seen.path else store(seen))
         error = failure(plan)
     assert (error.code, error.passing) == ("FULL_THERE", True)
-    assert "no room left" in error.message
+    assert "object store is full" in error.message
     assert store.objects == {}
 
 
@@ -486,5 +486,5 @@ def test_a_disk_that_is_full_under_spark_is_told() -> None:
     aborted = "Job aborted due to stage failure: java.io.IOException: No space left on device"
     found = exporting.full(Cause(("org.apache.spark.SparkException",), aborted, None))
     assert found is not None
-    assert (found.code, found.passing, "an operator makes room" in found.message) == ("DISK_FULL", True, True)
+    assert (found.code, found.passing, "the operator must free space" in found.message) == ("DISK_FULL", True, True)
     assert exporting.full(Cause(("java.io.IOException",), "Broken pipe", None)) is None

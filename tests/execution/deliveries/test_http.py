@@ -97,7 +97,7 @@ def test_what_was_confirmed_is_not_sent_again(api: Api, tmp_path: Path) -> None:
     again.deliver()
     assert batches(api) == [*BATCHES, BATCHES[2]]
     assert keys(api)[2] == keys(api)[3]
-    assert "has delivered 2 batches already" in again.log
+    assert "has already delivered 2 batches" in again.log
 
 
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504])
@@ -110,7 +110,7 @@ def test_what_may_pass_is_tried_again_under_the_same_key(
     one.deliver()
     assert batches(api) == [BATCHES[0], BATCHES[0], *BATCHES]
     assert len(set(keys(api)[:3])) == 1
-    assert f"answered batch 0 with {status}" in one.log
+    assert f"answered batch 0 with status {status}" in one.log
 
 
 def test_a_receiver_says_how_long_to_wait(api: Api, tmp_path: Path) -> None:
@@ -151,11 +151,11 @@ def test_it_gives_up_after_the_tries_that_the_destination_names(
     ("status", "code", "words"),
     [
         (400, "API_REFUSED", "check the target"),
-        (401, "API_UNAUTHORIZED", "give the secret again"),
-        (403, "API_FORBIDDEN", "may not send there"),
+        (401, "API_UNAUTHORIZED", "set the secret again"),
+        (403, "API_FORBIDDEN", "lack the permission to send"),
         (404, "API_REFUSED", "check the target"),
         (413, "TOO_LARGE", "smaller `batch`"),
-        (422, "API_REFUSED", "what it takes"),
+        (422, "API_REFUSED", "the format that it accepts"),
     ],
 )
 def test_what_will_not_pass_is_told_at_once_with_what_to_do(
@@ -207,7 +207,7 @@ def test_passwords_and_keys_are_shown(api: Api, tmp_path: Path) -> None:
     ("url", "allow", "code", "words"),
     [
         ("http://nowhere.invalid", [], "UNREACHABLE", "nowhere.invalid"),
-        ("http://127.0.0.1:1", ["127.0.0.1"], "UNREACHABLE", "takes no connections"),
+        ("http://127.0.0.1:1", ["127.0.0.1"], "UNREACHABLE", "accepts no connections"),
         ("http://10.0.0.1", [], "ADDRESS_REFUSED", "private address"),
         ("http://localhost", [], "ADDRESS_REFUSED", "localhost"),
         ("http://169.254.169.254/latest", ["127.0.0.1"], "ADDRESS_REFUSED", "169.254.169.254"),

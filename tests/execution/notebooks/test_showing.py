@@ -65,9 +65,9 @@ def test_what_is_no_picture_is_shown_otherwise(tmp_path: Path, value: Any) -> No
 
 def test_a_picture_that_cannot_be_made_or_is_too_large_is_told(tmp_path: Path) -> None:
     failed = showing.picture(Picture(ValueError("no ink")), tmp_path, 1, 0)
-    assert failed == {"kind": "text", "text": "<it cannot be shown: no ink>"}
+    assert failed == {"kind": "text", "text": "<cannot display: no ink>"}
     large = showing.picture(Picture(bytes(showing.FIGURE_BYTES + 1)), tmp_path, 1, 0)
-    assert large == {"kind": "text", "text": "<a figure of more than 5 MiB is left out>"}
+    assert large == {"kind": "text", "text": "<a figure larger than 5 MiB is omitted>"}
     assert list(tmp_path.iterdir()) == []
 
 

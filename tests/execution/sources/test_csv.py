@@ -55,9 +55,7 @@ def test_rows_that_do_not_fit_are_rejected_with_the_reason(files: Files) -> None
     assert {row["file"] for row in rejected} == {"b.csv"}
     assert {row["stream"] for row in rejected} == {"*.csv"}
     reasons = {row["record"]: row["reason"] for row in rejected}
-    assert (
-        reasons["5,five"] == reasons["6,six,2026-01-06,more"] == "the row has more or fewer values than the first line"
-    )
+    assert reasons["5,five"] == reasons["6,six,2026-01-06,more"] == "the row has more or fewer values than the header"
     assert reasons['{"id":"four","name":"x","at":"2026-01-04"}'] == "id: four is no bigint"
     assert reasons['{"id":"7","name":"seven","at":"2026"}'] == "at: 2026 is no date"
     # What is right now is rejected no more.
@@ -113,10 +111,10 @@ def test_a_wrong_encoding_is_said_and_never_guessed(files: Files) -> None:
     files.put("a.csv", "id,name\n1,Müller\n2,Meier\n".encode("windows-1252"))
     found = files.land("a.csv")
     assert (found.rows_out, found.rejected) == (1, 1)
-    assert files.rejected()[0]["reason"] == "the row holds bytes that are not text in the file's encoding"
-    assert "a.csv: 1 rows are not UTF-8; if it is in another encoding, set the stream's encoding to the" in files.log
+    assert files.rejected()[0]["reason"] == "the row contains bytes that are invalid in the file's encoding"
+    assert "a.csv: 1 rows are not valid UTF-8; if the file has another encoding, set the" in files.log
     files.put("b.csv", "id,größe\n1,x\n".encode("windows-1252"))
-    with pytest.raises(StepFailed, match=r"b.csv: its first line is not UTF-8; set the stream's encoding"):
+    with pytest.raises(StepFailed, match=r"b\.csv: its header is not UTF-8; set the stream's encoding"):
         files.land("b.csv")
     files.put("e.csv", "id,name\n1,x,y\n")
     assert files.land("e.csv").rejected == 1
@@ -125,10 +123,10 @@ def test_a_wrong_encoding_is_said_and_never_guessed(files: Files) -> None:
     with pytest.raises(StepFailed, match=r"c.csv is UTF-16, not UTF-8"):
         files.land("c.csv")
     for name in ("nothing", "zlib"):
-        with pytest.raises(ValueError, match=f"there is no encoding '{name}'; write one such as UTF-8"):
+        with pytest.raises(ValueError, match=f"Unknown encoding '{name}'; write one such as UTF-8"):
             files.land("a.csv", files={"encoding": name})
     files.put("d.csv", "id,name\n1,日本\n".encode("shift-jis"))
-    with pytest.raises(StepFailed, match=r"d.csv: some of it is not ascii|d.csv: some of it is not euc-jp"):
+    with pytest.raises(StepFailed, match=r"d.csv: part of it is not ascii|d.csv: part of it is not euc-jp"):
         files.land("d.csv", files={"encoding": "euc-jp"})
 
 

@@ -66,8 +66,8 @@ def test_records_that_cannot_be_read_are_rejected(files: Files) -> None:
     assert files.values("id") == [(1,), (4,)]
     told = {row["record"]: row["reason"] for row in files.rejected()}
     assert told['{"id": 2'] == "the record is not JSON"
-    assert told["[1, 2]"] == told['"text"'] == "the record is JSON, but no object with fields"
-    assert told['{"id": 5, "x": "\ufffd"}'] == "the record holds bytes that are not text in the file's encoding"
+    assert told["[1, 2]"] == told['"text"'] == "the record is JSON, but not an object"
+    assert told['{"id": 5, "x": "\ufffd"}'] == "the record contains bytes that are invalid in the file's encoding"
     assert {row["file"] for row in files.rejected()} == {"a.json"}
 
 
@@ -127,5 +127,5 @@ def test_another_encoding(files: Files) -> None:
 
 def test_too_many_fields_are_said(files: Files) -> None:
     files.put("a.json", lines({f"key{number}": number for number in range(2001)}))
-    with pytest.raises(StepFailed, match="2001 fields in all; a table takes 2000"):
+    with pytest.raises(StepFailed, match="2001 distinct fields, but a table has at most 2000"):
         land(files)

@@ -88,7 +88,7 @@ def test_states() -> None:
     found = state.since(old, timedelta(days=1), merges=True)
     assert found
     assert state.begin(found) == datetime(2026, 1, 1, tzinfo=UTC)
-    with pytest.raises(StepFailed, match="look_back is a length of time"):
+    with pytest.raises(StepFailed, match="look_back is a duration"):
         state.begin(CursorPosition("5", "bigint", timedelta(days=1), including=True))
     assert state.after(old, "2026-01-01T00:00:00.000000Z", "timestamp") == old
     assert state.after(old, None, "timestamp") == old
@@ -151,6 +151,6 @@ def test_a_driver_is_told_what_is_on_the_list_and_ours_counts(module: Any, tmp_p
 
 def test_a_database_that_would_change_the_drivers_address_is_refused() -> None:
     config = {"host": "h", "port": 1, "database": "d?allowLocalInfile=true", "user": "u", "tls": "off"}
-    with pytest.raises(StepFailed, match="choose another name"):
+    with pytest.raises(StepFailed, match="rename the database"):
         mysql.options(config, "")
     assert postgresql.options(config, "")["url"].endswith("/d%3FallowLocalInfile%3Dtrue")

@@ -31,7 +31,7 @@ def _check(shop: Workshop, kind: str, config: dict[str, Any], trust: Trust, name
         source(),
         source(tls_ca=trust.known, host="localhost"),
     ):
-        with pytest.raises(StepFailed, match="check `tls`, and that the certificate is for this host"):
+        with pytest.raises(StepFailed, match="check `tls`, and that the certificate is valid for this host"):
             wrong.land(name)
 
 

@@ -106,14 +106,14 @@ def test_xml(files: Files) -> None:
     ]
     files.put("none.xml", "<orders/>")
     assert files.land("none.xml", files=options, write="append").rows_in == 0
-    assert "No file holds an element <order>" in files.log
+    assert "No file has an element <order>" in files.log
     files.put("cut.xml", XML[:-30])
-    with pytest.raises(StepFailed, match=r"cut\.xml cannot be read: it is not XML: .*line 3"):
+    with pytest.raises(StepFailed, match=r"cannot read cut\.xml: it is not valid XML: .*line 3"):
         files.land("cut.xml", files=options)
     files.put("bad.xml", '<!DOCTYPE o [<!ENTITY x SYSTEM "file:///etc/passwd">]><o><order><a>&x;</a></order></o>')
     with pytest.raises(StepFailed, match="has a DOCTYPE"):
         files.land("bad.xml", files=options)
-    with pytest.raises(StepFailed, match="cannot be an element"):
+    with pytest.raises(StepFailed, match="is not a valid element name"):
         files.land("a.xml", files={"format": "xml", "row_tag": "<order>"})
 
 
@@ -159,7 +159,7 @@ def test_sheets(files: Files) -> None:
     assert (found.rows_out, found.rejected) == (1, 2)
     assert {row["reason"] for row in files.rejected()} == {
         "id: 4th is no bigint",
-        "the row has values beyond the last column that the first row names",
+        "the row has values beyond the last column of the header",
     }
     assert {row["file"] for row in files.rejected()} == {"b.xlsx"}
     files.table += "s"

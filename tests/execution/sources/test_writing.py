@@ -50,7 +50,7 @@ def test_merge_by_keys(files: Files) -> None:
     ]
     assert "The source has no text" in files.log
     with pytest.raises(
-        StepFailed, match=r"b\.csv has no column 'nothing', which is a key of the stream; it has Id, kind"
+        StepFailed, match="b\\.csv has no column 'nothing', which is the key of the stream; it has Id, kind"
     ):
         files.land("b.csv", write="merge", keys=["nothing"])
     # All is read anew, and equal rows count once, always the same one.
@@ -161,7 +161,7 @@ def test_files_are_landed_once_each_without_a_cursor(files: Files) -> None:
     assert (found.rows_in, found.rows_out) == (1, 1)
     found = files.land("*.csv", **stream)
     assert found.rows_in == 0
-    assert "All 2 files of the connection that match *.csv were landed before" in files.log
+    assert "All 2 files of the connection that match *.csv were already loaded" in files.log
     assert files.values() == [(1,), (2,)]
     files.land("*.csv", full_refresh=True, **stream)
     assert files.values() == [(1,), (2,)]

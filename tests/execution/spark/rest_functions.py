@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from headgate.execution.sources.api_requests import explained, proxied
+from headgate.execution.sources.api_requests import explain_error, proxied
 from headgate.execution.sources.rest.requests import Auth, Limits, Pages, RequestOptions
 from headgate.execution.sources.rest.source import NAME, register
 from headgate.execution.spark.step_session import Step
@@ -10,7 +10,7 @@ from headgate.execution.spark.step_session import Step
 
 def read(arguments: dict[str, Any], step: Step) -> dict[str, Any]:
     """What an API gives, with the plan by which Spark reads it."""
-    step.explains(explained)
+    step.explains(explain_error)
     given = dict(arguments)
     if own := given.pop("auth", None):
         given["auth"] = Auth(**own)

@@ -39,7 +39,7 @@ def iceberg(tmp_path: Path) -> Path:
 
 def kept(jar: Path) -> Path:
     """Where its archive is."""
-    return archive.place(jar, len(KEPT))
+    return archive.archive_path(jar, len(KEPT))
 
 
 def test_what_it_was_made_from_gives_it_its_name(
@@ -70,34 +70,34 @@ def test_what_it_was_made_from_gives_it_its_name(
 
 def test_one_that_others_can_write_is_not_used(iceberg: Path) -> None:
     path = kept(iceberg)
-    assert archive.found(iceberg) == path
+    assert archive.usable_archive(iceberg) == path
     for mode in (0o464, 0o446):
         path.chmod(mode)
-        assert archive.found(iceberg) is None
+        assert archive.usable_archive(iceberg) is None
     path.chmod(0o444)
     about = list(path.stat())
     assert archive.is_ours(os.stat_result(about))
     about[4] = 4242 if os.getuid() != 4242 else 4243
     assert not archive.is_ours(os.stat_result(about)), "another user's"
     os.truncate(path, 5)
-    assert archive.found(iceberg) is None, "it was cut off"
+    assert archive.usable_archive(iceberg) is None, "it was cut off"
     path.unlink()
-    assert archive.found(iceberg) is None
+    assert archive.usable_archive(iceberg) is None
     (iceberg.parent / "other").write_bytes(KEPT)
     path.symlink_to(iceberg.parent / "other")
-    assert archive.found(iceberg) is None
+    assert archive.usable_archive(iceberg) is None
     path.unlink()
     path.mkdir()
-    assert archive.found(iceberg) is None
+    assert archive.usable_archive(iceberg) is None
 
 
 def test_one_in_a_folder_that_a_sandbox_can_write_is_not_used(iceberg: Path, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(tmp_path)
-    assert archive.found(iceberg, [str(tmp_path / "other")])
-    assert archive.found(iceberg, [str(iceberg.parent)]) is None
-    assert archive.found(iceberg, [str(tmp_path)]) is None
-    assert archive.found(iceberg, [str(link)]) is None
+    assert archive.usable_archive(iceberg, [str(tmp_path / "other")])
+    assert archive.usable_archive(iceberg, [str(iceberg.parent)]) is None
+    assert archive.usable_archive(iceberg, [str(tmp_path)]) is None
+    assert archive.usable_archive(iceberg, [str(link)]) is None
 
 
 @pytest.mark.usefixtures("with_sandbox")
@@ -133,7 +133,7 @@ def test_no_sandbox_can_write_it(kind: str, iceberg: Path, tmp_path: Path) -> No
             done = answer.stdout.strip()
             # What was never there is removed with no effect; only the file outside tells.
             assert done == (f"{said}THROUGH" if said else "") or script == f"rm -f {outside}", (script, answer)
-            assert archive.found(iceberg) == outside
+            assert archive.usable_archive(iceberg) == outside
             assert outside.read_bytes() == KEPT
         options = (server.scratch / "java.args").read_text().splitlines()
         assert [one.strip('"') for one in options if "Share" in one or "share" in one] == list(archive.USE[:2])
@@ -149,7 +149,7 @@ def test_where_nothing_can_be_written_spark_starts_without(iceberg: Path) -> Non
     (iceberg.parent / training.LOCK).mkdir()
     assert training.ensure(Jars(iceberg), said.append) is None
     assert len(said) == 1
-    assert said[0].startswith("Spark starts without an archive of its classes: ")
+    assert said[0].startswith("Spark starts without a class data archive: ")
 
 
 def test_without_a_sandbox_there_is_none(iceberg: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,7 +252,7 @@ def test_java_says_nothing_of_one_that_does_not_fit(tmp_path: Path) -> None:
 @pytest.mark.spark
 @pytest.mark.xdist_group("spark")
 def test_a_server_maps_the_archive_and_can_only_read_it(shared_spark: SharedSpark) -> None:
-    found = archive.found(jars.ensure().iceberg)
+    found = archive.usable_archive(jars.ensure().iceberg)
     assert found, "`make jars` makes it"
     shared_spark.member.ensure()
     server = shared_spark.member._server

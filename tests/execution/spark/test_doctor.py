@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from headgate.cli.local import elsewhere
+from headgate.cli.local import other_server_warning
 from headgate.execution.spark import conf, doctor, jars, sizes
 from headgate.execution.spark.versions import ICEBERG_RUNTIME, PLATFORM
 from headgate.settings.settings import Settings
@@ -107,8 +107,8 @@ def test_root_without_the_rights_to_make_a_sandbox_is_told_what_to_do() -> None:
         # Only root has rights to lose.
         assert told == "None\n"
         return
-    assert "root may not give a folder to the user 60631" in told
-    assert "Run Headgate as a user of its own" in told
+    assert "root cannot change the owner of a folder to 60631" in told
+    assert "Run Headgate as an unprivileged user" in told
 
 
 def test_too_little_memory_is_told(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,9 +163,12 @@ def test_a_server_that_is_not_this_one_is_named(
 ) -> None:
     monkeypatch.setenv("HEADGATE_SERVER_URL", address)
     own = Settings(data_dir=tmp_path, server={"public_url": "https://data.example.com"})
-    told = elsewhere(own)
+    told = other_server_warning(own)
     assert (told is None) == is_here
-    assert is_here or f"HEADGATE_SERVER_URL names {address}, another server" in str(told)
+    assert (
+        is_here
+        or f"HEADGATE_SERVER_URL names {address}, but this command checks the local installation only" in str(told)
+    )
 
 
 def test_commands_about_this_machine_say_which_installation_they_look_at(tmp_path: Path) -> None:
@@ -173,10 +176,10 @@ def test_commands_about_this_machine_say_which_installation_they_look_at(tmp_pat
     other = {"HEADGATE_SERVER_URL": "https://lake.example"}
     for more, is_told in ((other, True), ({}, False)):
         doctor = one.headgate("doctor", **more)
-        assert f"the one on this machine, in {tmp_path}, which is not set up yet" in doctor.stdout
-        assert ("https://lake.example, another server" in doctor.stdout) == is_told
+        assert f"the local installation in {tmp_path}, which is not initialized" in doctor.stdout
+        assert ("https://lake.example, but this command checks the local installation only" in doctor.stdout) == is_told
         printed = one.headgate("spark", "conf", **more)
-        assert printed.stdout.startswith(f"# Of this installation: the one on this machine, in {tmp_path}")
+        assert printed.stdout.startswith(f"# Installation: the local installation in {tmp_path}")
         assert ("note: HEADGATE_SERVER_URL names https://lake.example" in printed.stderr) == is_told
 
 

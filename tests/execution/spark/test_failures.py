@@ -100,7 +100,7 @@ def test_a_member_reads_what_they_raised_themselves_and_no_more_than_fits(lakeho
         (
             Cause(("org.apache.iceberg.exceptions.CommitStateUnknownException",), "Cannot determine /tmp/x", None),
             "CATALOG_FAILED",
-            "The catalog did not answer in time; look whether the change was made before you try it again",
+            "The catalog timed out during commit; check whether the change was applied before you try again",
         ),
         (
             Cause(("java.lang.IllegalArgumentException",), "Cannot find snapshot with ID 1", None),
@@ -206,8 +206,8 @@ NOT_FOUND = (
     "'Project [*]\n+- 'UnresolvedRelation [x]"
 )
 ICEBERG = "org.apache.iceberg.exceptions."
-IN_RAW = "There is no table raw.void that you may see; SHOW TABLES IN raw lists those of the layer"
-HOW = "name tables as layer.table, or write USE layer; before the statement"
+IN_RAW = "There is no table raw.void that you may see; SHOW TABLES IN raw lists the tables of the layer"
+HOW = "write table names as layer.table, or add USE layer; before the statement"
 NOWHERE = f"There is no table x in a layer that the statement uses: {HOW}. {LOOK}"
 
 
@@ -220,7 +220,7 @@ NOWHERE = f"There is no table x in a layer that the statement uses: {HOW}. {LOOK
         ("TABLE_OR_VIEW_NOT_FOUND", NOT_FOUND.format("raw.void"), "TABLE_OR_VIEW_NOT_FOUND", IN_RAW),
         ("NoSuchTableException", "Invalid table identifier: x", "TABLE_NAME_WITHOUT_LAYER", NOWHERE),
         ("NoSuchTableException", "Table does not exist: raw.void", "TABLE_OR_VIEW_NOT_FOUND", IN_RAW),
-        ("NoSuchNamespaceException", "Invalid namespace: ", "SCHEMA_NOT_FOUND", f"Say in which layer: {LOOK}"),
+        ("NoSuchNamespaceException", "Invalid namespace: ", "SCHEMA_NOT_FOUND", f"The table has no layer: {LOOK}"),
         (
             "NoSuchNamespaceException",
             "Namespace does not exist: void",
@@ -282,7 +282,7 @@ def test_a_full_disk_is_told_however_deep_it_was_met(cause: Cause, is_full: bool
     assert (found is not None) == is_full
     if is_full:
         assert isinstance(found, SqlFailed)
-        assert (found.code, "an operator makes room" in found.message) == ("DISK_FULL", True)
+        assert (found.code, "the operator must free space" in found.message) == ("DISK_FULL", True)
 
 
 def test_a_full_disk_of_the_server_is_told_as_the_catalog_says_it() -> None:
@@ -318,4 +318,4 @@ def _failure(session: object, sql: str) -> tuple[str, str] | None:
     [(59.9936, "60 seconds"), (0.9999, "1 second"), (2.54, "2.5 seconds"), (3600.0, "3600 seconds")],
 )
 def test_a_limit_is_told_in_round_numbers(seconds: float, told: str) -> None:
-    assert str(too_long(seconds)).endswith(f"The statement ran longer than {told}, and was stopped")
+    assert str(too_long(seconds)).endswith(f"The statement exceeded its timeout of {told}")

@@ -10,7 +10,7 @@ from headgate.execution.deliveries.spark import tables
 from headgate.execution.sources import jdbc
 from headgate.execution.sources.postgresql import DIALECT
 from headgate.execution.sources.readers import ReadOptions
-from headgate.execution.sources.rest.failures import hidden
+from headgate.execution.sources.rest.failures import redact
 from headgate.execution.spark.failures import Cause
 
 SAID = 'FATAL: password authentication failed for user "anna"'
@@ -30,7 +30,7 @@ SAID = 'FATAL: password authentication failed for user "anna"'
     ],
 )
 def test_long_ones_go_wherever_they_are_and_short_ones_as_words(secrets: list[str], text: str, left: str) -> None:
-    assert hidden(text, secrets) == left
+    assert redact(text, secrets) == left
 
 
 def tellers(password: str) -> list[Callable[[Cause], Any]]:

@@ -144,7 +144,7 @@ def test_no_member_can_say_that_a_task_does_not_stop(lakehouse: Lakehouse) -> No
     server = member._server
     assert server
     assert words in (server.scratch / "server.log").read_text()
-    assert not jvm.says_that_a_task_does_not_stop(server.scratch)
+    assert not jvm.has_stuck_task(server.scratch)
 
 
 def test_a_start_can_be_given_up(tmp_path: Path) -> None:
@@ -231,10 +231,10 @@ def test_an_unguarded_server_gets_no_statement(tmp_path: Path, monkeypatch: pyte
     settings = Settings(data_dir=tmp_path, spark={"sandbox": "off", "memory": "512m"})
     member = MemberSpark(settings, "http://127.0.0.1:64999/iceberg")
     try:
-        with pytest.raises(SparkUnavailable, match="not guarded"):
+        with pytest.raises(SparkUnavailable, match="has no guard"):
             member.ensure()
         assert not member.state()["up"]
-        assert "not guarded" in member.state()["error"]
+        assert "has no guard" in member.state()["error"]
     finally:
         member.close()
 
@@ -275,7 +275,7 @@ def test_a_server_ends_with_its_owner_and_what_is_left_is_ended(tmp_path: Path) 
     owner.stdout.close()
     assert started(pid)
     assert Path(told["sockets"]).exists()
-    left.end_left(tmp_path / "spark")
+    left.end_orphans(tmp_path / "spark")
     within(60, lambda: started(pid) == 0 and started(launcher) == 0)
     assert not Path(told["sockets"]).exists()
     assert not (place / left.RECORD).exists()

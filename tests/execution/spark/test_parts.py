@@ -80,21 +80,21 @@ def test_what_a_sandbox_wrote_is_read_without_following_a_link_or_waiting_for_a_
     """This process may be root's, and the sandbox another user's."""
     secret = tmp_path / "secret"
     secret.write_text("a secret\nTerminating due to java.lang.OutOfMemoryError\nGC(1) Pause Full 60M->41M(64M) 9ms\n")
-    assert "a secret" in jvm.written(secret)
+    assert "a secret" in jvm.read_tail(secret)
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     for make in (lambda file: file.symlink_to(secret), os.mkfifo):
         for name in ("output.log", "server.log", "server.log.tasks", "gc.log"):
             (scratch / name).unlink(missing_ok=True)
             make(scratch / name)
-            assert jvm.written(scratch / name) == ""
-        assert not jvm.says_that_memory_ran_out(scratch)
-        assert not jvm.says_that_a_task_does_not_stop(scratch)
+            assert jvm.read_tail(scratch / name) == ""
+        assert not jvm.has_out_of_memory_line(scratch)
+        assert not jvm.has_stuck_task(scratch)
         assert jvm.heap_after_collection(scratch) == 0
     (scratch / "gc.log").unlink()
     with (scratch / "gc.log").open("wb") as file:
         file.truncate(jvm.MOST_READ + (1 << 20))
-    assert len(jvm.written(scratch / "gc.log")) == jvm.MOST_READ
+    assert len(jvm.read_tail(scratch / "gc.log")) == jvm.MOST_READ
 
 
 def test_names_keep_their_names_inside_and_have_an_address_each() -> None:
@@ -125,7 +125,7 @@ def test_only_the_catalog_and_the_bucket_may_be_reached(tmp_path: Path) -> None:
     ],
 )
 def test_an_address_is_called_by_loopback_inside(outside: str, inside: str) -> None:
-    assert reach.seen_inside(outside) == inside
+    assert reach.sandbox_url(outside) == inside
 
 
 def test_a_relay_passes_both_ways_and_ends_with_either(tmp_path: Path) -> None:
@@ -171,10 +171,10 @@ def test_a_relay_to_nothing_closes(tmp_path: Path) -> None:
 
 
 def test_places_are_taken_in_turn_and_given_back(tmp_path: Path) -> None:
-    first, second = left.take(tmp_path, "member"), left.take(tmp_path, "member")
+    first, second = left.acquire_folder(tmp_path, "member"), left.acquire_folder(tmp_path, "member")
     assert [place.folder.name for place in (first, second)] == ["member-0", "member-1"]
     first.leave()
-    again = left.take(tmp_path, "member")
+    again = left.acquire_folder(tmp_path, "member")
     assert again.folder.name == "member-0"
     again.leave()
     second.leave()
@@ -182,7 +182,7 @@ def test_places_are_taken_in_turn_and_given_back(tmp_path: Path) -> None:
 
 @pytest.mark.processes
 def test_only_processes_that_were_meant_are_ended(tmp_path: Path) -> None:
-    place = left.take(tmp_path, "member")
+    place = left.acquire_folder(tmp_path, "member")
     stranger = subprocess.Popen(["sleep", "60"])
     meant = subprocess.Popen(["sleep", "60"])
     try:
@@ -190,11 +190,11 @@ def test_only_processes_that_were_meant_are_ended(tmp_path: Path) -> None:
         record = place.folder / left.RECORD
         text = f'{{"processes": [[{pid}, {since + 1}], [{meant.pid}, {started(meant.pid)}]], "sockets": "{tmp_path}"}}'
         record.write_text(text)
-        left.end_left(tmp_path)
+        left.end_orphans(tmp_path)
         assert stranger.poll() is None
         assert meant.poll() is None, "the place is held"
         place.leave()
-        left.end_left(tmp_path)
+        left.end_orphans(tmp_path)
         within(60, lambda: meant.poll() is not None)
         assert stranger.poll() is None
         assert tmp_path.exists(), "a folder that is not one of ours is left alone"

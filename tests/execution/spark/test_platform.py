@@ -118,7 +118,7 @@ def test_failures_come_as_what_they_are(shop: Workshop) -> None:
         with pytest.raises(StepFailed, match="another day") as failed:
             call("fail", passing=passing)
         assert (failed.value.code, failed.value.passing) == ("NO_LUCK", passing)
-    with pytest.raises(StepFailed, match="fault of ours") as failed:
+    with pytest.raises(StepFailed, match="Internal error") as failed:
         call("fail", fault=True)
     assert "no member" not in failed.value.message
     with pytest.raises(SqlFailed) as wrong:
@@ -149,7 +149,7 @@ def test_a_process_that_dies_is_worth_another_try_and_leaves_nothing_running(sho
     running = shop.run()
     call = in_thread(running)
     os.kill(started_in(running), signal.SIGKILL)
-    with pytest.raises(StepFailed, match="tried again") as failed:
+    with pytest.raises(StepFailed, match="the step is retried") as failed:
         call.result(60)
     assert failed.value.passing
     within(60, lambda: is_calm(shop))

@@ -41,7 +41,7 @@ def test_rows_come_through_the_proxy_and_no_secret_is_shown(shop: Workshop, api:
     with pytest.raises(StepFailed) as failed:
         read(shop, api, "/header", auth={"style": "header", "name": "X-Key", "secret": "wrong-secret"})
     assert (failed.value.code, failed.value.passing) == ("API_UNAUTHORIZED", False)
-    assert failed.value.message.startswith("127.0.0.1 does not know who asks (401)")
+    assert failed.value.message.startswith("127.0.0.1 rejects the credentials (401)")
     place = shop.company.settings.data_dir / "spark"
     logs = [one for one in place.glob("**/*") if one.is_file() and not one.is_symlink()]
     assert logs
@@ -69,8 +69,8 @@ def test_partitions_are_read_in_tasks_and_paged_each(shop: Workshop, api: Api) -
 @pytest.mark.parametrize(
     ("path", "reply", "code", "said", "passing"),
     [
-        ("/odd", Reply({"data": []}), "API_SHAPE", "set `rows` to where they are: data", False),
-        ("/odd", Reply(None, 500, {"Retry-After": "0"}), "API_DOWN", "(500) (tried 2 times)", True),
+        ("/odd", Reply({"data": []}), "API_SHAPE", "set `rows` to the path of the rows: data", False),
+        ("/odd", Reply(None, 500, {"Retry-After": "0"}), "API_DOWN", "(500) (2 attempts)", True),
         ("/odd", Reply(None, 302, {"Location": "http://169.254.169.254/"}), "API_ELSEWHERE", "redirects to", False),
     ],
 )

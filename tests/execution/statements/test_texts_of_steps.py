@@ -11,7 +11,7 @@ from headgate.contracts.pipelines.expectations import Expectation
 from headgate.contracts.tables.types import Column, PrimitiveType
 from headgate.execution.statements import checks, history_by_snapshot, history_by_time
 from headgate.execution.statements import query_output as refine
-from headgate.execution.statements.checks import BadCheck, Table, question
+from headgate.execution.statements.checks import BadCheck, Table, expectation_query
 from headgate.execution.statements.history_by_snapshot import Shape
 
 HOSTILE = "x` = 1) OR TRUE; DROP TABLE `y"
@@ -49,7 +49,7 @@ def test_a_query_stands_on_lines_of_its_own() -> None:
     for sql in (
         refine.insert("`l`.`t`", text, given_, given_, overwrite=True, where="q.`ID` > 1"),
         refine.merge("`l`.`t`", text, given_, given_, ["id"]),
-        refine.twice(text, ["id"]),
+        refine.duplicate_keys(text, ["id"]),
     ):
         assert f"(\n{text}\n)" in sql
 
@@ -91,7 +91,7 @@ def test_columns_with_names_like_ours_do_not_meet_them() -> None:
     ],
 )
 def test_checks_quote_names_and_values(fields: dict[str, object]) -> None:
-    asked = question(Expectation(table="raw.t", **fields), TABLE, TABLE, AT, ZoneInfo("UTC"))
+    asked = expectation_query(Expectation(table="raw.t", **fields), TABLE, TABLE, AT, ZoneInfo("UTC"))
     for sql in filter(None, (asked.counts, asked.sample)):
         bare = without_quoted(sql)
         assert ";" not in bare
@@ -103,19 +103,19 @@ def test_checks_quote_names_and_values(fields: dict[str, object]) -> None:
     ("fields", "told"),
     [
         ({"check": "not_null", "columns": ["nope"]}, "raw.t has no column nope; it has x"),
-        ({"check": "accepted", "columns": ["at"], "values": [5]}, "5 is no value of at"),
-        ({"check": "range", "columns": ["name"], "least": 5}, "5 is no value of name"),
-        ({"check": "pattern", "columns": ["at"], "pattern": "x"}, "patterns are for texts"),
-        ({"check": "freshness", "columns": ["name"], "within": "1 day"}, "freshness needs a date or a timestamp"),
+        ({"check": "accepted", "columns": ["at"], "values": [5]}, "5 is not a valid value of at"),
+        ({"check": "range", "columns": ["name"], "least": 5}, "5 is not a valid value of name"),
+        ({"check": "pattern", "columns": ["at"], "pattern": "x"}, "patterns require a text column"),
+        ({"check": "freshness", "columns": ["name"], "within": "1 day"}, "freshness requires a date or a timestamp"),
         (
             {"check": "reference", "columns": ["name"], "other": "raw.t", "other_columns": ["at"]},
-            "only values of one kind",
+            "columns of compatible types",
         ),
     ],
 )
 def test_what_cannot_be_checked_is_said(fields: dict[str, object], told: str) -> None:
     with pytest.raises(BadCheck, match=told):
-        question(Expectation(table="raw.t", **fields), TABLE, TABLE, AT, ZoneInfo("UTC"))
+        expectation_query(Expectation(table="raw.t", **fields), TABLE, TABLE, AT, ZoneInfo("UTC"))
 
 
 def test_freshness_is_counted_back_from_the_moment_in_the_zone() -> None:
@@ -126,5 +126,5 @@ def test_freshness_is_counted_back_from_the_moment_in_the_zone() -> None:
     ):
         table = Table("raw.t", "`raw`.`t`", (Column("at", PrimitiveType(kind)),))
         one = Expectation(table="raw.t", check="freshness", columns=("at",), within="1 day")
-        assert bound in question(one, table, None, AT, ZoneInfo("Europe/Berlin")).counts
+        assert bound in expectation_query(one, table, None, AT, ZoneInfo("Europe/Berlin")).counts
     assert checks.SAMPLE == 20

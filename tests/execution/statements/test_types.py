@@ -70,8 +70,8 @@ def test_columns_come_from_arrow_as_tables_hold_them() -> None:
         (pa.schema([("a", pa.null())]), "CAST\\(NULL AS STRING\\)"),
         (pa.schema([("a", pa.duration("us"))]), "column a has a type"),
         (pa.schema([("a", pa.struct([pa.field("value", pa.binary(), metadata={"variant": "true"})]))]), "column a has"),
-        (pa.schema([("a", pa.int32()), ("A", pa.int32())]), "Two columns are called a"),
-        (pa.schema([("s", pa.struct([("x", pa.int32()), ("X", pa.int32())]))]), "Two columns are called x"),
+        (pa.schema([("a", pa.int32()), ("A", pa.int32())]), "Two columns have the name a"),
+        (pa.schema([("s", pa.struct([("x", pa.int32()), ("X", pa.int32())]))]), "Two columns have the name x"),
     ],
 )
 def test_what_no_table_holds_is_said(schema: pa.Schema, told: str) -> None:

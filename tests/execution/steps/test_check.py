@@ -84,7 +84,7 @@ def test_what_is_not_fails_with_the_rows(bench: Bench) -> None:
     assert (again.passed, again.failed_rows, again.sample) == (False, 2, [{"id": 1, "rows": 2}])
     own = bench.check(ORDERS, check="sql", sql=f"SELECT id, m, d, amount FROM {ORDERS} WHERE amount = 1.5;")
     assert own.sample == [{"id": 1, "m": {"a": 1}, "d": "2026-05-01", "amount": "1.50"}]
-    assert own.message == "The query of the check gives 1 row; raw.orders has 4"
+    assert own.message == "The query of the check returns 1 row; raw.orders has 4"
     few = bench.check(ORDERS, check="rows", least=5)
     assert (few.passed, few.failed_rows, few.message) == (False, 1, "raw.orders has 4 rows; at least 5 are expected")
     many = bench.check("raw.orders", check="sql", sql="SELECT id FROM range(50)")
@@ -107,16 +107,16 @@ def test_freshness_looks_at_the_newest_row_and_needs_one(bench: Bench) -> None:
     ("fields", "told"),
     [
         ({"check": "not_null", "columns": ["nope"]}, "raw.orders has no column nope; it has id, the name"),
-        ({"check": "accepted", "columns": ["d"], "values": ["2026-13-01"]}, "'2026-13-01' is no value of d"),
+        ({"check": "accepted", "columns": ["d"], "values": ["2026-13-01"]}, "'2026-13-01' is not a valid value of d"),
         ({"check": "accepted", "columns": ["the name"], "values": [5]}, "write a text, in quotes"),
-        ({"check": "unique", "columns": ["m"]}, "by which rows cannot be told apart"),
-        ({"check": "pattern", "columns": ["the name"], "pattern": "a)|(b"}, "no regular expression"),
-        ({"check": "pattern", "columns": ["the name"], "pattern": "("}, "no regular expression"),
-        ({"check": "pattern", "columns": ["the name"], "pattern": r"\Qben"}, "no regular expression"),
+        ({"check": "unique", "columns": ["m"]}, "cannot be a key"),
+        ({"check": "pattern", "columns": ["the name"], "pattern": "a)|(b"}, "not a valid regular expression"),
+        ({"check": "pattern", "columns": ["the name"], "pattern": "("}, "not a valid regular expression"),
+        ({"check": "pattern", "columns": ["the name"], "pattern": r"\Qben"}, "not a valid regular expression"),
         ({"check": "sql", "sql": f"DELETE FROM {ORDERS}"}, "not one query"),
         (
             {"check": "reference", "columns": ["id"], "other": "raw.customers", "other_columns": ["name"]},
-            "only values of one kind",
+            "columns of compatible types",
         ),
     ],
 )
@@ -131,6 +131,6 @@ def test_a_check_of_ones_own_reads_what_was_declared_and_stays_in_its_place(benc
     with pytest.raises(StepFailed) as failed:
         bench.check(ORDERS, check="sql", sql="SELECT * FROM raw.customers")
     assert "customers" in failed.value.message
-    assert "save it with the check then" in failed.value.message
+    assert "then save it with the check" in failed.value.message
     with pytest.raises(SqlFailed, match="Syntax error"):
         bench.check(ORDERS, check="sql", sql="SELECT 1) UNION ALL (SELECT 2")

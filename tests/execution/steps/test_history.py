@@ -155,7 +155,7 @@ def test_what_cannot_be_kept_is_said_with_a_sample(bench: Bench) -> None:
     told = refused(keys=["id", "part"], time_column="at")
     assert "the same id, part and at, and different values, such as id = 1, part = 'x', at = '2026-01-01'" in told
     bench.rows("INSERT OVERWRITE raw.wrong VALUES (1, 'x', 'a', NULL)")
-    assert "has a row without at, such as id = 1, part = 'x'" in refused(keys=["id", "part"], time_column="at")
+    assert "has a row whose at is NULL, such as id = 1, part = 'x'" in refused(keys=["id", "part"], time_column="at")
     assert "raw.wrong has no column nope; it has id, part, v, at" in refused(keys=["nope"])
     assert "time_column must be a date or a timestamp; v is STRING" in refused(keys=["id"], time_column="v")
     assert not bench.shop.company.rows("SELECT 1 FROM resources WHERE name = 'wrong_history'")
@@ -182,7 +182,7 @@ def test_states_beyond_the_bound_are_left_out_and_a_full_refresh_begins_anew(
         bench.rows(f"INSERT OVERWRITE raw.often VALUES (1, {value})")
     monkeypatch.setattr(states, "MOST", 2)
     bench.keep("raw.often", "raw.often_history", keys=["id"])
-    assert "has been in 4 states since the last run; the oldest 2 are left out" in bench.last.text
+    assert "has 4 new snapshots since the last run; the oldest 2 are skipped" in bench.last.text
     assert versions(bench, "raw.often_history", "v") == [(2, False), (3, True)]
     monkeypatch.setattr(states, "MOST", 50)
     bench.keep("raw.often", "raw.often_history", keys=["id"], full_refresh=True)
@@ -190,5 +190,5 @@ def test_states_beyond_the_bound_are_left_out_and_a_full_refresh_begins_anew(
     assert versions(bench, "raw.often_history", "v") == whole
     bench.states.clear()
     bench.keep("raw.often", "raw.often_history", keys=["id"])
-    assert "not known where the last run ended" in bench.last.text
+    assert "snapshot of the last run is unknown" in bench.last.text
     assert versions(bench, "raw.often_history", "v") == whole

@@ -98,7 +98,7 @@ def test_a_window_is_written_anew_and_the_rest_stays(bench: Bench) -> None:
     assert counts() == [("d", 71, datetime(2026, 3, 27, 11, tzinfo=UTC))]
     with pytest.raises(StepFailed, match="time_column must be a date or a timestamp; at is STRING"):
         bench.refine("SELECT 'x' AS at", "raw.hours", write="window", time_column="at", window="1 day")
-    with pytest.raises(StepFailed, match="there are :run_time and, with write window"):
+    with pytest.raises(StepFailed, match="the parameters are :run_time and, with write window"):
         bench.refine("SELECT :window_start AS at", "raw.hours")
 
 
@@ -141,8 +141,8 @@ def test_partitions_and_order_follow_the_definition(bench: Bench) -> None:
     assert parts() == []
     assert bench.rows("SELECT count(*) FROM raw.laid") == [(16,)]
     wrong: dict[str, dict[str, Any]] = {
-        "is not possible: id is BIGINT": {"partition_by": ["day(id)"]},
-        "sort_by names nope": {"sort_by": ["nope"]},
+        "is invalid: id is BIGINT": {"partition_by": ["day(id)"]},
+        "Unknown column nope in sort_by": {"sort_by": ["nope"]},
     }
     for told, more in wrong.items():
         with pytest.raises(StepFailed, match=told):
@@ -168,7 +168,7 @@ def test_partitions_and_order_follow_the_definition(bench: Bench) -> None:
         ("SELECT 1 AS _file", StatementRefused, "_file"),
         ("SELECT NULL AS a", StepFailed, "CAST\\(NULL AS STRING\\)"),
         ("SELECT interval 2 months AS a", StepFailed, "column a has a type that tables do not hold"),
-        ("SELECT 1 a, 2 A", StepFailed, "Two columns are called a"),
+        ("SELECT 1 a, 2 A", StepFailed, "Two columns have the name a"),
         ("-- nothing", SqlFailed, "Syntax error"),
     ],
 )

@@ -78,7 +78,7 @@ def test_a_file_is_replaced_only_when_asked(terminal: Terminal) -> None:
         file.write_bytes(b"precious")
         ran = len(terminal.statements())
         status, _, told = terminal.headgate("sql", "rows 3", "--format", kind, "-o", "rows.out")
-        assert (status, told) == (1, "error: rows.out exists; --overwrite replaces it\n")
+        assert (status, told) == (1, "error: rows.out already exists; --overwrite replaces it\n")
         assert (file.read_bytes(), len(terminal.statements())) == (b"precious", ran)
         found = terminal.headgate("sql", "rows 3", "--format", kind, "-o", "rows.out", "--overwrite")
         assert found == (0, "", "Wrote 3 rows to rows.out.\n")
@@ -93,20 +93,23 @@ def test_a_file_is_replaced_only_when_asked(terminal: Terminal) -> None:
 
 
 def test_what_is_said_of_statements(terminal: Terminal) -> None:
-    assert terminal.headgate("statement", "list")[1] == "You have run no statement.\n"
-    assert terminal.headgate("statement", "list", "--active")[1] == "No statement is waiting or running.\n"
+    assert terminal.headgate("statement", "list")[1] == "You have no statements.\n"
+    assert terminal.headgate("statement", "list", "--active")[1] == "No statement is queued or running.\n"
     status, _, told = terminal.headgate("statement", "show", "stm_nope")
     assert (status, "one looks like stm_" in told) == (2, True), told
     assert terminal.headgate("sql", "rows 1")[0] == 0
     statement = terminal.statements()[0]["id"]
-    assert terminal.headgate("statement", "cancel", statement)[:2] == (0, "It has ended already (succeeded).\n")
+    assert terminal.headgate("statement", "cancel", statement)[:2] == (
+        0,
+        "The statement has already ended (succeeded).\n",
+    )
     as_json = terminal.headgate("statement", "cancel", statement, "--json")[1]
     assert json.loads(as_json) == {"id": statement, "state": "succeeded"}
     assert terminal.millrace.as_("Tess").post(STATEMENTS, {"sql": "sleep 60"}).status_code == 200
     eventually(lambda: [one for one in terminal.statements(active=True) if one["state"] == "running"])
     (slow,) = terminal.statements(active=True)
     assert terminal.headgate("statement", "cancel", slow["id"])[:2] == (0, "The statement is cancelled.\n")
-    assert terminal.headgate("statement", "cancel", slow["id"])[1] == "It has ended already (cancelled).\n"
+    assert terminal.headgate("statement", "cancel", slow["id"])[1] == "The statement has already ended (cancelled).\n"
 
 
 def test_a_table_without_its_kind_is_guessed(terminal: Terminal) -> None:

@@ -26,5 +26,5 @@ def test_a_run_is_told_that_the_disk_of_its_worker_is_full(
     with running(millrace, folder):
         eventually(lambda: show(millrace, run)["state"] == "failed")
     found = show(millrace, run)
-    assert (found["error_code"], "an operator makes room" in found["error"]) == ("DISK_FULL", True)
+    assert (found["error_code"], "the operator must free space" in found["error"]) == ("DISK_FULL", True)
     assert str(tmp_path) not in str(found)

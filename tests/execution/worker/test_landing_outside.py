@@ -128,7 +128,7 @@ def test_rows_of_an_api_become_typed_columns(shop: Workshop, api: Api) -> None:
 
     # No rows are an answer as well, and what is wrong leaves all as it was.
     api.on("/orders", lambda _: Reply({"error": "no"}, 403))
-    with pytest.raises(StepFailed, match="does not let this connection read /orders"):
+    with pytest.raises(StepFailed, match="has no permission to read /orders"):
         source.land("orders", "/orders")
     assert len(source.rows("orders")) == 4
     api.on("/orders", lambda _: Reply([]))

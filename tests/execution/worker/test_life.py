@@ -104,7 +104,7 @@ def test_the_time_limit_holds(tmp_path: Path, database: Database) -> None:
     ):
         found = done(millrace, "Ben", submit(millrace, "Ben", "sleep 60"))["error"]
         assert found["code"] == "TIME_LIMIT"
-        assert found["message"] == "The statement ran longer than 1 second, and was stopped"
+        assert found["message"] == "The statement exceeded its timeout of 1 second"
 
 
 def test_no_more_run_at_a_time_than_there_are_slots_and_forty_all_end(tmp_path: Path, database: Database) -> None:

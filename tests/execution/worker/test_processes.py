@@ -152,7 +152,7 @@ def test_the_worker_token_is_printed_on_the_servers_machine_alone(up: Up, tmp_pa
         assert nowhere.returncode == 2
         assert "no installation" in nowhere.stderr
         wrong = other.run_process("worker", "--server", up.address, HEADGATE_WORKER_TOKEN="hgx_nonsense")
-        assert (wrong.returncode, "holds no worker token" in wrong.stderr) == (2, True)
+        assert (wrong.returncode, "is not a worker token" in wrong.stderr) == (2, True)
         strange = other.run_process("worker", "--server", up.address, HEADGATE_WORKER_TOKEN=_another())
         assert (strange.returncode, "does not take this worker's token" in strange.stderr) == (1, True)
 

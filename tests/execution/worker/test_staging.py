@@ -262,7 +262,7 @@ def deep() -> Any:
         (field("long", "x" * 300), "no name"),
         ({"type": "struct", "fields": [{"name": "a", "type": "long"}, {"name": "A", "type": "long"}]}, "two columns"),
         ({"type": "struct", "fields": [{"name": f"c{n}", "type": "long"} for n in range(2001)]}, "more than 2000"),
-        (field(deep()), "nested too deep"),
+        (field(deep()), "nested too deeply"),
     ],
 )  # fmt: skip
 def test_columns_that_no_table_has_are_refused(schema: Any, says: str) -> None:

@@ -18,7 +18,7 @@ from pyiceberg.manifest import (
     write_manifest,
 )
 
-from headgate.lakehouse.catalog.avro import BadFile, look_over
+from headgate.lakehouse.catalog.avro import BadFile, scan
 from headgate.lakehouse.catalog.files import OutsideRoot, Root
 from headgate.warehouse.folder import FolderStore
 from tests.lakehouse.catalog.support import MORE, ROWS, SCHEMA, Lake, appending, error_of, table_path, update_of
@@ -414,12 +414,12 @@ BOMB = zlib.compress(b"\0" * (300 << 20), 9)[2:-4]
 )
 def test_an_avro_file_that_readers_may_disagree_about_is_refused(content: bytes, why: str) -> None:
     with pytest.raises(BadFile, match=why):
-        look_over(content)
+        scan(content)
 
 
 def test_a_plain_avro_file_is_taken() -> None:
-    look_over(avro(PLAIN, (1, b"\x02x"), (1, b"\x02y")))
-    look_over(avro(PLAIN, (1, zlib.compress(b"\x02x")[2:-1]), codec=b"deflate"))
+    scan(avro(PLAIN, (1, b"\x02x"), (1, b"\x02y")))
+    scan(avro(PLAIN, (1, zlib.compress(b"\x02x")[2:-1]), codec=b"deflate"))
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from tests.lakehouse.catalog.conformance.outcomes import (
 
 REPORT = """<testsuite>
   <testcase name="one()" classname="Tests"/>
-  <testcase name="two()" classname="Tests"><failure message="Malformed request: lies outside"/></testcase>
+  <testcase name="two()" classname="Tests"><failure message="Malformed request: is outside"/></testcase>
   <testcase name="three()" classname="Tests"><skipped/></testcase>
   <testcase name="four()" classname="Tests"><error>no message</error></testcase>
 </testsuite>"""
@@ -27,20 +27,20 @@ def test_a_report_is_read(tmp_path: Path) -> None:
     (tmp_path / "report.xml").write_text(REPORT)
     assert read_report(tmp_path / "report.xml") == {
         "Tests.one()": Outcome(PASSED),
-        "Tests.two()": Outcome(FAILED, "Malformed request: lies outside"),
+        "Tests.two()": Outcome(FAILED, "Malformed request: is outside"),
         "Tests.three()": Outcome(SKIPPED),
         "Tests.four()": Outcome(FAILED, "no message"),
     }
 
 
 def test_exactly_the_listed_tests_may_fail_and_for_the_listed_reason() -> None:
-    outcomes = {"a": Outcome(PASSED), "b": Outcome(FAILED, "it lies outside"), "c": Outcome(SKIPPED)}
-    assert differences(outcomes, {"b": "lies outside"}) == []
+    outcomes = {"a": Outcome(PASSED), "b": Outcome(FAILED, "it is outside"), "c": Outcome(SKIPPED)}
+    assert differences(outcomes, {"b": "is outside"}) == []
     assert "b failed" in differences(outcomes, {})[0]
     assert "another reason" in differences(outcomes, {"b": "format-version"})[0]
-    assert "a passed" in differences(outcomes, {"a": "x", "b": "lies outside"})[0]
-    assert "c skipped" in differences(outcomes, {"b": "lies outside", "c": "x"})[0]
-    assert "does not exist" in differences(outcomes, {"b": "lies outside", "d": "x"})[0]
+    assert "a passed" in differences(outcomes, {"a": "x", "b": "is outside"})[0]
+    assert "c skipped" in differences(outcomes, {"b": "is outside", "c": "x"})[0]
+    assert "does not exist" in differences(outcomes, {"b": "is outside", "d": "x"})[0]
     assert differences({}, {}) == ["no test passed"]
 
 

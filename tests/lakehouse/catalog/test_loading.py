@@ -123,11 +123,11 @@ def test_a_table_without_data_is_told_apart_from_none_by_who_may_see_it(events: 
     for name in ("payments", "PAYMENTS"):
         answer = events.api("Tom").get(table_path(name))
         assert error_of(answer) == (404, "NoSuchTableException")
-        assert answer.json()["error"]["message"].startswith(f"Table raw.{name} was declared and has no data yet")
+        assert answer.json()["error"]["message"].startswith(f"Table raw.{name} has no data and no columns yet")
     for who, path in (("Ana", table_path("payments")), ("Tom", table_path("absent"))):
         answer = events.api(who).get(path)
         assert answer.json()["error"]["message"] == f"Table does not exist: raw.{path.rpartition('/')[2]}"
-    with pytest.raises(NoSuchTableError, match=r"Table raw\.payments was declared and has no data yet"):
+    with pytest.raises(NoSuchTableError, match=r"Table raw\.payments has no data and no columns yet"):
         events.engine("Tom").load_table("raw.payments")
     events.engine("Tom").create_table("raw.payments", ROWS.schema)
     assert events.api("Tom").get(table_path("payments")).status_code == 200

@@ -98,8 +98,8 @@ def test_a_replace_that_wrote_rows_to_a_location_of_its_own_says_what_to_do(even
     answer = events.api("Tess").post(EVENTS, body)
     assert error_of(answer) == (400, "ValidationException")
     message = answer.json()["error"]["message"]
-    assert "lies outside the table's location" in message
-    assert "without LOCATION" in message
+    assert "is outside the table's location" in message
+    assert "omit LOCATION" in message
 
 
 def test_a_setting_refuses_requested_locations(tmp_path: Path) -> None:

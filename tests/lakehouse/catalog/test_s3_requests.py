@@ -173,7 +173,7 @@ def test_what_a_signature_says_of_the_body() -> None:
     assert ask("PUT", f"{ROOT}/a").payload == UNSIGNED
     assert ask("PUT", f"{ROOT}/a", x_amz_content_sha256=digest).payload == digest
     assert ask("PUT", f"{ROOT}/a", x_amz_trailer="x-amz-checksum-crc32").payload == TRAILER
-    with pytest.raises(Forbidden, match="send it whole"):
+    with pytest.raises(Forbidden, match="send the body in one piece"):
         ask("PUT", f"{ROOT}/a", x_amz_content_sha256="STREAMING-AWS4-HMAC-SHA256-PAYLOAD")
     with pytest.raises(Malformed, match="once"):
         understood(

@@ -73,7 +73,7 @@ def test_a_warehouse_that_is_away_ends_no_thread_and_keeps_nothing_for_ever(
         with capture_logs() as told:
             swept()
     assert not failed
-    assert [(one["log_level"], "cannot sweep" in one["event"]) for one in told] == [("warning", True)]
+    assert [(one["log_level"], "cannot clean up the catalog" in one["event"]) for one in told] == [("warning", True)]
     assert (lake.warehouse / "tables" / left).exists()
     swept()
     assert not (lake.warehouse / "tables" / left).exists()

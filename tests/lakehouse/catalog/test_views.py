@@ -117,7 +117,7 @@ def test_a_view_over_a_table_without_data_is_shown(viewed: Lake) -> None:
     viewed.company.database.write(lambda connection: connection.execute(text(drop), orders))
     found = viewed.api("Bea").get(f"/api/tables/{viewed.company.id('table', 'service.all_orders')}")
     assert (found.status_code, found.json()["view"]["sql"]) == (200, None)
-    assert "was declared and has no data yet" in viewed.api("Bea").get(f"{SERVICE}/views/all_orders").text
+    assert "has no data and no columns yet" in viewed.api("Bea").get(f"{SERVICE}/views/all_orders").text
 
 
 def test_only_statements_save_views(viewed: Lake) -> None:

@@ -38,9 +38,9 @@ def test_the_commands(tmp_path: Path) -> None:
             return done.stdout
 
         said = run("run", "--dry-run")
-        assert "Would expire 0 snapshots, remove 1 files (2.0 KiB), and rewrite 0 tables." in said
+        assert "Would expire 0 snapshots, remove 1 files (2.0 KiB), and compact 0 tables." in said
         assert old.exists()
-        assert "nothing to do" in run("run", "--table", "raw.orders")
+        assert "No table needed maintenance" in run("run", "--table", "raw.orders")
         found = json.loads(run("run", "--json"))
         assert (found["state"], found["summary"]["files_removed"]) == ("succeeded", 1)
         assert (old.exists(), young.exists()) == (False, True)

@@ -177,7 +177,7 @@ def test_an_output_of_a_live_run_is_left_alone(events: Lake) -> None:
         lambda c: c.execute(text("INSERT INTO run_outputs (run_id, item_id) VALUES (:run, :item)"), held)
     )
     found = maintain(events)
-    assert (found.outcome, found.note, found.files) == ("skipped", "a run writes it", 0)
+    assert (found.outcome, found.note, found.files) == ("skipped", "a run is writing it", 0)
     assert files(events) == before
 
 

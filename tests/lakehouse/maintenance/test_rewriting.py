@@ -195,7 +195,7 @@ def test_what_a_run_writes_by_now_is_not_given_out(events: Lake) -> None:
     assert Hand(events).claim() is None
     passing.work(services(events), checkpoints, now())
     assert state_of(events) == [("succeeded",)]
-    assert events.rows("SELECT error FROM table_rewrites WHERE state = 'failed'") == [("a run writes it",)]
+    assert events.rows("SELECT error FROM table_rewrites WHERE state = 'failed'") == [("a run is writing it",)]
 
 
 def test_a_worker_that_was_lost_holds_up_nothing(events: Lake) -> None:

@@ -19,7 +19,9 @@ def refused(millrace: Company, *tables: str) -> Any:
 def test_tables_that_its_author_may_not_read_any_more_are_named(millrace: Company) -> None:
     assert refused(millrace, "raw.orders", "service.revenue") == {
         "code": "NOT_SAVED",
-        "message": "There is no table service.revenue that you may read; ask for Viewer, or save the query without it",
+        "message": (
+            "There is no table service.revenue that you may read; ask for Viewer on it, or remove it from the query"
+        ),
     }
     assert (
         "are no tables service.revenue, trusted.orders that"

@@ -292,7 +292,7 @@ def test_a_name_of_ones_own_is_refused_with_the_id_deleted_or_not(twins: Company
     assert nora.request("PATCH", f"/api/destinations/{other}", json={"name": "Sheet"}).status_code == 409
     assert nora.request("PATCH", f"/api/destinations/{made}", json={"name": "SHEET"}).status_code == 200
     nora.request("DELETE", f"/api/destinations/{made}").raise_for_status()
-    assert "which was deleted" in destination(nora, "Sheet").json()["detail"]
+    assert "which is deleted" in destination(nora, "Sheet").json()["detail"]
 
 
 def test_a_deleted_one_is_restored_by_name_though_another_has_it_now(twins: Company) -> None:

@@ -80,7 +80,10 @@ def test_a_table_that_may_not_be_changed_is_named_with_the_level_it_takes(engine
 def test_a_narrowed_token_is_told_apart_from_who_made_it(millrace: Company) -> None:
     place = f"/api/tables/{millrace.id('table', 'service.revenue')}"
     own = refused(millrace.as_("Tess", read_only=True).request("DELETE", place))
-    assert own["detail"] == "This token is narrowed and may not delete table service.revenue; you yourself may"
+    assert (
+        own["detail"]
+        == "This token is restricted and may not delete table service.revenue; use a token without restrictions"
+    )
     neither = refused(millrace.as_("Bea", read_only=True).request("DELETE", place))
     assert neither["detail"].endswith("Missing: Manager (Adam or Olga could grant Manager). You have Viewer")
     assert "ask" not in neither

@@ -159,7 +159,7 @@ def test_an_approval_can_end(asking: Asking) -> None:
         ({"change": "set_role", "member": "Bea", "role": "admin"}, END, "only a grant"),
         ({"change": "grant", "to": "Bea", "resource": "table:service.revenue", "level": "editor"}, "2020-01-01T00:00:00Z", "future"),
         ({"change": "grant", "to": "Bea", "resource": "table:service.revenue", "level": "editor", "expires": "2089-01-01T00:00:00Z"}, END, "another end"),
-        ({"change": "grant", "to": "Bea", "resource": "table:service.revenue", "level": "editor"}, "2090-01-01T00:00:00", "with its zone"),
+        ({"change": "grant", "to": "Bea", "resource": "table:service.revenue", "level": "editor"}, "2090-01-01T00:00:00", "with a time zone"),
         ({"change": "fly"}, None, "fly"),
     ],
 )  # fmt: skip

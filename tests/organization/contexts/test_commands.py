@@ -30,7 +30,7 @@ def test_a_context_goes_through_its_life_by_name(run: Commands, millrace: Compan
     created = run("Adam", "create", "North")
     context = millrace.id("context", "North")
     assert created.output == f"Created the context North ({context}).\n"
-    assert run("Adam", "rename", "north", "South").output == "The context is called South now.\n"
+    assert run("Adam", "rename", "north", "South").output == "The context is now called South.\n"
     assert json.loads(run("Adam", "delete", context, "--json").output) == {"id": context, "name": "South"}
     assert run("Adam", "delete", "South").exit_code == 1
 

@@ -42,8 +42,8 @@ def test_a_group_goes_through_its_life_by_name(run: Commands, millrace: Company)
     assert "Ben" in shown
     assert run("Adam", "remove", group, "Ben").exit_code == 0
     assert [one["name"] for one in json.loads(run("Bea", "show", group, "--json").output)["members"]] == ["Bea"]
-    assert "shown to those in it" in run("Ben", "show", "Night shift").output
-    assert run("Adam", "rename", "Night shift", "Day shift").output == "The group is called Day shift now.\n"
+    assert "Only members of the group" in run("Ben", "show", "Night shift").output
+    assert run("Adam", "rename", "Night shift", "Day shift").output == "The group is now called Day shift.\n"
     deleted = run("Adam", "delete", "Day shift")
     assert "members: 1, grants: 0, space roles: 0" in deleted.output
     assert json.loads(run("Adam", "create", "Day shift", "--json").output)["id"] != group
@@ -63,7 +63,7 @@ def test_a_name_is_not_taken_for_one_that_begins_like_it(run: Commands, millrace
     [
         ("Bea", ("create", "mine"), 1, "You may not create group"),
         ("Bea", ("add", "analysts", "Bea"), 1, "You may not manage groups"),
-        ("Adam", ("delete", "All"), 1, "All is built in"),
+        ("Adam", ("delete", "All"), 1, "built-in group All"),
         ("Adam", ("create", "analysts"), 1, "already"),
         ("Adam", ("create", ""), 2, "NAME: "),
         ("Adam", ("show", "grp_00000000000000000000"), 1, "no group grp_00000000000000000000"),

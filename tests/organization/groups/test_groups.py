@@ -188,7 +188,7 @@ def test_a_narrowed_token_changes_nothing(millrace: Company, narrowing: dict[str
         delete(millrace, "Olga", group, **narrowing),
     )
     assert [answer.status_code for answer in refused] == [403] * 3
-    assert all("token is narrowed" in answer.json()["detail"] for answer in refused)
+    assert all("token is restricted" in answer.json()["detail"] for answer in refused)
     assert changes(millrace) == before
     assert millrace.id("group", "analysts") == group
 
@@ -247,7 +247,7 @@ def test_all_is_neither_renamed_nor_deleted(millrace: Company) -> None:
     before = changes(millrace)
     for answer in (patch(millrace, "Olga", ALL_GROUP, "Everyone"), delete(millrace, "Olga", ALL_GROUP)):
         assert answer.status_code == 409
-        assert "built in" in answer.json()["detail"]
+        assert "built-in" in answer.json()["detail"]
     assert changes(millrace) == before
     assert millrace.as_("Bea").get("/api/groups").json()["items"][0]["name"] == "All"
 

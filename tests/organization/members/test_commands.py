@@ -16,7 +16,7 @@ def run(millrace: Company, monkeypatch: pytest.MonkeyPatch) -> Commands:
 
 def test_what_a_removed_member_left_is_listed_and_handed_over_by_id(run: Commands, millrace: Company) -> None:
     tess = millrace.id("member", "Tess")
-    assert "No removed member left anything" in run("Adam", "removed").output
+    assert "No removed member left a resource" in run("Adam", "removed").output
     assert run("Adam", "remove", "Tess", "--yes").exit_code == 0
     [one] = json.loads(run("Adam", "removed", "--json").output)["items"]
     assert (one["id"], one["solely_owned"]) == (tess, 5)
@@ -25,5 +25,5 @@ def test_what_a_removed_member_left_is_listed_and_handed_over_by_id(run: Command
     assert "Sales data" in run("Adam", "holdings", tess).output
     done = run("Adam", "reassign", tess, "--to", "Tom")
     assert (done.exit_code, "Sales data" in done.output) == (0, True)
-    assert "No removed member left anything" in run("Adam", "removed").output
+    assert "No removed member left a resource" in run("Adam", "removed").output
     assert run("Ben", "removed").exit_code == 1

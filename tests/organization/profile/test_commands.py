@@ -17,7 +17,7 @@ def run(millrace: Company, monkeypatch: pytest.MonkeyPatch) -> Commands:
 def test_the_organization_is_shown_and_renamed(run: Commands) -> None:
     shown = [line.split(maxsplit=1) for line in run("Bea", "show").output.splitlines()]
     assert shown[1:] == [["name", "Millrace Foods"], ["plan", "growth"], ["invites", "by-role"]]
-    assert run("Adam", "rename", "Millrace Mills").output == "The organization is called Millrace Mills now.\n"
+    assert run("Adam", "rename", "Millrace Mills").output == "The organization is now called Millrace Mills.\n"
     assert json.loads(run("Bea", "show", "--json").output)["name"] == "Millrace Mills"
 
 

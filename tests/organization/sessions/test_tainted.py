@@ -242,7 +242,7 @@ def test_a_new_owner_chooses_a_password_by_a_link_of_their_own(mailing: Company,
     assert promote(mailing) == {"sessions": 1, "password": True}
     mailer.send_due()
     told = server.messages[-1]
-    assert (told["To"], told["Subject"]) == (MAIL, "You are an owner of Millrace Foods now")
+    assert (told["To"], told["Subject"]) == (MAIL, "You are now an owner of Millrace Foods")
     assert "1 session ended" in told.get_content()
     assert "headgate login --forgot-password" in told.get_content()
     answer = Browser(mailing).sign_in(MAIL, FRESH)

@@ -63,4 +63,4 @@ def test_a_narrowed_token_is_told_that_its_owner_could(millrace: Company) -> Non
         change="share", resource="data_mart:Revenue", for_maintenance=True
     )
     assert answer.status_code == 403
-    assert "token is narrowed" in answer.json()["detail"]
+    assert "token is restricted" in answer.json()["detail"]

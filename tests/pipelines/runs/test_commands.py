@@ -30,7 +30,7 @@ def test_a_run_is_started_looked_at_and_cancelled(millrace: Company, run: Comman
     assert said.exit_code == 0, said.output
     identifier = said.output.split()[1].rstrip(":")
     assert f"Run {identifier}: queued." in said.output
-    assert "It waits for a worker that is free." in said.output
+    assert "The run is waiting for a free worker." in said.output
     assert identifier in run("Tess", "run", "list", "Versions").output
     assert json.loads(run("Tess", "run", "show", identifier, "--json").output)["state"] == "queued"
     assert run("Tess", "run", "cancel", identifier).output == "The run is cancelled.\n"

@@ -120,7 +120,7 @@ def test_a_sandbox_that_is_killed_ends_its_run_with_words_and_the_next_is_clean(
     assert len(below) > 3
     found = site.ended(run)
     assert (found["state"], found["error_code"]) == ("failed", "NOTEBOOK_ENDED")
-    assert "killed, or exited" in found["error"]
+    assert "it was killed, or called exit" in found["error"]
     eventually(lambda: not any(map(started, below)) and site.pids("sandbox") == [], 60)
     site.die_at(*FILE_POINTS)
     body = {"parameters": {"seconds": 0}}

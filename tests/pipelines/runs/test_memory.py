@@ -96,4 +96,4 @@ def test_a_secret_that_cannot_be_opened_ends_its_run_and_no_other(millrace: Comp
     assert [job["id"] for job in RunHand(millrace).claim()] == [fine]
     found = show(millrace, broken)
     assert (found["state"], found["error_code"]) == ("failed", "CONNECTION")
-    assert "enter them again" in found["error"]
+    assert "set them again" in found["error"]

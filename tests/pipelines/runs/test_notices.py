@@ -137,10 +137,10 @@ def broken(mill: House, pipeline: str) -> str:
 
 
 ENDS = {
-    "failed": (fail, "failed", "UNREACHABLE", "run.failed", "could not be reached"),
-    "lost": (lost, "failed", "WORKER_LOST", "run.failed", "worker or Spark was lost"),
-    "blocked": (blocked, "blocked", "BLOCKED", "run.blocked", "may not do what it does"),
-    "broken": (broken, "failed", "FAULT", "run.failed", "a fault of Headgate"),
+    "failed": (fail, "failed", "UNREACHABLE", "run.failed", "was unreachable"),
+    "lost": (lost, "failed", "WORKER_LOST", "run.failed", "worker or Spark died"),
+    "blocked": (blocked, "blocked", "BLOCKED", "run.blocked", "lacks access"),
+    "broken": (broken, "failed", "FAULT", "run.failed", "an internal error of Headgate"),
 }
 
 
@@ -231,10 +231,10 @@ def test_a_pipeline_that_is_turned_off_is_told_and_its_triggers_show_it(mill: Ho
     lost(mill, pipeline)
     send(mill)
     assert [one["event"] for one in receiver.told()] == ["run.failed", "run.failed", "pipeline.deactivated"]
-    assert receiver.told()[-1]["reason"] == "it failed 2 times in a row"
+    assert receiver.told()[-1]["reason"] == "the run failed 2 times in a row"
     [found] = tess.get(f"/api/pipelines/{pipeline}/triggers").json()["items"]
     assert (found["pipeline_active"], found["next"], found["enabled"]) == (False, [], True)
-    assert found["pipeline_inactive_because"] == "It failed 2 times in a row"
+    assert found["pipeline_inactive_because"] == "The run failed 2 times in a row"
     events = mill.company.rows(
         f"SELECT event FROM audit_events WHERE resource_id = '{pipeline}' AND event LIKE '%deact%'"
     )
@@ -262,7 +262,7 @@ def test_a_delivery_that_is_not_taken_is_sent_again_later(mill: House, receiver:
     for receiver.status in (500, 302):
         send(mill)
         shown = mill.company.as_("Olga").get("/api/webhook").json()
-        assert shown["last_error"] == f"the receiver answered {receiver.status}"
+        assert shown["last_error"] == f"the receiver answered with status {receiver.status}"
         earlier = update(webhook_delivery_table).values(due_at=now() - timedelta(seconds=1))
         mill.database.write(lambda c, earlier=earlier: c.execute(earlier).rowcount)
     receiver.status = 204

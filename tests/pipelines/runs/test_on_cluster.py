@@ -130,7 +130,7 @@ def test_the_doctor_finds_both_servers_well(far: Far) -> None:
     [spark], [platform] = found["spark"], found["platform"]
     assert (spark["state"], platform["state"]) == ("ok", "ok"), found
     assert far.running.url.partition("/;")[0] in spark["detail"]
-    assert spark["detail"].endswith("and refuses what it must refuse")
+    assert spark["detail"].endswith("and the guard rejects forbidden statements")
 
 
 def test_servers_that_were_mistaken_for_each_other_are_told(far: Far) -> None:
@@ -144,7 +144,7 @@ def test_servers_that_were_mistaken_for_each_other_are_told(far: Far) -> None:
 def test_a_folder_that_the_cluster_does_not_share_is_told(far: Far) -> None:
     """The path leads to another place for each process that does not work in the same folder."""
     [found] = doctor(far, HEADGATE_DATA_DIR="/proc/self/cwd")["platform"]
-    assert "its machines do not read and write /proc/self/cwd/work/runs" in found["detail"]
+    assert "its machines cannot read and write /proc/self/cwd/work/runs" in found["detail"]
 
 
 @pytest.mark.parametrize(

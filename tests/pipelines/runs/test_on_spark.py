@@ -52,7 +52,7 @@ def test_a_full_disk_of_the_servers_is_said_and_what_spark_wrote_goes(
         patch.setattr(FolderStore, "write", full)
         run = orders.ran("Tess", pipeline)
     assert (run["state"], run["error_code"]) == ("failed", "DISK_FULL"), run
-    assert "an operator makes room" in run["error"]
+    assert "the operator must free space" in run["error"]
     assert {one for one in root.rglob("*") if one.is_file()} == before
     assert orders.rows("Tess", "SELECT count(*) FROM trusted.more") == [[3]]
     assert orders.ran("Tess", pipeline)["state"] == "succeeded"

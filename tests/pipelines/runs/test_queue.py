@@ -292,7 +292,7 @@ def test_a_run_that_cannot_begin_for_a_fault_of_ours_keeps_none_of_the_others_wa
     assert [job["id"] for job in RunHand(millrace).claim(slots=5)] == [next_of_it, good]
     found = show(millrace, bad)
     assert (found["state"], found["error_code"]) == ("failed", "FAULT")
-    assert "the server's log says more" in found["error"]
+    assert "see the server's log" in found["error"]
     assert show(millrace, good)["state"] == "running"
     ended = millrace.database.write(lambda c: queue.fail_waiting(c, now(), good, "FAULT", "too late"))
     assert not ended, "one that has begun by now goes on"

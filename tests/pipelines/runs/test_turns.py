@@ -56,7 +56,7 @@ def test_more_than_some_runs_of_a_pipeline_do_not_wait(millrace: Company) -> Non
     first, second = start(millrace, pipeline), start(millrace, pipeline)
     answer = millrace.as_("Tess").post(f"/api/pipelines/{pipeline}/runs", {})
     assert answer.status_code == 409
-    assert "wait already" in answer.json()["detail"]
+    assert "already queued" in answer.json()["detail"]
     assert "cancel some" in answer.json()["detail"]
     assert len(millrace.as_("Tess").get(f"/api/pipelines/{pipeline}/runs").json()["items"]) == 2
     start(millrace, other)
@@ -79,7 +79,7 @@ def test_a_run_is_not_resumed_into_a_full_queue(millrace: Company) -> None:
     for _ in range(2):
         start(millrace, pipeline)
     answer = millrace.as_("Tess").post(f"/api/runs/{run}/resume", None)
-    assert (answer.status_code, "wait already" in answer.json()["detail"]) == (409, True)
+    assert (answer.status_code, "already queued" in answer.json()["detail"]) == (409, True)
     assert show(millrace, run)["state"] == "failed"
 
 
@@ -192,4 +192,4 @@ def test_a_delivery_is_not_resumed_over_a_newer_one(millrace: Company, write: st
     answer = tess.post(f"/api/runs/{old}/resume", None)
     assert answer.status_code == status
     if status == 409:
-        assert "start it again instead" in answer.json()["detail"]
+        assert "start a new run" in answer.json()["detail"]

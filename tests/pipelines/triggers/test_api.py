@@ -133,7 +133,7 @@ def test_every_change_is_in_the_audit_log(yard: Yard) -> None:
 @pytest.mark.parametrize(
     ("body", "says"),
     [
-        ({"when": {"kind": "cron", "cron": "0 0 30 2 *"}}, "never due"),
+        ({"when": {"kind": "cron", "cron": "0 0 30 2 *"}}, "never matches"),
         ({"when": {"kind": "cron", "cron": "0 0 0 0 0"}}, "bad day-of-month"),
         ({"when": {"kind": "cron", "cron": "x" * 5000}}, "200"),
         ({"when": {"kind": "cron", "cron": "* * * * *", "time_zone": "Europe/Atlantis"}}, "time zone"),
@@ -142,10 +142,10 @@ def test_every_change_is_in_the_audit_log(yard: Yard) -> None:
         ({"when": {"kind": "cron"}}, "cron"),
         ({"when": {"kind": "moon"}}, "kind"),
         ({"when": {"kind": "tables", "tables": []}}, "tables"),
-        ({"when": {"kind": "tables", "tables": ["orders"]}}, "names no layer"),
+        ({"when": {"kind": "tables", "tables": ["orders"]}}, "has no layer"),
         ({"when": {"kind": "tables", "tables": ["raw.nowhere"]}}, "no table raw.nowhere that you may see"),
         ({"when": {"kind": "tables", "tables": [f"tbl_{'0' * 20}"]}}, "no table"),
-        ({"when": {"kind": "tables", "tables": ["raw.orders"], "at_most_every": "soon"}}, "length of time"),
+        ({"when": {"kind": "tables", "tables": ["raw.orders"], "at_most_every": "soon"}}, "duration"),
         ({"when": {"kind": "pipelines", "pipelines": [f"pip_{'0' * 20}"]}}, "no pipeline"),
         ({"when": {"kind": "pipelines", "pipelines": ["Refine orders"]}}, "pipelines"),
         ({"name": "  "}, "name"),
@@ -226,7 +226,7 @@ def test_a_schedule_can_be_tried(yard_on_sqlite: Yard) -> None:
     assert [one.hour for one in nexts] == [21] * 5
     assert all(two - one == timedelta(days=1) for one, two in pairwise(nexts))
     refused = yard_on_sqlite.as_("Bea").post("/api/triggers/preview", {"cron": "0 0 31 4 *"})
-    assert (refused.status_code, "never due" in refused.text) == (422, True)
+    assert (refused.status_code, "never matches" in refused.text) == (422, True)
 
 
 def test_a_narrowed_token_is_held_to_its_limits(yard: Yard) -> None:

@@ -41,7 +41,7 @@ def test_the_commands(installation: Installation) -> None:
         said = run("next", "0 6 * * 1-5", "--zone", "Europe/Berlin")
         assert said.splitlines()[0] == "At 06:00 on Monday through Friday"
         assert len(said.splitlines()) == 6
-        assert "never due" in refused("next", "0 0 30 2 *")
+        assert "never matches" in refused("next", "0 0 30 2 *")
 
         more = ("--zone", "Europe/Berlin", "--catch-up", "all", "--parameter", "days=3", "--parameter", "name=a=b")
         found = json.loads(run("add", "Land payments", "Mornings", "--cron", "0 6 * * *", *more, "--json"))
@@ -53,7 +53,7 @@ def test_the_commands(installation: Installation) -> None:
         assert "on" in run("resume", "mornings", "-p", "Land payments")
         assert installation.headgate("pipeline", "deactivate", "Land payments", **tess).returncode == 0
         for shown in (run("list", "Land payments"), run("show", found["id"])):
-            assert "off: its pipeline is turned off; `headgate pipeline activate` turns it on" in shown
+            assert "inactive: its pipeline is deactivated; `headgate pipeline activate` activates it" in shown
         assert installation.headgate("pipeline", "activate", "Land payments", **tess).returncode == 0
         assert "off" not in run("list", "Land payments")
         changed = json.loads(
@@ -63,12 +63,12 @@ def test_the_commands(installation: Installation) -> None:
         assert "when any of raw.orders changed, at most every 10 minutes" in run("show", found["id"])
         chained = json.loads(run("add", "Refine orders", "After it", "--after", "Land payments", "--all", "--json"))
         assert (chained["when"]["which"], chained["when"]["sources"][0]["name"]) == ("all", "Land payments")
-        assert "would start itself" in refused("add", "Land payments", "x", "--after", "Land payments")
+        assert "would trigger itself" in refused("add", "Land payments", "x", "--after", "Land payments")
         assert "Deleted Mornings." in run("delete", found["id"])
 
         assert "--cron, --after or --on-change" in refused("add", "Land payments", "x")
-        assert "one reason" in refused("add", "Land payments", "x", "--cron", "@daily", "--on-change", "raw.orders")
-        assert "go with --cron" in refused("add", "Land payments", "x", "--on-change", "raw.orders", "--zone", "UTC")
+        assert "one condition" in refused("add", "Land payments", "x", "--cron", "@daily", "--on-change", "raw.orders")
+        assert "require --cron" in refused("add", "Land payments", "x", "--on-change", "raw.orders", "--zone", "UTC")
         assert "NAME=VALUE" in refused("add", "Land payments", "x", "--cron", "@daily", "--parameter", "days")
         assert "--pipeline" in refused("show", "Mornings")
         assert "no trigger called 'Evenings'" in refused("show", "Evenings", "-p", "Land payments")

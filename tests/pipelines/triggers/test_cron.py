@@ -186,9 +186,9 @@ def test_between_gives_the_newest(most: int, hours: int, text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("0 0 30 2 *", "never due: none of its months has that day"),
-        ("0 0 31 2,4,6,9,11 *", "never due: none of its months has that day"),
-        ("0 0 */20 * MON#2", "never due: no day of the next 50 years"),
+        ("0 0 30 2 *", "never matches: none of its months has that day"),
+        ("0 0 31 2,4,6,9,11 *", "never matches: none of its months has that day"),
+        ("0 0 */20 * MON#2", "never matches: no day of the next 50 years"),
         ("60 * * * *", "bad minute"),
         ("* 24 * * *", "bad hour"),
         ("* * 0 * *", "bad day-of-month"),

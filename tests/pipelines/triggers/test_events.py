@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from headgate.kit.clock import now
-from headgate.pipelines.triggers.cycles import way_back
+from headgate.pipelines.triggers.cycles import find_cycle
 from headgate.platform.authorization.fact_tables import grant_table
 from tests.pipelines.triggers.support import Yard
 
@@ -191,7 +191,7 @@ def test_an_author_who_may_not_see_the_cause_any_more_blocks_it(yard: Yard) -> N
     yard.round()
     [run] = yard.runs()
     assert run["state"] == "blocked"
-    assert "may not see what it waits for any more" in run["error"]
+    assert "may no longer see" in run["error"]
     assert "revenue" not in run["error"]
     shown = yard.shown(trigger)
     assert (shown["when"]["sources"], shown["when"]["hidden"], shown["enabled"]) == ([], 1, False)
@@ -211,7 +211,7 @@ def _saved(yard: Yard, pipeline: str, when: dict[str, Any], by: str = "Tess") ->
 def test_a_pipeline_does_not_wait_for_itself_or_its_own_output(yard: Yard) -> None:
     assert _saved(yard, yard.land, after(yard.land))[0] == 409
     status, detail = _saved(yard, yard.land, change_of("raw.payments"))
-    assert (status, "would start itself again and again" in detail) == (409, True)
+    assert (status, "would trigger itself endlessly" in detail) == (409, True)
     assert yard.company.rows("SELECT id FROM triggers WHERE sort IS NOT NULL") == []
 
 
@@ -222,7 +222,7 @@ def test_pipelines_do_not_wait_for_one_another_in_a_circle(yard: Yard) -> None:
     assert status == 409
     assert detail.endswith("Land payments → Refine orders → Land shop orders → Land payments")
     status, detail = _saved(yard, yard.land, change_of("raw.orders"))
-    assert (status, "without an end" in detail) == (409, True)
+    assert (status, "endlessly" in detail) == (409, True)
     assert _saved(yard, yard.land, change_of("service.revenue"))[0] == 200
 
 
@@ -237,8 +237,8 @@ def test_a_circle_names_nothing_that_its_reader_may_not_see(yard: Yard) -> None:
 def test_a_change_is_compared_with_the_other_triggers_alone(yard: Yard) -> None:
     trigger = yard.trigger(yard.refine, after(yard.land))
     with yard.database.read() as connection:
-        assert way_back(connection, yard.land, [yard.refine]) == [yard.land, yard.refine]
-        assert way_back(connection, yard.land, [yard.refine], without=trigger) is None
+        assert find_cycle(connection, yard.land, [yard.refine]) == [yard.land, yard.refine]
+        assert find_cycle(connection, yard.land, [yard.refine], without=trigger) is None
     path = f"/api/triggers/{trigger}"
     body = {"when": after(yard.land, yard.task)}
     assert yard.as_("Tess").request("PATCH", path, json=body).status_code == 200

@@ -16,7 +16,7 @@ from headgate.pipelines.triggers import scheduler as scheduling
 from headgate.pipelines.triggers.fire import MOST_CAUGHT_UP
 from headgate.pipelines.triggers.models import trigger_table
 from headgate.platform.authorization.fact_tables import grant_table
-from headgate.platform.notifications.dispatcher import tell_one
+from headgate.platform.notifications.dispatcher import dispatch_one
 from headgate.platform.notifications.templates import reason
 from headgate.platform.webhooks import service as webhooks
 from tests.pipelines.triggers.support import Yard, iso
@@ -61,7 +61,7 @@ def test_a_run_that_still_waits_is_not_joined_by_another(yard: Yard) -> None:
     for _ in range(3):
         yard.minute()
     assert yard.states() == ["queued", "skipped", "skipped"]
-    assert "still waits" in yard.runs()[1]["error"]
+    assert "still queued" in yard.runs()[1]["error"]
     yard.end()
     yard.minute()
     assert yard.states() == ["succeeded", "skipped", "skipped", "queued"]
@@ -84,7 +84,7 @@ def test_a_full_queue_is_not_joined_by_the_runs_of_many_triggers(yard: Yard, mon
     yard.minute()
     assert sorted(yard.states()) == ["queued", "queued", "skipped"]
     [left_out] = [run for run in yard.runs() if run["state"] == "skipped"]
-    assert "wait already" in left_out["error"]
+    assert "already queued" in left_out["error"]
     assert all(yard.shown(one)["enabled"] for one in triggers)
     yard.end()
     yard.minute()
@@ -172,7 +172,7 @@ def test_the_author_must_have_the_right_at_each_fire(yard: Yard) -> None:
     assert yard.states() == ["queued"]
     yard.database.write(lambda connection: connection.execute(run_table.delete()).rowcount)
     _drop_grants(yard, "Tom")
-    assert _blocked(yard, trigger).startswith("The trigger's author may not start this pipeline any more; someone who")
+    assert _blocked(yard, trigger).startswith("The trigger's author may no longer start this pipeline; someone who")
 
 
 def test_an_author_who_left_blocks_it(yard: Yard) -> None:
@@ -196,7 +196,7 @@ def test_a_trigger_of_a_task_is_judged_by_the_rules_of_tasks(yard: Yard) -> None
     assert yard.states() == ["queued"]
     yard.database.write(lambda connection: connection.execute(run_table.delete()).rowcount)
     _drop_grants(yard, "Tom")
-    assert _blocked(yard, trigger).startswith("The trigger's author may not start")
+    assert _blocked(yard, trigger).startswith("The trigger's author may no longer start")
 
 
 def _told(yard: Yard) -> dict[str, Any]:
@@ -212,7 +212,7 @@ def test_those_who_could_take_it_over_are_told_and_nobody_else(yard: Yard) -> No
     [(notice, event)] = yard.company.rows("SELECT id, event FROM notices")
     assert event == "run.blocked"
     assert (_told(yard)["state"], _told(yard)["code"]) == ("blocked", "BLOCKED")
-    yard.database.write(lambda connection: tell_one(connection, notice, now(), webhooks.enqueue, by_mail=False))
+    yard.database.write(lambda connection: dispatch_one(connection, notice, now(), webhooks.enqueue, by_mail=False))
     told = "SELECT m.name FROM notifications n JOIN members m ON m.id = n.member_id ORDER BY m.name"
     assert [row[0] for row in yard.company.rows(told)] == ["Adam", "Olga", "Tess"]
     [item] = yard.as_("Tess").get("/api/notifications").json()["items"]
@@ -229,7 +229,7 @@ def test_who_lost_the_right_meanwhile_is_not_told(yard: Yard) -> None:
     answer = yard.as_("Olga").change(**change)
     assert answer.status_code == 200, answer.text
     [(notice,)] = yard.company.rows("SELECT id FROM notices WHERE event = 'run.blocked'")
-    yard.database.write(lambda connection: tell_one(connection, notice, now(), webhooks.enqueue, by_mail=False))
+    yard.database.write(lambda connection: dispatch_one(connection, notice, now(), webhooks.enqueue, by_mail=False))
     told = "SELECT m.name FROM notifications n JOIN members m ON m.id = n.member_id ORDER BY m.name"
     assert [row[0] for row in yard.company.rows(told)] == ["Adam", "Olga", "Tess"]
 
@@ -262,8 +262,8 @@ def test_a_chain_without_an_end_is_ended(yard: Yard) -> None:
     yard.succeed(yard.land, depth=MAX_DEPTH)
     yard.round()
     assert yard.states() == ["succeeded", "blocked"]
-    assert "loop without an end" in yard.runs()[-1]["error"]
-    assert "like a loop" in str(reason("run.blocked", _told(yard)))
+    assert "an endless loop" in yard.runs()[-1]["error"]
+    assert "like an endless loop" in str(reason("run.blocked", _told(yard)))
 
 
 def test_a_fault_of_ours_pauses_one_and_holds_up_no_other(yard: Yard) -> None:
@@ -273,7 +273,7 @@ def test_a_fault_of_ours_pauses_one_and_holds_up_no_other(yard: Yard) -> None:
     yard.database.write(lambda connection: connection.execute(spoil).rowcount)
     yard.minute()
     assert [run["trigger_id"] for run in yard.runs()] == [sound]
-    assert "save it again" in yard.row(broken)["paused_because"]
+    assert "save the trigger again" in yard.row(broken)["paused_because"]
 
 
 def test_a_full_disk_pauses_no_trigger(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -198,7 +198,7 @@ def test_an_errand_is_about_the_place_that_there_was_when_it_was_asked(millrace:
 
 def test_what_points_nowhere_or_goes_by_a_gateway_is_said_so(millrace: Company) -> None:
     nowhere = millrace.id("connection", "Shop database")
-    assert "points nowhere" in ask(millrace.as_("Tess"), nowhere).json()["detail"]
+    assert "no host configured" in ask(millrace.as_("Tess"), nowhere).json()["detail"]
     patch(millrace.as_("Tess"), nowhere, place=PLACE).raise_for_status()
     errand = asked(millrace, "Tess", nowhere)
     assert claimed(millrace) == []

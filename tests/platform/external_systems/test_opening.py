@@ -46,7 +46,7 @@ def test_a_secret_opens_only_where_it_was_sealed(millrace: Company) -> None:
     stolen = "(SELECT value FROM place_secrets WHERE place_id = :one)"
     move = text(f"UPDATE place_secrets SET value = {stolen} WHERE place_id = :other")
     millrace.database.write(lambda c: c.execute(move, {"one": one["id"], "other": other["id"]}))
-    with pytest.raises(Conflict, match="enter them again"):
+    with pytest.raises(Conflict, match="set them again"):
         opened(millrace, other["id"])
 
 

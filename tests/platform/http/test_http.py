@@ -120,10 +120,10 @@ def test_a_malformed_question_is_a_4xx_and_changes_nothing(millrace: Company, bo
 @pytest.mark.parametrize(
     ("method", "path", "body", "says"),
     [
-        ("POST", "/api/sql/statements", {"sql": "SELECT 1", "max_row": 3}, "max_row: is not known here; did you mean max_rows?"),
-        ("POST", "/api/sql/statements", {"sql": "SELECT 1", "colour": 3}, "colour: is not known here; there are sql, max_rows"),
-        ("POST", "/api/layers", {"Name": "new"}, "Name: is not known here; did you mean name?"),
-        ("PATCH", "/api/layers/{layer}", {"titel": "Raw"}, "titel: is not known here; did you mean title?"),
+        ("POST", "/api/sql/statements", {"sql": "SELECT 1", "max_row": 3}, "max_row: is an unknown field; did you mean max_rows?"),
+        ("POST", "/api/sql/statements", {"sql": "SELECT 1", "colour": 3}, "colour: is an unknown field; the fields are sql, max_rows"),
+        ("POST", "/api/layers", {"Name": "new"}, "Name: is an unknown field; did you mean name?"),
+        ("PATCH", "/api/layers/{layer}", {"titel": "Raw"}, "titel: is an unknown field; did you mean title?"),
         ("PUT", "/api/me/notifications", {"channels": [{"channel": "access", "by_mial": True}]}, "did you mean by_mail?"),
         ("POST", "/api/access/changes", {"change": "share", "resource": "x:y", "for_reprting": 1}, "did you mean for_reporting?"),
     ],

@@ -47,7 +47,7 @@ def test_people_are_invited_sign_in_by_link_and_get_a_new_password(tmp_path: Pat
 
             for email in ("NELL@example.com", "nobody@example.com"):
                 told = httpx.post(f"{address}/api/sign-in/links", json={"email": email}).json()["detail"]
-                assert told == "If this is a member's address, a link is on its way to it"
+                assert told == "If this is the address of a member, a link was sent to it"
             eventually(lambda: any("sign-in link" in one["Subject"] for one in server.messages))
             signing = next(one for one in server.messages if "sign-in link" in one["Subject"])
             assert signing["To"] == "nell@example.com"

@@ -16,7 +16,7 @@ from headgate.platform.mail.models import mail_table
 from headgate.platform.mail.sender import Mailer
 from headgate.platform.notifications.dispatcher import COMPOSERS, NotificationDispatcher
 from headgate.platform.notifications.models import notice_table
-from headgate.platform.notifications.service import Notice, set_receiver, subscribe, tell
+from headgate.platform.notifications.service import Notice, notify, set_receiver, subscribe
 from headgate.platform.webhooks import service as webhooks
 from tests.support.company import Company, company
 
@@ -62,7 +62,7 @@ class House:
                 more[one] = self.ids[more[one]]
         if "recipients" in more:
             more["recipients"] = tuple(self.ids.get(name, name) for name in more["recipients"])
-        self.database.write(lambda c: tell(c, Notice(channel, event, **more), now()))
+        self.database.write(lambda c: notify(c, Notice(channel, event, **more), now()))
         with self.database.read() as connection:
             newest = select(notice_table.c.id).order_by(notice_table.c.created_at.desc(), notice_table.c.id.desc())
             return str(connection.execute(newest.limit(1)).scalar_one())

@@ -127,7 +127,7 @@ def test_sentences_name_nobody_who_left_as_actor_and_no_reason(millrace_house: H
         "Some new event",
         "Tom was removed by Olga",
         "Your request for access on the organization was declined",
-        "Ben asks for edit on the data mart Revenue",
+        "Ben requests edit on the data mart Revenue",
     ]
 
 

@@ -11,7 +11,7 @@ from headgate.kit.clock import now
 from headgate.kit.database import Database
 from headgate.platform.directory.models import member_table
 from headgate.platform.notifications.dispatcher import NotificationDispatcher
-from headgate.platform.notifications.service import Notice, subscribe, tell
+from headgate.platform.notifications.service import Notice, notify, subscribe
 from headgate.platform.webhooks import service as webhooks
 from headgate.settings.settings import Settings
 from tests.platform.mail import HERE, relay
@@ -30,7 +30,7 @@ def _prepare(one: Installation) -> None:
             subscribe(connection, ids[name])  # type: ignore[arg-type]
         address = update(member_table).where(member_table.c.id == ids["Adam"])
         connection.execute(address.values(email="adam@example.com", email_key="adam@example.com"))  # type: ignore[attr-defined]
-        tell(connection, Notice("members", "joined", actor=ids["Bea"], member=ids["Bea"]), now())  # type: ignore[arg-type]
+        notify(connection, Notice("members", "joined", actor=ids["Bea"], member=ids["Bea"]), now())  # type: ignore[arg-type]
 
     database.write(work)
     database.close()

@@ -226,7 +226,7 @@ def test_trouble_in_telling_or_mailing_does_not_reach_the_scheduler(
         raise RuntimeError("out of order")
 
     millrace_house.notice()
-    monkeypatch.setattr(telling, "tell_one", fails)
+    monkeypatch.setattr(telling, "dispatch_one", fails)
     monkeypatch.setattr(telling, "_note_told", fails)
     millrace_house.teller.tell_pending()
     monkeypatch.setattr(Mailer, "give_up_expired", fails)

@@ -43,7 +43,7 @@ def test_a_new_installation_has_no_keys_and_can_rotate(tmp_path: Path, monkeypat
     monkeypatch.setenv("HEADGATE_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.chdir(tmp_path)
     check(load())
-    assert run("list").stdout == "There are no keys yet: nothing was sealed.\n"
+    assert run("list").stdout == "There are no keys yet: no secret is stored.\n"
     assert run("rotate").exit_code == 0
     assert len(json.loads(run("list", "--json").stdout)["keys"]) == 1
     assert (tmp_path / "data/keys.json").stat().st_mode & 0o777 == 0o600
@@ -72,7 +72,7 @@ def test_a_rotation_tells_people_and_programs_what_it_did(vault: Vault) -> None:
     texts = vault.fill(5)
     done = run("rotate")
     assert done.exit_code == 0
-    assert done.output == f"The new key is {vault.ring.current.id}: {len(texts)} sealed anew, dropped no key.\n"
+    assert done.output == f"The new key is {vault.ring.current.id}: {len(texts)} values re-encrypted, deleted no key.\n"
     done = run("rotate", "--json")
     assert json.loads(done.stdout) == {
         "key": vault.ring.current.id,
@@ -88,8 +88,8 @@ def test_a_rotation_tells_people_and_programs_what_it_did(vault: Vault) -> None:
 def test_an_interrupted_rotation_is_told_and_finished(vault: Vault) -> None:
     vault.fill(5)
     new = vault.keys.change(PURPOSE, lambda ring: ring.turned(datetime.now(UTC), rotating=True)).current.id
-    assert "interrupted" in run("list").stderr
-    assert run("rotate").stdout.startswith(f"Finished the rotation to key {new} that was begun before: ")
+    assert "not finished" in run("list").stderr
+    assert run("rotate").stdout.startswith(f"Finished the earlier rotation to key {new}: ")
     assert run("list").stderr == ""
 
 
@@ -98,9 +98,9 @@ def test_pruning_drops_what_nothing_needs(vault: Vault, monkeypatch: pytest.Monk
     old = vault.ring.current.id
     run("rotate")
     new = vault.ring.current.id
-    assert run("prune").stdout == f"The key in use is {new}: 0 sealed anew, dropped no key.\n"
+    assert run("prune").stdout == f"The key in use is {new}: 0 values re-encrypted, deleted no key.\n"
     monkeypatch.setattr(rotation, "GRACE", timedelta(0))
-    assert run("prune").stdout == f"The key in use is {new}: 0 sealed anew, dropped {old}.\n"
+    assert run("prune").stdout == f"The key in use is {new}: 0 values re-encrypted, deleted {old}.\n"
     assert vault.texts() == texts
 
 
@@ -111,11 +111,11 @@ def test_rows_that_cannot_be_opened_make_it_fail_and_are_named(vault: Vault, mon
         vault.store(item, "hunter2")
     done = run("rotate")
     assert done.exit_code == 1
-    assert "FAULT: vault_items.secret of i1 is not a sealed value" in done.stdout
+    assert "FAULT: vault_items.secret of i1 is not an encrypted value" in done.stdout
     assert "FAULT: and 2 more" in done.stdout
     assert "hunter2" not in done.output
     assert run("rotate", "--json").exit_code == 1
-    assert "3 values that should be sealed are not" in run("list").stderr
+    assert "3 values are not encrypted" in run("list").stderr
 
 
 def test_a_missing_key_is_listed_and_makes_it_fail(vault: Vault) -> None:
@@ -154,7 +154,7 @@ def test_people_see_a_line_of_progress(monkeypatch: pytest.MonkeyPatch, capsys: 
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     cli._progress(1, 3)
     cli._progress(4, 3)
-    assert capsys.readouterr().err == "\r1 of 3 sealed anew\r4 of 4 sealed anew"
+    assert capsys.readouterr().err == "\r1 of 3 re-encrypted\r4 of 4 re-encrypted"
 
 
 @pytest.mark.parametrize(

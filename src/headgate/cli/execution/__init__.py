@@ -1,1 +1,1 @@
-"""Commands about this machine: Spark and the worker."""
+"""Commands for this machine: Spark and the worker."""

@@ -1,4 +1,6 @@
-"""`headgate doctor` and `headgate spark`: what this machine lacks, and what an operator's own Spark must be told."""
+"""`headgate doctor` and `headgate spark`: check the requirements, and print the configuration for an external Spark
+server.
+"""
 
 import sys
 from dataclasses import asdict
@@ -6,27 +8,26 @@ from typing import Annotated
 
 import typer
 
-from headgate.cli.output import FAILED, Json, print_json, print_table, told
+from headgate.cli.output import FAILED, Json, handle_errors, print_json, print_table
 
-app = typer.Typer(help="The Spark servers that run the data work.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="The Spark servers that run SQL and pipelines.", no_args_is_help=True, rich_markup_mode=None)
 
 
-@told
+@handle_errors
 def doctor(
-    start: Annotated[bool, typer.Option("--start", help="Also start Spark, as a worker does, and try it.")] = False,
+    start: Annotated[bool, typer.Option("--start", help="Also start Spark as a worker does, and run a query.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Look whether this machine has all that Headgate needs; each line is ok, or says what to do. Exit 1 if not.
-
-    It looks at this machine's own installation, whatever server HEADGATE_SERVER_URL names.
+    """Check that this machine meets the requirements of Headgate. Each line is ok or says what to do. Exits 1 if a
+    requirement is missing. Always checks the local installation, whatever server HEADGATE_SERVER_URL names.
     """
-    from headgate.cli.local import elsewhere, place_of
+    from headgate.cli.local import describe_installation, other_server_warning
     from headgate.execution.spark.doctor import DoctorFinding, findings, local_url, platform, spark
     from headgate.settings.settings import load
 
     settings = load()
-    result = [DoctorFinding("installation", "note", place_of(settings))]
-    if other := elsewhere(settings):
+    result = [DoctorFinding("installation", "note", describe_installation(settings))]
+    if other := other_server_warning(settings):
         result.append(DoctorFinding("installation", "note", other))
     result += findings(settings)
     if start or settings.spark.member_url is not None:
@@ -42,21 +43,20 @@ def doctor(
 
 
 @app.command("conf")
-@told
+@handle_errors
 def show_conf(
     catalog_url: Annotated[
         str | None,
-        typer.Option(help="The catalog's address as your Spark reaches it. Left out, the server's public one."),
+        typer.Option(help="The catalog URL that Spark can reach. Default: the server's public URL."),
     ] = None,
     platform: Annotated[
-        bool, typer.Option("--platform", help="For a second server, which runs the platform's own steps.")
+        bool, typer.Option("--platform", help="For a second Spark server, which runs the platform's own steps.")
     ] = False,
 ) -> None:
-    """Print the settings that a Spark server of yours needs to run members' SQL, as in spark-defaults.conf.
-
-    They are of this machine's own installation, whatever server HEADGATE_SERVER_URL names.
+    """Print the configuration that an external Spark server needs to run members' SQL, in the format of
+    spark-defaults.conf. Always uses the local installation, whatever server HEADGATE_SERVER_URL names.
     """
-    from headgate.cli.local import elsewhere, place_of
+    from headgate.cli.local import describe_installation, other_server_warning
     from headgate.execution.spark import conf, jars
     from headgate.execution.spark.doctor import local_url
     from headgate.settings.settings import load
@@ -65,13 +65,15 @@ def show_conf(
     url = catalog_url or f"{(settings.server.public_url or local_url(settings)).rstrip('/')}/iceberg"
     is_bucket = settings.warehouse_url.startswith("s3://")
     result = jars.ensure(offline=settings.spark.jars_dir, s3=is_bucket, platform=platform)
-    if other := elsewhere(settings):
+    if other := other_server_warning(settings):
         print(f"note: {other}", file=sys.stderr)
-    print(f"# Of this installation: {place_of(settings)}; its catalog is {url}")
+    print(f"# Installation: {describe_installation(settings)}. Catalog: {url}")
     name = "spark.platform_url" if platform else "spark.member_url"
-    print("# For a server that only Headgate can dial. SPARK_CONNECT_AUTHENTICATE_TOKEN=… spark-submit --master …")
+    print(
+        "# Start a server that only Headgate can connect to: SPARK_CONNECT_AUTHENTICATE_TOKEN=… spark-submit --master …"
+    )
     print(f"#   --driver-memory 4g --properties-file THIS-FILE --class {conf.CONNECT} spark-internal")
-    print(f"# starts it; then give Headgate {name} = sc://HOST:PORT/;token=…")
+    print(f"# Then set {name} = sc://HOST:PORT/;token=…")
     confs = conf.for_platform(url) if platform else conf.for_members(url)
     for key, value in {"spark.jars": str(result), **confs}.items():
         print(f"{key} {value}")

@@ -1,27 +1,30 @@
-"""`headgate worker`: run statements of a server on this machine."""
+"""`headgate worker`: run the statements of a server on this machine."""
 
 from typing import Annotated
 
 import typer
 
-from headgate.cli.output import told
+from headgate.cli.output import handle_errors
 
-app = typer.Typer(help="Run members' SQL for a server.", rich_markup_mode=None, invoke_without_command=True)
+app = typer.Typer(
+    help="Workers, which run members' SQL and pipelines.", rich_markup_mode=None, invoke_without_command=True
+)
 
 TOKEN_VARIABLE = "HEADGATE_WORKER_TOKEN"  # noqa: S105 - the name of a variable
 
 
 @app.callback()
-@told
+@handle_errors
 def worker(
     context: typer.Context,
-    server: Annotated[str | None, typer.Option(help="The server's address; left out, this machine's own.")] = None,
-    slots: Annotated[int | None, typer.Option(min=1, max=64, help="Statements at a time; else `spark.slots`.")] = None,
+    server: Annotated[str | None, typer.Option(help="The server's URL. Default: the local installation.")] = None,
+    slots: Annotated[
+        int | None, typer.Option(min=1, max=64, help="Statements run at the same time. Default: `spark.slots`.")
+    ] = None,
 ) -> None:
-    """Run members' SQL for a server until stopped. `headgate up` has one worker already.
-
-    On another machine, set HEADGATE_WORKER_TOKEN to what `headgate worker token` prints on the server's. Both machines
-    must reach the same warehouse.
+    """Run a worker until it is stopped. `headgate up` already starts one. To run a worker on another machine, set
+    HEADGATE_WORKER_TOKEN to the output of `headgate worker token` on the server. Both machines need access to the same
+    warehouse.
     """
     if context.invoked_subcommand is not None:
         return
@@ -43,7 +46,7 @@ def worker(
 
 
 def _given() -> str | None:
-    """The worker token of the environment, if it is one."""
+    """The worker token from the environment, if it is valid."""
     import os
 
     from headgate.kit.credentials import Sort, has_form, is_well_formed
@@ -52,17 +55,17 @@ def _given() -> str | None:
     response = os.environ.get(TOKEN_VARIABLE)
     if response and not is_well_formed(response, Sort.worker):
         if has_form(response, Sort.worker):
-            raise Invalid(f"{TOKEN_VARIABLE} has the form of a worker token, but a character is wrong; copy it again")
-        raise Invalid(
-            f"{TOKEN_VARIABLE} holds no worker token; `headgate worker token` prints it on the server's machine"
-        )
+            raise Invalid(f"{TOKEN_VARIABLE}: the checksum of the worker token is wrong; copy the token again")
+        raise Invalid(f"{TOKEN_VARIABLE} is not a worker token; `headgate worker token` prints it on the server")
     return response or None
 
 
 @app.command()
-@told
+@handle_errors
 def token() -> None:
-    """Print the token by which workers on other machines are known. Whoever has it runs, and sees, every statement."""
+    """Print the token with which workers on other machines authenticate. Anyone who has it can read and run every
+    statement.
+    """
     from headgate.cli.local import installation
     from headgate.kit.credentials import Sort, derived_secret
     from headgate.platform.secrets.installation_keys import key_file

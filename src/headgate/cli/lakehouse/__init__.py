@@ -1,1 +1,1 @@
-"""Commands on layers, tables, volumes, SQL and integrations."""
+"""Commands for layers, tables, volumes, SQL and integrations."""

@@ -1,28 +1,32 @@
-"""`headgate deleted`: what was deleted and can be restored."""
+"""`headgate deleted`: list and restore deleted resources."""
 
 from typing import Annotated, Any
 
 import typer
 
-from headgate.cli.output import Json, print_json, told
+from headgate.cli.output import Json, handle_errors, print_json
 from headgate.cli.paging import Cursor, Limit, print_page
 
-app = typer.Typer(help="What was deleted and can be restored.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Deleted resources that can be restored.", no_args_is_help=True, rich_markup_mode=None)
 
 PATH = "/api/deleted"
 
 
 @app.command("list")
-@told
+@handle_errors
 def list_deleted(limit: Limit = 50, cursor: Cursor = None, as_json: Json = False) -> None:
-    """List the deleted layers, tables and volumes that you may restore, the newest first."""
+    """List the deleted layers, tables and volumes that you may restore, newest first."""
     from headgate.cli.client import connect
 
     with connect() as client:
         response = client.get(PATH, limit=limit, cursor=cursor)
     columns = ("name", "kind", "deleted", "by", "restore until", "id")
     print_page(
-        response, columns, map(_row, response["items"]), "There is nothing that you may restore.", as_json=as_json
+        response,
+        columns,
+        map(_row, response["items"]),
+        "There is no deleted resource that you may restore.",
+        as_json=as_json,
     )
 
 
@@ -32,13 +36,13 @@ def _row(value: dict[str, Any]) -> tuple[Any, ...]:
 
 
 @app.command()
-@told
+@handle_errors
 def restore(
-    deleted: Annotated[str, typer.Argument(help="Its id or, if only one had it, its name.")],
-    name: Annotated[str | None, typer.Option(help="Another name, if its own was taken since.")] = None,
+    deleted: Annotated[str, typer.Argument(help="The id, or the name if it is unique.")],
+    name: Annotated[str | None, typer.Option(help="A new name, if the old one is in use.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Bring one back, with its grants and data."""
+    """Restore a deleted resource with its grants and data."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -50,7 +54,7 @@ def restore(
 
 
 def _id_of(client: Any, text: str) -> str:
-    """The id of something deleted, by its id or name."""
+    """The id of a deleted resource, given its id or name."""
     from headgate.kit.errors import Conflict, NotFound
     from headgate.kit.ids import kind_of
     from headgate.kit.names import name_key
@@ -69,5 +73,7 @@ def _id_of(client: Any, text: str) -> str:
             f"Several deleted resources are named {text!r}: {', '.join(results)}. Give the id of one of them"
         )
     if not results:
-        raise NotFound(f"There is nothing called {text!r} that you may restore; `headgate deleted list` shows it all")
+        raise NotFound(
+            f"There is no deleted resource called {text!r} that you may restore; `headgate deleted list` shows them"
+        )
     return str(results[0])

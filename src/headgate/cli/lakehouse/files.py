@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headgate.cli.field_names import SentAs
-from headgate.cli.output import Json, print_json, told
+from headgate.cli.output import Json, handle_errors, print_json
 from headgate.cli.paging import Cursor, Limit, print_page
 
 if TYPE_CHECKING:
@@ -23,13 +23,13 @@ Place = Annotated[
 
 
 def split(place: str) -> tuple[str, str]:
-    """The volume that a place names, and the path in it."""
+    """Split volume:LAYER.NAME/PATH into the volume and the path."""
     volume, _, path = place.removeprefix("volume:").partition("/")
     return volume, path
 
 
 def checked(path: str) -> str:
-    """A path in a volume, or Invalid."""
+    """The path if it is valid in a volume, else Invalid."""
     from headgate.contracts.volume_paths import check_path
     from headgate.kit.errors import Invalid
     from headgate.kit.names import BadName
@@ -42,7 +42,7 @@ def checked(path: str) -> str:
 
 @contextmanager
 def _progress(words: str) -> Iterator["Progress"]:
-    """A bar on the terminal, if there is one."""
+    """A progress bar on the terminal, or nothing if the output is not a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
@@ -55,16 +55,16 @@ def _progress(words: str) -> Iterator["Progress"]:
         yield lambda done, total: shown.update(task, completed=done, total=total)
 
 
-@told
+@handle_errors
 def put(
-    file: Annotated[Path, typer.Argument(help="The file to send.", exists=True, dir_okay=False, readable=True)],
+    file: Annotated[Path, typer.Argument(help="The file to upload.", exists=True, dir_okay=False, readable=True)],
     place: Annotated[
-        str, typer.Argument(help="volume:LAYER.NAME, and /PATH if it is to be called otherwise there."), SentAs("path")
+        str, typer.Argument(help="volume:LAYER.NAME, with /PATH to store the file under another name."), SentAs("path")
     ],
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file of this path.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Send a file to a volume. If it breaks off, give the same command again: it goes on where it was."""
+    """Upload a file to a volume. To resume an interrupted upload, run the same command again."""
     from headgate.cli.client import connect
     from headgate.client.files import upload
 
@@ -74,48 +74,50 @@ def put(
         with connect() as client, _progress(file.name) as progress:
             result = upload(client, volume, file, path, progress, overwrite=overwrite)
     except KeyboardInterrupt:
-        print("interrupted; the same command goes on where it was", file=sys.stderr)
+        print("interrupted; run the same command again to resume", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
     if as_json:
         print_json(result)
     else:
-        print(f"Sent {result['path']} ({result['size']} bytes, sha256 {result['sha256']}).")
+        print(f"Uploaded {result['path']} ({result['size']} bytes, sha256 {result['sha256']}).")
 
 
-@told
+@handle_errors
 def get(
     place: Place,
-    target: Annotated[Path | None, typer.Argument(help="Where to; left out, under its own name here.")] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there.")] = False,
+    target: Annotated[
+        Path | None, typer.Argument(help="The local path. Default: the file's name in the current directory.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
 ) -> None:
-    """Fetch a file of a volume. If it breaks off, give the same command again: it goes on where it was."""
+    """Download a file from a volume. To resume an interrupted download, run the same command again."""
     from headgate.cli.client import connect
     from headgate.kit.errors import Conflict, Invalid
 
     volume, path = split(place)
     name = path.rpartition("/")[2]
     if not name:
-        raise Invalid(f"{place}: say which file, such as volume:{volume}/2026/march.csv")
+        raise Invalid(f"{place} has no path; name a file, such as volume:{volume}/2026/march.csv")
     file = target / name if target is not None and target.is_dir() else target or Path(name)
     if file.exists() and not overwrite:
-        raise Conflict(f"{file} exists; --overwrite replaces it")
+        raise Conflict(f"{file} already exists; --overwrite replaces it")
     try:
         with connect() as client, _progress(name) as progress:
             client.download_file(volume, checked(path), file, progress=progress)
     except KeyboardInterrupt:
-        print("interrupted; the same command goes on where it was", file=sys.stderr)
+        print("interrupted; run the same command again to resume", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
-    print(f"Fetched {file} ({file.stat().st_size} bytes).")
+    print(f"Downloaded {file} ({file.stat().st_size} bytes).")
 
 
-@told
+@handle_errors
 def files(
     place: Annotated[
-        str, typer.Argument(help="volume:LAYER.NAME, and /PREFIX for the paths that begin like this."), SentAs("prefix")
+        str,
+        typer.Argument(help="volume:LAYER.NAME, with /PREFIX to list only paths that start with it."),
+        SentAs("prefix"),
     ],
-    folders: Annotated[
-        bool, typer.Option("--folders", help="Show what lies behind the next slash as a folder.")
-    ] = False,
+    folders: Annotated[bool, typer.Option("--folders", help="Group paths below the next slash into folders.")] = False,
     limit: Limit = 50,
     cursor: Cursor = None,
     as_json: Json = False,
@@ -132,12 +134,14 @@ def files(
     for item in response["items"]:
         creator = item["created_by"]["name"] if item["created_by"] else None
         entries.append((item["path"], item["size"], item["created_at"], creator))
-    print_page(response, ("path", "bytes", "created", "by"), sorted(entries), "There are no files.", as_json=as_json)
+    print_page(
+        response, ("path", "bytes", "created", "by"), sorted(entries), "The volume has no files here.", as_json=as_json
+    )
 
 
-@told
+@handle_errors
 def rm(place: Place, as_json: Json = False) -> None:
-    """Delete a file of a volume."""
+    """Delete a file from a volume."""
     from headgate.cli.client import connect
     from headgate.client.files import url, volume_id
 
@@ -151,6 +155,6 @@ def rm(place: Place, as_json: Json = False) -> None:
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add these commands to `headgate volume`."""
+    """Add the file commands to `headgate volume`."""
     for name, command in (("put", put), ("get", get), ("files", files), ("rm", rm)):
         app.command(name)(command)

@@ -1,15 +1,15 @@
-"""`headgate grant` and `headgate revoke`: levels on layers, tables and volumes."""
+"""`headgate grant` and `headgate revoke`: access levels on layers, tables and volumes."""
 
 from typing import Annotated, Any
 
 import typer
 
 from headgate.cli.field_names import SentAs
-from headgate.cli.output import Json, print_json, told
+from headgate.cli.output import Json, handle_errors, print_json
 
 Level = Annotated[str, typer.Argument(help="viewer, editor or manager.")]
 Resource = Annotated[str, typer.Argument(help="layer:raw, table:raw.orders, volume:raw.scans, or an id.")]
-To = Annotated[str, typer.Argument(help="A member, or group:NAME; everyone is group:All.")]
+To = Annotated[str, typer.Argument(help="A member, or group:NAME. group:All is everyone.")]
 
 
 def _change(body: dict[str, Any], sentence: str, *, as_json: bool) -> None:
@@ -23,32 +23,30 @@ def _change(body: dict[str, Any], sentence: str, *, as_json: bool) -> None:
         print(f"{sentence}, by {', '.join(response['via'])}.")
 
 
-@told
+@handle_errors
 def grant(
     level: Level,
     resource: Resource,
     to: To,
     until: Annotated[
         str | None,
-        typer.Option(help="When it ends: a date, which means 00:00 UTC of that day, or a time."),
+        typer.Option(help="When the grant ends: a time, or a date (00:00 UTC)."),
         SentAs("expires"),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Grant a level on a layer, table or volume, or give a grant another end.
-
-    For example: headgate grant viewer table:raw.orders group:analysts --until 2027-01-01
+    """Grant a level on a layer, table or volume, or change when a grant ends. Example: headgate grant viewer
+    table:raw.orders group:analysts --until 2027-01-01
     """
     body = {"change": "grant", "level": level.lower(), "resource": resource, "to": to}
     ends = f" until {until}" if until else ""
     _change({**body, "expires": until}, f"{to} is {level.lower()} on {resource}{ends}", as_json=as_json)
 
 
-@told
+@handle_errors
 def revoke(level: Level, resource: Resource, to: To, as_json: Json = False) -> None:
-    """Take a level back; it holds from the next statement on.
-
-    For example: headgate revoke viewer table:raw.orders group:analysts
+    """Revoke a level. Takes effect with the next statement. Example: headgate revoke viewer table:raw.orders
+    group:analysts
     """
     body = {"change": "revoke", "level": level.lower(), "resource": resource, "to": to}
-    _change(body, f"{to} is no longer {level.lower()} on {resource} by a grant", as_json=as_json)
+    _change(body, f"Revoked: {to} no longer has a {level.lower()} grant on {resource}", as_json=as_json)

@@ -1,22 +1,26 @@
-"""`headgate integration`: standing consumers, such as BI tools and agents."""
+"""`headgate integration`: service accounts for BI tools and agents."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headgate.cli.output import Json, print_json, print_table, told
+from headgate.cli.output import Json, handle_errors, print_json, print_table
 
 if TYPE_CHECKING:
     from headgate.client import Headgate
 
 app = typer.Typer(
-    help="Integrations: standing consumers, each with a token of its own.", no_args_is_help=True, rich_markup_mode=None
+    help="Integrations: service accounts for BI tools and agents, each with its own token.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 PLACE = "/api/integrations"
 Named = Annotated[str, typer.Argument(metavar="INTEGRATION", help="The integration, by name or id.")]
-Tables = Annotated[list[str] | None, typer.Option("--table", help="A table that it may read, as LAYER.NAME.")]
-Expires = Annotated[str | None, typer.Option(help="When its token ends, as 2027-01-31T00:00:00Z.")]
+Tables = Annotated[
+    list[str] | None, typer.Option("--table", help="A table that the integration may read, as LAYER.NAME.")
+]
+Expires = Annotated[str | None, typer.Option(help="When the token expires, as 2027-01-31T00:00:00Z.")]
 
 
 def _named(client: "Headgate", text: str) -> str:
@@ -39,11 +43,11 @@ def _print(result: dict[str, Any], *, as_json: bool) -> None:
         print("\nread in the last thirty days:")
         print_table(("table", "reads", "last"), ((use["table"], use["reads"], use["last_at"][:19]) for use in uses))
     if secret:
-        print(f"\nIts token, shown this once:\n{secret}")
+        print(f"\nToken (shown only once):\n{secret}")
 
 
 @app.command("list")
-@told
+@handle_errors
 def list_integrations(as_json: Json = False) -> None:
     """List the integrations that you may see."""
     from headgate.cli.client import connect
@@ -58,9 +62,9 @@ def list_integrations(as_json: Json = False) -> None:
 
 
 @app.command()
-@told
+@handle_errors
 def show(integration: Named, as_json: Json = False) -> None:
-    """Show an integration: what it may read, and how it is used."""
+    """Show an integration: the tables that it may read, and its usage."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -68,15 +72,15 @@ def show(integration: Named, as_json: Json = False) -> None:
 
 
 @app.command()
-@told
+@handle_errors
 def add(
-    name: Annotated[str, typer.Argument(help="What it is called.")],
+    name: Annotated[str, typer.Argument(help="The name.")],
     table: Tables = None,
-    description: Annotated[str, typer.Option(help="What it is for.")] = "",
+    description: Annotated[str, typer.Option(help="The description.")] = "",
     expires: Expires = None,
     as_json: Json = False,
 ) -> None:
-    """Make an integration, with a token that reads its tables and nothing else. Admins do."""
+    """Create an integration with a token that can read only its tables. For admins."""
     from headgate.cli.client import connect
 
     body = {"name": name, "description": description, "tables": table or [], "expires": expires}
@@ -85,15 +89,15 @@ def add(
 
 
 @app.command()
-@told
+@handle_errors
 def change(
     integration: Named,
-    name: Annotated[str | None, typer.Option(help="Its new name.")] = None,
-    description: Annotated[str | None, typer.Option(help="What it is for.")] = None,
+    name: Annotated[str | None, typer.Option(help="The new name.")] = None,
+    description: Annotated[str | None, typer.Option(help="The new description.")] = None,
     table: Tables = None,
     as_json: Json = False,
 ) -> None:
-    """Change its name, its description, or with --table all that it may read."""
+    """Change the name, the description, or with --table all tables of an integration."""
     from headgate.cli.client import connect
 
     given = {"name": name, "description": description, "tables": table or None}
@@ -103,9 +107,9 @@ def change(
 
 
 @app.command()
-@told
+@handle_errors
 def renew(integration: Named, expires: Expires = None, as_json: Json = False) -> None:
-    """Give it another token; the one before ends at once."""
+    """Issue a new token for an integration. The old token stops working at once."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -114,9 +118,9 @@ def renew(integration: Named, expires: Expires = None, as_json: Json = False) ->
 
 
 @app.command()
-@told
+@handle_errors
 def delete(integration: Named, as_json: Json = False) -> None:
-    """Delete an integration; its token ends at once."""
+    """Delete an integration. Its token stops working at once."""
     from headgate.cli.client import connect
 
     with connect() as client:

@@ -1,17 +1,17 @@
-"""`headgate maintenance`: maintain tables now, and see what was done."""
+"""`headgate maintenance`: start table maintenance and show its results."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headgate.cli.output import Json, print_json, print_table, printable, told
+from headgate.cli.output import Json, handle_errors, print_json, print_table, printable
 from headgate.cli.paging import Cursor, print_page
 from headgate.cli.progress_bar import ProgressBar
 
 if TYPE_CHECKING:
     from headgate.client import Headgate
 
-app = typer.Typer(help="Maintenance of tables.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Table maintenance.", no_args_is_help=True, rich_markup_mode=None)
 
 FAILED, INTERRUPTED = 1, 130
 OPEN = frozenset({"queued", "running", "compacting"})
@@ -21,13 +21,13 @@ _UNIT = 1024
 
 
 @app.command()
-@told
+@handle_errors
 def run(
     table: Annotated[str | None, typer.Option("--table", help="Only this table, by layer.name or id.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only find out what there is to do.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only report what would be done.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Expire snapshots, remove orphaned files and rewrite small ones, as the settings say. For admins."""
+    """Expire snapshots, remove orphaned files and compact small files, as the settings say. For admins."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -39,7 +39,7 @@ def run(
 
 
 def _watch(client: "Headgate", pass_id: str) -> dict[str, Any]:
-    """Follow a pass to its end. Breaking off leaves it running."""
+    """Follow a maintenance pass until it ends. Ctrl-C leaves it running."""
     import time
 
     patience = time.monotonic() + PATIENCE
@@ -51,21 +51,24 @@ def _watch(client: "Headgate", pass_id: str) -> dict[str, Any]:
                     return response
                 if response["state"] == "queued" and time.monotonic() > patience:
                     patience = float("inf")
-                    bar.line("It waits for another pass, or for the scheduler of `headgate up`, which must run.")
+                    bar.line(
+                        "The pass is queued. It starts after the current pass, and needs the scheduler of "
+                        "`headgate up`."
+                    )
                 left = response["summary"]["compactions_open"]
-                more = f", {left} to rewrite" if left else ""
+                more = f", {left} to compact" if left else ""
                 done, total = response["looked_at"], response["tables"]
                 bar.draw(response["state"], done, total, f"{done}/{total} tables{more}")
                 time.sleep(_LOOK_EVERY)
         except KeyboardInterrupt:
-            bar.line(f"It goes on; `headgate maintenance show {pass_id}` tells what it did.")
+            bar.line(f"The pass continues; `headgate maintenance show {pass_id}` shows its results.")
             raise typer.Exit(INTERRUPTED) from None
 
 
 @app.command("list")
-@told
+@handle_errors
 def list_(cursor: Cursor = None, as_json: Json = False) -> None:
-    """The newest passes, by schedule and by hand."""
+    """List maintenance passes, scheduled and manual, newest first."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -75,7 +78,7 @@ def list_(cursor: Cursor = None, as_json: Json = False) -> None:
         for value in response["items"]
     )
     columns = ("pass", "asked", "state", "dry run", "snapshots", "files removed", "bytes freed", "tables compacted")
-    print_page(response, columns, rows, "No table was maintained yet.", as_json=as_json)
+    print_page(response, columns, rows, "There are no maintenance passes yet.", as_json=as_json)
 
 
 def _counts(summary: dict[str, Any]) -> tuple[Any, ...]:
@@ -84,11 +87,11 @@ def _counts(summary: dict[str, Any]) -> tuple[Any, ...]:
 
 
 @app.command()
-@told
+@handle_errors
 def show(
-    pass_id: Annotated[str, typer.Argument(metavar="PASS", help="The pass, by id.")], as_json: Json = False
+    pass_id: Annotated[str, typer.Argument(metavar="PASS", help="The id of the pass.")], as_json: Json = False
 ) -> None:
-    """What a pass did to which table."""
+    """Show the results of a maintenance pass, table by table."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -100,7 +103,7 @@ def _print(result: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(result)
         return
-    print(f"Pass {result['id']}: {result['state']}; {result['looked_at']} of {result['tables']} tables looked at.")
+    print(f"Pass {result['id']}: {result['state']}; {result['looked_at']} of {result['tables']} tables checked.")
     if result["error"]:
         print(printable(result["error"]))
     rows = [
@@ -115,7 +118,7 @@ def _print(result: dict[str, Any], *, as_json: bool) -> None:
         for entry in result["items"]
     ]
     columns = ("table", "outcome", "snapshots", "files removed", "bytes freed", "files rewritten")
-    print_table(columns, rows, empty="There was nothing to do.")
+    print_table(columns, rows, empty="No table needed maintenance.")
     for value in result["items"]:
         if value["note"]:
             print(printable(f"{value['name'] or value['table']}: {value['note']}"))
@@ -135,9 +138,9 @@ def _summed(summary: dict[str, Any], dry_run: bool) -> str:
         f"{'remove' if dry_run else 'removed'} {summary['files_removed']} files ({_size(summary['bytes_removed'])})"
     )
     if dry_run:
-        return f"{text}, and rewrite {summary['compactions_planned']} tables."
+        return f"{text}, and compact {summary['compactions_planned']} tables."
     files = f" ({summary['files_before']} files into {summary['files_after']})" if summary["tables_compacted"] else ""
-    return f"{text}, and rewrote {summary['tables_compacted']} tables{files}."
+    return f"{text}, and compacted {summary['tables_compacted']} tables{files}."
 
 
 def _size(count: int) -> str:

@@ -1,4 +1,4 @@
-"""`headgate saved`: queries that you keep."""
+"""`headgate saved`: your saved queries."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,13 +19,13 @@ from headgate.cli.lakehouse.sql import (
     sql_text,
     write_rows,
 )
-from headgate.cli.output import Json, print_json, print_table, told
+from headgate.cli.output import Json, handle_errors, print_json, print_table
 from headgate.cli.paging import Cursor, Limit, Prefix, print_page
 
 if TYPE_CHECKING:
     from headgate.client import Headgate
 
-app = typer.Typer(help="Queries that you keep; nobody else sees them.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Your saved queries; nobody else sees them.", no_args_is_help=True, rich_markup_mode=None)
 
 PATH = "/api/sql/saved"
 Query = Annotated[str, typer.Argument(help="The saved query, by name or id."), SentAs("saved_query")]
@@ -46,7 +46,7 @@ def _one(client: "Headgate", query: str) -> dict[str, Any]:
 
 
 @app.command("list")
-@told
+@handle_errors
 def list_saved(
     prefix: Prefix = "",
     limit: Limit = 50,
@@ -63,9 +63,9 @@ def list_saved(
 
 
 @app.command()
-@told
+@handle_errors
 def show(query: Query, as_json: Json = False) -> None:
-    """Show a saved query: its SQL, what it reads, and what you can do with it."""
+    """Show a saved query: its SQL, the tables that it reads, and your actions on it."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -78,14 +78,14 @@ def show(query: Query, as_json: Json = False) -> None:
 
 
 @app.command()
-@told
+@handle_errors
 def save(
-    name: Annotated[str, typer.Argument(help="What to call it; your own of that name is replaced.")],
+    name: Annotated[str, typer.Argument(help="The name. Replaces your saved query of that name.")],
     text: Sql = None,
     file: SqlFile = None,
     as_json: Json = False,
 ) -> None:
-    """Save a query. Spark analyses it first, to learn what it reads; if that fails, nothing is saved."""
+    """Save a query. Spark analyses it to determine the tables that it reads; if that fails, nothing is saved."""
     from headgate.cli.client import connect
     from headgate.client.statements import STATEMENTS, wait
     from headgate.kit.errors import NotFound
@@ -105,7 +105,7 @@ def save(
 
 
 @app.command()
-@told
+@handle_errors
 def run(
     query: Query,
     limit: Most = None,
@@ -113,7 +113,7 @@ def run(
     output: Output = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Run a saved query, and print its rows."""
+    """Run a saved query and print its rows."""
     from headgate.cli.client import connect
     from headgate.kit.errors import Conflict
 
@@ -121,13 +121,13 @@ def run(
     with connect() as client:
         saved = _one(client, query)
         if saved["sql"] is None:
-            raise Conflict("this saved query has no SQL yet; `headgate saved save` gives it one")
+            raise Conflict("this saved query has no SQL; set it with `headgate saved save`")
         most = limit or (SHOWN if as_ is Format.table and output is None else None)
         write_rows(client, follow(client, saved["sql"], most), as_, output)
 
 
 @app.command()
-@told
+@handle_errors
 def rename(query: Query, name: Annotated[str, typer.Argument(help="The new name.")], as_json: Json = False) -> None:
     """Rename a saved query."""
     from headgate.cli.client import connect
@@ -142,9 +142,9 @@ def rename(query: Query, name: Annotated[str, typer.Argument(help="The new name.
 
 
 @app.command()
-@told
+@handle_errors
 def delete(query: Query, as_json: Json = False) -> None:
-    """Delete a saved query; it needs Editor on every table that it reads."""
+    """Delete a saved query. Requires Editor on every table that it reads."""
     from headgate.cli.client import connect
 
     with connect() as client:

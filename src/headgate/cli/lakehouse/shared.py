@@ -1,4 +1,4 @@
-"""What the commands on layers, tables and volumes share: each is found by its name, with its layer's, or by its id."""
+"""Helpers shared by the commands for layers, tables and volumes, which are looked up by name or id."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -8,13 +8,13 @@ import typer
 from headgate.cli.output import print_json, print_table
 from headgate.cli.paging import print_page
 
-Layer = Annotated[str | None, typer.Option(help="Only those of this layer, by name or id.")]
-Title = Annotated[str | None, typer.Option(help="A title, for people; an empty one takes it away.")]
-Description = Annotated[str | None, typer.Option(help="A description; an empty one takes it away.")]
+Layer = Annotated[str | None, typer.Option(help="Only in this layer, by name or id.")]
+Title = Annotated[str | None, typer.Option(help="The title. An empty text removes it.")]
+Description = Annotated[str | None, typer.Option(help="The description. An empty text removes it.")]
 
 
 def path(client: Any, kind: str, text: str) -> str:
-    """The place of a layer, table or volume that a person names."""
+    """The API path of a layer, table or volume given its name or id."""
     from headgate.cli.organization.shared import id_of
     from headgate.kit.errors import NotFound
 
@@ -28,7 +28,7 @@ def path(client: Any, kind: str, text: str) -> str:
 
 
 def listing(kind: str, *, as_json: bool, **query: Any) -> None:
-    """List those of a kind."""
+    """Print the resources of a kind."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -41,7 +41,7 @@ def listing(kind: str, *, as_json: bool, **query: Any) -> None:
 def listing_of(
     kind: str, text: str, rest: str, columns: Sequence[str], empty: str, *, as_json: bool, **query: Any
 ) -> None:
-    """List something that belongs to one of a kind; columns are the fields of its items."""
+    """Print a list that belongs to a resource; columns are the fields of its items."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -55,7 +55,7 @@ def _short(value: Any) -> Any:
 
 
 def show(kind: str, text: str, *, as_json: bool) -> Any:
-    """Show one, and give it."""
+    """Print a resource, and return it."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -70,7 +70,7 @@ def show(kind: str, text: str, *, as_json: bool) -> Any:
 
 
 def change(kind: str, text: str, body: dict[str, Any], *, as_json: bool) -> None:
-    """Change one, and say what it is called now."""
+    """Rename or describe a resource, and print the result."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -78,13 +78,13 @@ def change(kind: str, text: str, body: dict[str, Any], *, as_json: bool) -> None
     if as_json:
         print_json(result)
     elif "name" in body or "layer" in body:
-        print(f"The {kind} is called {result['name']} now; grants on it stay.")
+        print(f"The {kind} is now called {result['name']}; its grants are kept.")
     else:
-        print(f"Described {result['name']}.")
+        print(f"Updated the title or description of {result['name']}.")
 
 
 def texts(title: str | None, description: str | None) -> dict[str, str | None]:
-    """The texts that were given; an empty one takes the stored one away."""
+    """The texts that were given; an empty text clears the stored one."""
     from headgate.kit.errors import Invalid
 
     given = {"title": title, "description": description}
@@ -95,7 +95,7 @@ def texts(title: str | None, description: str | None) -> dict[str, str | None]:
 
 
 def delete(kind: str, text: str, *, as_json: bool) -> None:
-    """Delete one, and say until when it can be restored."""
+    """Delete a resource, and print until when it can be restored."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -109,7 +109,7 @@ def delete(kind: str, text: str, *, as_json: bool) -> None:
 
 
 def created(kind: str, body: dict[str, Any], *, as_json: bool) -> None:
-    """Create one, and say so."""
+    """Create a resource, and print its name and id."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -121,7 +121,7 @@ def created(kind: str, body: dict[str, Any], *, as_json: bool) -> None:
 
 
 def moved(kind: str, name: str) -> dict[str, str]:
-    """What a new name says: `orders`, or `trusted.orders` to move it there."""
+    """The name and layer in a new name: `orders`, or `trusted.orders` to move it."""
     layer, dot, own = name.rpartition(".")
     return {"layer": layer, "name": own} if dot and kind != "layer" else {"name": name}
 
@@ -130,7 +130,5 @@ GRANTS = ("to", "to kind", "level", "expires at", "ended", "inherited", "created
 
 
 def grants(kind: str, text: str, limit: int, cursor: str | None, *, as_json: bool) -> None:
-    """List the grants on one."""
-    listing_of(
-        kind, text, "grants", GRANTS, "Nobody was granted anything.", as_json=as_json, limit=limit, cursor=cursor
-    )
+    """List the grants on a resource."""
+    listing_of(kind, text, "grants", GRANTS, "There are no grants.", as_json=as_json, limit=limit, cursor=cursor)

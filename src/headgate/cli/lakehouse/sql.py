@@ -1,4 +1,4 @@
-"""`headgate sql` and `headgate statement`: run SQL, follow it, stop it, and keep its rows."""
+"""`headgate sql` and `headgate statement`: run SQL, follow statements, cancel them, and fetch their rows."""
 
 import signal
 import sys
@@ -11,24 +11,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headgate.cli.field_names import SentAs
-from headgate.cli.output import Json, print_json, print_table, told
+from headgate.cli.output import Json, handle_errors, print_json, print_table
 from headgate.cli.paging import Cursor, Limit, print_page
 from headgate.cli.progress_bar import ProgressBar
 
 if TYPE_CHECKING:
     from headgate.client import Headgate
 
-app = typer.Typer(help="Statements that you ran.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Your statements.", no_args_is_help=True, rich_markup_mode=None)
 
 SHOWN = 1000
-"""How many rows a table on the terminal has, unless --limit says otherwise."""
+"""Default limit of rows for a table on the terminal."""
 INTERRUPTED, TERMINATED = 130, 143
 
 Statement = Annotated[str, typer.Argument(help="The statement, by id.")]
 
 
 class Format(StrEnum):
-    """What rows are written as."""
+    """Output formats of rows."""
 
     table = "table"
     csv = "csv"
@@ -38,19 +38,19 @@ class Format(StrEnum):
 
 
 BINARY = frozenset({Format.arrow, Format.parquet})
-"""What no terminal can show."""
+"""Binary formats, which cannot be printed on a terminal."""
 
-Sql = Annotated[
-    str | None, typer.Argument(metavar="SQL", help="The SQL; - reads it from standard input."), SentAs("sql")
+Sql = Annotated[str | None, typer.Argument(metavar="SQL", help="The SQL. Use - to read standard input."), SentAs("sql")]
+SqlFile = Annotated[Path | None, typer.Option("--file", "-f", help="Read the SQL from a file.")]
+Most = Annotated[int | None, typer.Option("--limit", min=1, help="Keep at most this many rows."), SentAs("max_rows")]
+As = Annotated[Format, typer.Option("--format", help="The output format.")]
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Write the rows to a file instead of standard output.")
 ]
-SqlFile = Annotated[Path | None, typer.Option("--file", "-f", help="A file with the SQL.")]
-Most = Annotated[int | None, typer.Option("--limit", min=1, help="Keep at most so many rows."), SentAs("max_rows")]
-As = Annotated[Format, typer.Option("--format", help="What to write the rows as.")]
-Output = Annotated[Path | None, typer.Option("--output", "-o", help="A file for the rows; else they are printed.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")]
 
 
-@told
+@handle_errors
 def sql(
     text: Sql = None,
     file: SqlFile = None,
@@ -59,10 +59,8 @@ def sql(
     output: Output = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Run SQL as yourself, and print its rows. Ctrl-C cancels it.
-
-    A table on the terminal has 1,000 rows at most, unless --limit says otherwise; the other formats have all that the
-    server keeps.
+    """Run SQL as yourself and print its rows. Ctrl-C cancels the statement. A table on the terminal has at most 1,000
+    rows unless --limit is given; other formats have all rows that the server keeps.
     """
     from headgate.cli.client import connect
 
@@ -75,41 +73,44 @@ def sql(
 
 
 def sql_text(text: str | None, file: Path | None) -> str:
-    """The SQL that is meant: given, in a file, or on standard input."""
+    """The SQL from the argument, a file, or standard input."""
     from headgate.cli.text_input import text_of
     from headgate.kit.errors import Invalid
 
     if text is not None and file is not None:
         raise Invalid("give the SQL or --file, not both")
     if text is None and file is None:
-        raise Invalid("give the SQL, or --file with a file of it, or - for standard input")
+        raise Invalid("give the SQL, --file with a file that contains it, or - for standard input")
     return text_of(file) if text is None or text == "-" else text
 
 
 def check_free(output: Path | None, *, overwrite: bool) -> None:
-    """Refuse to write over a file unasked; said before anything runs."""
+    """Refuse to overwrite an existing file without --overwrite, before anything runs."""
     from headgate.kit.errors import Conflict
 
     if output is not None and output.is_file() and not overwrite:
-        raise Conflict(f"{output} exists; --overwrite replaces it")
+        raise Conflict(f"{output} already exists; --overwrite replaces it")
 
 
 def check_output(as_: Format, output: Path | None, *, overwrite: bool) -> None:
-    """Refuse that too, and to write bytes to a terminal."""
+    """Refuse to overwrite a file, and to write binary formats to a terminal."""
     from headgate.kit.errors import Invalid
 
     check_free(output, overwrite=overwrite)
     if output is None and as_ in BINARY and sys.stdout.isatty():
-        raise Invalid(f"--format {as_.value} is not text: give -o with a file, or send it to another program with |")
+        raise Invalid(
+            f"--format {as_.value} is binary and cannot be printed on a terminal: use -o FILE, or pipe it to "
+            "another program"
+        )
 
 
 class _Terminated(KeyboardInterrupt):
-    """Someone asked this process to end, as `timeout` and service managers do."""
+    """SIGTERM was received, as from `timeout` or a service manager."""
 
 
 @contextmanager
 def _breaking_off() -> Iterator[None]:
-    """SIGTERM breaks off what is done meanwhile, as Ctrl-C does."""
+    """Handle SIGTERM like Ctrl-C inside the block."""
 
     def terminate(*_: object) -> None:
         # `timeout` sends it twice, to the process and to its group; the second must not break the cancelling off.
@@ -124,7 +125,7 @@ def _breaking_off() -> Iterator[None]:
 
 
 def follow(client: "Headgate", statement: str, limit: int | None) -> dict[str, Any]:
-    """The statement when it is over. Breaking off cancels it, on the server too."""
+    """Wait until the statement ends, and return it. An interrupt cancels it on the server."""
     from headgate.client.statements import run
 
     try:
@@ -136,10 +137,10 @@ def follow(client: "Headgate", statement: str, limit: int | None) -> dict[str, A
 
 
 class _StatementBar(ProgressBar):
-    """How far a statement is, on the terminal; nothing if there is none."""
+    """The progress bar of a statement; prints nothing if the output is not a terminal."""
 
     def show(self, result: dict[str, Any]) -> None:
-        """Draw it as it is now."""
+        """Draw the current progress."""
         far = result["progress"] or {"stages": [], "tasks_done": 0, "tasks_total": 0, "bytes_read": 0}
         stages, tasks = far["stages"], f"{far['tasks_done']}/{far['tasks_total']} tasks"
         done = sum(1 for stage in stages if stage["complete"])
@@ -148,7 +149,7 @@ class _StatementBar(ProgressBar):
 
 
 def write_rows(client: "Headgate", result: dict[str, Any], as_: Format, output: Path | None) -> None:
-    """Write the rows of a statement that succeeded."""
+    """Write the rows of a successful statement."""
     writers: dict[Format, Callable[[], None]] = {
         Format.table: lambda: _print(client, result),
         Format.json: lambda: print_json(_as_json(client, result)),
@@ -166,7 +167,7 @@ def write_rows(client: "Headgate", result: dict[str, Any], as_: Format, output: 
         count = 0 if result["withheld"] else result["rows"] or 0
         print(f"Wrote {_count(count)} to {output}.", file=sys.stderr)
     if result["truncated"]:
-        print(f"Only {result['rows']:,} rows were kept; --limit and the server's settings bound them.", file=sys.stderr)
+        print(f"The result was cut to {result['rows']:,} rows, by --limit or a setting of the server.", file=sys.stderr)
 
 
 def _rows(client: "Headgate", result: dict[str, Any]) -> list[list[Any]]:
@@ -181,7 +182,7 @@ def _as_json(client: "Headgate", result: dict[str, Any]) -> dict[str, Any]:
 
 def _print(client: "Headgate", result: dict[str, Any]) -> None:
     if result["withheld"]:
-        print("You may no longer read what these rows were read from.")
+        print("You no longer have read access to a table that these rows come from.")
         return
     if not result["columns"]:
         print(" ".join(["Done.", *filter(None, map(_written, result["writes"]))]))
@@ -191,8 +192,8 @@ def _print(client: "Headgate", result: dict[str, Any]) -> None:
 
 
 def _written(write: dict[str, Any]) -> str | None:
-    """How many rows a commit added and removed, if the table says; never a guess of ours."""
-    table = write["table"] or "a table that you no longer see"
+    """A sentence with the numbers of rows that a commit added and removed, if the table reports them."""
+    table = write["table"] or "a table that you can no longer see"
     added, removed = write["added_rows"], write["deleted_rows"]
     if added and removed:
         # Whole files are written anew; how many rows of them differ is not known.
@@ -234,14 +235,14 @@ def _save_arrow(client: "Headgate", result: dict[str, Any], output: Path | None)
 
 
 @app.command("list")
-@told
+@handle_errors
 def list_statements(
-    active: Annotated[bool, typer.Option("--active", help="Only those that wait or run.")] = False,
+    active: Annotated[bool, typer.Option("--active", help="Only queued or running statements.")] = False,
     limit: Limit = 50,
     cursor: Cursor = None,
     as_json: Json = False,
 ) -> None:
-    """List your statements, the newest first."""
+    """List your statements, newest first."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -250,7 +251,7 @@ def list_statements(
         (value["submitted_at"][:19], value["state"], value["rows"], _short(value["sql"]), value["id"])
         for value in response["items"]
     )
-    empty = "No statement is waiting or running." if active else "You have run no statement."
+    empty = "No statement is queued or running." if active else "You have no statements."
     print_page(response, ("submitted", "state", "rows", "sql", "id"), rows, empty, as_json=as_json)
 
 
@@ -260,9 +261,9 @@ def _short(sql: str) -> str:
 
 
 @app.command()
-@told
+@handle_errors
 def show(statement: Statement, as_json: Json = False) -> None:
-    """Show how a statement stands."""
+    """Show the state of a statement."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -279,9 +280,9 @@ def show(statement: Statement, as_json: Json = False) -> None:
 
 
 @app.command()
-@told
+@handle_errors
 def cancel(statement: Statement, as_json: Json = False) -> None:
-    """Cancel a statement: nothing is committed for it any more, and Spark stops it."""
+    """Cancel a statement. Nothing is committed for it any more, and Spark stops it."""
     from headgate.cli.client import connect
     from headgate.client.statements import FINAL
     from headgate.client.statements import cancel as stop
@@ -296,13 +297,13 @@ def cancel(statement: Statement, as_json: Json = False) -> None:
     if as_json:
         print_json({"id": statement, "state": state})
     else:
-        print(f"It has ended already ({state})." if is_late else f"The statement is {state}.")
+        print(f"The statement has already ended ({state})." if is_late else f"The statement is {state}.")
 
 
 @app.command()
-@told
+@handle_errors
 def results(statement: Statement, as_: As = Format.table, output: Output = None, overwrite: Overwrite = False) -> None:
-    """Print the rows of a statement again, as long as they are kept and you may read what they were read from."""
+    """Print the rows of an earlier statement. They must still be stored, and you need read access to its tables."""
     from headgate.cli.client import connect
     from headgate.kit.errors import Conflict
 
@@ -310,15 +311,15 @@ def results(statement: Statement, as_: As = Format.table, output: Output = None,
     with connect() as client:
         response = client.get(f"/api/sql/statements/{statement}")
         if response["state"] != "succeeded":
-            raise Conflict(f"this statement has no rows: it is {response['state']}")
+            raise Conflict(f"this statement has no rows; its state is {response['state']}")
         client.get(f"/api/sql/statements/{statement}/pages/0")
         write_rows(client, response, as_, output)
 
 
 @app.command()
-@told
+@handle_errors
 def delete(statement: Statement, as_json: Json = False) -> None:
-    """Delete a statement from your history, and its rows."""
+    """Delete a statement and its rows from your history."""
     from headgate.cli.client import connect
 
     with connect() as client:

@@ -8,7 +8,7 @@ from headgate.cli import lineage as lineage_cli
 from headgate.cli.lakehouse import shared as commands
 from headgate.cli.lakehouse.shared import Description, Layer, Title
 from headgate.cli.lineage import Depth, Direction, WithColumns
-from headgate.cli.output import Json, print_json, print_table, told
+from headgate.cli.output import Json, handle_errors, print_json, print_table
 from headgate.cli.paging import Cursor, Limit, Prefix
 
 app = typer.Typer(help="Tables of the lakehouse.", no_args_is_help=True, rich_markup_mode=None)
@@ -17,7 +17,7 @@ Named = Annotated[str, typer.Argument(metavar="TABLE", help="The table as LAYER.
 
 
 @app.command("list")
-@told
+@handle_errors
 def list_tables(
     layer: Layer = None, prefix: Prefix = "", limit: Limit = 50, cursor: Cursor = None, as_json: Json = False
 ) -> None:
@@ -26,11 +26,10 @@ def list_tables(
 
 
 @app.command()
-@told
+@handle_errors
 def show(table: Named, as_json: Json = False) -> None:
-    """Show a table: size, columns, partitions, and what you can do with it.
-
-    Who may read or write it: `headgate access who-can execute table:LAYER.NAME`, and `edit`.
+    """Show a table: its size, columns, partitions, and your actions on it. To see who may read or write it, use
+    `headgate access who-can execute table:LAYER.NAME` and `who-can edit`.
     """
     result = commands.show("table", table, as_json=as_json)
     if as_json or not result["columns"]:
@@ -47,7 +46,7 @@ def show(table: Named, as_json: Json = False) -> None:
 
 
 def _flat(result: dict[str, Any]) -> list[dict[str, Any]]:
-    """The columns, each before the fields inside of it."""
+    """The columns as a flat list, each before its nested fields."""
     pending, flat = list(reversed(result["columns"])), []
     while pending:
         column = pending.pop()
@@ -57,77 +56,82 @@ def _flat(result: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @app.command()
-@told
+@handle_errors
 def describe(
     table: Named,
     title: Title = None,
     description: Description = None,
-    field: Annotated[str | None, typer.Option(help="Describe this field instead, by its path: address.city.")] = None,
+    field: Annotated[str | None, typer.Option(help="Describe this field instead, by path: address.city.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Give a table, or a field of it, a title or description."""
+    """Set the title or description of a table or of one of its fields."""
     texts = commands.texts(title, description)
     body: dict[str, Any] = {"fields": [{"name": field, **texts}]} if field else dict(texts)
     commands.change("table", table, body, as_json=as_json)
 
 
 @app.command()
-@told
+@handle_errors
 def rename(
     table: Named,
-    name: Annotated[str, typer.Argument(help="The new name; with another layer, LAYER.NAME, it moves there.")],
+    name: Annotated[
+        str, typer.Argument(help="The new name. With another layer, as LAYER.NAME, the table moves there.")
+    ],
     as_json: Json = False,
 ) -> None:
-    """Rename a table, or move it to another layer; grants on it stay."""
+    """Rename a table, or move it to another layer. Its grants are kept."""
     commands.change("table", table, commands.moved("table", name), as_json=as_json)
 
 
 @app.command()
-@told
+@handle_errors
 def delete(table: Named, as_json: Json = False) -> None:
-    """Delete a table with its data; `headgate deleted` brings it back."""
+    """Delete a table with its data. `headgate deleted restore` restores it."""
     commands.delete("table", table, as_json=as_json)
 
 
 @app.command()
-@told
+@handle_errors
 def grants(table: Named, limit: Limit = 50, cursor: Cursor = None, as_json: Json = False) -> None:
     """List the grants on a table and on its layer."""
     commands.grants("table", table, limit, cursor, as_json=as_json)
 
 
 @app.command()
-@told
+@handle_errors
 def history(table: Named, limit: Limit = 50, cursor: Cursor = None, as_json: Json = False) -> None:
-    """List the commits to a table: who, when and what."""
+    """List the commits to a table."""
     columns = ("version", "at", "by", "operation", "added rows", "deleted rows", "snapshot")
-    empty = "Nothing was committed to it yet."
+    empty = "The table has no commits."
     commands.listing_of("table", table, "history", columns, empty, limit=limit, cursor=cursor, as_json=as_json)
 
 
 @app.command()
-@told
+@handle_errors
 def snapshots(table: Named, limit: Limit = 50, cursor: Cursor = None, as_json: Json = False) -> None:
-    """List the states that a table had and that can still be read."""
+    """List the snapshots of a table that can still be read."""
     columns = ("id", "at", "operation", "rows", "files", "bytes", "is current")
-    empty = "It has no snapshot yet."
+    empty = "The table has no snapshots."
     commands.listing_of("table", table, "snapshots", columns, empty, limit=limit, cursor=cursor, as_json=as_json)
 
 
 @app.command()
-@told
+@handle_errors
 def dependents(table: Named, limit: Limit = 50, cursor: Cursor = None, as_json: Json = False) -> None:
     """List the pipelines, data marts and integrations that read or write a table."""
-    columns, empty = ("kind", "name", "mode", "enabled", "id"), "Nothing that you may see reads or writes it."
+    columns, empty = (
+        ("kind", "name", "mode", "enabled", "id"),
+        "No pipeline, data mart or integration that you may see reads or writes this table.",
+    )
     commands.listing_of("table", table, "dependents", columns, empty, limit=limit, cursor=cursor, as_json=as_json)
 
 
 @app.command()
-@told
+@handle_errors
 def lineage(
     table: Named, direction: Direction = "both", depth: Depth = 5, columns: WithColumns = False, as_json: Json = False
 ) -> None:
-    """Show what a table comes from and what is made of it, as far as you may see."""
+    """Show the lineage of a table, as far as you may see it."""
     from headgate.cli.client import connect
 
     query = {"direction": direction, "depth": depth, "columns": columns}
@@ -138,13 +142,15 @@ def lineage(
 
 
 @app.command()
-@told
+@handle_errors
 def preview(
     table: Named,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many rows.")] = 20,
-    snapshot: Annotated[str | None, typer.Option(help="As it was at this snapshot.")] = None,
-    as_of: Annotated[str | None, typer.Option(help="As it was at this time, such as 2026-03-01T12:00:00Z.")] = None,
-    column: Annotated[list[str] | None, typer.Option(help="Only this column; give it once for each.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="The number of rows.")] = 20,
+    snapshot: Annotated[str | None, typer.Option(help="Read this snapshot.")] = None,
+    as_of: Annotated[
+        str | None, typer.Option(help="Read the table as of this time, such as 2026-03-01T12:00:00Z.")
+    ] = None,
+    column: Annotated[list[str] | None, typer.Option(help="Only this column. Can be repeated.")] = None,
     as_json: Json = False,
 ) -> None:
     """Show the first rows of a table, without Spark."""

@@ -7,16 +7,16 @@ import typer
 from headgate.cli.lakehouse import files as files_cli
 from headgate.cli.lakehouse import shared as commands
 from headgate.cli.lakehouse.shared import Description, Layer, Title
-from headgate.cli.output import Json, told
+from headgate.cli.output import Json, handle_errors
 from headgate.cli.paging import Cursor, Limit, Prefix
 
-app = typer.Typer(help="Volumes, and the files in them.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Volumes and their files.", no_args_is_help=True, rich_markup_mode=None)
 
 Named = Annotated[str, typer.Argument(metavar="VOLUME", help="The volume as LAYER.NAME, or its id.")]
 
 
 @app.command("list")
-@told
+@handle_errors
 def list_volumes(
     layer: Layer = None, prefix: Prefix = "", limit: Limit = 50, cursor: Cursor = None, as_json: Json = False
 ) -> None:
@@ -25,57 +25,59 @@ def list_volumes(
 
 
 @app.command()
-@told
+@handle_errors
 def create(
-    name: Annotated[str, typer.Argument(metavar="LAYER.NAME", help="Where it is to be, and what to call it.")],
+    name: Annotated[str, typer.Argument(metavar="LAYER.NAME", help="The layer and the name, as LAYER.NAME.")],
     title: Title = None,
     description: Description = None,
     as_json: Json = False,
 ) -> None:
-    """Create a volume in a layer on which you are Editor."""
+    """Create a volume in a layer. Requires Editor on the layer."""
     from headgate.kit.errors import Invalid
 
     layer, dot, own = name.partition(".")
     if not dot:
-        raise Invalid(f"write it with its layer, such as raw.{name}")
+        raise Invalid(f"{name!r} has no layer; write it as LAYER.NAME, such as raw.{name}")
     body = {"layer": layer, "name": own, "title": title, "description": description}
     commands.created("volume", body, as_json=as_json)
 
 
 @app.command()
-@told
+@handle_errors
 def show(volume: Named, as_json: Json = False) -> None:
-    """Show a volume, with what you can do with it."""
+    """Show a volume and your actions on it."""
     commands.show("volume", volume, as_json=as_json)
 
 
 @app.command()
-@told
+@handle_errors
 def describe(volume: Named, title: Title = None, description: Description = None, as_json: Json = False) -> None:
-    """Give a volume a title or description."""
+    """Set the title or description of a volume."""
     commands.change("volume", volume, commands.texts(title, description), as_json=as_json)
 
 
 @app.command()
-@told
+@handle_errors
 def rename(
     volume: Named,
-    name: Annotated[str, typer.Argument(help="The new name; with another layer, LAYER.NAME, it moves there.")],
+    name: Annotated[
+        str, typer.Argument(help="The new name. With another layer, as LAYER.NAME, the volume moves there.")
+    ],
     as_json: Json = False,
 ) -> None:
-    """Rename a volume, or move it to another layer; grants on it stay."""
+    """Rename a volume, or move it to another layer. Its grants are kept."""
     commands.change("volume", volume, commands.moved("volume", name), as_json=as_json)
 
 
 @app.command()
-@told
+@handle_errors
 def delete(volume: Named, as_json: Json = False) -> None:
-    """Delete a volume with its files; `headgate deleted` brings it back."""
+    """Delete a volume with its files. `headgate deleted restore` restores it."""
     commands.delete("volume", volume, as_json=as_json)
 
 
 @app.command()
-@told
+@handle_errors
 def grants(volume: Named, limit: Limit = 50, cursor: Cursor = None, as_json: Json = False) -> None:
     """List the grants on a volume and on its layer."""
     commands.grants("volume", volume, limit, cursor, as_json=as_json)

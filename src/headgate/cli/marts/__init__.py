@@ -1,1 +1,1 @@
-"""Commands on destinations."""
+"""Commands for destinations."""

@@ -1,33 +1,33 @@
-"""`headgate destination`: places that deliveries and reports are sent to."""
+"""`headgate destination`: external systems that deliveries and reports are sent to."""
 
 from typing import Annotated
 
 import typer
 
-from headgate.cli.output import Json, told
+from headgate.cli.output import Json, handle_errors
 from headgate.cli.paging import Cursor, Limit, Prefix, print_page
 from headgate.cli.platform import external_systems
 from headgate.cli.platform.external_systems import ApiPath, Forget, Kind, Place, Secret, Set
 
 app = typer.Typer(
-    help="Destinations, which deliveries and reports are sent to.", no_args_is_help=True, rich_markup_mode=None
+    help="Destinations: external systems that deliveries and reports are sent to.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 Named = Annotated[str, typer.Argument(metavar="DESTINATION", help="The destination, by name or id.")]
 
 
 @app.command("list")
-@told
+@handle_errors
 def list_destinations(
-    deleted: Annotated[
-        bool, typer.Option("--deleted", help="Those that were deleted, and that you may restore.")
-    ] = False,
+    deleted: Annotated[bool, typer.Option("--deleted", help="List deleted destinations that you may restore.")] = False,
     prefix: Prefix = "",
     limit: Limit = 50,
     cursor: Cursor = None,
     as_json: Json = False,
 ) -> None:
-    """List the destinations that you own, or that are shared with you."""
+    """List the destinations that you own or that are shared with you."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -47,53 +47,53 @@ def list_destinations(
 
 
 @app.command()
-@told
+@handle_errors
 def add(
-    name: Annotated[str, typer.Argument(help="What to call it.")],
+    name: Annotated[str, typer.Argument(help="The name.")],
     kind: Kind = None,
     fields: Set = None,
     place: Place = None,
     secret: Secret = None,
     as_json: Json = False,
 ) -> None:
-    """Make a destination, and own it; nobody else sees it until it is shared."""
-    body = {"name": name, "place": external_systems.place_given(kind, place, fields) or {}}
-    external_systems.added("destination", body, secret, "Made", as_json=as_json)
+    """Create a destination. You own it, and nobody else sees it until you share it."""
+    body = {"name": name, "place": external_systems.configuration_from_options(kind, place, fields) or {}}
+    external_systems.add("destination", body, secret, "Made", as_json=as_json)
 
 
 @app.command()
-@told
+@handle_errors
 def show(destination: Named, as_json: Json = False) -> None:
-    """Show a destination; which secrets are set, not what they are."""
+    """Show a destination. Secrets are listed, but not their values."""
     external_systems.show("destination", destination, as_json=as_json)
 
 
 @app.command()
-@told
+@handle_errors
 def change(
     destination: Named,
-    name: Annotated[str | None, typer.Option(help="Another name.")] = None,
+    name: Annotated[str | None, typer.Option(help="The new name.")] = None,
     fields: Set = None,
     place: Place = None,
     secret: Secret = None,
     forget_secret: Forget = None,
     as_json: Json = False,
 ) -> None:
-    """Change a destination. Pointing it somewhere else clears its secrets, but those given with it."""
-    external_systems.changed_by(
+    """Change a destination. If its host changes, stored secrets are cleared; set them again with --secret."""
+    external_systems.change(
         "destination",
         destination,
         {"name": name},
         (place, fields),
-        external_systems.secrets_given(secret, forget_secret),
+        external_systems.secrets_from_options(secret, forget_secret),
         as_json=as_json,
     )
 
 
 @app.command()
-@told
+@handle_errors
 def delete(destination: Named, as_json: Json = False) -> None:
-    """Delete a destination, even if it is in use; it can be restored."""
+    """Delete a destination, even if it is in use. It can be restored."""
     from headgate.cli.client import connect
     from headgate.cli.output import print_json
 
@@ -103,14 +103,14 @@ def delete(destination: Named, as_json: Json = False) -> None:
         print_json(result)
         return
     users = result["users"]
-    print(f"Deleted the destination {result['name']}; `headgate destination restore {result['id']}` brings it back.")
-    print(f"Not sent there meanwhile: {users['reports']} reports, {users['pipelines']} pipelines.")
+    print(f"Deleted the destination {result['name']}; `headgate destination restore {result['id']}` restores it.")
+    print(f"{users['reports']} reports and {users['pipelines']} pipelines used it and can no longer deliver to it.")
 
 
 @app.command()
-@told
+@handle_errors
 def restore(destination: Named, as_json: Json = False) -> None:
-    """Bring a deleted destination back."""
+    """Restore a deleted destination."""
     from headgate.cli.client import connect
     from headgate.cli.output import print_json
 
@@ -125,7 +125,7 @@ def restore(destination: Named, as_json: Json = False) -> None:
 
 
 @app.command("test")
-@told
+@handle_errors
 def try_out(
     destination: Named,
     path: ApiPath = "",
@@ -134,9 +134,7 @@ def try_out(
     secret: Secret = None,
     as_json: Json = False,
 ) -> None:
-    """Test a destination that you may edit: a worker connects to its host, and writes nothing.
-
-    With --set or --place, test a changed configuration without saving it. Give its secrets with --secret: stored ones
-    are not sent to another host.
+    """Test a destination that you may edit: a worker connects to it and writes nothing. With --set or --place, test a
+    changed configuration without saving it. Stored secrets are not sent to another host; give them with --secret.
     """
-    external_systems.tested("destination", destination, path, (place, fields), secret, as_json=as_json)
+    external_systems.run_test("destination", destination, path, (place, fields), secret, as_json=as_json)

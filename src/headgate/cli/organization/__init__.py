@@ -1,1 +1,1 @@
-"""Commands on members, groups, contexts, sign-in, tokens and access."""
+"""Commands for members, groups, contexts, sign-in, tokens and access."""

@@ -1,4 +1,4 @@
-"""`headgate access`: test worlds, export, explain, who can, what can, what if, and change."""
+"""`headgate access`: evaluate worlds, explain access, simulate and make changes."""
 
 import sys
 from pathlib import Path
@@ -6,26 +6,27 @@ from typing import Annotated, Any
 
 import typer
 
-from headgate.cli.output import FAILED, MALFORMED, Json, fail, print_json, print_table, told
+from headgate.cli.output import FAILED, MALFORMED, Json, fail, handle_errors, print_json, print_table
 
 app = typer.Typer(help="Access: who may do what, and why.", no_args_is_help=True, rich_markup_mode=None)
 
-Member = Annotated[str | None, typer.Option(help="About this member, by name or id; left out, yourself.")]
+Member = Annotated[str | None, typer.Option(help="The member, by name or id. Default: you.")]
 Change = Annotated[
     str, typer.Argument(metavar="CHANGE", help="grant, revoke, share, add_owner, set_role, join_group …")
 ]
-Values = Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Such as to=ana level=viewer.")]
+Values = Annotated[
+    list[str] | None, typer.Argument(metavar="KEY=VALUE", help="An argument, such as to=ana level=viewer.")
+]
 
 
 @app.command("test")
-@told
+@handle_errors
 def evaluate(
-    files: Annotated[list[Path], typer.Argument(help="Worlds, in YAML; - reads standard input.")],
+    files: Annotated[list[Path], typer.Argument(help="YAML files with worlds; - reads standard input.")],
     as_json: Json = False,
 ) -> None:
-    """Evaluate the assertions of worlds, each in a database of its own.
-
-    Exits 0 only if all pass and there was at least one, 1 if one fails, 2 if a world is malformed.
+    """Evaluate the assertions of worlds, each in its own database. Exits 0 if all pass, 1 if one fails or there is
+    none, 2 if a world is malformed.
     """
     from headgate.access.worlds import read_world
     from headgate.access.yaml_nodes import WorldError
@@ -79,12 +80,12 @@ def _report(passed: int, failures: list[dict[str, Any]], *, as_json: bool) -> No
 
 
 @app.command()
-@told
+@handle_errors
 def export(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Write the organization as a world, with what each member sees now as its assertions."""
+    """Write the organization as a world, with what each member can see now as assertions."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -102,17 +103,20 @@ def export(
 
 
 @app.command()
-@told
+@handle_errors
 def explain(
     action: Annotated[str, typer.Argument(help="The action, such as edit.")],
-    resource: Annotated[str, typer.Argument(help="kind:name, organization, or an id; a kind, for create and add.")],
+    resource: Annotated[
+        str, typer.Argument(help="kind:name, organization, or an id. For create and add, only the kind.")
+    ],
     member: Member = None,
     values: Annotated[
-        list[str] | None, typer.Option("--with", metavar="KEY=VALUE", help="The place, or the state after.")
+        list[str] | None,
+        typer.Option("--with", metavar="KEY=VALUE", help="Details: the container, or the state after the action."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Say whether a member may do something, and why; if not, what is missing and who could grant it."""
+    """Explain why a member may or may not do something. If not, list what is missing and who could grant it."""
     from headgate.cli.client import connect
 
     body: dict[str, Any] = {"member": member, "action": action}
@@ -135,7 +139,7 @@ def explain(
 
 
 @app.command("who-can")
-@told
+@handle_errors
 def who_can(
     action: Annotated[str, typer.Argument(help="The action, such as edit.")],
     resource: Annotated[str, typer.Argument(help="kind:name, organization, or an id.")],
@@ -161,13 +165,13 @@ def who_can(
 
 
 @app.command("what-can")
-@told
+@handle_errors
 def what_can(
     member: Member = None,
-    kind: Annotated[list[str] | None, typer.Option(help="Only this kind; may be repeated.")] = None,
+    kind: Annotated[list[str] | None, typer.Option(help="Only this kind. Can be repeated.")] = None,
     as_json: Json = False,
 ) -> None:
-    """List what a member can do, with each resource that they see."""
+    """List what a member can do on each resource that they see."""
     from headgate.access.world_fields import FIELDS
     from headgate.cli.client import connect
 
@@ -190,7 +194,7 @@ def what_can(
 
 
 def _pairs(values: list[str]) -> dict[str, Any]:
-    """KEY=VALUE pairs as a body; a comma makes a list where a list is wanted."""
+    """KEY=VALUE pairs as a request body; commas separate the items of a list."""
     lists = {"contexts", "reads", "writes", "disabled", "connections", "owners", "technical_owners", "business_owners"}
     result: dict[str, Any] = {}
     for pair in values:
@@ -205,16 +209,15 @@ def _pairs(values: list[str]) -> dict[str, Any]:
 
 
 @app.command("what-if")
-@told
+@handle_errors
 def what_if(
     change: Change,
     values: Values = None,
-    member: Annotated[str | None, typer.Option(help="Look at one member only.")] = None,
+    member: Annotated[str | None, typer.Option(help="Only for this member.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Say who would gain and who would lose what by a change. Nothing is changed.
-
-    For example: headgate access what-if share resource=data_mart:Sales for_use=true
+    """Simulate a change: list who would gain and who would lose which actions. Nothing is changed. Example: headgate
+    access what-if share resource=data_mart:Sales for_use=true
     """
     from headgate.cli.client import connect
 
@@ -227,18 +230,17 @@ def what_if(
     rows = (
         (item["member"], f"{item['kind']}:{item['name']}", item["gains"], item["loses"]) for item in response["items"]
     )
-    print_table(("member", "resource", "gains", "loses"), rows, empty="Nobody would gain or lose anything.")
+    print_table(("member", "resource", "gains", "loses"), rows, empty="The change would not change anyone's access.")
     rest = response["total"] - len(response["items"])
     if rest:
         print(f"and {rest} more")
 
 
 @app.command("change")
-@told
+@handle_errors
 def change_access(change: Change, values: Values = None, as_json: Json = False) -> None:
-    """Make a change of access, as a member. `headgate access what-if` shows what it would do.
-
-    For example: headgate access change grant to=Bob resource=table:gold.orders level=viewer
+    """Change access as a member. `headgate access what-if` simulates the change first. Example: headgate access change
+    grant to=Bob resource=table:gold.orders level=viewer
     """
     from headgate.cli.client import connect
 
@@ -251,9 +253,9 @@ def change_access(change: Change, values: Values = None, as_json: Json = False) 
 
 
 @app.command()
-@told
+@handle_errors
 def tables(as_json: Json = False) -> None:
-    """Print the rule tables: the paths of each kind, and what they grant."""
+    """Print the rule tables: the paths of each kind and the actions that they grant."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -270,9 +272,9 @@ def tables(as_json: Json = False) -> None:
 
 
 @app.command()
-@told
+@handle_errors
 def reindex(as_json: Json = False) -> None:
-    """Write the index that makes lists fast anew, from the rule tables, in this machine's own installation."""
+    """Rebuild the index for resource lists from the rule tables, in the local installation."""
     from headgate.cli.local import installation
     from headgate.platform.authorization.list_index import rebuild
 
@@ -284,9 +286,9 @@ def reindex(as_json: Json = False) -> None:
         print(f"The index has {entries:,} entries.")
 
 
-@told
+@handle_errors
 def me(as_json: Json = False) -> None:
-    """Say who you are to the server, and what you can do in the organization."""
+    """Show who you are, and your actions on the organization."""
     from headgate.cli.client import connect
 
     with connect() as client:

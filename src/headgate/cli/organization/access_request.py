@@ -1,27 +1,27 @@
-"""`headgate request`: ask for access, and answer those who ask."""
+"""`headgate request`: request access, and answer access requests."""
 
 from typing import Annotated, Any
 
 import typer
 
-from headgate.cli.output import MALFORMED, Json, fail, print_json, print_table, told
+from headgate.cli.output import MALFORMED, Json, fail, handle_errors, print_json, print_table
 from headgate.cli.paging import Cursor, print_page
 
-app = typer.Typer(help="Requests for access.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Access requests.", no_args_is_help=True, rich_markup_mode=None)
 
 PLACE = "/api/access/requests"
-RequestId = Annotated[str, typer.Argument(metavar="REQUEST", help="The request's id.")]
+RequestId = Annotated[str, typer.Argument(metavar="REQUEST", help="The id of the request.")]
 
 
 @app.command()
-@told
+@handle_errors
 def make(
     action: Annotated[str, typer.Argument(help="The action, such as edit.")],
     resource: Annotated[str, typer.Argument(help="kind:name, organization, or an id.")],
-    reason: Annotated[str, typer.Option(help="What you need it for.")],
+    reason: Annotated[str, typer.Option(help="The reason for the request.")],
     as_json: Json = False,
 ) -> None:
-    """Ask for an action on a resource that you can see. Those who could give it are told."""
+    """Request an action on a resource that you can see. Members who could grant it are notified."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -30,14 +30,16 @@ def make(
 
 
 @app.command("list")
-@told
+@handle_errors
 def list_requests(
-    mine: Annotated[bool, typer.Option("--mine", help="Your own, instead of those that you could answer.")] = False,
-    limit: Annotated[int, typer.Option(min=1, max=200, help="How many at most.")] = 50,
+    mine: Annotated[
+        bool, typer.Option("--mine", help="Your own requests, instead of those that you may answer.")
+    ] = False,
+    limit: Annotated[int, typer.Option(min=1, max=200, help="Maximum number of requests.")] = 50,
     cursor: Cursor = None,
     as_json: Json = False,
 ) -> None:
-    """List the requests that you could answer, or your own: open ones first, the newest first."""
+    """List the requests that you may answer, or your own: open ones first, then newest first."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -61,9 +63,9 @@ def _what(request: dict[str, Any]) -> str:
 
 
 @app.command()
-@told
+@handle_errors
 def show(request: RequestId, as_json: Json = False) -> None:
-    """Show a request, with the changes that you could approve it by."""
+    """Show a request, and the changes with which you could approve it."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -81,33 +83,38 @@ def show(request: RequestId, as_json: Json = False) -> None:
         )
         print()
         print_table(
-            ("proposal", "change", "others who gain", "can end"), rows, empty="There is nothing you can propose."
+            ("proposal", "change", "others who gain", "can end"),
+            rows,
+            empty="You cannot make any change that approves it.",
         )
 
 
 @app.command()
-@told
+@handle_errors
 def approve(
     request: RequestId,
     change: Annotated[
-        str | None, typer.Argument(metavar="CHANGE", help="grant, share, add_owner …; instead of a proposal.")
+        str | None,
+        typer.Argument(metavar="CHANGE", help="A change of your own, instead of a proposal: grant, share, add_owner …"),
     ] = None,
     values: Annotated[
-        list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Such as to=ana level=viewer.")
+        list[str] | None,
+        typer.Argument(metavar="KEY=VALUE", help="An argument of the change, such as to=ana level=viewer."),
     ] = None,
-    proposal: Annotated[int | None, typer.Option(min=1, help="The number of a proposal, from `show`.")] = None,
-    comment: Annotated[str | None, typer.Option(help="What to tell who asked.")] = None,
-    expires: Annotated[str | None, typer.Option(help="When a grant ends, such as 2030-01-01T00:00:00Z.")] = None,
+    proposal: Annotated[
+        int | None, typer.Option(min=1, help="The number of a proposal, as `headgate request show` lists it.")
+    ] = None,
+    comment: Annotated[str | None, typer.Option(help="A message to the requester.")] = None,
+    expires: Annotated[str | None, typer.Option(help="When the grant ends, such as 2030-01-01T00:00:00Z.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Approve a request by a change that you may make: one of the proposals, or another that gives the same.
-
-    For example: headgate request approve req_01k6x3v9c2m4n8p0q7rs --proposal 1
+    """Approve a request with one of the proposals, or with another change that gives the same access. Example: headgate
+    request approve req_01k6x3v9c2m4n8p0q7rs --proposal 1
     """
     from headgate.cli.client import connect
 
     if (change is None) == (proposal is None):
-        fail("give either --proposal with its number, or a change", MALFORMED)
+        fail("give either --proposal with a number, or a change", MALFORMED)
     with connect() as client:
         body = _proposed(client, request, proposal) if proposal else {"change": change, **_pairs(values or [])}
         answer = {"change": body, "comment": comment, "expires": expires}
@@ -116,7 +123,7 @@ def approve(
 
 
 def _proposed(client: Any, request: str, number: int) -> dict[str, Any]:
-    """The change of a proposal, by its number."""
+    """The change of a proposal, given its number."""
     offered = client.get(f"{PLACE}/{request}")["proposals"]
     if number > len(offered):
         fail(f"there are {len(offered)} proposals; `headgate request show {request}` lists them")
@@ -125,7 +132,7 @@ def _proposed(client: Any, request: str, number: int) -> dict[str, Any]:
 
 
 def _pairs(values: list[str]) -> dict[str, Any]:
-    """KEY=VALUE pairs as a change; contexts are a list, with commas."""
+    """KEY=VALUE pairs as a change; contexts are separated by commas."""
     result: dict[str, Any] = {}
     for pair in values:
         key, equals, value = pair.partition("=")
@@ -137,13 +144,13 @@ def _pairs(values: list[str]) -> dict[str, Any]:
 
 
 @app.command()
-@told
+@handle_errors
 def decline(
     request: RequestId,
-    comment: Annotated[str, typer.Option(help="Why not; who asked is told.")],
+    comment: Annotated[str, typer.Option(help="The reason, which is sent to the requester.")],
     as_json: Json = False,
 ) -> None:
-    """Answer no, and say why."""
+    """Decline a request, with a reason."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -152,9 +159,9 @@ def decline(
 
 
 @app.command()
-@told
+@handle_errors
 def withdraw(request: RequestId, as_json: Json = False) -> None:
-    """Take your own request back."""
+    """Withdraw your own request."""
     from headgate.cli.client import connect
 
     with connect() as client:

@@ -1,15 +1,15 @@
-"""`headgate context`: contexts, and to how much they are attached."""
+"""`headgate context`: contexts, and how many resources they are attached to."""
 
 from typing import Annotated
 
 import typer
 
 from headgate.cli.organization import shared as named
-from headgate.cli.output import Json, told
+from headgate.cli.output import Json, handle_errors
 from headgate.cli.paging import Cursor, Limit, Prefix, print_page
 
 app = typer.Typer(
-    help="Contexts, which narrow what a selected scope reaches.", no_args_is_help=True, rich_markup_mode=None
+    help="Contexts, which limit the selected scope of members.", no_args_is_help=True, rich_markup_mode=None
 )
 
 PATH = "/api/contexts"
@@ -17,14 +17,14 @@ Context = Annotated[str, typer.Argument(help="The context, by name or id.")]
 
 
 @app.command("list")
-@told
+@handle_errors
 def list_contexts(
     prefix: Prefix = "",
     limit: Limit = 50,
     cursor: Cursor = None,
     as_json: Json = False,
 ) -> None:
-    """List the contexts; who manages contexts also sees to how much each is attached."""
+    """List the contexts. Members who manage contexts also see how many resources each is attached to."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -35,21 +35,21 @@ def list_contexts(
 
 
 @app.command()
-@told
-def create(name: Annotated[str, typer.Argument(help="What to call it.")], as_json: Json = False) -> None:
-    """Create a context; `headgate access change attach_context` attaches it."""
+@handle_errors
+def create(name: Annotated[str, typer.Argument(help="The name.")], as_json: Json = False) -> None:
+    """Create a context. `headgate access change attach_context` attaches it to a resource."""
     named.create(PATH, "context", name, as_json=as_json)
 
 
 @app.command()
-@told
+@handle_errors
 def rename(context: Context, name: Annotated[str, typer.Argument(help="The new name.")], as_json: Json = False) -> None:
-    """Rename a context; it stays attached to what it is attached to."""
+    """Rename a context. It stays attached to its resources."""
     named.rename(PATH, "context", context, name, as_json=as_json)
 
 
 @app.command()
-@told
+@handle_errors
 def delete(context: Context, as_json: Json = False) -> None:
-    """Delete a context that is attached to nothing."""
+    """Delete a context that is not attached to any resource."""
     named.delete(PATH, "context", context, as_json=as_json)

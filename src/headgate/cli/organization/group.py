@@ -1,4 +1,4 @@
-"""`headgate group`: groups, who is in them, and who joins and leaves."""
+"""`headgate group`: groups and their members."""
 
 from typing import Annotated, Any
 
@@ -6,7 +6,7 @@ import typer
 
 from headgate.cli.organization import shared as named
 from headgate.cli.organization.shared import id_of
-from headgate.cli.output import Json, print_json, print_table, told
+from headgate.cli.output import Json, handle_errors, print_json, print_table
 from headgate.cli.paging import Cursor, Limit, Prefix, print_more, print_page
 
 app = typer.Typer(help="Groups of members.", no_args_is_help=True, rich_markup_mode=None)
@@ -17,14 +17,14 @@ Members = Annotated[list[str], typer.Argument(help="Members, by name or id.")]
 
 
 @app.command("list")
-@told
+@handle_errors
 def list_groups(
     prefix: Prefix = "",
     limit: Limit = 50,
     cursor: Cursor = None,
     as_json: Json = False,
 ) -> None:
-    """List the groups, each with the number of its members."""
+    """List the groups with their number of members."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -34,9 +34,9 @@ def list_groups(
 
 
 @app.command()
-@told
+@handle_errors
 def show(group: Group, limit: Limit = 50, cursor: Cursor = None, as_json: Json = False) -> None:
-    """Show a group and, if you are in it or manage groups, its members."""
+    """Show a group. Its members are shown to members of the group and to those who manage groups."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -47,32 +47,34 @@ def show(group: Group, limit: Limit = 50, cursor: Cursor = None, as_json: Json =
     print_table(("field", "value"), response["group"].items())
     print()
     if response["members"] is None:
-        print("Its members are shown to those in it, and to who manages groups.")
+        print("Only members of the group and those who manage groups see its members.")
         return
     print_table(
-        ("member", "id"), ((value["name"], value["id"]) for value in response["members"]), empty="Nobody is in it."
+        ("member", "id"),
+        ((value["name"], value["id"]) for value in response["members"]),
+        empty="The group has no members.",
     )
     print_more(response)
 
 
 @app.command()
-@told
-def create(name: Annotated[str, typer.Argument(help="What to call it.")], as_json: Json = False) -> None:
-    """Create a group; `headgate group add` puts members into it."""
+@handle_errors
+def create(name: Annotated[str, typer.Argument(help="The name.")], as_json: Json = False) -> None:
+    """Create a group. `headgate group add` adds members."""
     named.create(PATH, "group", name, as_json=as_json)
 
 
 @app.command()
-@told
+@handle_errors
 def rename(group: Group, name: Annotated[str, typer.Argument(help="The new name.")], as_json: Json = False) -> None:
-    """Rename a group; what it was granted stays."""
+    """Rename a group. Its grants are kept."""
     named.rename(PATH, "group", group, name, as_json=as_json)
 
 
 @app.command()
-@told
+@handle_errors
 def delete(group: Group, as_json: Json = False) -> None:
-    """Delete a group; its grants, space roles and memberships end at once."""
+    """Delete a group. Its grants, space roles and memberships end at once."""
     named.delete(PATH, "group", group, as_json=as_json)
 
 
@@ -90,14 +92,14 @@ def _change(change: str, group: str, members: list[str], *, as_json: bool) -> No
 
 
 @app.command()
-@told
+@handle_errors
 def add(group: Group, members: Members, as_json: Json = False) -> None:
-    """Put members into a group, one after the other."""
+    """Add members to a group."""
     _change("join_group", group, members, as_json=as_json)
 
 
 @app.command()
-@told
+@handle_errors
 def remove(group: Group, members: Members, as_json: Json = False) -> None:
-    """Take members out of a group, one after the other."""
+    """Remove members from a group."""
     _change("leave_group", group, members, as_json=as_json)

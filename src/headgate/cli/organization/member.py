@@ -1,4 +1,4 @@
-"""`headgate member` and `headgate invitation`: people, and who is to become one."""
+"""`headgate member` and `headgate invitation`: members and invitations."""
 
 from typing import Annotated, Any
 
@@ -6,18 +6,18 @@ import typer
 
 from headgate.cli.organization.session import accept
 from headgate.cli.organization.shared import id_of
-from headgate.cli.output import Json, print_json, print_table, told
+from headgate.cli.output import Json, handle_errors, print_json, print_table
 from headgate.cli.paging import Cursor, Limit, Prefix, print_page
 
 app = typer.Typer(help="Members.", no_args_is_help=True, rich_markup_mode=None)
 invitations = typer.Typer(help="Invitations.", no_args_is_help=True, rich_markup_mode=None)
 
 Who = Annotated[str, typer.Argument(help="The member, by name or id.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 
 
 def _id(client: Any, text: str) -> str:
-    """The id of a member who is named."""
+    """The id of a member, given their name or id."""
     return id_of(client, "/api/members", "member", text)
 
 
@@ -26,15 +26,17 @@ def _names(items: Any) -> list[str] | None:
 
 
 @app.command("list")
-@told
+@handle_errors
 def list_members(
-    sort: Annotated[str, typer.Option(help="name, email, role, scope, created or last_seen; -name turns it.")] = "name",
+    sort: Annotated[
+        str, typer.Option(help="Sort by name, email, role, scope, created or last_seen; -name reverses the order.")
+    ] = "name",
     prefix: Prefix = "",
     limit: Limit = 50,
     cursor: Cursor = None,
     as_json: Json = False,
 ) -> None:
-    """List members; whoever does not manage them sees names."""
+    """List members. Only members who manage members see more than names."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -49,9 +51,9 @@ def list_members(
 
 
 @app.command()
-@told
+@handle_errors
 def show(member: Who, as_json: Json = False) -> None:
-    """Show a member, and what they can do in the organization, through what."""
+    """Show a member, their actions on the organization, and the sources of these."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -63,7 +65,9 @@ def show(member: Who, as_json: Json = False) -> None:
     shown = {**value, "contexts": _names(value["contexts"]), "groups": _names(value["groups"])}
     print_table(("field", "value"), shown.items())
     print()
-    print_table(("can", "by"), ((item["action"], item["via"]) for item in response["can"]), empty="Nothing of its own.")
+    print_table(
+        ("can", "by"), ((item["action"], item["via"]) for item in response["can"]), empty="No actions of its own."
+    )
     print("\n`headgate access what-can --member NAME --kind KIND` lists resources.")
 
 
@@ -81,63 +85,66 @@ def _change(change: str, as_json: bool, **values: Any) -> dict[str, Any]:
 
 
 @app.command("set-role")
-@told
+@handle_errors
 def set_role(
     member: Who,
     role: Annotated[str, typer.Argument(help="owner, admin, technical or business.")],
     as_json: Json = False,
 ) -> None:
-    """Change a member's role. One who becomes an owner may have to sign in again, and to choose a new password."""
+    """Change a member's role. A new owner may have to sign in again and choose a new password."""
     ended = _change("set_role", as_json, member=member, role=role)["after"].get("ended", {})
     if as_json or not ended:
         return
     told = ", ".join(f"{count} {name}" for name, count in ended.items() if name != "password")
-    print(f"Ended, since somebody else may know of it: {told or 'the password'}.")
+    print(f"Ended, because another person may know them: {told or 'the password'}.")
     if ended.get("password"):
-        print(f"{member} must choose a new password: by `headgate login --forgot-password`, or, without mail, by a")
-        print(f"link that you make with `headgate member reset-password {member}`.")
+        print(
+            f"{member} must choose a new password, with `headgate login --forgot-password`, or, if mail is not "
+            "configured, with"
+        )
+        print(f"a link from `headgate member reset-password {member}`.")
 
 
 @app.command("set-scope")
-@told
+@handle_errors
 def set_scope(
     member: Who,
     scope: Annotated[str, typer.Argument(help="entire or selected.")],
-    context: Annotated[list[str] | None, typer.Option(help="A context of a selected scope; may be repeated.")] = None,
+    context: Annotated[list[str] | None, typer.Option(help="A context of the selected scope. Can be repeated.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Change a member's scope and contexts."""
+    """Change the scope and contexts of a member."""
     _change("set_scope", as_json, member=member, scope=scope, contexts=context or [])
 
 
 @app.command("removed")
-@told
+@handle_errors
 def list_removed(limit: Limit = 50, cursor: Cursor = None, as_json: Json = False) -> None:
-    """List removed members who left something without an owner; `holdings` and `reassign` take their ids."""
+    """List removed members who left resources without an owner. `holdings` and `reassign` accept their ids."""
     from headgate.cli.client import connect
 
     with connect() as client:
         response = client.get("/api/members/removed", limit=limit, cursor=cursor)
     rows = ((value["id"], value["removed_at"][:19], value["solely_owned"]) for value in response["items"])
-    empty = "No removed member left anything without an owner."
+    empty = "No removed member left a resource without an owner."
     print_page(response, ("id", "removed", "without an owner"), rows, empty, as_json=as_json)
 
 
 def _id_of_any(client: Any, text: str) -> str:
-    """The id of a member who is named, or of a removed one, who goes by id."""
+    """The id of a member given their name, or of a removed member given their id."""
     from headgate.kit.errors import NotFound
 
     try:
         return _id(client, text)
     except NotFound as error:
-        hint = "a removed member goes by id, which `headgate member removed` shows"
+        hint = "name a removed member by id, as `headgate member removed` lists it"
         raise NotFound(f"{error.detail}; {hint}") from None
 
 
 @app.command()
-@told
+@handle_errors
 def holdings(member: Who, as_json: Json = False) -> None:
-    """Show what a removal would leave behind, or has left: what they solely own, and what runs with their rights."""
+    """Show the resources that only this member owns, and the pipelines that run as this member."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -146,21 +153,25 @@ def holdings(member: Who, as_json: Json = False) -> None:
         print_json(response)
         return
     rows = [("solely owned", value) for value in response["solely_owned"]] + [
-        ("acts for", value) for value in response["acts_for"]
+        ("runs as", value) for value in response["acts_for"]
     ]
     cells = ((what, value["kind"], value["name"], value["holds"], value["id"]) for what, value in rows)
-    print_table(("what", "kind", "name", "as", "id"), cells, empty="A removal would leave nothing behind.")
+    print_table(
+        ("what", "kind", "name", "as", "id"),
+        cells,
+        empty="The member owns nothing alone, and no pipeline runs as the member.",
+    )
 
 
 @app.command()
-@told
+@handle_errors
 def reassign(
     member: Who,
-    to: Annotated[str, typer.Option(help="Who takes it over.")],
-    resource: Annotated[list[str] | None, typer.Option(help="Only this id; may be repeated.")] = None,
+    to: Annotated[str, typer.Option(help="The new owner.")],
+    resource: Annotated[list[str] | None, typer.Option(help="Only this resource, by id. Can be repeated.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Hand over what a member solely owns, or owned until their removal."""
+    """Transfer the resources that only this member owns, or owned when removed."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -169,15 +180,17 @@ def reassign(
         print_json(response)
         return
     cells = ((value["kind"], value["name"], value["holds"], value["id"]) for value in response["items"])
-    print_table(("kind", "name", "as", "id"), cells, empty="There was nothing to hand over.")
+    print_table(("kind", "name", "as", "id"), cells, empty="There was nothing to transfer.")
 
 
 @app.command()
-@told
+@handle_errors
 def remove(member: Who, yes: Yes = False, as_json: Json = False) -> None:
-    """Remove a member: all that they hold ends at once."""
+    """Remove a member. All their access ends at once."""
     if not yes and not as_json:
-        typer.confirm(f"Remove {member}? `headgate member holdings` shows what that leaves behind.", abort=True)
+        typer.confirm(
+            f"Remove {member}? `headgate member holdings` shows the resources that would have no owner.", abort=True
+        )
     _change("remove_member", as_json, member=member)
 
 
@@ -185,15 +198,15 @@ def _print_link(result: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print_json(result)
     elif result["link"]:
-        print(f"Hand this over; it works once, until {result['expires_at']}:\n{result['link']}")
+        print(f"Send this link to them. It works once, until {result['expires_at']}:\n{result['link']}")
     else:
         print(f"Sent to {result.get('sent_to') or result.get('email')}.")
 
 
 @app.command("magic-link")
-@told
+@handle_errors
 def magic_link(member: Who, as_json: Json = False) -> None:
-    """Make a link that signs a member in, once."""
+    """Create a single-use sign-in link for a member."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -201,9 +214,9 @@ def magic_link(member: Who, as_json: Json = False) -> None:
 
 
 @app.command("reset-password")
-@told
+@handle_errors
 def reset_password(member: Who, as_json: Json = False) -> None:
-    """End a member's password and sessions, and make a link to choose a new one."""
+    """Delete a member's password, end their sessions, and create a link to choose a new password."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -211,15 +224,15 @@ def reset_password(member: Who, as_json: Json = False) -> None:
 
 
 @invitations.command("make")
-@told
+@handle_errors
 def invite(
-    email: Annotated[str, typer.Argument(help="The mail address.")],
+    email: Annotated[str, typer.Argument(help="The email address.")],
     role: Annotated[str, typer.Option(help="owner, admin, technical or business.")] = "business",
     scope: Annotated[str | None, typer.Option(help="entire or selected.")] = None,
-    context: Annotated[list[str] | None, typer.Option(help="A context of a selected scope; may be repeated.")] = None,
+    context: Annotated[list[str] | None, typer.Option(help="A context of the selected scope. Can be repeated.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Invite someone."""
+    """Invite a person by email."""
     from headgate.cli.client import connect
 
     body = {"email": email, "role": role, "scope": scope, "contexts": context or []}
@@ -228,13 +241,13 @@ def invite(
 
 
 @invitations.command("list")
-@told
+@handle_errors
 def list_invitations(
     limit: Limit = 50,
     cursor: Cursor = None,
     as_json: Json = False,
 ) -> None:
-    """List invitations that nobody accepted yet, the newest first."""
+    """List open invitations, newest first."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -249,9 +262,9 @@ invitations.command("accept")(accept)
 
 
 @invitations.command()
-@told
-def resend(invitation: Annotated[str, typer.Argument(help="Its id.")], as_json: Json = False) -> None:
-    """Make a new link for an invitation; the old one works no more."""
+@handle_errors
+def resend(invitation: Annotated[str, typer.Argument(help="The id of the invitation.")], as_json: Json = False) -> None:
+    """Create a new link for an invitation. The old link stops working."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -259,9 +272,9 @@ def resend(invitation: Annotated[str, typer.Argument(help="Its id.")], as_json: 
 
 
 @invitations.command()
-@told
-def revoke(invitation: Annotated[str, typer.Argument(help="Its id.")], as_json: Json = False) -> None:
-    """Take an invitation back."""
+@handle_errors
+def revoke(invitation: Annotated[str, typer.Argument(help="The id of the invitation.")], as_json: Json = False) -> None:
+    """Revoke an invitation."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -269,4 +282,4 @@ def revoke(invitation: Annotated[str, typer.Argument(help="Its id.")], as_json: 
     if as_json:
         print_json(result)
     else:
-        print(f"The invitation of {result['email']} is taken back.")
+        print(f"Revoked the invitation of {result['email']}.")

@@ -1,18 +1,18 @@
-"""`headgate my`: one's own tokens, sessions and password."""
+"""`headgate my`: your own tokens, sessions and password."""
 
 from typing import Annotated
 
 import typer
 
-from headgate.cli.output import Json, print_json, print_table, told
+from headgate.cli.output import Json, handle_errors, print_json, print_table
 
 app = typer.Typer(help="Your own tokens, sessions and password.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.command()
-@told
+@handle_errors
 def tokens(as_json: Json = False) -> None:
-    """List your tokens, the newest first; never their secrets."""
+    """List your tokens, newest first, without their secrets."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -28,17 +28,17 @@ def tokens(as_json: Json = False) -> None:
 
 
 @app.command("make-token")
-@told
+@handle_errors
 def make_token(
-    name: Annotated[str, typer.Argument(help="What to call it.")],
-    read_only: Annotated[bool, typer.Option("--read-only", help="Narrow it to reading.")] = False,
+    name: Annotated[str, typer.Argument(help="The name.")],
+    read_only: Annotated[bool, typer.Option("--read-only", help="A read-only token.")] = False,
     only: Annotated[
-        list[str] | None, typer.Option(help="Narrow it to layer:NAME or table:LAYER.NAME; may be repeated.")
+        list[str] | None, typer.Option(help="Restrict the token to layer:NAME or table:LAYER.NAME. Can be repeated.")
     ] = None,
-    expires: Annotated[str | None, typer.Option(help="When it ends, such as 2027-01-01T00:00:00Z.")] = None,
+    expires: Annotated[str | None, typer.Option(help="When the token expires, such as 2027-01-01T00:00:00Z.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Make a token of your own. It is shown once."""
+    """Create a token for yourself. It is shown only once."""
     from headgate.cli.client import connect
 
     body = {"name": name, "read_only": read_only, "only": only, "expires": expires}
@@ -51,9 +51,9 @@ def make_token(
 
 
 @app.command("end-token")
-@told
-def end_token(token: Annotated[str, typer.Argument(help="Its id.")], as_json: Json = False) -> None:
-    """End one of your tokens at once."""
+@handle_errors
+def end_token(token: Annotated[str, typer.Argument(help="The id of the token.")], as_json: Json = False) -> None:
+    """Revoke one of your tokens."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -61,13 +61,13 @@ def end_token(token: Annotated[str, typer.Argument(help="Its id.")], as_json: Js
     if as_json:
         print_json(result)
     else:
-        print(f"{result['name']} is ended.")
+        print(f"Revoked the token {result['name']}.")
 
 
 @app.command()
-@told
+@handle_errors
 def sessions(as_json: Json = False) -> None:
-    """List the browsers in which you are signed in."""
+    """List your browser sessions."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -77,15 +77,16 @@ def sessions(as_json: Json = False) -> None:
         return
     columns = ("id", "method", "agent", "address", "tainted", "created_at", "last_seen_at", "expires_at")
     rows = ([item[column] for column in columns] for item in response["items"])
-    print_table(columns, rows, empty="You are signed in nowhere.")
+    print_table(columns, rows, empty="You have no sessions.")
 
 
 @app.command("end-sessions")
-@told
+@handle_errors
 def end_sessions(
-    session: Annotated[str | None, typer.Argument(help="Its id; left out, all of them.")] = None, as_json: Json = False
+    session: Annotated[str | None, typer.Argument(help="The id of the session. Default: all sessions.")] = None,
+    as_json: Json = False,
 ) -> None:
-    """End one of your sessions, or all."""
+    """End one or all of your sessions."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -93,17 +94,17 @@ def end_sessions(
     if as_json:
         print_json(result)
     else:
-        print(f"{result['ended']} ended.")
+        print(f"Ended {result['ended']} sessions.")
 
 
 @app.command()
-@told
+@handle_errors
 def password() -> None:
-    """Change your password. All your sessions end."""
+    """Change your password. This ends all your sessions."""
     from headgate.cli.client import connect
 
-    current = typer.prompt("Your present password, if you have one", hide_input=True, default="", show_default=False)
-    fresh = typer.prompt("A new one", hide_input=True, confirmation_prompt=True)
+    current = typer.prompt("Current password, if you have one", hide_input=True, default="", show_default=False)
+    fresh = typer.prompt("New password", hide_input=True, confirmation_prompt=True)
     with connect() as client:
         response = client.post("/api/me/password", {"current": current or None, "password": fresh})
-    print(f"Changed; {response['ended']} sessions ended.")
+    print(f"Changed the password; ended {response['ended']} sessions.")

@@ -1,11 +1,11 @@
-"""`headgate organization`: what it is called, its plan, who may invite, and what it holds."""
+"""`headgate organization`: its name, plan, invitation policy and usage."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
 
-from headgate.cli.output import Json, print_json, print_table, told
+from headgate.cli.output import Json, handle_errors, print_json, print_table
 
 app = typer.Typer(help="The organization.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -13,9 +13,9 @@ PATH = "/api/organization"
 
 
 @app.command()
-@told
+@handle_errors
 def show(as_json: Json = False) -> None:
-    """Show the organization: its name, its plan, and who may invite."""
+    """Show the organization: its name, its plan, and who may invite members."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -27,7 +27,7 @@ def show(as_json: Json = False) -> None:
 
 
 @app.command()
-@told
+@handle_errors
 def rename(name: Annotated[str, typer.Argument(help="The new name.")], as_json: Json = False) -> None:
     """Rename the organization."""
     from headgate.cli.client import connect
@@ -37,7 +37,7 @@ def rename(name: Annotated[str, typer.Argument(help="The new name.")], as_json: 
     if as_json:
         print_json(result)
     else:
-        print(f"The organization is called {result['name']} now.")
+        print(f"The organization is now called {result['name']}.")
 
 
 def _flat(result: dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -49,9 +49,9 @@ def _flat(result: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 @app.command()
-@told
+@handle_errors
 def usage(as_json: Json = False) -> None:
-    """Show what the organization holds; for its owners."""
+    """Show the usage of the organization. For owners."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -74,20 +74,20 @@ def _change(change: dict[str, str], *, as_json: bool) -> None:
 
 
 @app.command("set-plan")
-@told
+@handle_errors
 def set_plan(
     plan: Annotated[str, typer.Argument(help="starter, growth or custom.")],
     as_json: Json = False,
 ) -> None:
-    """Change the plan; `headgate access what-if set_plan plan=…` shows what it would do."""
+    """Change the plan. `headgate access what-if set_plan plan=…` simulates the change."""
     _change({"change": "set_plan", "plan": plan}, as_json=as_json)
 
 
 @app.command("set-invites")
-@told
+@handle_errors
 def set_invites(
     invites: Annotated[str, typer.Argument(help="by-role or admins-only.")],
     as_json: Json = False,
 ) -> None:
-    """Say who may invite whom: by role, or admins only."""
+    """Set who may invite members: by role, or admins only."""
     _change({"change": "set_invites", "invites": invites}, as_json=as_json)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headgate.cli.output import Json, print_json, told
+from headgate.cli.output import Json, handle_errors, print_json
 from headgate.cli.text_input import line_of_input
 
 if TYPE_CHECKING:
@@ -12,18 +12,22 @@ if TYPE_CHECKING:
 
     from headgate.client import Headgate
 
-Server = Annotated[str | None, typer.Option(help="The server's address; left out, HEADGATE_SERVER_URL or this host.")]
+Server = Annotated[
+    str | None, typer.Option(help="The server's URL. Default: HEADGATE_SERVER_URL, or the local server.")
+]
 
 
-@told
+@handle_errors
 def init(
     name: Annotated[str | None, typer.Option(help="The owner's name.")] = None,
-    email: Annotated[str | None, typer.Option(help="The owner's mail address.")] = None,
-    organization: Annotated[str | None, typer.Option(help="What to call the organization.")] = None,
-    password_stdin: Annotated[bool, typer.Option("--password-stdin", help="Read the password from a line.")] = False,
+    email: Annotated[str | None, typer.Option(help="The owner's email address.")] = None,
+    organization: Annotated[str | None, typer.Option(help="The name of the organization.")] = None,
+    password_stdin: Annotated[
+        bool, typer.Option("--password-stdin", help="Read the password from standard input, one line.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Prepare a new installation here, and make its owner."""
+    """Initialize an installation here and create its owner."""
     from headgate.kit.clock import now
     from headgate.kit.errors import Invalid
     from headgate.kit.names import BadName, check_name
@@ -35,7 +39,7 @@ def init(
 
     settings = load()
     name = name or typer.prompt("Your name")
-    address = usable(email or typer.prompt("Your mail address"), "--email")
+    address = usable(email or typer.prompt("Your email address"), "--email")
     password = line_of_input() if password_stdin else None
     if password is None:
         password = typer.prompt("A password", hide_input=True, confirmation_prompt=True)
@@ -56,17 +60,19 @@ def init(
         print(f"{name} owns this installation. Start it with `headgate up`, then sign in: `headgate login`.")
 
 
-@told
+@handle_errors
 def login(
     server: Server = None,
-    email: Annotated[str | None, typer.Option(help="Your mail address.")] = None,
-    link: Annotated[str | None, typer.Option(help="A sign-in link, instead of a password.")] = None,
-    password_stdin: Annotated[bool, typer.Option("--password-stdin", help="Read the password from a line.")] = False,
+    email: Annotated[str | None, typer.Option(help="Your email address.")] = None,
+    link: Annotated[str | None, typer.Option(help="Use a sign-in link instead of a password.")] = None,
+    password_stdin: Annotated[
+        bool, typer.Option("--password-stdin", help="Read the password from standard input, one line.")
+    ] = False,
     forgot_password: Annotated[
-        bool, typer.Option("--forgot-password", help="Have a link mailed to you by which you choose a new password.")
+        bool, typer.Option("--forgot-password", help="Send a link by email to choose a new password.")
     ] = False,
 ) -> None:
-    """Sign in, and keep a token for the commands that follow."""
+    """Sign in, and store a token for later commands."""
     from headgate.cli.client import server_address
     from headgate.client import Headgate
     from headgate.kit.credentials import Sort
@@ -75,26 +81,26 @@ def login(
     address = server_address(server)
     with Headgate(address) as client:
         if forgot_password:
-            mail = email or typer.prompt("Your mail address")
+            mail = email or typer.prompt("Your email address")
             print(client.post("/api/password/links", {"email": mail})["detail"])
             return
         if link:
             secret = link.rpartition("#")[2]
             if secret.startswith(Sort.invitation):
-                raise Invalid("this link is an invitation: `headgate invitation accept LINK` accepts it and signs in")
+                raise Invalid("this link is an invitation; accept it with `headgate invitation accept LINK`")
             if secret.startswith(Sort.password):
-                raise Invalid("this link sets a new password: open it in a browser, then run `headgate login`")
+                raise Invalid("this link sets a new password; open it in a browser, then run `headgate login`")
             who = client.post("/api/sign-in/by-link", {"link": secret})
         else:
-            mail = email or typer.prompt("Your mail address")
+            mail = email or typer.prompt("Your email address")
             typed = line_of_input() if password_stdin else typer.prompt("Password", hide_input=True)
             who = client.post("/api/sign-in", {"email": mail, "password": typed})
         place = _keep(client, address, who)
-    print(f"You are {who['name']} at {address}. The token is kept in {place}; `headgate logout` ends it.")
+    print(f"Signed in as {who['name']} at {address}. The token is stored in {place}; `headgate logout` revokes it.")
 
 
 def _keep(client: "Headgate", address: str, who: dict[str, Any]) -> "Path":
-    """Make a token in place of the session that was just begun, and keep it; where."""
+    """Exchange the new session for a token, store the token, and return the path of its file."""
     import socket
 
     from headgate.cli.credentials import Login, save
@@ -104,14 +110,16 @@ def _keep(client: "Headgate", address: str, who: dict[str, Any]) -> "Path":
     return save(Login(address, made["token"], made["id"], who["name"]))
 
 
-@told
+@handle_errors
 def accept(
-    link: Annotated[str, typer.Argument(help="The invitation's link.")],
-    name: Annotated[str | None, typer.Option(help="What to call you here.")] = None,
+    link: Annotated[str, typer.Argument(help="The invitation link.")],
+    name: Annotated[str | None, typer.Option(help="Your name.")] = None,
     server: Server = None,
-    password_stdin: Annotated[bool, typer.Option("--password-stdin", help="Read the password from a line.")] = False,
+    password_stdin: Annotated[
+        bool, typer.Option("--password-stdin", help="Read the password from standard input, one line.")
+    ] = False,
 ) -> None:
-    """Accept an invitation: become a member, and keep a token for the commands that follow."""
+    """Accept an invitation, and store a token for later commands."""
     from headgate.cli.client import server_address
     from headgate.client import Headgate
     from headgate.kit.credentials import Sort
@@ -119,19 +127,19 @@ def accept(
 
     secret = link.rpartition("#")[2]
     if not secret.startswith(Sort.invitation):
-        raise Invalid("this link is no invitation; `headgate login --link LINK` takes a sign-in link")
+        raise Invalid("this link is not an invitation; use a sign-in link with `headgate login --link LINK`")
     address = server_address(server)
     name = name or typer.prompt("Your name")
     typed = line_of_input() if password_stdin else typer.prompt("A password", hide_input=True, confirmation_prompt=True)
     with Headgate(address) as client:
         who = client.post("/api/invitations/accept", {"invitation": secret, "name": name, "password": typed})
         place = _keep(client, address, who)
-    print(f"You are {who['name']} at {address}, a member now. The token is kept in {place}.")
+    print(f"You are now a member: {who['name']} at {address}. The token is stored in {place}.")
 
 
-@told
+@handle_errors
 def logout() -> None:
-    """End the token that `headgate login` made, and forget it."""
+    """Revoke and delete the token that `headgate login` stored."""
     from headgate.cli.credentials import forget, stored
     from headgate.client import Headgate
     from headgate.kit.errors import NotFound, Problem
@@ -144,6 +152,6 @@ def logout() -> None:
         with Headgate(kept.server, kept.token) as client:
             client.request("DELETE", f"/api/tokens/{kept.token_id}")
     except Problem as problem:
-        print(f"Forgotten here, but the server was not told: {problem.detail}")
+        print(f"Deleted the stored token, but could not revoke it on the server: {problem.detail}")
         return
-    print("Signed out; the token is ended.")
+    print("Signed out; the token is revoked.")

@@ -1,4 +1,4 @@
-"""What commands on groups, contexts and members share: each is found by name or id."""
+"""Helpers shared by the commands for groups, contexts and members, which are looked up by name or id."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from headgate.kit.names import name_key
 
 
 def id_of(client: Any, path: str, kind: str, text: str) -> str:
-    """The id of what a person calls by its name or id, in the list at this path."""
+    """The id of an item in the list at this path, given its name or id."""
     if kind_of(text) == kind:
         return text
     # The list is in the order of names, so that the name itself comes before all that begin with it.
@@ -20,7 +20,7 @@ def id_of(client: Any, path: str, kind: str, text: str) -> str:
 
 
 def create(path: str, kind: str, name: str, *, as_json: bool) -> None:
-    """Create something that is known by its name, and say so."""
+    """Create an item with a name, and print it."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -29,22 +29,22 @@ def create(path: str, kind: str, name: str, *, as_json: bool) -> None:
 
 
 def rename(path: str, kind: str, text: str, name: str, *, as_json: bool) -> None:
-    """Rename it, and say so."""
+    """Rename an item, and print the new name."""
     from headgate.cli.client import connect
 
     with connect() as client:
         result = client.request("PATCH", f"{path}/{id_of(client, path, kind, text)}", {"name": name})
-    _say(result, f"The {kind} is called {result['name']} now.", as_json=as_json)
+    _say(result, f"The {kind} is now called {result['name']}.", as_json=as_json)
 
 
 def delete(path: str, kind: str, text: str, *, as_json: bool) -> None:
-    """Delete it, and say so, with what ended with it."""
+    """Delete an item, and print what else ended."""
     from headgate.cli.client import connect
 
     with connect() as client:
         result = client.request("DELETE", f"{path}/{id_of(client, path, kind, text)}")
     ended = [f"{name.replace('_', ' ')}: {count}" for name, count in result.items() if isinstance(count, int)]
-    more = f"; what ended with it: {', '.join(ended)}" if ended else ""
+    more = f"; also ended: {', '.join(ended)}" if ended else ""
     _say(result, f"Deleted the {kind} {result['name']}{more}.", as_json=as_json)
 
 

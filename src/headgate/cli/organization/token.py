@@ -1,32 +1,32 @@
-"""`headgate token`: tokens, made and ended by whoever operates this machine."""
+"""`headgate token`: the operator's commands to create and revoke tokens."""
 
 from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
-from headgate.cli.output import Json, print_json, print_table, told
+from headgate.cli.output import Json, handle_errors, print_json, print_table
 
-app = typer.Typer(help="Tokens by which members are known.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="API tokens of members.", no_args_is_help=True, rich_markup_mode=None)
 
 _FORMATS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"]
 
 
 @app.command()
-@told
+@handle_errors
 def create(
-    member: Annotated[str, typer.Option(help="The member whom the token acts for, by name or id.")],
-    name: Annotated[str, typer.Option(help="What to call the token.")] = "command line",
-    read_only: Annotated[bool, typer.Option("--read-only", help="Narrow it to reading.")] = False,
+    member: Annotated[str, typer.Option(help="The member that the token authenticates, by name or id.")],
+    name: Annotated[str, typer.Option(help="The name of the token.")] = "command line",
+    read_only: Annotated[bool, typer.Option("--read-only", help="A read-only token.")] = False,
     only: Annotated[
-        list[str] | None, typer.Option(help="Narrow it to a layer or layer.table; may be repeated.")
+        list[str] | None, typer.Option(help="Restrict the token to a layer or layer.table. Can be repeated.")
     ] = None,
     expires: Annotated[
-        datetime | None, typer.Option(formats=_FORMATS, help="When it ends, in UTC; a date means 00:00.")
+        datetime | None, typer.Option(formats=_FORMATS, help="When the token expires, in UTC; a date means 00:00.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Make a token. It is shown once, and only its hash is kept."""
+    """Create a token. It is shown only once; the server stores its hash."""
     from sqlalchemy import Connection
 
     from headgate.cli.local import installation
@@ -40,7 +40,7 @@ def create(
     moment = now()
     ends = expires.replace(tzinfo=expires.tzinfo or UTC) if expires else None
     if ends and ends <= moment:
-        raise Invalid("--expires lies in the past")
+        raise Invalid("--expires is in the past; give a later time")
     try:
         name = check_name(name)
     except BadName as error:
@@ -70,9 +70,9 @@ def create(
 
 
 @app.command("list")
-@told
+@handle_errors
 def list_tokens(as_json: Json = False) -> None:
-    """List all tokens; never their secrets."""
+    """List all tokens, without their secrets."""
     from headgate.cli.local import installation
     from headgate.kit.clock import iso
     from headgate.organization.tokens.service import listing
@@ -80,26 +80,26 @@ def list_tokens(as_json: Json = False) -> None:
     with installation() as (_, database), database.read() as connection:
         rows = [dict(row) for row in listing(connection)]
     for row in rows:
-        row["narrowed to a list"] = row.pop("listed")
+        row["restricted"] = row.pop("listed")
         for name in ("created_at", "last_used_at", "expires_at", "revoked_at"):
             row[name] = iso(row[name]) if row[name] else None
     if as_json:
         print_json([{name.replace(" ", "_"): value for name, value in row.items()} for row in rows])
         return
-    columns = ["id", "hint", "member", "name", "read_only", "narrowed to a list"]
+    columns = ["id", "hint", "member", "name", "read_only", "restricted"]
     columns += ["created_at", "last_used_at", "expires_at", "revoked_at"]
     shown = [column.replace("_at", "").replace("_", " ") for column in columns]
     print_table(shown, ([row[column] for column in columns] for row in rows), empty="There are no tokens.")
 
 
 @app.command()
-@told
-def revoke(token: Annotated[str, typer.Argument(help="The token's id, as `headgate token list` shows it.")]) -> None:
-    """End a token at once."""
+@handle_errors
+def revoke(token: Annotated[str, typer.Argument(help="The token's id, as in `headgate token list`.")]) -> None:
+    """Revoke a token."""
     from headgate.cli.local import installation
     from headgate.kit.clock import now
     from headgate.organization.tokens.service import revoke as end
 
     with installation() as (_, database):
         database.write(lambda connection: end(connection, token, now(), by=None))
-    print(f"{token} is ended.")
+    print(f"Revoked {token}.")

@@ -1,1 +1,1 @@
-"""Commands on pipelines, triggers and runs."""
+"""Commands for pipelines, triggers and runs."""

@@ -1,4 +1,4 @@
-"""`headgate pipeline`: make, save, look at and run pipelines."""
+"""`headgate pipeline`: create, save, show, plan and run pipelines."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -7,7 +7,7 @@ import typer
 
 from headgate.cli import lineage as lineage_cli
 from headgate.cli.lineage import Depth, Direction, WithColumns
-from headgate.cli.output import Json, print_json, print_table, printable, told
+from headgate.cli.output import Json, handle_errors, print_json, print_table, printable
 
 if TYPE_CHECKING:
     from headgate.client import Headgate
@@ -21,13 +21,13 @@ DefinitionFile = Annotated[
     Path | None, typer.Option("--file", "-f", help="The definition, as YAML, TOML or JSON; - reads standard input.")
 ]
 NotebookFile = Annotated[
-    Path | None, typer.Option("--notebook", help="The cells, as .ipynb, or as .py in parts that begin with # %%.")
+    Path | None, typer.Option("--notebook", help="The notebook: .ipynb, or .py with cells that start with # %%.")
 ]
-SqlFile = Annotated[Path | None, typer.Option("--sql", help="The SQL of a query, in a file of its own.")]
+SqlFile = Annotated[Path | None, typer.Option("--sql", help="The SQL of a query pipeline, as a file.")]
 
 
 def named(client: "Headgate", text: str) -> str:
-    """The id of a pipeline that is meant by a name or an id."""
+    """The id of a pipeline, given its name or id."""
     from headgate.cli.names import only
     from headgate.kit.ids import kind_of
 
@@ -37,7 +37,7 @@ def named(client: "Headgate", text: str) -> str:
 
 
 def definition_of(file: Path | None, notebook: Path | None, sql: Path | None) -> dict[str, Any]:
-    """The definition that is meant, from files."""
+    """The pipeline definition, read from files."""
     from headgate.cli.text_input import text_of
     from headgate.kit.errors import Invalid
 
@@ -70,14 +70,14 @@ def _parsed(text: str, suffix: str) -> dict[str, Any]:
         # JSON is YAML too.
         values = tomllib.loads(text) if suffix == ".toml" else yaml.safe_load(text)
     except (tomllib.TOMLDecodeError, yaml.YAMLError) as error:
-        raise Invalid(f"the definition cannot be read: {error}") from None
+        raise Invalid(f"cannot read the definition: {error}") from None
     if not isinstance(values, dict):
-        raise Invalid("a definition is a mapping, such as `kind: query` and what follows")
+        raise Invalid("a definition must be a mapping, such as `kind: query` and its fields")
     return values
 
 
 def _saved(client: "Headgate", answer: dict[str, Any]) -> str:
-    """The id of the pipeline when its save is done."""
+    """Wait until the pipeline is saved, and return its id."""
     if answer["state"] == "saved":
         return str(answer["id"])
     from headgate.client.statements import wait
@@ -93,17 +93,17 @@ def _tell(client: "Headgate", pipeline: str, done: str, *, as_json: bool) -> Non
         return
     print(f"{done} {response['name']!r} ({pipeline}).")
     if response["unresolved"]:
-        print(printable(f"It cannot start yet: {response['unresolved']}. Save it again when that is there."))
+        print(printable(f"It cannot run yet: {response['unresolved']}. Save it again when this is resolved."))
     for note in response["notes"]:
         print(printable(f"{note}."))
 
 
 @app.command("list")
-@told
+@handle_errors
 def list_pipelines(
-    prefix: Annotated[str, typer.Option(help="Only those whose names begin so.")] = "",
-    limit: Annotated[int, typer.Option(min=1, max=200, help="How many on a page.")] = 50,
-    cursor: Annotated[str | None, typer.Option(help="From the page before.")] = None,
+    prefix: Annotated[str, typer.Option(help="Only names that start with this.")] = "",
+    limit: Annotated[int, typer.Option(min=1, max=200, help="Maximum number of items on a page.")] = 50,
+    cursor: Annotated[str | None, typer.Option(help="The cursor printed below the previous page.")] = None,
     as_json: Json = False,
 ) -> None:
     """List the pipelines that you may see."""
@@ -124,9 +124,9 @@ def list_pipelines(
 
 
 @app.command()
-@told
+@handle_errors
 def show(pipeline: Named, as_json: Json = False) -> None:
-    """Show a pipeline: its definition, what it reads and writes, and what you can do with it."""
+    """Show a pipeline: its definition, the tables that it reads and writes, and your actions on it."""
     import yaml
 
     from headgate.cli.client import connect
@@ -146,13 +146,13 @@ def show(pipeline: Named, as_json: Json = False) -> None:
 
 
 @app.command()
-@told
+@handle_errors
 def export(
     pipeline: Named,
-    output: Annotated[Path, typer.Option("--output", "-o", help="A file: .ipynb or .py for a notebook, else .yaml.")],
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there.")] = False,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file: .ipynb or .py for a notebook, else .yaml.")],
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
 ) -> None:
-    """Write the definition of a pipeline into a file, or the cells of a notebook as Jupyter or Python has them."""
+    """Export the definition of a pipeline to a file, or a notebook as .ipynb or .py."""
     import yaml
 
     from headgate.cli.client import connect
@@ -165,7 +165,10 @@ def export(
     with connect() as client:
         result = client.get(f"/api/pipelines/{named(client, pipeline)}")["definition"]
     if result is None:
-        raise Conflict("its definition names what you may not see, or it has none")
+        raise Conflict(
+            "cannot export the pipeline: its definition refers to resources that you may not see, or it has no "
+            "definition"
+        )
     if output.suffix in {".ipynb", ".py"} and result["kind"] == "notebook":
         cells = [Cell(**value) for value in result["cells"]]
         output.write_bytes(to_ipynb(cells) if output.suffix == ".ipynb" else to_py(cells))
@@ -175,17 +178,19 @@ def export(
 
 
 @app.command()
-@told
+@handle_errors
 def add(
-    name: Annotated[str, typer.Argument(help="What it is called.")],
+    name: Annotated[str, typer.Argument(help="The name.")],
     file: DefinitionFile = None,
     notebook: NotebookFile = None,
     sql: SqlFile = None,
-    description: Annotated[str, typer.Option(help="What it is for.")] = "",
-    deactivate_after: Annotated[int, typer.Option(min=0, help="Turn it off after so many failures in a row.")] = 0,
+    description: Annotated[str, typer.Option(help="The description.")] = "",
+    deactivate_after: Annotated[
+        int, typer.Option(min=0, help="Deactivate the pipeline after this many consecutive failures.")
+    ] = 0,
     as_json: Json = False,
 ) -> None:
-    """Make a pipeline. It acts for you: your rights count at every run."""
+    """Create a pipeline. It runs as you: every run uses your permissions."""
     from headgate.cli.client import connect
 
     body = {"name": name, "description": description, "definition": definition_of(file, notebook, sql)}
@@ -195,7 +200,7 @@ def add(
 
 
 @app.command()
-@told
+@handle_errors
 def save(
     pipeline: Named,
     file: DefinitionFile = None,
@@ -203,9 +208,8 @@ def save(
     sql: SqlFile = None,
     as_json: Json = False,
 ) -> None:
-    """Save another definition. From then on the pipeline acts for you.
-
-    With --sql or --notebook alone, the rest of the definition stays.
+    """Save a new definition. From then on the pipeline runs as you. With only --sql or --notebook, the rest of the
+    definition is kept.
     """
     from headgate.cli.client import connect
 
@@ -228,37 +232,35 @@ def _change(pipeline: str, done: str, *, as_json: bool, **body: Any) -> None:
 
 
 @app.command()
-@told
-def rename(pipeline: Named, name: Annotated[str, typer.Argument(help="Its new name.")], as_json: Json = False) -> None:
-    """Give a pipeline another name."""
+@handle_errors
+def rename(pipeline: Named, name: Annotated[str, typer.Argument(help="The new name.")], as_json: Json = False) -> None:
+    """Rename a pipeline."""
     _change(pipeline, "Renamed to", as_json=as_json, name=name)
 
 
 @app.command()
-@told
+@handle_errors
 def activate(pipeline: Named, as_json: Json = False) -> None:
-    """Turn a pipeline on."""
+    """Activate a pipeline."""
     _change(pipeline, "Activated", as_json=as_json, active=True)
 
 
 @app.command()
-@told
+@handle_errors
 def deactivate(pipeline: Named, as_json: Json = False) -> None:
-    """Turn a pipeline off: nothing starts it until it is on again."""
+    """Deactivate a pipeline: no trigger starts it until it is active again."""
     _change(pipeline, "Deactivated", as_json=as_json, active=False)
 
 
 @app.command()
-@told
+@handle_errors
 def confirm(
     pipeline: Named,
-    yes: Annotated[bool, typer.Option("--yes", help="Confirm what is shown without being asked.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Confirm without a prompt.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Confirm where the connections and destination of a pipeline point, after one was repointed.
-
-    You need what saving the pipeline needs, and become its last saver: outside of data projects it runs with your
-    rights from then on.
+    """Confirm the hosts of a pipeline's connections and destination after one of them changed. Requires the same access
+    as saving the pipeline, and makes you its last saver: outside data projects it runs as you from then on.
     """
     from headgate.cli.client import connect
 
@@ -270,16 +272,16 @@ def confirm(
             where = ", ".join(f"{name}={value}" for name, value in (entry["config"] or {}).items() if value)
             typer.echo(f"{entry['name']} ({entry['kind']}, version {entry['version']}): {where}", err=True)
         if moved and not yes:
-            typer.confirm("Confirm, and become responsible for it?", abort=True, err=True)
+            typer.confirm("Confirm these hosts, and become responsible for the pipeline?", abort=True, err=True)
         versions = {value["id"]: value["version"] for value in moved}
         client.request("POST", f"/api/pipelines/{identifier}/confirm", {"versions": versions})
         _tell(client, identifier, "Confirmed", as_json=as_json)
 
 
 @app.command()
-@told
+@handle_errors
 def delete(pipeline: Named, as_json: Json = False) -> None:
-    """Delete a pipeline, its triggers and the record of its runs. The tables that it wrote stay."""
+    """Delete a pipeline, its triggers and its run history. The tables that it wrote are kept."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -291,7 +293,7 @@ def delete(pipeline: Named, as_json: Json = False) -> None:
 
 
 @app.command()
-@told
+@handle_errors
 def plan(
     pipeline: Annotated[str | None, typer.Argument(metavar="PIPELINE", help="A pipeline, by name or id.")] = None,
     file: DefinitionFile = None,
@@ -299,9 +301,8 @@ def plan(
     sql: SqlFile = None,
     as_json: Json = False,
 ) -> None:
-    """Show what a run would do, without running it: its steps, and the levels that it needs.
-
-    Give a pipeline, or with --file a definition that is not saved.
+    """Show what a run would do without running it: its steps and the access that it needs. Give a pipeline, or an
+    unsaved definition with --file.
     """
     from headgate.cli.client import connect
 
@@ -317,13 +318,13 @@ def plan(
     print_table(("", "step"), ((value["number"] + 1, value["title"]) for value in response["steps"]), empty="No steps.")
     print()
     rows = ((value["name"] or "(hidden)", value["mode"], value["level"], value["held"]) for value in response["needs"])
-    print_table(("table", "mode", "needs", "held"), rows, empty="It reads and writes no table.")
+    print_table(("table", "mode", "needs", "held"), rows, empty="The pipeline reads and writes no tables.")
     for problem in (*response["problems"], *response["notes"]):
         print(printable(f"\n{problem}."))
 
 
 @app.command()
-@told
+@handle_errors
 def lineage(
     pipeline: Named,
     direction: Direction = "both",
@@ -331,7 +332,7 @@ def lineage(
     columns: WithColumns = False,
     as_json: Json = False,
 ) -> None:
-    """Show what a pipeline reads and writes, and what these come from and lead to."""
+    """Show the lineage of a pipeline: the tables that it reads and writes, and their lineage."""
     from headgate.cli.client import connect
 
     query = {"direction": direction, "depth": depth, "columns": columns}
@@ -341,17 +342,19 @@ def lineage(
 
 
 @app.command()
-@told
+@handle_errors
 def run(
     pipeline: Named,
-    full_refresh: Annotated[bool, typer.Option("--full-refresh", help="Begin incremental reads anew.")] = False,
+    full_refresh: Annotated[
+        bool, typer.Option("--full-refresh", help="Restart incremental loads from the beginning.")
+    ] = False,
     parameter: Annotated[
-        list[str] | None, typer.Option("--parameter", "-p", help="A parameter of a notebook, as NAME=VALUE.")
+        list[str] | None, typer.Option("--parameter", "-p", help="A notebook parameter, as NAME=VALUE.")
     ] = None,
-    follow: Annotated[bool, typer.Option("--follow", help="Follow it to its end, with its log.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Follow the run until it ends, and print its log.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Run a pipeline. The same as `headgate run start`."""
+    """Run a pipeline. Same as `headgate run start`."""
     from headgate.cli.pipelines.run import begin
 
     begin(pipeline, parameter or [], full_refresh=full_refresh, follow=follow, as_json=as_json)

@@ -1,27 +1,27 @@
-"""`headgate run`: start pipelines, follow their runs, stop them."""
+"""`headgate run`: start, follow, cancel and resume runs."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headgate.cli.output import Json, print_json, print_table, printable, told
+from headgate.cli.output import Json, handle_errors, print_json, print_table, printable
 from headgate.cli.progress_bar import ProgressBar
 
 if TYPE_CHECKING:
     from headgate.client import Headgate
 
-app = typer.Typer(help="Runs of pipelines.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Pipeline runs.", no_args_is_help=True, rich_markup_mode=None)
 
-Run = Annotated[str, typer.Argument(metavar="RUN", help="The run, by id.")]
+Run = Annotated[str, typer.Argument(metavar="RUN", help="The id of the run.")]
 Pipeline = Annotated[str, typer.Argument(metavar="PIPELINE", help="The pipeline, by name or id.")]
-Follow = Annotated[bool, typer.Option("--follow", help="Follow it to its end, with its log.")]
+Follow = Annotated[bool, typer.Option("--follow", help="Follow the run until it ends, and print its log.")]
 FAILED, INTERRUPTED = 1, 130
 ENDED = frozenset({"succeeded", "failed", "cancelled", "blocked", "skipped"})
 _LOOK_EVERY = 1.0
 
 
 def begin(pipeline: str, parameters: list[str], *, full_refresh: bool, follow: bool, as_json: bool) -> None:
-    """Start a run, and follow it if that is wanted."""
+    """Start a run, and follow it if requested."""
     from headgate.cli.client import connect
     from headgate.cli.pipelines.pipeline import named
 
@@ -51,7 +51,7 @@ def _parameter(text: str) -> tuple[str, Any]:
 
 
 def watch(client: "Headgate", run: str) -> dict[str, Any]:
-    """Follow a run to its end: its log as it comes, and on a terminal a bar. Breaking off leaves it running."""
+    """Follow a run until it ends: print its log, and draw a progress bar on a terminal. Ctrl-C only stops watching."""
     after = -1
     with _RunBar() as bar:
         try:
@@ -65,22 +65,22 @@ def watch(client: "Headgate", run: str) -> dict[str, Any]:
                 if response["ended"] and shown["state"] in ENDED:
                     return shown
         except KeyboardInterrupt:
-            bar.told({"level": "info", "text": f"The run goes on; `headgate run cancel {run}` stops it."})
+            bar.told({"level": "info", "text": f"The run continues; `headgate run cancel {run}` cancels it."})
             raise typer.Exit(INTERRUPTED) from None
 
 
 class _RunBar(ProgressBar):
-    """How far a run is, on the terminal; without one, only the lines of its log."""
+    """The progress bar of a run on a terminal; otherwise only the log lines."""
 
     def told(self, line: dict[str, Any]) -> None:
-        """Print a line of the log."""
+        """Print a log line."""
         self.line({"warning": "warning: ", "error": "error: "}.get(line["level"], "") + line["text"])
 
     def show(self, run: dict[str, Any]) -> None:
-        """Draw it as it is now: the step, and Spark's tasks of it."""
+        """Draw the current step and its Spark tasks."""
         steps = run["steps"]
         done = sum(step["state"] == "succeeded" for step in steps)
-        waits = f"waits for {run['waits_for']}" if run["waits_for"] else run["state"]
+        waits = f"waiting for {run['waits_for']}" if run["waits_for"] else run["state"]
         now = next((step["title"] for step in steps if step["state"] == "running"), waits)
         far = run["progress"] or {"tasks_done": 0, "tasks_total": 0}
         tasks = f", {far['tasks_done']}/{far['tasks_total']} tasks" if far["tasks_total"] else ""
@@ -93,7 +93,7 @@ def _print(run: dict[str, Any], *, as_json: bool) -> None:
         return
     print(f"Run {run['id']}: {run['state']}.")
     if run["waits_for"]:
-        print(printable(f"It waits for {run['waits_for']}."))
+        print(printable(f"The run is waiting for {run['waits_for']}."))
     if run["error"]:
         print(printable(f"[{run['error_code']}] {run['error']}"))
     if run["steps"]:
@@ -112,29 +112,31 @@ def _checked(step: dict[str, Any]) -> str | None:
 
 
 @app.command()
-@told
+@handle_errors
 def start(
     pipeline: Pipeline,
-    full_refresh: Annotated[bool, typer.Option("--full-refresh", help="Begin incremental reads anew.")] = False,
+    full_refresh: Annotated[
+        bool, typer.Option("--full-refresh", help="Restart incremental loads from the beginning.")
+    ] = False,
     parameter: Annotated[
-        list[str] | None, typer.Option("--parameter", "-p", help="A parameter of a notebook, as NAME=VALUE.")
+        list[str] | None, typer.Option("--parameter", "-p", help="A notebook parameter, as NAME=VALUE.")
     ] = None,
     follow: Follow = False,
     as_json: Json = False,
 ) -> None:
-    """Run a pipeline, with the rights of whom it acts for."""
+    """Run a pipeline. It runs as its last saver or its service account, not as you."""
     begin(pipeline, parameter or [], full_refresh=full_refresh, follow=follow, as_json=as_json)
 
 
 @app.command("list")
-@told
+@handle_errors
 def list_runs(
     pipeline: Pipeline,
-    limit: Annotated[int, typer.Option(min=1, max=200, help="How many on a page.")] = 20,
-    cursor: Annotated[str | None, typer.Option(help="From the page before.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=200, help="Maximum number of items on a page.")] = 20,
+    cursor: Annotated[str | None, typer.Option(help="The cursor printed below the previous page.")] = None,
     as_json: Json = False,
 ) -> None:
-    """List the runs of a pipeline, the newest first."""
+    """List the runs of a pipeline, newest first."""
     from headgate.cli.client import connect
     from headgate.cli.pipelines.pipeline import named
 
@@ -154,15 +156,15 @@ def list_runs(
         )
         for value in response["items"]
     )
-    print_table(("queued", "state", "rows", "rejected", "error", "id"), rows, empty="It has not run.")
+    print_table(("queued", "state", "rows", "rejected", "error", "id"), rows, empty="The pipeline has no runs.")
     if response["next_cursor"]:
         print(f"more: --cursor {response['next_cursor']}")
 
 
 @app.command()
-@told
+@handle_errors
 def show(run: Run, as_json: Json = False) -> None:
-    """Show how a run stands: its steps, what it wrote, or why it failed."""
+    """Show a run: its steps, the tables that it wrote, and its error."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -171,7 +173,7 @@ def show(run: Run, as_json: Json = False) -> None:
 
 
 @app.command()
-@told
+@handle_errors
 def log(run: Run, as_json: Json = False) -> None:
     """Print the log of a run."""
     from headgate.cli.client import connect
@@ -193,9 +195,9 @@ def log(run: Run, as_json: Json = False) -> None:
 
 
 @app.command()
-@told
+@handle_errors
 def follow(run: Run, as_json: Json = False) -> None:
-    """Follow a run to its end, with its log. Ctrl-C leaves it running."""
+    """Follow a run until it ends, and print its log. Ctrl-C leaves the run running."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -206,16 +208,16 @@ def follow(run: Run, as_json: Json = False) -> None:
 
 
 @app.command()
-@told
+@handle_errors
 def cancel(run: Run, as_json: Json = False) -> None:
-    """Cancel a run: nothing is committed for it any more, and Spark stops it."""
+    """Cancel a run. Nothing is committed for it any more, and Spark stops it."""
     _order(run, "cancel", as_json=as_json)
 
 
 @app.command()
-@told
+@handle_errors
 def resume(run: Run, as_json: Json = False) -> None:
-    """Have a run that failed or was cancelled go on from its last finished step."""
+    """Resume a failed or cancelled run after its last completed step."""
     _order(run, "resume", as_json=as_json)
 
 
@@ -231,9 +233,9 @@ def _order(run: str, order: str, *, as_json: bool) -> None:
 
 
 @app.command()
-@told
+@handle_errors
 def delete(run: Run, as_json: Json = False) -> None:
-    """Delete the record of a run that is over. What it wrote stays."""
+    """Delete a run from the history. The tables that it wrote are kept."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -245,13 +247,13 @@ def delete(run: Run, as_json: Json = False) -> None:
 
 
 @app.command()
-@told
+@handle_errors
 def artifact(
     run: Run,
-    name: Annotated[str, typer.Argument(help="The file's name, as `headgate run show --json` lists it.")],
-    output: Annotated[str, typer.Option("--output", "-o", help="Where to write it.")],
+    name: Annotated[str, typer.Argument(help="The name of the file, as in `headgate run show --json`.")],
+    output: Annotated[str, typer.Option("--output", "-o", help="The local path.")],
 ) -> None:
-    """Save a file that a run keeps, such as a plot of a notebook."""
+    """Download an artifact of a run, such as a plot of a notebook."""
     from pathlib import Path
 
     from headgate.cli.client import connect

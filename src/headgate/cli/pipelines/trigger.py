@@ -1,28 +1,33 @@
-"""`headgate trigger`: what starts pipelines by itself."""
+"""`headgate trigger`: start pipelines on a schedule, after other pipelines, or when tables change."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headgate.cli.output import Json, print_json, print_table, told
+from headgate.cli.output import Json, handle_errors, print_json, print_table
 
 if TYPE_CHECKING:
     from headgate.client import Headgate
 
-app = typer.Typer(help="Triggers: what starts pipelines by itself.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Triggers: schedules and events that start pipelines.", no_args_is_help=True, rich_markup_mode=None
+)
 
 PATH = "/api/triggers"
 Pipeline = Annotated[str, typer.Argument(metavar="PIPELINE", help="The pipeline, by name or id.")]
 Named = Annotated[str, typer.Argument(metavar="TRIGGER", help="The trigger, by id, or by name with --pipeline.")]
-Of = Annotated[str | None, typer.Option("--pipeline", "-p", help="The pipeline whose trigger is meant by its name.")]
-Cron = Annotated[str | None, typer.Option(help="Fire at these times: a cron text such as '0 6 * * 1-5', or @daily.")]
-Zone = Annotated[str | None, typer.Option(help="The time zone of --cron, such as Europe/Berlin; else UTC.")]
-CatchUp = Annotated[str | None, typer.Option(help="What to do about missed fires: skip, latest (the default) or all.")]
-After = Annotated[list[str] | None, typer.Option(help="Fire when this pipeline has succeeded; can be repeated.")]
-OnChange = Annotated[list[str] | None, typer.Option(help="Fire when this table has changed; can be repeated.")]
-All = Annotated[bool, typer.Option("--all", help="Wait for all of them, rather than for any.")]
-AtMostEvery = Annotated[str | None, typer.Option(help="Fire no sooner again than after this, such as '10 minutes'.")]
-Parameter = Annotated[list[str] | None, typer.Option(help="A parameter, as NAME=VALUE; can be repeated.")]
+Of = Annotated[
+    str | None,
+    typer.Option("--pipeline", "-p", help="The pipeline of the trigger; required if the trigger is given by name."),
+]
+Cron = Annotated[str | None, typer.Option(help="Cron expression, such as '0 6 * * 1-5', or @daily.")]
+Zone = Annotated[str | None, typer.Option(help="Time zone of --cron, such as Europe/Berlin. Default: UTC.")]
+CatchUp = Annotated[str | None, typer.Option(help="Missed schedules: skip, latest (the default) or all.")]
+After = Annotated[list[str] | None, typer.Option(help="Start when this pipeline succeeds. Can be repeated.")]
+OnChange = Annotated[list[str] | None, typer.Option(help="Start when this table changes. Can be repeated.")]
+All = Annotated[bool, typer.Option("--all", help="Wait for all of them instead of any of them.")]
+AtMostEvery = Annotated[str | None, typer.Option(help="Minimum time between starts, such as '10 minutes'.")]
+Parameter = Annotated[list[str] | None, typer.Option(help="A parameter, as NAME=VALUE. Can be repeated.")]
 
 
 def _when(
@@ -35,19 +40,19 @@ def _when(
     all_: bool,
     at_most_every: str | None,
 ) -> dict[str, Any] | None:
-    """When it fires, as the options say; None if they say nothing."""
+    """The condition of the trigger from the options; None if none is given."""
     from headgate.kit.errors import Invalid
 
     given = {"--cron": cron, "--after": after, "--on-change": on_change}
     if sum(1 for value in given.values() if value) > 1:
-        raise Invalid(f"give one of {', '.join(given)}: a trigger fires for one reason")
+        raise Invalid(f"{', '.join(given)} exclude each other: a trigger has one condition")
     if cron:
         if all_ or at_most_every:
-            raise Invalid("--all and --at-most-every go with --after and --on-change")
+            raise Invalid("--all and --at-most-every require --after or --on-change")
         more = {"time_zone": zone, "catch_up": catch_up}
         return {"kind": "cron", "cron": cron, **{name: value for name, value in more.items() if value}}
     if zone or catch_up:
-        raise Invalid("--zone and --catch-up go with --cron")
+        raise Invalid("--zone and --catch-up require --cron")
     common = {"which": "all" if all_ else "any", "at_most_every": at_most_every}
     if after:
         from headgate.cli.pipelines.pipeline import named
@@ -56,12 +61,12 @@ def _when(
     if on_change:
         return {"kind": "tables", "tables": on_change, **common}
     if all_ or at_most_every:
-        raise Invalid("--all and --at-most-every go with --after and --on-change")
+        raise Invalid("--all and --at-most-every require --after or --on-change")
     return None
 
 
 def _parameters(given: list[str] | None) -> dict[str, Any] | None:
-    """Parameters, each value as JSON if it is some: a number, true, false, null; else as text."""
+    """Parameters; a value is parsed as JSON if it is a number, true, false or null, else it is text."""
     import json
 
     from headgate.kit.errors import Invalid
@@ -82,7 +87,7 @@ def _parameters(given: list[str] | None) -> dict[str, Any] | None:
 
 
 def _place(client: "Headgate", trigger: str, pipeline: str | None) -> str:
-    """The place of a trigger that is meant by its id, or by its name and its pipeline."""
+    """The API path of a trigger, given its id, or its name and pipeline."""
     from headgate.kit.errors import Invalid, NotFound
     from headgate.kit.ids import kind_of
     from headgate.kit.names import name_key
@@ -90,7 +95,7 @@ def _place(client: "Headgate", trigger: str, pipeline: str | None) -> str:
     if kind_of(trigger) == "pipeline_trigger":
         return f"{PATH}/{trigger}"
     if pipeline is None:
-        raise Invalid(f"{trigger!r} is no id of a trigger; give its pipeline too, with --pipeline")
+        raise Invalid(f"{trigger!r} is not the id of a trigger; to use its name, give its pipeline with --pipeline")
     from headgate.cli.pipelines.pipeline import named
 
     for value in client.get(f"/api/pipelines/{named(client, pipeline)}/triggers")["items"]:
@@ -100,9 +105,9 @@ def _place(client: "Headgate", trigger: str, pipeline: str | None) -> str:
 
 
 def _says(when: dict[str, Any] | None) -> str:
-    """When a trigger fires, in words."""
+    """The condition of a trigger in words."""
     if when is None:
-        return "never: it was not saved here yet"
+        return "never: it was not saved on this installation yet"
     if when["kind"] == "cron":
         return f"{when['cron']} ({when['says']}, {when['time_zone']})"
     names = [value["name"] for value in when["sources"]] + (["hidden ones"] if when["hidden"] else [])
@@ -114,7 +119,7 @@ def _says(when: dict[str, Any] | None) -> str:
 def _state(result: dict[str, Any]) -> str:
     if not result["pipeline_active"]:
         why = f" ({result['pipeline_inactive_because']})" if result["pipeline_inactive_because"] else ""
-        return f"off: its pipeline is turned off{why}; `headgate pipeline activate` turns it on"
+        return f"inactive: its pipeline is deactivated{why}; `headgate pipeline activate` activates it"
     if result["enabled"]:
         return "on"
     return f"paused: {result['paused_because']}" if result["paused_because"] else "paused"
@@ -142,7 +147,7 @@ def _show(result: dict[str, Any], *, as_json: bool) -> None:
 
 
 @app.command("list")
-@told
+@handle_errors
 def list_triggers(pipeline: Pipeline, as_json: Json = False) -> None:
     """List the triggers of a pipeline."""
     from headgate.cli.client import connect
@@ -167,9 +172,9 @@ def list_triggers(pipeline: Pipeline, as_json: Json = False) -> None:
 
 
 @app.command()
-@told
+@handle_errors
 def show(trigger: Named, pipeline: Of = None, as_json: Json = False) -> None:
-    """Show a trigger: when it fires, its next fires, and what a fire would lack now."""
+    """Show a trigger: its condition, its next starts, and the access that it lacks now."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -178,10 +183,10 @@ def show(trigger: Named, pipeline: Of = None, as_json: Json = False) -> None:
 
 
 @app.command()
-@told
+@handle_errors
 def add(  # noqa: PLR0913, PLR0917 - each is an option
     pipeline: Pipeline,
-    name: Annotated[str, typer.Argument(help="What to call it.")],
+    name: Annotated[str, typer.Argument(help="The name.")],
     cron: Cron = None,
     zone: Zone = None,
     catch_up: CatchUp = None,
@@ -189,11 +194,11 @@ def add(  # noqa: PLR0913, PLR0917 - each is an option
     on_change: OnChange = None,
     all_: All = False,
     at_most_every: AtMostEvery = None,
-    full_refresh: Annotated[bool, typer.Option("--full-refresh", help="Land everything anew at each fire.")] = False,
+    full_refresh: Annotated[bool, typer.Option("--full-refresh", help="Run a full refresh each time.")] = False,
     parameter: Parameter = None,
     as_json: Json = False,
 ) -> None:
-    """Have a pipeline started by itself. Each fire is judged by your rights then."""
+    """Add a trigger to a pipeline. Each start is checked against your permissions at that time."""
     from headgate.cli.client import connect
     from headgate.cli.pipelines.pipeline import named
     from headgate.kit.errors import Invalid
@@ -201,18 +206,18 @@ def add(  # noqa: PLR0913, PLR0917 - each is an option
     with connect() as client:
         when = _when(client, cron, zone, catch_up, after, on_change, all_, at_most_every)
         if when is None:
-            raise Invalid("give --cron, --after or --on-change: when it is to fire")
+            raise Invalid("the trigger has no condition; give --cron, --after or --on-change")
         body = {"name": name, "when": when, "full_refresh": full_refresh, "parameters": _parameters(parameter) or {}}
         response = client.post(f"/api/pipelines/{named(client, pipeline)}/triggers", body)
     _show(response, as_json=as_json)
 
 
 @app.command()
-@told
+@handle_errors
 def change(  # noqa: PLR0913, PLR0917 - each is an option
     trigger: Named,
     pipeline: Of = None,
-    name: Annotated[str | None, typer.Option(help="Another name.")] = None,
+    name: Annotated[str | None, typer.Option(help="The new name.")] = None,
     cron: Cron = None,
     zone: Zone = None,
     catch_up: CatchUp = None,
@@ -221,12 +226,14 @@ def change(  # noqa: PLR0913, PLR0917 - each is an option
     all_: All = False,
     at_most_every: AtMostEvery = None,
     full_refresh: Annotated[
-        bool | None, typer.Option("--full-refresh/--no-full-refresh", help="Land everything anew at each fire.")
+        bool | None, typer.Option("--full-refresh/--no-full-refresh", help="Run a full refresh each time.")
     ] = None,
     parameter: Parameter = None,
     as_json: Json = False,
 ) -> None:
-    """Change a trigger, and be its author from then on: each fire is judged by your rights. What is left out stays."""
+    """Change a trigger and become its author: each start is checked against your permissions. Options that you do not
+    give keep their values.
+    """
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -246,23 +253,23 @@ def _do(trigger: str, pipeline: str | None, what: str, *, as_json: bool) -> None
 
 
 @app.command()
-@told
+@handle_errors
 def pause(trigger: Named, pipeline: Of = None, as_json: Json = False) -> None:
-    """Pause a trigger; a run that it has started goes on."""
+    """Pause a trigger. A run that it has already started continues."""
     _do(trigger, pipeline, "pause", as_json=as_json)
 
 
 @app.command()
-@told
+@handle_errors
 def resume(trigger: Named, pipeline: Of = None, as_json: Json = False) -> None:
-    """Resume a paused trigger, and take it over: from now on each fire is judged by your rights."""
+    """Resume a paused trigger and become its author: each start is checked against your permissions."""
     _do(trigger, pipeline, "resume", as_json=as_json)
 
 
 @app.command()
-@told
+@handle_errors
 def delete(trigger: Named, pipeline: Of = None, as_json: Json = False) -> None:
-    """Delete a trigger; runs that it started stay."""
+    """Delete a trigger. Runs that it started are kept."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -274,13 +281,13 @@ def delete(trigger: Named, pipeline: Of = None, as_json: Json = False) -> None:
 
 
 @app.command("next")
-@told
+@handle_errors
 def next_fires(
-    cron: Annotated[str, typer.Argument(help="A cron text, such as '0 6 * * 1-5'.")],
-    zone: Annotated[str, typer.Option(help="Its time zone.")] = "UTC",
+    cron: Annotated[str, typer.Argument(help="Cron expression, such as '0 6 * * 1-5'.")],
+    zone: Annotated[str, typer.Option(help="Time zone of the schedule.")] = "UTC",
     as_json: Json = False,
 ) -> None:
-    """Say when a schedule would fire; nothing is saved."""
+    """Preview the next times of a schedule, without saving it."""
     from headgate.cli.client import connect
 
     with connect() as client:

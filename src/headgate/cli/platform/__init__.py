@@ -1,1 +1,1 @@
-"""Commands on resources, the audit log, notifications and keys."""
+"""Commands for resources, the audit log, notifications and keys."""

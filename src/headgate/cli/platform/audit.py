@@ -1,10 +1,10 @@
-"""`headgate audit`: read the audit log, and verify that nothing in it was changed, removed or cut."""
+"""`headgate audit`: read the audit log, and verify its integrity."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headgate.cli.output import FAILED, Json, print_json, told
+from headgate.cli.output import FAILED, Json, handle_errors, print_json
 from headgate.cli.paging import Cursor, print_page
 
 if TYPE_CHECKING:
@@ -19,16 +19,16 @@ app = typer.Typer(help="The audit log.", no_args_is_help=True, rich_markup_mode=
 
 
 @app.command("list")
-@told
+@handle_errors
 def list_events(
     actor: Annotated[str | None, typer.Option(help="Only by this member, by name or id.")] = None,
     resource: Annotated[str | None, typer.Option(help="Only about this resource: kind:name, or an id.")] = None,
-    event: Annotated[str | None, typer.Option(help="Only of this sort, such as access.denied.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=200, help="How many, newest first.")] = 50,
+    event: Annotated[str | None, typer.Option(help="Only this type of event, such as access.denied.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=200, help="Maximum number of events.")] = 50,
     cursor: Cursor = None,
     as_json: Json = False,
 ) -> None:
-    """List what was decided and changed, newest first."""
+    """List audit events, newest first."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -41,17 +41,17 @@ def list_events(
 Anchors = Annotated[
     list[str] | None,
     typer.Option(
-        "--anchor", help="An anchor that an earlier verification printed, and you kept elsewhere; repeatable."
+        "--anchor",
+        help="An anchor that an earlier verification printed and that you stored elsewhere. Can be repeated.",
     ),
 ]
 
 
 @app.command()
-@told
+@handle_errors
 def verify(anchors: Anchors = None, as_json: Json = False) -> None:
-    """Walk the whole chain of seals; exit 1 if anything was changed, removed, cut, or added by somebody else.
-
-    It reads this machine's own installation, whatever server other commands talk to.
+    """Verify the hash chain of the audit log. Exits 1 if an event was changed, removed, truncated, or inserted. Always
+    reads the local installation.
     """
     from headgate.cli.local import installation
     from headgate.kit.errors import Invalid
@@ -72,26 +72,27 @@ def verify(anchors: Anchors = None, as_json: Json = False) -> None:
             print(f"FAULT: {fault}")
         state = "NOT intact" if verdict.faults else "intact"
         events = "1 event" if verdict.sealed == 1 else f"{verdict.sealed} events"
-        print(f"{events} sealed, {verdict.unsealed} waiting to be: the log is {state}.")
+        print(f"{events} sealed, {verdict.unsealed} not sealed yet: the log is {state}.")
         if verdict.sealed and not verdict.faults:
-            print(f"Anchor, to be kept on another machine: {verdict.end.anchor}")
+            print(f"Anchor, to be stored on another machine: {verdict.end.anchor}")
     if verdict.faults:
         raise typer.Exit(FAILED)
 
 
 @app.command()
-@told
-def acknowledge(reason: Annotated[str, typer.Option(prompt="The reason", help="Why, for the log.")]) -> None:
-    """Record that you know why the log is broken, such as a backup that was restored; verify then reports new faults.
-
-    What is changed or missing inside the chain stays a fault. It works on this machine's own installation.
+@handle_errors
+def acknowledge(
+    reason: Annotated[str, typer.Option(prompt="Reason", help="The reason, which is recorded in the log.")],
+) -> None:
+    """Acknowledge the faults of the log, such as those of a restored backup; later verifications report new faults
+    only. Changed or missing events inside the chain remain faults. Always uses the local installation.
     """
     from headgate.cli.local import installation
     from headgate.kit.errors import Invalid
     from headgate.platform.audit.chain import acknowledge as note
 
     if not reason.strip() or len(reason) > _LONGEST:
-        raise Invalid(f"--reason: write why, in 1 to {_LONGEST} characters")
+        raise Invalid(f"--reason: give a reason of 1 to {_LONGEST} characters")
     with installation() as (settings, database):
         verdict = _verdict(settings, database)
         if not verdict.faults:

@@ -1,4 +1,4 @@
-"""What the commands on connections and destinations share: where one points, its secrets, and errands about it."""
+"""Helpers shared by the commands for connections and destinations: configuration, secrets and connection checks."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,28 +16,30 @@ Set = Annotated[
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="A field of the place, such as host=db.example.com or auth.style=bearer; empty, it is taken away.",
+        help=(
+            "A field of the configuration, such as host=db.example.com or auth.style=bearer. An empty value removes it."
+        ),
     ),
 ]
 Place = Annotated[
-    Path | None, typer.Option("--place", help="A file with the whole place as JSON; --set changes fields of it.")
+    Path | None, typer.Option("--place", help="A JSON file with the whole configuration; --set changes fields of it.")
 ]
 Secret = Annotated[
     list[str] | None,
     typer.Option(
         "--secret",
         metavar="NAME[=env:VARIABLE|=file:PATH]",
-        help="A secret, such as password: typed in, or read from a variable or a file; never an argument.",
+        help="A secret, such as password: prompted for, or read with NAME=env:VARIABLE or NAME=file:PATH.",
     ),
 ]
-Forget = Annotated[list[str] | None, typer.Option("--forget-secret", metavar="NAME", help="Take a secret away.")]
-Pattern = Annotated[str, typer.Option(help="Which ones: public.* in a database, orders/*.csv or **/*.csv among files.")]
-Most = Annotated[int, typer.Option("--limit", min=1, max=2000, help="How many at most.")]
-ApiPath = Annotated[str, typer.Option("--path", help="Of an API: ask for this path, such as /v1/orders.")]
+Forget = Annotated[list[str] | None, typer.Option("--forget-secret", metavar="NAME", help="Delete a stored secret.")]
+Pattern = Annotated[str, typer.Option(help="Filter: public.* for tables, orders/*.csv or **/*.csv for files.")]
+Most = Annotated[int, typer.Option("--limit", min=1, max=2000, help="Maximum number of items.")]
+ApiPath = Annotated[str, typer.Option("--path", help="For an HTTP API: the path to request, such as /v1/orders.")]
 
 
 def path(client: Any, kind: str, text: str, **query: Any) -> str:
-    """The place in the API of a connection or destination that a person names; several of one name need the id."""
+    """The API path of a connection or destination, given its name or id; an ambiguous name is an error."""
     from headgate.cli.names import only
     from headgate.kit.ids import kind_of
 
@@ -48,10 +50,10 @@ def path(client: Any, kind: str, text: str, **query: Any) -> str:
     return f"{where}/{only(items, kind, text)}"
 
 
-def place_given(
+def configuration_from_options(
     kind: str | None, file: Path | None, fields: list[str] | None, now: dict[str, Any] | None = None
 ) -> dict[str, Any] | None:
-    """The place that options describe, on top of what there is now; None if they say nothing of it."""
+    """The configuration from the options, applied to the current one; None if no option changes it."""
     import json
 
     from headgate.cli.text_input import text_of
@@ -66,7 +68,7 @@ def place_given(
         except ValueError as error:
             raise Invalid(f"{file} is not JSON: {error}") from None
         if not isinstance(read, dict):
-            raise Invalid(f"{file} must hold an object with the fields of the place")
+            raise Invalid(f"{file} must contain a JSON object with the fields of the configuration")
         values = read
     if kind is not None:
         values["kind"] = kind
@@ -76,7 +78,7 @@ def place_given(
 
 
 def _put(values: dict[str, Any], text: str) -> None:
-    """Set a field, `auth.style=bearer` inside of another; an empty value takes it away."""
+    """Set a field, or a nested one as `auth.style=bearer`; an empty value removes it."""
     from headgate.kit.errors import Invalid
 
     name, is_set, value = text.partition("=")
@@ -86,15 +88,15 @@ def _put(values: dict[str, Any], text: str) -> None:
     for part in outer:
         values = values.setdefault(part, {})
         if not isinstance(values, dict):
-            raise Invalid(f"--set {text!r}: {part} has no fields of its own")
+            raise Invalid(f"--set {text!r}: {part} has no nested fields")
     if value:
         values[last] = value
     else:
         values.pop(last, None)
 
 
-def secrets_given(given: list[str] | None, forgotten: list[str] | None = None) -> dict[str, str | None]:
-    """Secrets: typed in, or from a variable or file. Nobody's list of processes shows them."""
+def secrets_from_options(given: list[str] | None, forgotten: list[str] | None = None) -> dict[str, str | None]:
+    """Secrets from a prompt, a variable or a file, never from an argument, which other processes can read."""
     import os
 
     from headgate.cli.text_input import text_of
@@ -108,31 +110,34 @@ def secrets_given(given: list[str] | None, forgotten: list[str] | None = None) -
         elif source.startswith("env:"):
             variable = source.removeprefix("env:")
             if variable not in os.environ:
-                raise Invalid(f"--secret {name}: there is no environment variable {variable}")
+                raise Invalid(f"--secret {name}: the environment variable {variable} is not set")
             values[name] = os.environ[variable]
         elif source.startswith("file:"):
             values[name] = text_of(Path(source.removeprefix("file:"))).rstrip("\n")
         else:
             raise Invalid(
-                f"--secret {name}: a secret on the command line is seen by others; write --secret {name} to type it, "
-                f"or {name}=env:VARIABLE, or {name}=file:PATH"
+                f"--secret {name}: other users can see secrets on the command line; write --secret {name} for a "
+                f"prompt, {name}=env:VARIABLE, or {name}=file:PATH"
             )
     return values
 
 
-def added(kind: str, body: dict[str, Any], secret: list[str] | None, done: str, *, as_json: bool) -> None:
-    """Make one with its secrets, and say how to try it."""
+def add(kind: str, body: dict[str, Any], secret: list[str] | None, done: str, *, as_json: bool) -> None:
+    """Create a connection or destination with its secrets, and print how to test it."""
     from headgate.cli.client import connect
 
     with connect() as client:
-        response = client.post(f"/api/{kind}s", {**body, "secrets": secrets_given(secret)})
+        response = client.post(f"/api/{kind}s", {**body, "secrets": secrets_from_options(secret)})
     if as_json:
         print_json(response)
     else:
-        print(f"{done} the {kind} {response['name']} ({response['id']}). Try it: headgate {kind} test {response['id']}")
+        print(
+            f"{done} the {kind} {response['name']} ({response['id']}). Test it with: headgate {kind} test "
+            f"{response['id']}"
+        )
 
 
-def changed_by(
+def change(
     kind: str,
     text: str,
     others: dict[str, Any],
@@ -141,7 +146,7 @@ def changed_by(
     *,
     as_json: bool,
 ) -> None:
-    """Change the place, the secrets or other fields of one, and say what that did to its secrets."""
+    """Change a connection or destination, and print the effect on its secrets."""
     from headgate.cli.client import connect
     from headgate.kit.errors import Invalid
 
@@ -149,12 +154,10 @@ def changed_by(
         where = path(client, kind, text)
         before = client.get(where)["place"] or {}
         stored = {"kind": before["kind"], **before["config"]} if before else {}
-        wanted = place_given(None, *place, stored)
+        wanted = configuration_from_options(None, *place, stored)
         body = {**others, "place": wanted, "secrets": secrets}
         if all(value in (None, {}) for value in body.values()):
-            raise Invalid(
-                "Nothing to change: give --name, --set, --place, --secret, --forget-secret, or several of them"
-            )
+            raise Invalid("Nothing to change: give --name, --set, --place, --secret or --forget-secret")
         result = client.request("PATCH", where, body)
     if as_json:
         print_json(result)
@@ -162,14 +165,14 @@ def changed_by(
     print(f"Changed the {kind} {result['name']}.")
     after = result["place"] or {"version": 1, "secrets": []}
     if before and after["version"] != before["version"]:
-        print("It points somewhere else now: old secrets are cleared, and what writes there waits for a confirmation.")
+        print("Its host changed: stored secrets are cleared, and pipelines that write to it must be confirmed again.")
     missing = [value["name"] for value in after["secrets"] if value["needed"] and not value["set_at"]]
     if missing:
-        print(f"Needed, and not set: {', '.join(missing)}. Give it with --secret.")
+        print(f"Missing secrets: {', '.join(missing)}. Set them with --secret.")
 
 
 def show(kind: str, text: str, *, as_json: bool) -> None:
-    """Show one, and where it points."""
+    """Print a connection or destination with its configuration."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -206,8 +209,8 @@ def ask(
     place: tuple[Path | None, list[str] | None] = (None, None),
     secret: list[str] | None = None,
 ) -> dict[str, Any]:
-    """Have a worker find something out, and wait for it; a Problem says why it failed. `place` changes fields of the
-    stored place, for this question alone.
+    """Have a worker check the connection, and wait for the result; a Problem says why it failed. `place` overrides
+    fields of the stored configuration for this check only.
     """
     import time
 
@@ -215,21 +218,21 @@ def ask(
     from headgate.kit.errors import Problem
 
     class Failed(Problem):
-        status, code, title = 422, "errand_failed", "It did not work"
+        status, code, title = 422, "errand_failed", "The check failed"
 
     with connect() as client:
         where = path(client, kind, text)
         if any(place):
             now = client.get(where)["place"] or {}
             stored = {"kind": now["kind"], **now["config"]} if now else {}
-            question["place"] = place_given(None, *place, stored)
+            question["place"] = configuration_from_options(None, *place, stored)
         if secret:
-            question["secrets"] = secrets_given(secret)
+            question["secrets"] = secrets_from_options(secret)
         response = client.post(f"{where}/errands", question)
         deadline = time.monotonic() + 120
         while response["state"] in {"queued", "running"}:
             if time.monotonic() > deadline:
-                raise Failed("no worker has answered; does one run? `headgate doctor` tells")
+                raise Failed("no worker has run the check; run `headgate doctor` to see whether a worker is running")
             response = client.get(f"/api/errands/{response['id']}", wait=20)
     if response["error"]:
         failed = Failed(f"[{response['error']['code']}] {response['error']['message']}")
@@ -238,7 +241,7 @@ def ask(
     return dict(response)
 
 
-def tested(
+def run_test(
     kind: str,
     text: str,
     api_path: str,
@@ -247,7 +250,7 @@ def tested(
     *,
     as_json: bool,
 ) -> None:
-    """Test one, or a changed place for it, and say what answered."""
+    """Test a connection or destination, and print the result."""
     values = ask(kind, text, {"errand": "test", "path": api_path}, place, secret)
     if as_json:
         print_json(values)
@@ -255,8 +258,8 @@ def tested(
         print(f"{values['result']['detail']} ({values['result']['milliseconds']} ms).")
 
 
-def discovered(kind: str, text: str, pattern: str, limit: int, *, as_json: bool) -> None:
-    """List what is there."""
+def print_discovered(kind: str, text: str, pattern: str, limit: int, *, as_json: bool) -> None:
+    """Print the tables or files that the system has."""
     values = ask(kind, text, {"errand": "discover", "pattern": pattern, "limit": limit})
     if as_json:
         print_json(values)
@@ -275,4 +278,4 @@ def discovered(kind: str, text: str, pattern: str, limit: int, *, as_json: bool)
     ]
     print_table(("name", "is a", "columns", "keys", "bytes", "modified at"), rows, empty=result["detail"])
     if result["truncated"]:
-        print("There are more; narrow the --pattern, or raise the --limit.")
+        print("The list was cut off; narrow the --pattern, or raise the --limit.")

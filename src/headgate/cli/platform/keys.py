@@ -1,4 +1,4 @@
-"""`headgate keys`: the keys that secrets are sealed with, shown, rotated and pruned by this machine's operator."""
+"""`headgate keys`: show, rotate and prune the encryption keys of stored secrets."""
 
 import sys
 from collections.abc import Iterator
@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from headgate.cli.output import FAILED, Json, print_json, print_table, told
+from headgate.cli.output import FAILED, Json, handle_errors, print_json, print_table
 
 if TYPE_CHECKING:
     from headgate.kit.database import Database
     from headgate.kit.key_file import KeyFile
     from headgate.platform.secrets.rotation import KeyStatus, RotationResult, Status
 
-app = typer.Typer(help="The keys that secrets are sealed with.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="The encryption keys of stored secrets.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.command("list")
-@told
+@handle_errors
 def list_keys(as_json: Json = False) -> None:
-    """List the keys, their age and how many rows use each; never the keys themselves. Exit 1 if one is missing."""
+    """List the keys with their age and number of rows, never the keys themselves. Exits 1 if a key is missing."""
     from headgate.kit.clock import now
     from headgate.platform.secrets.rotation import status
 
@@ -34,32 +34,34 @@ def list_keys(as_json: Json = False) -> None:
         rows = (
             (key_status.id, key_status.state, _age(key_status, now()), key_status.rows) for key_status in result.keys
         )
-        print_table(("id", "state", "age", "rows"), rows, empty="There are no keys yet: nothing was sealed.")
+        print_table(("id", "state", "age", "rows"), rows, empty="There are no keys yet: no secret is stored.")
     _advise(result)
     if any(key_status.state == "missing" for key_status in result.keys):
         raise typer.Exit(FAILED)
 
 
 @app.command()
-@told
+@handle_errors
 def rotate(as_json: Json = False) -> None:
-    """Make a new key and seal all secrets with it. Servers may run; if it is interrupted, run it again."""
+    """Create a new key and re-encrypt all secrets with it. Servers may keep running. If it is interrupted, run it
+    again.
+    """
     from headgate.platform.secrets.rotation import rotate as run
 
     with _opened() as (database, keys):
         outcome = run(database, keys, _progress)
     begun = (
-        f"Finished the rotation to key {outcome.key} that was begun before"
-        if outcome.resumed
-        else f"The new key is {outcome.key}"
+        f"Finished the earlier rotation to key {outcome.key}" if outcome.resumed else f"The new key is {outcome.key}"
     )
     _tell(outcome, begun, as_json=as_json)
 
 
 @app.command()
-@told
+@handle_errors
 def prune(as_json: Json = False) -> None:
-    """Drop older keys that no row uses and no server can still be about to use: an hour after a rotation."""
+    """Delete older keys that no row uses. Keys are kept for an hour after a rotation, because servers may still use
+    them.
+    """
     from headgate.platform.secrets.rotation import prune as run
 
     with _opened() as (database, keys):
@@ -69,7 +71,7 @@ def prune(as_json: Json = False) -> None:
 
 @contextmanager
 def _opened() -> "Iterator[tuple[Database, KeyFile]]":
-    """The database of this installation, with all sealed columns known, and its key file."""
+    """The database of the local installation, with all encrypted columns registered, and its key file."""
     import headgate.schema  # noqa: F401 - tables declare their sealed columns
     from headgate.cli.local import installation
     from headgate.kit.database import Busy
@@ -80,13 +82,13 @@ def _opened() -> "Iterator[tuple[Database, KeyFile]]":
         with installation() as (settings, database):
             yield database, key_file(settings)
     except Busy:
-        raise Unavailable("the database is busy with other changes; run the command again to finish") from None
+        raise Unavailable("the database is locked by other changes; run the command again to finish") from None
 
 
 def _progress(done: int, total: int) -> None:
-    """Keep one line for people up to date; programs and logs are spared it."""
+    """Print a progress line on a terminal only."""
     if sys.stderr.isatty():
-        print(f"\r{done} of {max(done, total)} sealed anew", end="", file=sys.stderr, flush=True)
+        print(f"\r{done} of {max(done, total)} re-encrypted", end="", file=sys.stderr, flush=True)
 
 
 def _tell(outcome: "RotationResult", begun: str, *, as_json: bool) -> None:
@@ -95,8 +97,8 @@ def _tell(outcome: "RotationResult", begun: str, *, as_json: bool) -> None:
     if as_json:
         print_json(asdict(outcome))
     else:
-        dropped = f"dropped {', '.join(outcome.dropped)}" if outcome.dropped else "dropped no key"
-        print(f"{begun}: {outcome.resealed} sealed anew, {dropped}.")
+        dropped = f"deleted {', '.join(outcome.dropped)}" if outcome.dropped else "deleted no key"
+        print(f"{begun}: {outcome.resealed} values re-encrypted, {dropped}.")
         for fault in outcome.faults:
             print(f"FAULT: {fault}")
         if outcome.unopened > len(outcome.faults):
@@ -106,16 +108,16 @@ def _tell(outcome: "RotationResult", begun: str, *, as_json: bool) -> None:
 
 
 def _advise(status: "Status") -> None:
-    """Say what is left to do, beside what programs read."""
+    """Print the next steps to standard error."""
     if status.rotating:
-        print("A rotation is under way, or was interrupted: `headgate keys rotate` finishes it.", file=sys.stderr)
+        print("A rotation is not finished: run `headgate keys rotate` again.", file=sys.stderr)
     if status.unsealed:
         print(
-            f"{status.unsealed} values that should be sealed are not: `headgate keys rotate` names them.",
+            f"{status.unsealed} values are not encrypted: `headgate keys rotate` lists them.",
             file=sys.stderr,
         )
     if any(key_status.state == "missing" for key_status in status.keys):
-        print("Rows need keys that the key file does not hold: restore it from a backup.", file=sys.stderr)
+        print("Some rows use keys that are missing from the key file: restore it from a backup.", file=sys.stderr)
 
 
 def _key_as_json(key_status: "KeyStatus", moment: datetime) -> dict[str, Any]:

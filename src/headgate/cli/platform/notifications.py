@@ -1,28 +1,28 @@
-"""`headgate notifications`: what you were told, how you are told, and who receives what."""
+"""`headgate notifications`: notifications, their channels, and who receives them."""
 
 from typing import Annotated, Any
 
 import typer
 
-from headgate.cli.output import Json, print_json, print_table, told
+from headgate.cli.output import Json, handle_errors, print_json, print_table
 from headgate.cli.paging import Cursor, Limit, print_page
 from headgate.cli.platform.webhook import app as webhook
 
-app = typer.Typer(help="What you are notified of, and how.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Your notifications, and which you receive.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(webhook, name="webhook")
 
 _NAMES = "runs, access or members."
 
 
 @app.command("list")
-@told
+@handle_errors
 def list_notifications(
-    unread: Annotated[bool, typer.Option("--unread", help="Only those not read yet.")] = False,
+    unread: Annotated[bool, typer.Option("--unread", help="Only unread notifications.")] = False,
     limit: Limit = 50,
     cursor: Cursor = None,
     as_json: Json = False,
 ) -> None:
-    """List what you were told, the newest first."""
+    """List your notifications, newest first."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -32,9 +32,9 @@ def list_notifications(
 
 
 @app.command()
-@told
+@handle_errors
 def read(
-    ids: Annotated[list[str] | None, typer.Argument(help="Ids, as `headgate notifications list` shows them.")] = None,
+    ids: Annotated[list[str] | None, typer.Argument(help="Ids, as in `headgate notifications list`.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -53,11 +53,11 @@ def read(
 
 
 @app.command()
-@told
+@handle_errors
 def settings(
     channel: Annotated[str | None, typer.Argument(help=f"The channel to change: {_NAMES}")] = None,
-    receive: Annotated[bool | None, typer.Option("--receive/--stop", help="Receive it, or no more.")] = None,
-    by_mail: Annotated[bool | None, typer.Option("--mail/--no-mail", help="By mail too, or not.")] = None,
+    receive: Annotated[bool | None, typer.Option("--receive/--stop", help="Receive this channel, or not.")] = None,
+    by_mail: Annotated[bool | None, typer.Option("--mail/--no-mail", help="Also receive it by mail, or not.")] = None,
     as_json: Json = False,
 ) -> None:
     """Show or change which channels you receive, and whether by mail."""
@@ -65,7 +65,7 @@ def settings(
     from headgate.kit.errors import Invalid
 
     if (channel is None) != (receive is None and by_mail is None):
-        raise Invalid("to change something, give a channel, and --receive, --stop, --mail or --no-mail")
+        raise Invalid("no channel to change: give a channel with --receive, --stop, --mail or --no-mail")
     with connect() as client:
         response = client.get("/api/me/notifications")
         if channel is not None:
@@ -76,13 +76,13 @@ def settings(
         return
     rows = ((entry["channel"], entry["receives"], entry["by_mail"], entry["about"]) for entry in response["channels"])
     print_table(("channel", "receives", "by mail", "about"), rows)
-    print(f"mail goes to: {response['mail_to'] or '—'}")
+    print(f"mail address: {response['mail_to'] or '—'}")
     for value in response["warnings"]:
         print(f"warning: {value['kind']} {value['name'] or '—'}: {value['warning']}")
 
 
 def _wanted(result: dict[str, Any], channel: str, receive: bool | None, by_mail: bool | None) -> dict[str, Any]:
-    """A channel as it is to be: as it is now, but for what was said."""
+    """The new settings of a channel: the current ones with the given options."""
     held: dict[str, Any] = next((value for value in result["channels"] if value["channel"] == channel), {})
     receives = by_mail or held.get("receives", False) if receive is None else receive
     mailed = held.get("by_mail", False) if by_mail is None else by_mail
@@ -90,17 +90,17 @@ def _wanted(result: dict[str, Any], channel: str, receive: bool | None, by_mail:
 
 
 @app.command()
-@told
+@handle_errors
 def receivers(
     channel: Annotated[str, typer.Argument(help=_NAMES.capitalize())],
-    add: Annotated[list[str] | None, typer.Option(help="A member who is to receive it; may be repeated.")] = None,
-    remove: Annotated[list[str] | None, typer.Option(help="A member who is not; may be repeated.")] = None,
-    by_mail: Annotated[bool, typer.Option("--mail/--no-mail", help="Whether those added get mail too.")] = True,
+    add: Annotated[list[str] | None, typer.Option(help="A member to add. Can be repeated.")] = None,
+    remove: Annotated[list[str] | None, typer.Option(help="A member to remove. Can be repeated.")] = None,
+    by_mail: Annotated[bool, typer.Option("--mail/--no-mail", help="Whether added members also receive mail.")] = True,
     limit: Limit = 50,
     cursor: Cursor = None,
     as_json: Json = False,
 ) -> None:
-    """Show or change who receives a channel."""
+    """Show or change the receivers of a channel."""
     from urllib.parse import quote
 
     from headgate.cli.client import connect
@@ -113,4 +113,6 @@ def receivers(
             client.request("PUT", path, {"receivers": changes})
         response = client.get(path, limit=limit, cursor=cursor)
     rows = ((value["id"], value["name"], value["email"], value["by_mail"]) for value in response["items"])
-    print_page(response, ("id", "name", "mail address", "by mail"), rows, "Nobody receives it.", as_json=as_json)
+    print_page(
+        response, ("id", "name", "mail address", "by mail"), rows, "The channel has no receivers.", as_json=as_json
+    )

@@ -1,20 +1,22 @@
-"""`headgate resource`: lists of resources, and one resource, as a member sees them."""
+"""`headgate resource`: list and show resources of any kind."""
 
 from typing import Annotated, Any
 
 import typer
 
-from headgate.cli.output import Json, print_json, print_table, told
+from headgate.cli.output import Json, handle_errors, print_json, print_table
 from headgate.cli.paging import Cursor, Limit, Prefix, print_more
 
-app = typer.Typer(help="Resources, as a member sees them.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Resources of any kind.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.command("list")
-@told
+@handle_errors
 def list_resources(
     kind: Annotated[str, typer.Argument(help="The kind, such as data_mart, table or space.")],
-    sort: Annotated[str, typer.Option(help="name, created, updated or created_by; -name turns it around.")] = "name",
+    sort: Annotated[
+        str, typer.Option(help="Sort by name, created, updated or created_by; -name reverses the order.")
+    ] = "name",
     prefix: Prefix = "",
     action: Annotated[str | None, typer.Option(help="Only those on which you have this action.")] = None,
     limit: Limit = 50,
@@ -33,7 +35,9 @@ def list_resources(
     rows = (
         (item["id"], item["name"], _creator(item), item["updated_at"], item["allowed"]) for item in response["items"]
     )
-    print_table(("id", "name", "created by", "updated", "you can"), rows, empty="There is nothing that you may see.")
+    print_table(
+        ("id", "name", "created by", "updated", "you can"), rows, empty="There are no resources that you may see."
+    )
     if response["total"]:
         print(f"{response['total']} in all")
     print_more(response)
@@ -44,7 +48,7 @@ def _creator(item: dict[str, Any]) -> str | None:
 
 
 def _id_of(client: Any, text: str) -> str:
-    """The id of a resource that is named by its kind and name."""
+    """The id of a resource, given its kind and name."""
     from headgate.cli.names import only
 
     kind, _, name = text.partition(":")
@@ -53,12 +57,12 @@ def _id_of(client: Any, text: str) -> str:
 
 
 @app.command()
-@told
+@handle_errors
 def get(
     resource: Annotated[str, typer.Argument(help="kind:name, or an id.")],
     as_json: Json = False,
 ) -> None:
-    """Show one resource, with what you can do with it."""
+    """Show a resource and your actions on it."""
     from urllib.parse import quote
 
     from headgate.cli.client import connect

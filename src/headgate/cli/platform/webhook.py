@@ -1,12 +1,12 @@
-"""`headgate notifications webhook`: where the organization's notices about runs are posted."""
+"""`headgate notifications webhook`: the webhook for notifications about runs."""
 
 from typing import Annotated, Any
 
 import typer
 
-from headgate.cli.output import Json, print_json, print_table, told
+from headgate.cli.output import Json, handle_errors, print_json, print_table
 
-app = typer.Typer(help="The organization's webhook.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="The webhook for notifications about runs.", no_args_is_help=True, rich_markup_mode=None)
 PATH = "/api/webhook"
 
 
@@ -20,9 +20,9 @@ def _show(result: dict[str, Any], *, as_json: bool) -> None:
 
 
 @app.command()
-@told
+@handle_errors
 def show(as_json: Json = False) -> None:
-    """Show the webhook, and how its last delivery went."""
+    """Show the webhook and the result of its last delivery."""
     from headgate.cli.client import connect
 
     with connect() as client:
@@ -31,12 +31,12 @@ def show(as_json: Json = False) -> None:
 
 
 @app.command("set")
-@told
+@handle_errors
 def set_url(
-    url: Annotated[str, typer.Argument(help="Where notices are posted; - reads it from standard input.")],
+    url: Annotated[str, typer.Argument(help="The URL; - reads it from standard input.")],
     as_json: Json = False,
 ) -> None:
-    """Set the webhook, in place of any before. Prints the key of the signatures, once."""
+    """Set the webhook, replacing any previous one. Prints the signing key once."""
     from headgate.cli.client import connect
     from headgate.cli.text_input import line_of_input
 
@@ -46,9 +46,9 @@ def set_url(
 
 
 @app.command()
-@told
+@handle_errors
 def remove(as_json: Json = False) -> None:
-    """Remove the webhook."""
+    """Delete the webhook."""
     from headgate.cli.client import connect
 
     with connect() as client:

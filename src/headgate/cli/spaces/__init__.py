@@ -1,1 +1,1 @@
-"""Commands on data spaces and connections."""
+"""Commands for data spaces and connections."""

@@ -1,10 +1,10 @@
-"""`headgate connection`: places that pipelines read and write."""
+"""`headgate connection`: the external systems that pipelines read and write."""
 
 from typing import Annotated
 
 import typer
 
-from headgate.cli.output import Json, told
+from headgate.cli.output import Json, handle_errors
 from headgate.cli.paging import Cursor, Limit, Prefix, print_page
 from headgate.cli.platform import external_systems
 from headgate.cli.platform.external_systems import ApiPath, Forget, Kind, Most, Pattern, Place, Secret, Set
@@ -13,12 +13,12 @@ app = typer.Typer(
     help="Connections to databases, APIs, files and catalogs.", no_args_is_help=True, rich_markup_mode=None
 )
 
-ALLOW = "Let the code of notebooks read its secrets; off by default."
+ALLOW = "Allow notebook code to read its secrets; off by default."
 Named = Annotated[str, typer.Argument(metavar="CONNECTION", help="The connection, by name or id.")]
 
 
 @app.command("list")
-@told
+@handle_errors
 def list_connections(prefix: Prefix = "", limit: Limit = 50, cursor: Cursor = None, as_json: Json = False) -> None:
     """List the connections of the spaces in which you have a role."""
     from headgate.cli.client import connect
@@ -41,10 +41,10 @@ def list_connections(prefix: Prefix = "", limit: Limit = 50, cursor: Cursor = No
 
 
 @app.command()
-@told
+@handle_errors
 def add(
-    name: Annotated[str, typer.Argument(help="What to call it.")],
-    space: Annotated[str, typer.Option(help="The space to add it to, by name or id.")],
+    name: Annotated[str, typer.Argument(help="The name.")],
+    space: Annotated[str, typer.Option(help="The space that contains it, by name or id.")],
     kind: Kind = None,
     fields: Set = None,
     place: Place = None,
@@ -52,28 +52,26 @@ def add(
     allow_code: Annotated[bool, typer.Option("--allow-code", help=ALLOW)] = False,
     as_json: Json = False,
 ) -> None:
-    """Add a connection to a space that you manage, and own it.
-
-    For example: headgate connection add Shop --space "Sales data" --kind postgresql --set host=db.example.com
-    --set database=shop --set user=reader --secret password
+    """Add a connection to a space that you manage. You own it. Example: headgate connection add Shop --space "Sales
+    data" --kind postgresql --set host=db.example.com --set database=shop --set user=reader --secret password
     """
-    wanted = external_systems.place_given(kind, place, fields) or {}
+    wanted = external_systems.configuration_from_options(kind, place, fields) or {}
     body = {"name": name, "space": space, "place": wanted, "allow_code": allow_code}
-    external_systems.added("connection", body, secret, "Added", as_json=as_json)
+    external_systems.add("connection", body, secret, "Added", as_json=as_json)
 
 
 @app.command()
-@told
+@handle_errors
 def show(connection: Named, as_json: Json = False) -> None:
-    """Show a connection; which secrets are set, not what they are."""
+    """Show a connection. Secrets are listed, but not their values."""
     external_systems.show("connection", connection, as_json=as_json)
 
 
 @app.command()
-@told
+@handle_errors
 def change(
     connection: Named,
-    name: Annotated[str | None, typer.Option(help="Another name.")] = None,
+    name: Annotated[str | None, typer.Option(help="The new name.")] = None,
     fields: Set = None,
     place: Place = None,
     secret: Secret = None,
@@ -81,21 +79,21 @@ def change(
     allow_code: Annotated[bool | None, typer.Option("--allow-code/--no-code", help=ALLOW)] = None,
     as_json: Json = False,
 ) -> None:
-    """Change a connection that you own. Pointing it somewhere else clears its secrets, but those given with it."""
-    external_systems.changed_by(
+    """Change a connection that you own. A new host clears stored secrets; set them again with --secret."""
+    external_systems.change(
         "connection",
         connection,
         {"name": name, "allow_code": allow_code},
         (place, fields),
-        external_systems.secrets_given(secret, forget_secret),
+        external_systems.secrets_from_options(secret, forget_secret),
         as_json=as_json,
     )
 
 
 @app.command()
-@told
+@handle_errors
 def delete(connection: Named, as_json: Json = False) -> None:
-    """Delete a connection that nothing uses."""
+    """Delete a connection that no pipeline uses."""
     from headgate.cli.client import connect
     from headgate.cli.output import print_json
 
@@ -104,11 +102,11 @@ def delete(connection: Named, as_json: Json = False) -> None:
     if as_json:
         print_json(result)
     else:
-        print(f"Deleted the connection {result['name']}, with its secrets.")
+        print(f"Deleted the connection {result['name']} and its secrets.")
 
 
 @app.command("test")
-@told
+@handle_errors
 def try_out(
     connection: Named,
     path: ApiPath = "",
@@ -117,16 +115,14 @@ def try_out(
     secret: Secret = None,
     as_json: Json = False,
 ) -> None:
-    """Test a connection: a worker connects to its host.
-
-    With --set or --place, test a changed configuration without saving it. Give its secrets with --secret: stored ones
-    are not sent to another host.
+    """Test a connection: a worker connects to its host. With --set or --place, test a changed configuration without
+    saving it. Stored secrets are not sent to another host; give them with --secret.
     """
-    external_systems.tested("connection", connection, path, (place, fields), secret, as_json=as_json)
+    external_systems.run_test("connection", connection, path, (place, fields), secret, as_json=as_json)
 
 
 @app.command()
-@told
+@handle_errors
 def discover(connection: Named, pattern: Pattern = "", limit: Most = 500, as_json: Json = False) -> None:
-    """Have a worker list the tables or files that are there."""
-    external_systems.discovered("connection", connection, pattern, limit, as_json=as_json)
+    """List the tables or files of the system, read by a worker."""
+    external_systems.print_discovered("connection", connection, pattern, limit, as_json=as_json)

@@ -4,14 +4,14 @@ from typing import Annotated
 
 import typer
 
-from headgate.cli.output import Json, told
+from headgate.cli.output import Json, handle_errors
 from headgate.cli.paging import Cursor, Limit, Prefix, print_page
 
-app = typer.Typer(help="Data spaces, in which connections lie.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Data spaces, which contain connections.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.command("list")
-@told
+@handle_errors
 def list_spaces(prefix: Prefix = "", limit: Limit = 50, cursor: Cursor = None, as_json: Json = False) -> None:
     """List the spaces in which you have a role."""
     from headgate.cli.client import connect
@@ -28,24 +28,24 @@ def list_spaces(prefix: Prefix = "", limit: Limit = 50, cursor: Cursor = None, a
 
 
 @app.command()
-@told
+@handle_errors
 def create(
-    name: Annotated[str, typer.Argument(help="What to call it.")],
+    name: Annotated[str, typer.Argument(help="The name.")],
     as_json: Json = False,
 ) -> None:
-    """Create a data space, and own it. `headgate access change` with give_space_role lets others in."""
+    """Create a data space that you own. `headgate access change give_space_role` gives others access."""
     from headgate.cli.organization import shared as named_cli
 
     named_cli.create("/api/spaces", "space", name, as_json=as_json)
 
 
 @app.command()
-@told
+@handle_errors
 def show(
     space: Annotated[str, typer.Argument(help="The space, by name or id.")],
     as_json: Json = False,
 ) -> None:
-    """Show a space, with what you can do with it."""
+    """Show a space and your actions on it."""
     from headgate.cli.client import connect
     from headgate.cli.output import print_json, print_table
     from headgate.cli.platform.external_systems import path

@@ -41,9 +41,9 @@ def checked(given: dict[str, str], known: dict[str, str]) -> dict[str, str]:
     """The properties, if each is on the list with a value that it takes; ValueError otherwise."""
     for name, value in given.items():
         if name not in known:
-            raise ValueError(f"properties: {name[:60]!r} cannot be set; there are {', '.join(known)}")
+            raise ValueError(f"properties: {name[:60]!r} cannot be set; the properties are {', '.join(known)}")
         if not re.fullmatch(known[name], value):
-            raise ValueError(f"properties: {name} does not take this value; it takes {_words(known[name])}")
+            raise ValueError(f"properties: invalid value of {name}; it takes {_words(known[name])}")
     return given
 
 

@@ -40,13 +40,13 @@ _REGION = re.compile(r"[a-z0-9-]{1,40}")
 
 def _plain(text: str) -> str:
     if not is_text(text) or text.strip() != text:
-        raise ValueError("holds control characters, or spaces at an end; write it without them")
+        raise ValueError("contains control characters, or leading or trailing spaces; remove them")
     return text
 
 
 def _host(text: str) -> str:
     if "/" in text or text.count(":") == 1:
-        raise ValueError(f"{text[:80]!r} is more than a host; write it without a scheme, port or path")
+        raise ValueError(f"{text[:80]!r} is not a host name; write it without a scheme, port or path")
     try:
         read_host(f"[{text}]" if ":" in text and not text.startswith("[") else text)
     except CallRefused as error:
@@ -60,13 +60,13 @@ def _url(text: str) -> str:
     except CallRefused as error:
         raise ValueError(str(error)) from None
     if request_target.url.query or "?" in text or "#" in text:
-        raise ValueError("the URL has a query or fragment; give it without what follows ? or #")
+        raise ValueError("the URL has a query or fragment; remove the part after ? or #")
     return text.rstrip("/")
 
 
 def _bucket(text: str) -> str:
     if not _BUCKET.fullmatch(text) or ".." in text:
-        raise ValueError(f"{text[:80]!r} is not the name of a bucket; it has 3 to 63 of a-z, 0-9, dots and hyphens")
+        raise ValueError(f"{text[:80]!r} is not a valid bucket name; use 3 to 63 of a-z, 0-9, dots and hyphens")
     return text
 
 
@@ -78,14 +78,14 @@ def _region(text: str) -> str:
 
 def _prefix(text: str) -> str:
     if not is_text(text) or any(part in {".", ".."} for part in text.split("/")):
-        raise ValueError("the prefix holds control characters, or parts that are . or ..")
+        raise ValueError("the prefix contains control characters, or . or .. as a path segment")
     return text.strip("/")
 
 
 def _folder(text: str) -> str:
     path = PurePosixPath(text)
     if not is_text(text) or not path.is_absolute() or ".." in path.parts:
-        raise ValueError("write a folder from the root, such as /srv/incoming, without ..")
+        raise ValueError("write an absolute path such as /srv/incoming, without ..")
     return str(path)
 
 
@@ -95,14 +95,16 @@ def _ca(text: str) -> str:
     try:
         load_pem_x509_certificates(text.encode())
     except ValueError:
-        raise ValueError("is no certificate; give it as PEM, from -----BEGIN CERTIFICATE----- on") from None
+        raise ValueError("is not a certificate; write it as PEM, starting with -----BEGIN CERTIFICATE-----") from None
     return text
 
 
 def key_header(name: str) -> str:
     """The name of a header or parameter that carries a key."""
     if not _HEADER_NAME.fullmatch(name) or _OURS.fullmatch(name.lower()):
-        raise ValueError(f"{name[:100]!r} cannot carry a key; write one such as X-API-Key or api_key")
+        raise ValueError(
+            f"{name[:100]!r} is not a valid header or parameter name; write one such as X-API-Key or api_key"
+        )
     return name
 
 
@@ -111,11 +113,11 @@ def headers(given: dict[str, str]) -> dict[str, str]:
     for name, value in given.items():
         if name.lower() not in HEADERS and not _VERSION_HEADER.fullmatch(name.lower()):
             raise ValueError(
-                f"{name[:100]!r} is not a header that can be set here; there are {', '.join(sorted(HEADERS))} and "
-                "those that end in -version. A key or token goes into `secrets`"
+                f"{name[:100]!r} cannot be set as a header; allowed are {', '.join(sorted(HEADERS))} and names "
+                "that end in -version. Keys and tokens belong in `secrets`"
             )
         if not _PRINTABLE.fullmatch(value):
-            raise ValueError(f"{name}: a header's value holds printable ASCII only")
+            raise ValueError(f"{name}: the value of a header must be printable ASCII")
     return given
 
 

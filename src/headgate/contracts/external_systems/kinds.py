@@ -62,14 +62,14 @@ class Database(EndpointFields):
     tls_ca: Annotated[Certificate | None, Field(description="The authority to trust; left out, the machine's")] = None
     properties: Annotated[
         dict[str, Annotated[str, Field(max_length=200)]],
-        Field(max_length=20, description="For the driver, from a list", examples=[{"socketTimeout": "60"}]),
+        Field(max_length=20, description="Allowed properties of the JDBC driver", examples=[{"socketTimeout": "60"}]),
     ] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _known(self) -> Self:
         driver_properties.checked(self.properties, self.PROPERTIES)
         if self.tls_ca is not None and self.tls != "verify":
-            raise ValueError("tls_ca is for tls verify alone; leave it out, or set tls to verify")
+            raise ValueError("tls_ca requires tls verify; remove it, or set tls to verify")
         return self
 
     def takes(self) -> dict[str, bool]:
@@ -131,8 +131,8 @@ class OAuthAuth(Input):
     token_url: Url
     client_id: Plain
     scope: Annotated[str, Field(max_length=1000)] = ""
-    audience: Annotated[str, Field(max_length=1000, description="For services that ask for one")] = ""
-    sent_in: Annotated[Literal["header", "body"], Field(description="Where the client shows its secret")] = "header"
+    audience: Annotated[str, Field(max_length=1000, description="For services that require an audience")] = ""
+    sent_in: Annotated[Literal["header", "body"], Field(description="Where to send the client secret")] = "header"
 
 
 _SECRETS = {
@@ -154,8 +154,8 @@ class Http(EndpointFields):
     base_url: Url
     auth: Annotated[NoAuth | BearerAuth | BasicAuth | KeyAuth | OAuthAuth, Discriminator("style")] = NoAuth()
     headers: Headers = Field(default_factory=dict)
-    per_second: Annotated[float | None, Field(gt=0, le=1000, description="At most so many requests a second")] = None
-    retries: Annotated[int, Field(ge=0, le=10, description="After a failure that may pass")] = 3
+    per_second: Annotated[float | None, Field(gt=0, le=1000, description="Maximum requests per second")] = None
+    retries: Annotated[int, Field(ge=0, le=10, description="Retries after a transient error")] = 3
 
     def takes(self) -> dict[str, bool]:
         return _SECRETS[self.auth.style]
@@ -170,12 +170,12 @@ class ObjectStore(EndpointFields):
     UNMOVING: ClassVar[Unmoving] = {"access_key_id": True}
 
     kind: Literal["object_store"] = "object_store"
-    endpoint: Annotated[Url | None, Field(description="Left out, it is Amazon's in the region")] = None
+    endpoint: Annotated[Url | None, Field(description="Default: Amazon S3 in the region")] = None
     bucket: Bucket
     region: Region = "us-east-1"
     prefix: Prefix = ""
-    path_style: Annotated[bool, Field(description="The bucket is named in the path, not in the host")] = False
-    access_key_id: Annotated[Plain | None, Field(description="Left out, requests are not signed")] = None
+    path_style: Annotated[bool, Field(description="Put the bucket in the path of URLs instead of the host")] = False
+    access_key_id: Annotated[Plain | None, Field(description="Without an access key, requests are not signed")] = None
 
     def takes(self) -> dict[str, bool]:
         return {"secret_key": True} if self.access_key_id else {}
@@ -200,7 +200,7 @@ class CatalogOAuth(Input):
     """The catalog gives a token for the client's id and the secret `client_secret`."""
 
     style: Literal["oauth2"] = "oauth2"
-    token_url: Annotated[Url | None, Field(description="Left out, it is the catalog's own")] = None
+    token_url: Annotated[Url | None, Field(description="Default: the catalog's token endpoint")] = None
     client_id: Plain
     scope: Annotated[str, Field(max_length=1000)] = "catalog"
 

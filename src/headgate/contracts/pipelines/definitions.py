@@ -59,8 +59,8 @@ class Common(Input):
 
     expectations: Annotated[tuple[Expectation, ...], Field(max_length=100)] = ()
     retries: Retries = Retries()
-    timeout: Annotated[Duration | None, Field(description="Stop a run after this; `runs.max_hours` bounds it")] = None
-    time_zone: Annotated[TimeZone, Field(description="Spark's time zone while it runs")] = "UTC"
+    timeout: Annotated[Duration | None, Field(description="Timeout of a run, at most `runs.max_hours`")] = None
+    time_zone: Annotated[TimeZone, Field(description="Time zone of the Spark session")] = "UTC"
 
     @model_validator(mode="after")
     def _expects_of_its_own(self) -> Self:
@@ -68,7 +68,7 @@ class Common(Input):
         for expectation in self.expectations:
             if expectation.table not in known:
                 raise ValueError(
-                    f"expectations: {expectation.table} is not a table that this writes or sends; check those"
+                    f"expectations: {expectation.table} is not a table that this pipeline writes or delivers"
                 )
         return self
 
@@ -78,12 +78,12 @@ class Source(Common):
 
     kind: Literal["source"] = "source"
     connection: Annotated[ConnectionId | None, Field(description="Its id")] = None
-    volume: Annotated[ItemRef | None, Field(description="Files of this volume, in place of a connection")] = None
+    volume: Annotated[ItemRef | None, Field(description="Read files of this volume, instead of a connection")] = None
     output_layer: Annotated[SqlName, Field(examples=["raw"])]
     streams: Annotated[tuple[Stream, ...], Field(min_length=1, max_length=MAX_STREAMS)]
     schema_changes: Annotated[
         Literal["keep", "evolve"],
-        Field(description="keep the types of the first run, or evolve: add new columns, widen types"),
+        Field(description="keep the types of the first run, or evolve: add new columns and widen types"),
     ] = "evolve"
 
     @model_validator(mode="after")
@@ -93,11 +93,11 @@ class Source(Common):
         names = [stream.table + end for stream in self.streams for end in ("", REJECTED)]
         if len(set(names)) < len(names):
             raise ValueError(
-                "two streams write the same table; give each a table of its own, beside which rows that do not fit go "
-                f"to one whose name ends in {REJECTED}"
+                "two streams write to the same table; each stream requires its own table, and rejected rows are "
+                f"written to a table whose name ends in {REJECTED}"
             )
         if self.volume in {f"{self.output_layer}.{name}" for name in names}:
-            raise ValueError(f"{self.volume} is the volume that is read; call the table otherwise")
+            raise ValueError(f"{self.volume} is the volume that is read; give the table another name")
         return self
 
 
@@ -109,8 +109,8 @@ class Query(Common):
     output: TableRef
     write: Literal["overwrite", "append", "merge", "window"] = "overwrite"
     keys: Columns = ()
-    time_column: Annotated[ColumnName | None, Field(description="window: the time of a row")] = None
-    window: Annotated[Duration | None, Field(description="window: how far back rows are written anew")] = None
+    time_column: Annotated[ColumnName | None, Field(description="window: the time column of a row")] = None
+    window: Annotated[Duration | None, Field(description="window: how far back rows are rewritten")] = None
     schema_changes: Literal["merge", "strict", "overwrite"] = "merge"
     partition_by: Annotated[tuple[Transform, ...], Field(max_length=10)] = ()
     sort_by: Columns = ()
@@ -118,11 +118,11 @@ class Query(Common):
     @model_validator(mode="after")
     def _whole(self) -> "Query":
         if self.write == "merge" and not self.keys:
-            raise ValueError("merge needs keys: the columns that tell a row from the others")
+            raise ValueError("merge requires keys: the columns that identify a row")
         if self.write == "window" and not (self.time_column and self.window):
-            raise ValueError("window needs time_column, and window such as '3 days'")
+            raise ValueError("window requires time_column, and window such as '3 days'")
         if self.schema_changes == "overwrite" and self.write != "overwrite":
-            raise ValueError("schema_changes overwrite goes with write overwrite: the table is written anew")
+            raise ValueError("schema_changes overwrite requires write overwrite, because the table is rewritten")
         return self
 
 
@@ -137,9 +137,9 @@ class NotebookOutput(Input):
     @model_validator(mode="after")
     def _whole(self) -> "NotebookOutput":
         if self.write == "merge" and not self.keys:
-            raise ValueError("merge needs keys: the columns that tell a row from the others")
+            raise ValueError("merge requires keys: the columns that identify a row")
         if self.schema_changes == "overwrite" and self.write != "overwrite":
-            raise ValueError("schema_changes overwrite goes with write overwrite: the table is written anew")
+            raise ValueError("schema_changes overwrite requires write overwrite, because the table is rewritten")
         return self
 
 
@@ -159,7 +159,7 @@ class Wheel(Input):
 
 _SECRET_NAME = TextPattern(
     r"^[a-z_][a-z0-9_]{0,63}$",
-    "must be at most 64 lowercase letters, digits and underscores, and not begin with a digit, such as api_key",
+    "must be at most 64 lowercase letters, digits and underscores, and not start with a digit, such as api_key",
 )
 _SECRET_FIELD = TextPattern(
     r"^[a-z_]{1,40}$",
@@ -193,7 +193,7 @@ class Notebook(Common):
     wheels: Annotated[tuple[Wheel, ...], Field(max_length=50)] = ()
     hosts: Annotated[
         tuple[Annotated[str, _HOST, Field(examples=["api.example.com:443"])], ...],
-        Field(max_length=20, description="The only hosts that it can reach"),
+        Field(max_length=20, description="The only hosts that it can connect to"),
     ] = ()
     secrets: Annotated[tuple[SecretRef, ...], Field(max_length=20)] = ()
 
@@ -204,11 +204,11 @@ class Notebook(Common):
             ("secrets", [secret.name for secret in self.secrets]),
         ):
             if len(set(names)) < len(names):
-                raise ValueError(f"{what}: one is named twice; name each once")
+                raise ValueError(f"{what}: a name occurs twice; name each once")
         named = {*self.volumes, *self.output_volumes, *(wheel.volume for wheel in self.wheels)}
         for table in (*self.inputs, *(output.table for output in self.outputs)):
             if table in named:
-                raise ValueError(f"{table} is named as a volume and as a table; a layer has one of a name")
+                raise ValueError(f"{table} is both a volume and a table; names in a layer are unique")
         return self
 
 
@@ -219,18 +219,18 @@ class History(Common):
     table: TableRef
     output: TableRef
     keys: Annotated[Columns, Field(min_length=1)]
-    ignore: Annotated[Columns, Field(description="Columns whose change makes no new version")] = ()
+    ignore: Annotated[Columns, Field(description="Columns that are not versioned")] = ()
     time_column: Annotated[
-        ColumnName | None, Field(description="When a row changed; left out, the time of the table's snapshot counts")
+        ColumnName | None, Field(description="The time column of changes. Default: the time of the table's snapshot")
     ] = None
-    deletions: Annotated[Literal["close", "keep"], Field(description="What a row that is gone does to its version")] = (
+    deletions: Annotated[Literal["close", "keep"], Field(description="What to do with versions of deleted rows")] = (
         "close"
     )
 
     @model_validator(mode="after")
     def _of_another(self) -> "History":
         if self.table == self.output:
-            raise ValueError("a table cannot hold its own history; give another output")
+            raise ValueError("a table cannot contain its own history; use another output")
         return self
 
 
@@ -253,16 +253,18 @@ class DeliveryIn(Input):
     formulas: Annotated[
         Literal["escape", "keep"],
         Field(
-            description="For CSV: put ' before texts that a spreadsheet would run, which begin with = + - @, a tab or "
-            "a line break; or keep all as it is"
+            description=(
+                "For CSV: prefix texts that a spreadsheet would run as a formula (which start with = + - @, a "
+                "tab or a line break) with ', or keep them unchanged"
+            )
         ),
     ] = "escape"
-    batch: Annotated[int, Field(ge=1, le=10_000, description="For HTTP: rows a request")] = 500
+    batch: Annotated[int, Field(ge=1, le=10_000, description="For HTTP: rows per request")] = 500
 
     @model_validator(mode="after")
     def _whole(self) -> "DeliveryIn":
         if self.write == "upsert" and not self.keys:
-            raise ValueError("upsert needs keys: the columns that tell a row from the others")
+            raise ValueError("upsert requires keys: the columns that identify a row")
         return self
 
 
@@ -278,9 +280,11 @@ class Delivery(Common):
         for target in {table.target.strip("/") for table in self.tables}:
             there = [table for table in self.tables if table.target.strip("/") == target]
             if len({delivery.table for delivery in there}) < len(there):
-                raise ValueError(f"a table is twice sent to {target!r}; send it there once")
+                raise ValueError(f"a table is delivered to {target!r} twice; deliver it once")
             if len(there) > 1 and any(delivery.write != "append" for delivery in there):
-                raise ValueError(f"two tables are sent to {target!r}, and one would replace the other's rows; append")
+                raise ValueError(
+                    f"two tables are delivered to {target!r}, and one would overwrite the other; use append"
+                )
         return self
 
 

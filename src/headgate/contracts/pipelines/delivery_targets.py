@@ -22,12 +22,12 @@ def check(sending: DeliveryIn, kind: str) -> None:
     elif kind in FILES:
         folder_of(sending.target)
         if sending.write == "upsert":
-            raise ValueError("write: rows cannot be changed in files, so upsert is for databases; append, or overwrite")
+            raise ValueError("write: files do not support upsert, which requires a database; use append or overwrite")
     else:
         path_of(sending.target)
         if sending.write != "append":
             raise ValueError(
-                f"write: {sending.write} is for databases and files; over HTTP rows are sent, so write is append"
+                f"write: {sending.write} requires a database or files; HTTP deliveries support append only"
             )
 
 
@@ -36,13 +36,13 @@ def table_of(target: str) -> tuple[str, str]:
     schema, _, table = target.partition(".")
     if not (_is_name(schema) and _is_name(table)):
         raise ValueError(
-            f"target: {target[:100]!r} is not a table; write schema.table, as in public.revenue, of letters, digits, "
-            "_, $ and -"
+            f"target: {target[:100]!r} is not a table; write schema.table, as in public.revenue, of letters, "
+            "digits, _, $ and -"
         )
     if _SYSTEM.fullmatch(schema):
-        raise ValueError(f"target: {schema} belongs to the database itself; write to a schema of your own")
+        raise ValueError(f"target: {schema} is a system schema of the database; use another schema")
     if table.lower().startswith(OURS):
-        raise ValueError(f"target: tables whose names begin with {OURS} are our own; choose another name")
+        raise ValueError(f"target: table names that start with {OURS} are reserved; use another name")
     return schema, table
 
 
@@ -55,8 +55,8 @@ def folder_of(target: str) -> tuple[str, ...]:
     parts = tuple(target.strip("/").split("/"))
     if not is_text(target) or any(not part or part[0] in "._" or part.strip() != part for part in parts):
         raise ValueError(
-            f"target: {target[:100]!r} is not a folder; write one below the destination, as in exports/revenue, of "
-            "which no part begins with . or _"
+            f"target: {target[:100]!r} is not a folder; write a path below the destination, as in "
+            "exports/revenue, without segments that start with . or _"
         )
     if any(len(part.encode()) > 255 for part in parts):
         raise ValueError("target: the name of a folder has at most 255 bytes")
@@ -68,8 +68,8 @@ def path_of(target: str) -> str:
     plain = target.lower().replace("%2e", ".").split("/")
     if not is_text(target) or "://" in target or target.startswith("//") or {"?", "#"} & set(target):
         raise ValueError(
-            f"target: {target[:100]!r} is not a path; write one below the destination's address, as in /v1/rows"
+            f"target: {target[:100]!r} is not a path; write a path below the destination's address, as in /v1/rows"
         )
     if {".", ".."} & set(plain):
-        raise ValueError("target: the path has a part . or ..; write it plainly")
+        raise ValueError("target: the path contains . or .. as a segment; remove it")
     return target

@@ -20,16 +20,16 @@ class Expectation(Input):
     table: TableRef
     check: Literal["not_null", "unique", "accepted", "range", "pattern", "rows", "freshness", "reference", "sql"]
     columns: Columns = ()
-    values: Annotated[tuple[Scalar, ...], Field(max_length=1000, description="accepted: the values that may be")] = ()
-    least: Annotated[Scalar | None, Field(description="range, rows: no less than this")] = None
-    most: Annotated[Scalar | None, Field(description="range, rows: no more than this")] = None
-    pattern: Annotated[str, Field(max_length=1000, description="pattern: a regular expression, of the whole value")] = (
+    values: Annotated[tuple[Scalar, ...], Field(max_length=1000, description="accepted: the allowed values")] = ()
+    least: Annotated[Scalar | None, Field(description="range, rows: the minimum")] = None
+    most: Annotated[Scalar | None, Field(description="range, rows: the maximum")] = None
+    pattern: Annotated[str, Field(max_length=1000, description="pattern: a regular expression for the whole value")] = (
         ""
     )
-    within: Annotated[Duration | None, Field(description="freshness: the newest row is no older than this")] = None
-    other: Annotated[TableRef | Literal[""], Field(description="reference: the table that holds the values")] = ""
+    within: Annotated[Duration | None, Field(description="freshness: the maximum age of the newest row")] = None
+    other: Annotated[TableRef | Literal[""], Field(description="reference: the table that contains the values")] = ""
     other_columns: Columns = ()
-    sql: Annotated[SqlBody | Literal[""], Field(description="sql: a query whose rows are the failures")] = ""
+    sql: Annotated[SqlBody | Literal[""], Field(description="sql: a query that returns the failing rows")] = ""
     severity: Literal["warn", "stop"] = "stop"
     tolerance: Annotated[float, Field(ge=0, le=1, description="The share of rows that may fail")] = 0.0
 
@@ -38,15 +38,15 @@ class Expectation(Input):
         wants = _WANTS[self.check]
         missing = [name for name in wants if getattr(self, name) in ((), None, "")]
         if missing:
-            raise ValueError(f"{self.check} needs {' and '.join(missing)}")
+            raise ValueError(f"{self.check} requires {' and '.join(missing)}")
         if self.check in {"range", "rows"} and self.least is None and self.most is None:
-            raise ValueError(f"{self.check} needs least or most")
+            raise ValueError(f"{self.check} requires least or most")
         if self.check == "rows" and any(isinstance(v, str | bool | float) for v in (self.least, self.most)):
-            raise ValueError("rows counts: least and most are whole numbers")
+            raise ValueError("rows: least and most must be integers")
         if self.check in _ONE_COLUMN and len(self.columns) != 1:
-            raise ValueError(f"{self.check} is about one column; add one check for each")
+            raise ValueError(f"{self.check} requires exactly one column; add a check for each column")
         if self.check == "reference" and len(self.columns) != len(self.other_columns):
-            raise ValueError("reference needs as many other_columns as columns")
+            raise ValueError("reference requires as many other_columns as columns")
         return self
 
 

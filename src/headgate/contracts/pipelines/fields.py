@@ -31,10 +31,10 @@ def duration(text: str) -> timedelta:
     """A length of time as members write it: a number and a unit."""
     match = _DURATION.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text[:40]!r} is not a length of time; write one as '90 seconds', '2 hours' or '3 days'")
+        raise ValueError(f"{text[:40]!r} is not a duration; write it as '90 seconds', '2 hours' or '3 days'")
     length = int(match[1]) * _UNITS[match[2]]
     if length > LONGEST:
-        raise ValueError("a length of time has at most ten years")
+        raise ValueError("a duration is at most ten years")
     return length
 
 
@@ -47,7 +47,7 @@ def sql_name(name: str) -> str:
     """The name of a table, volume or layer, without case; ValueError says what one is made of."""
     lower = name.lower()
     if not SQL_NAME.fullmatch(lower):
-        raise ValueError(f"{name[:140]!r} is not a name; use letters, digits and _, beginning with a letter")
+        raise ValueError(f"{name[:140]!r} is not a valid name; use letters, digits and _, starting with a letter")
     if lower in RESERVED_SQL_NAMES:
         raise ValueError(f"{name!r} is reserved")
     return lower
@@ -57,7 +57,7 @@ def item_ref(text: str) -> str:
     """The name of a table or volume with that of its layer, without case; ValueError says how to write one."""
     layer, dot, name = text.partition(".")
     if not dot:
-        raise ValueError(f"{text[:140]!r} names no layer; write layer.table, as in raw.orders")
+        raise ValueError(f"{text[:140]!r} has no layer; write layer.table, as in raw.orders")
     return f"{sql_name(layer)}.{sql_name(name)}"
 
 
@@ -72,14 +72,14 @@ def transform(text: str) -> tuple[str, int | None, str]:
     match = _TRANSFORM.fullmatch(text)
     if match is None:
         raise ValueError(
-            f"{text[:100]!r} partitions by nothing; write a column, or year(c), month(c), day(c), hour(c), "
+            f"{text[:100]!r} is not a partition field; write a column, or year(c), month(c), day(c), hour(c), "
             "bucket(16, c) or truncate(10, c)"
         )
     if match["plain"]:
         return "identity", None, match["plain"]
     takes_number = match["name"] in {"bucket", "truncate"}
     if takes_number != (match["n"] is not None):
-        wanted = "a number first, as in bucket(16, c)" if takes_number else "a column alone, as in day(c)"
+        wanted = "a number first, as in bucket(16, c)" if takes_number else "only a column, as in day(c)"
         raise ValueError(f"{match['name']} takes {wanted}")
     return match["name"], int(match["n"]) if match["n"] else None, match["column"]
 
@@ -103,7 +103,7 @@ def _id_of(kind: str) -> AfterValidator:
     def check(text: str) -> str:
         if kind_of(text) != kind:
             wanted = f"{PREFIXES[kind]}_01k6x3v9c2m4n8p0q7rs"
-            raise ValueError(f"{text[:60]!r} is not the id of a {kind}; write it as {wanted}, not by its name")
+            raise ValueError(f"{text[:60]!r} is not the id of a {kind}; write {wanted}, not its name")
         return text
 
     return AfterValidator(check)
@@ -128,8 +128,8 @@ def _without_settings(sql: str) -> str:
         has_settings = True
     if has_settings:
         raise ValueError(
-            "SET TIME ZONE and USE are for ad hoc statements; a pipeline has `time_zone` in its definition and names "
-            "tables as layer.table"
+            "SET TIME ZONE and USE are not supported in pipelines; set `time_zone` in the definition, and write "
+            "table names as layer.table"
         )
     return sql
 
@@ -148,5 +148,5 @@ Parameters = Annotated[
         | Annotated[float, Field(allow_inf_nan=False)]
         | None,
     ],
-    Field(max_length=100, description="Given to a notebook in place of its own", examples=[{"days": 3}]),
+    Field(max_length=100, description="Values that override the notebook's parameters", examples=[{"days": 3}]),
 ]

@@ -116,7 +116,7 @@ def title(step: AnyStep) -> str:
     """What a step does, in words. The names in it are those of its tables: whoever may not see one sees no title."""
     match step:
         case Land():
-            return f"Land {step.stream.name} in {step.table}"
+            return f"Load {step.stream.name} into {step.table}"
         case Refine():
             return f"Query into {step.table} ({step.query.write})"
         case RunNotebook():
@@ -124,7 +124,7 @@ def title(step: AnyStep) -> str:
         case SaveStaged():
             return f"Save {step.table} ({step.output.write})"
         case KeepHistory():
-            return f"Keep the history of {step.source} in {step.table}"
+            return f"Update the history of {step.source} in {step.table}"
         case Check():
             columns = f" of {', '.join(step.expectation.columns)}" if step.expectation.columns else ""
             return f"Check {step.expectation.check}{columns} in {step.table}"

@@ -18,7 +18,7 @@ def _encoding(name: str) -> str:
     except LookupError:
         encoders = None
     if encoders is None or not getattr(encoders, "_is_text_encoding", True):
-        raise ValueError(f"there is no encoding {name!r}; write one such as UTF-8 or windows-1252")
+        raise ValueError(f"unknown encoding {name!r}; write one such as UTF-8 or windows-1252")
     return name
 
 
@@ -30,10 +30,10 @@ class FileOptions(Input):
     delimiter: Annotated[str, Field(min_length=1, max_length=4)] = ","
     quote: Annotated[str, Field(max_length=1)] = '"'
     encoding: Annotated[str, _ENCODING, AfterValidator(_encoding)] = "UTF-8"
-    multiline: Annotated[bool, Field(description="csv: values hold line breaks; json: a file is one value")] = False
-    row_tag: Annotated[str, Field(max_length=100, description="xml: the element that is a row")] = "row"
-    sheet: Annotated[str, Field(max_length=100, description="excel: the sheet; left out, the first")] = ""
-    nulls: Annotated[tuple[str, ...], Field(max_length=20, description="csv, excel: texts that mean no value")] = ("",)
+    multiline: Annotated[bool, Field(description="csv: values contain line breaks; json: a file is one value")] = False
+    row_tag: Annotated[str, Field(max_length=100, description="xml: the element of a row")] = "row"
+    sheet: Annotated[str, Field(max_length=100, description="excel: the sheet. Default: the first sheet")] = ""
+    nulls: Annotated[tuple[str, ...], Field(max_length=20, description="csv, excel: texts that stand for NULL")] = ("",)
 
 
 class Paging(Input):
@@ -41,24 +41,26 @@ class Paging(Input):
 
     style: Literal["none", "page", "offset", "cursor", "link"] = "none"
     parameter: Annotated[str, Field(max_length=100, description="page, offset, cursor: the query parameter")] = "page"
-    first: Annotated[int, Field(ge=0, description="page, offset: the first")] = 1
-    size: Annotated[int, Field(ge=1, le=10_000, description="rows a page")] = 100
+    first: Annotated[int, Field(ge=0, description="page, offset: the first value")] = 1
+    size: Annotated[int, Field(ge=1, le=10_000, description="rows per page")] = 100
     size_parameter: Annotated[str, Field(max_length=100)] = ""
     next: Annotated[
         str,
         Field(
             max_length=200,
-            description="cursor, link: where the answer says it, as meta.next or data.-1.id; left out, a link is read "
-            "from the header Link",
+            description=(
+                "cursor, link: the path of the value in the response, as meta.next or data.-1.id. Default: the "
+                "Link header"
+            ),
         ),
     ] = ""
 
     @model_validator(mode="after")
     def _whole(self) -> "Paging":
         if self.style == "cursor" and not self.next:
-            raise ValueError("paging by cursor needs next: where the answer has the cursor, as meta.next")
+            raise ValueError("paging by cursor requires next: the path of the cursor in the response, as meta.next")
         if self.style in {"page", "offset", "cursor"} and not self.parameter:
-            raise ValueError(f"paging by {self.style} needs parameter: the query parameter that says which")
+            raise ValueError(f"paging by {self.style} requires parameter: the query parameter to set")
         return self
 
 
@@ -69,23 +71,28 @@ class ApiOptions(Input):
         str,
         Field(
             max_length=200,
-            description="where the rows are in the answer, as data.items; left out, it is a list; `.` if it is one row",
+            description=(
+                "the path of the rows in the response, as data.items; `.` if the response is one row. Default: "
+                "the response is a list of rows"
+            ),
         ),
     ] = ""
     parameters: Annotated[
         dict[Annotated[str, Field(max_length=100)], Annotated[str, Field(max_length=2000)]], Field(max_length=50)
     ] = Field(default_factory=dict)
     paging: Paging = Paging()
-    cursor_parameter: Annotated[str, Field(max_length=100, description="the parameter that takes the cursor")] = ""
-    partition_parameter: Annotated[str, Field(max_length=100, description="asked once for each of `partitions`")] = ""
+    cursor_parameter: Annotated[str, Field(max_length=100, description="the query parameter of the cursor")] = ""
+    partition_parameter: Annotated[
+        str, Field(max_length=100, description="the query parameter that is set to each of `partitions`")
+    ] = ""
     partitions: Annotated[tuple[Annotated[str, Field(max_length=1000)], ...], Field(max_length=1000)] = ()
 
     @model_validator(mode="after")
     def _whole(self) -> "ApiOptions":
         if bool(self.partition_parameter) != bool(self.partitions):
-            raise ValueError("partition_parameter and partitions go together: the parameter, and its values")
+            raise ValueError("partition_parameter and partitions require each other")
         if len(set(self.partitions)) < len(self.partitions):
-            raise ValueError("a value is twice in partitions; its rows would be read twice")
+            raise ValueError("partitions contains a value twice, which would read its rows twice")
         return self
 
 
@@ -114,11 +121,13 @@ class Stream(Input):
     read: Literal["full", "incremental"] = "full"
     write: Annotated[
         Literal["replace", "append", "merge"],
-        Field(description="replace the table's rows, append to them, or merge by keys"),
+        Field(description="overwrite the table, append to it, or merge by keys"),
     ] = "replace"
     keys: Columns = ()
-    cursor: Annotated[ColumnName | None, Field(description="incremental: the column that only grows")] = None
-    look_back: Annotated[Duration | None, Field(description="incremental: read again this far before the last")] = None
+    cursor: Annotated[ColumnName | None, Field(description="incremental: the column whose values only increase")] = None
+    look_back: Annotated[
+        Duration | None, Field(description="incremental: how far before the last value to read again")
+    ] = None
     files: FileOptions = FileOptions()
     api: ApiOptions = Field(default_factory=ApiOptions)
     in_parts: ReadInParts | None = None
@@ -126,10 +135,10 @@ class Stream(Input):
     @model_validator(mode="after")
     def _whole(self) -> "Stream":
         if self.write == "merge" and not self.keys:
-            raise ValueError(f"stream {self.name!r}: merge needs keys: the columns that tell a row from the others")
+            raise ValueError(f"stream {self.name!r}: merge requires keys: the columns that identify a row")
         if self.read == "incremental":
             if self.write == "replace":
-                raise ValueError(f"stream {self.name!r}: an incremental read appends or merges; it cannot replace")
+                raise ValueError(f"stream {self.name!r}: incremental loads require append or merge, not replace")
             if self.look_back and self.write != "merge":
-                raise ValueError(f"stream {self.name!r}: look_back reads rows again, so write must be merge")
+                raise ValueError(f"stream {self.name!r}: look_back reads rows again, so it requires write merge")
         return self

@@ -94,7 +94,7 @@ def of_arrow(schema: Any) -> Columns:
     names = [key(column.name) for column in columns]
     twice = next((column.name for column in columns if names.count(key(column.name)) > 1), None)
     if twice is not None:
-        raise InvalidColumns(f"Two columns are called {twice}; give each a name of its own, whatever its case")
+        raise InvalidColumns(f"Two columns have the name {twice}; make the names unique, ignoring case")
     return columns
 
 
@@ -121,7 +121,7 @@ def _of_arrow(field: Any) -> Type:
             f"The column {field.name} is always NULL and has no type; write CAST(NULL AS STRING), or another type"
         )
     raise InvalidColumns(
-        f"The column {field.name} has a type that tables do not hold; CAST it to one that they do, such as STRING"
+        f"The column {field.name} has a type that tables do not support; CAST it to another type, such as STRING"
     )
 
 

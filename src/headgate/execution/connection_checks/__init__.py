@@ -1,1 +1,1 @@
-"""What a worker finds out about a place: whether it answers, and what is there. One module a kind of place."""
+"""Connection checks: test an external system and discover its tables or files. One module per kind of system."""

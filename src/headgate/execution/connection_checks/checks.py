@@ -1,4 +1,4 @@
-"""What every kind of place is asked with, and how its failures are told."""
+"""The request and results that all connection checks share, and the mapping of network errors to step failures."""
 
 import time
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headgate.contracts.external_systems.endpoints import Endpoint
-from headgate.execution.sources.rest.failures import ApiFailed, hidden
+from headgate.execution.sources.rest.failures import ApiFailed, redact
 from headgate.execution.steps.context import StepFailed
 from headgate.execution.steps.files import matches
 from headgate.kit.call_errors import CallRefused, OutgoingError, TooLarge
@@ -16,7 +16,7 @@ from headgate.settings.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class CheckRequest:
-    """A question about a place."""
+    """A connection check: the configuration and secrets of the system, a time limit, and a pattern for discovery."""
 
     endpoint: Endpoint
     settings: Settings
@@ -28,50 +28,50 @@ class CheckRequest:
 
     @property
     def config(self) -> dict[str, Any]:
-        """Where the place is."""
+        """The configuration of the connection or destination."""
         return self.endpoint.config
 
     @property
     def left(self) -> float:
-        """The seconds that are left; StepFailed if there are none."""
+        """The seconds until the timeout; StepFailed if it has passed."""
         seconds = self.deadline - time.monotonic()
         if seconds <= 0:
-            raise StepFailed("TIMEOUT", "It took too long to answer; ask for less, by a pattern", passing=True)
+            raise StepFailed("TIMEOUT", "The connection check timed out; narrow it with a pattern", passing=True)
         return seconds
 
     def check_time(self) -> None:
-        """StepFailed if the time is over."""
+        """Raise StepFailed if the timeout has passed."""
         self.left  # noqa: B018 - it raises
 
     def secret(self, name: str) -> str:
-        """A secret that the place needs; StepFailed if it is not set."""
+        """A required secret; StepFailed if it is not set."""
         response = self.endpoint.secrets.get(name)
         if response is None:
             words = name.replace("_", " ")
             raise StepFailed(
-                "MISSING_SECRET", f"The {words} is not set, or was cleared when the place changed; give it"
+                "MISSING_SECRET", f"The {words} is not set, or was cleared when the host changed; set it again"
             )
         return response
 
     def wants(self, name: str) -> bool:
-        """Whether something of this name was asked for."""
+        """Whether a name matches the requested pattern."""
         return not self.pattern or matches(self.pattern, name)
 
     def plain(self, text: str) -> str:
-        """A text of the other side, without secrets, in one line and not too long."""
-        return " ".join(hidden(text, self.endpoint.secrets.values()).split())[:500]
+        """A text from the remote system without secrets, in one line and truncated."""
+        return " ".join(redact(text, self.endpoint.secrets.values()).split())[:500]
 
 
 @dataclass(slots=True)
 class Streams:
-    """What was found, up to a limit."""
+    """The discovered tables or files, up to a limit."""
 
     limit: int
     found: list[dict[str, Any]] = field(default_factory=list)
     truncated: bool = False
 
     def add(self, name: str, sort: str, **more: Any) -> bool:
-        """Add one; False if there is no room for it."""
+        """Add an item; False if the limit is reached."""
         if len(self.found) >= self.limit:
             self.truncated = True
             return False
@@ -81,16 +81,16 @@ class Streams:
 
 @contextmanager
 def outgoing() -> Iterator[None]:
-    """Tell what went wrong with a call as a failure of the errand."""
+    """Map the errors of an outgoing call to StepFailed."""
     try:
         yield
     except CallRefused as error:
-        raise StepFailed("ADDRESS_REFUSED", f"We do not go there: {error}") from None
+        raise StepFailed("ADDRESS_REFUSED", f"The address is not allowed for outgoing calls: {error}") from None
     except TooLarge as error:
-        raise StepFailed("TOO_LARGE", f"{_sentence(error)}; ask for less, by a pattern") from None
+        raise StepFailed("TOO_LARGE", f"{_sentence(error)}; narrow the request with a pattern") from None
     except OutgoingError as error:
         raise StepFailed(
-            "UNREACHABLE", f"{_sentence(error)}; check host and port, and that it runs", passing=True
+            "UNREACHABLE", f"{_sentence(error)}; check the host and port, and that the service is running", passing=True
         ) from None
     except ApiFailed as error:
         raise StepFailed(error.code, error.message, passing=error.passing) from None

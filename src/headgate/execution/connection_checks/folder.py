@@ -1,4 +1,4 @@
-"""A folder on this machine, below one that the settings allow; links that lead out of it are left aside."""
+"""Connection checks of local folders below an allowed root; symbolic links that lead out of the folder are ignored."""
 
 import os
 from collections.abc import Iterator
@@ -13,19 +13,21 @@ MOST_LOOKED_AT = 200_000
 
 
 def test(asked: CheckRequest) -> str:
-    """Whether the folder is there, and can be read, or written if it is a destination's."""
+    """Check that the folder exists and is readable, or writable for a destination."""
     with _root(asked) as root:
         if asked.writes:
             if not os.access(".", os.W_OK | os.X_OK, dir_fd=root.handle):
-                raise StepFailed("DENIED_THERE", f"The worker's user may not write into {asked.config['path']}")
-            return "The folder is there, and can be written to"
+                raise StepFailed(
+                    "DENIED_THERE", f"The worker's user has no write permission for {asked.config['path']}"
+                )
+            return "The folder exists and is writable"
         if not os.access(".", os.R_OK | os.X_OK, dir_fd=root.handle):
-            raise StepFailed("DENIED_THERE", f"The worker's user may not read {asked.config['path']}")
-        return "The folder is there, and can be read"
+            raise StepFailed("DENIED_THERE", f"The worker's user has no read permission for {asked.config['path']}")
+        return "The folder exists and is readable"
 
 
 def discover(asked: CheckRequest) -> Streams:
-    """The files below the folder that match."""
+    """List the files below the folder that match the pattern."""
     streams = Streams(asked.limit)
     with _root(asked) as root:
         for looked, file in enumerate(root.files()):

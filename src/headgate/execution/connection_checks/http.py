@@ -1,4 +1,4 @@
-"""A REST API: whether it answers, and takes the credentials."""
+"""Connection checks of REST APIs: reachability and credentials."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ _UNAUTHORIZED = frozenset({401, 403})
 
 
 def test(asked: CheckRequest) -> str:
-    """Ask for the base URL, or a path below it."""
+    """Request the base URL, or a path below it."""
     client = Outgoing(asked.settings.outgoing)
     try:
         with outgoing():
@@ -24,19 +24,22 @@ def test(asked: CheckRequest) -> str:
     finally:
         client.close()
     if answer.status in _UNAUTHORIZED:
-        told = f"The API answers {answer.status}: it does not take these credentials for this path; check them"
+        told = (
+            f"The API rejects the credentials for this path with status {answer.status}; check the credentials "
+            "and their permissions"
+        )
         raise StepFailed("WRONG_CREDENTIALS", told)
     if answer.status >= 500:
         raise StepFailed(
-            "FAILED_THERE", f"The API answers {answer.status}, a fault of its own; try later", passing=True
+            "FAILED_THERE", f"The API has an internal error (status {answer.status}); try again later", passing=True
         )
     if answer.status >= 400 and asked.path:
         raise StepFailed("NO_SUCH_PATH", f"The API answers {answer.status} for {asked.path}; check the path")
-    return f"The API answers {answer.status}" + ("" if asked.path else "; give a path to test one that it has")
+    return f"The API answers {answer.status}" + ("" if asked.path else "; to test a request, give a path that exists")
 
 
 def discover(asked: CheckRequest) -> Streams:
-    """An API does not tell what it has."""
+    """Not supported: REST APIs have no standard for discovery."""
     return Streams(asked.limit)
 
 
@@ -50,7 +53,7 @@ def _get(asked: CheckRequest, client: Outgoing) -> Response:
 
 
 def auth_of(asked: CheckRequest) -> Auth:
-    """Who asks, by the place's configuration and secrets."""
+    """The credentials for requests, from the configuration and secrets."""
     auth: dict[str, Any] = asked.config["auth"]
     style = auth["style"]
     if style == "none":
@@ -67,6 +70,6 @@ def auth_of(asked: CheckRequest) -> Auth:
 
 
 def post(client: Outgoing, url: str, headers: Mapping[str, str], body: bytes) -> HttpResponse:
-    """Send a form to a service that gives tokens."""
+    """Post a form to a token endpoint."""
     response = client.request("POST", url, headers=headers, content=body)
     return HttpResponse(response.status, dict(response.headers), response.body)

@@ -1,4 +1,4 @@
-"""Another Iceberg REST catalog: asked by the one client that judges every address, read by PyIceberg's models."""
+"""Connection checks of Iceberg REST catalogs, with requests by our own HTTP client and models from PyIceberg."""
 
 import json
 from collections.abc import Iterator
@@ -15,20 +15,20 @@ from headgate.execution.steps.context import StepFailed
 from headgate.outgoing.client import Outgoing
 
 MOST_NAMESPACES = 2000
-NOT_A_CATALOG = "What answers there is no Iceberg REST catalog; check `uri`"
+NOT_A_CATALOG = "The server is not an Iceberg REST catalog; check `uri`"
 _SEPARATOR = "\x1f"
 Path = tuple[str, ...]
 
 
 def test(asked: CheckRequest) -> str:
-    """Ask for the catalog's configuration and its namespaces."""
+    """Request the catalog's configuration and its namespaces."""
     with _opened(asked) as catalog:
         results = list(catalog.namespaces(()))
-    return f"The catalog answers; it shows {len(results)} namespaces"
+    return f"Connected to the catalog; it lists {len(results)} namespaces"
 
 
 def discover(asked: CheckRequest) -> Streams:
-    """The tables that the catalog shows, with their columns and keys."""
+    """List the tables of the catalog with their columns and keys."""
     streams = Streams(asked.limit)
     with _opened(asked) as catalog:
         for path in _every_namespace(catalog):
@@ -63,14 +63,14 @@ def _every_namespace(catalog: "_Catalog") -> Iterator[Path]:
 
 
 class _Catalog:
-    """The catalog, as one member's connection sees it."""
+    """The REST catalog, with the connection's credentials."""
 
     def __init__(self, asked: CheckRequest) -> None:
         self._asked, self._client = asked, Outgoing(asked.settings.outgoing)
         self._credentials = Credentials(self._auth(), lambda *sent: post(self._client, *sent))
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the HTTP connection."""
         self._client.close()
 
     def _auth(self) -> Auth:
@@ -85,7 +85,7 @@ class _Catalog:
 
     @cached_property
     def _root(self) -> str:
-        """Where the catalog wants to be asked."""
+        """The base URL of requests, with the prefix from the catalog's configuration."""
         warehouse = self._asked.config["warehouse"]
         result = self._ask("/v1/config" + (f"?{urlencode({'warehouse': warehouse})}" if warehouse else ""))
         told = {**result.get("defaults", {}), **result.get("overrides", {})}
@@ -93,7 +93,7 @@ class _Catalog:
         return f"/v1/{quote(prefix, safe='/')}" if prefix else "/v1"
 
     def namespaces(self, parent: Path) -> Iterator[Path]:
-        """The namespaces right below one."""
+        """The child namespaces of a namespace."""
         query = {"parent": _SEPARATOR.join(parent)} if parent else {}
         for page in self._pages(f"{self._root}/namespaces", "namespaces", query):
             yield tuple(str(part) for part in page)
@@ -137,11 +137,14 @@ class _Catalog:
             headers = {"Accept": "application/json", **self._credentials.headers()}
             answer = self._client.request("GET", self._asked.config["uri"] + path, headers=headers)
         if answer.status in {401, 403}:
-            raise StepFailed("WRONG_CREDENTIALS", f"The catalog answers {answer.status}; check its credentials")
+            raise StepFailed(
+                "WRONG_CREDENTIALS",
+                f"The catalog rejects the credentials with status {answer.status}; check its credentials",
+            )
         if answer.status == 404:
-            raise StepFailed("NO_SUCH_PATH", "The catalog is not there: it answers 404; check `uri` and `warehouse`")
+            raise StepFailed("NO_SUCH_PATH", "The catalog was not found (status 404); check `uri` and `warehouse`")
         if answer.status != 200:
-            told = f"The catalog answers {answer.status}; check `uri`, and that it runs"
+            told = f"The catalog answers with status {answer.status}; check `uri`, and that the catalog is running"
             raise StepFailed("FAILED_THERE", told, passing=True)
         try:
             document = json.loads(answer.body)

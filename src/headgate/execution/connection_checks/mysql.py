@@ -1,4 +1,4 @@
-"""MySQL and MariaDB, by PyMySQL, over a connection that was opened to an address that was judged."""
+"""Connection checks of MySQL and MariaDB with PyMySQL, over a socket to a verified address."""
 
 import ssl
 import time
@@ -28,7 +28,7 @@ WHERE table_schema = %s AND constraint_name = 'PRIMARY' ORDER BY table_name, ord
 
 
 def test(asked: CheckRequest) -> str:
-    """Sign in, and tell as whom, to what, and how safely."""
+    """Log in, and report the user, the server version and the encryption."""
     with signed_in(asked) as connection:
         version, user = _rows(connection, "SELECT VERSION(), CURRENT_USER()")[0]
         cipher = _rows(connection, "SHOW STATUS LIKE 'Ssl_version'")
@@ -38,7 +38,7 @@ def test(asked: CheckRequest) -> str:
 
 
 def discover(asked: CheckRequest) -> Streams:
-    """The tables and views of the database, with their columns and keys."""
+    """List the tables and views of the database with their columns and keys."""
     streams, schema = Streams(asked.limit), asked.config["database"]
     with signed_in(asked) as connection:
         values: dict[str, dict[str, Any]] = {}
@@ -64,7 +64,7 @@ def _rows(connection: Any, sql: str, *values: str) -> list[tuple[Any, ...]]:
 
 @contextmanager
 def signed_in(asked: CheckRequest, *, writing: bool = False) -> Iterator[Any]:
-    """A connection; if it is to write, each statement of it is a transaction of its own."""
+    """An open connection, in autocommit mode if it is to write."""
     import pymysql  # noqa: PLC0415 - only a worker that is asked needs it
 
     config = asked.config
@@ -114,25 +114,34 @@ def _tls(config: dict[str, Any]) -> ssl.SSLContext | None:
 
 
 def _failure(asked: CheckRequest, error: Any) -> StepFailed:
-    """What the server, or the way to it, says is wrong."""
+    """The failure for an error of PyMySQL or of the network."""
     config = asked.config
     number = error.args[0] if error.args and isinstance(error.args[0], int) else 0
     told = asked.plain(str(error.args[1]) if len(error.args) > 1 else str(error))
     if number in _WRONG:
-        message = f"The server does not let {config['user']} in; check the user and the password. It said: {told}"
+        message = (
+            f"The server rejected the login of {config['user']}; check the user and the password. Server message: "
+            f"{told}"
+        )
         return StepFailed("WRONG_CREDENTIALS", message)
     if number in _NO_DATABASE:
-        message = f"There is no database {config['database']!r} there for this user; check its name. It said: {told}"
+        message = f"There is no database {config['database']!r} for this user; check its name. Server message: {told}"
         return StepFailed("NO_SUCH_DATABASE", message)
     if number in _DENIED:
-        return StepFailed("DENIED_THERE", f"The user may not read what was asked for. It said: {told}")
+        return StepFailed("DENIED_THERE", f"The user has no permission to read this. Server message: {told}")
     if isinstance(error, TimeoutError) or number in _TIMEOUT or "timed out" in told:
-        message = f"{config['host']} did not answer in time; is it up, and the port right?"
+        message = f"{config['host']} timed out; check the host and port, and that the server is running"
         return StepFailed("TIMEOUT", message, passing=True)
     if "ssl" in told.lower() or "certificate" in told.lower():
-        message = f"No safe connection: check `tls`, and that its certificate is for this host. It said: {told}"
+        message = (
+            "The TLS connection failed; check `tls`, and that the certificate is valid for this host. Server "
+            f"message: {told}"
+        )
         return StepFailed("TLS", message)
     if number in {2003, 2006, 2013}:
-        message = f"{config['host']} broke off, or speaks another language on port {config['port']}; check both"
+        message = (
+            f"{config['host']} closed the connection, or does not speak the MySQL protocol on port "
+            f"{config['port']}; check the host and port"
+        )
         return StepFailed("UNREACHABLE", message, passing=True)
-    return StepFailed("FAILED_THERE", f"The server said: {told}", passing=True)
+    return StepFailed("FAILED_THERE", f"Server message: {told}", passing=True)

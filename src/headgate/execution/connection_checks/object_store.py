@@ -15,13 +15,13 @@ from headgate.warehouse.sigv4 import AccessKey, signed
 MOST_LOOKED_AT = 200_000
 _EMPTY = hashlib.sha256(b"").hexdigest()
 _MESSAGES = {
-    "NoSuchBucket": ("NO_SUCH_BUCKET", "There is no such bucket there; check its name and the endpoint"),
-    "InvalidAccessKeyId": ("WRONG_CREDENTIALS", "The store does not know this access key; check it"),
-    "SignatureDoesNotMatch": ("WRONG_CREDENTIALS", "The secret key is not that of the access key; give it again"),
-    "AccessDenied": ("DENIED_THERE", "The key may not list the bucket; allow it ListBucket and GetObject there"),
-    "AuthorizationHeaderMalformed": ("WRONG_REGION", "The bucket lies in another region; check `region`"),
-    "PermanentRedirect": ("WRONG_REGION", "The bucket lies in another region; check `region` and the endpoint"),
-    "RequestTimeTooSkewed": ("CLOCK", "The clock of the worker's machine and that of the store differ; set them right"),
+    "NoSuchBucket": ("NO_SUCH_BUCKET", "There is no such bucket; check its name and the endpoint"),
+    "InvalidAccessKeyId": ("WRONG_CREDENTIALS", "The object store does not know this access key; check the access key"),
+    "SignatureDoesNotMatch": ("WRONG_CREDENTIALS", "The secret key does not match the access key; set it again"),
+    "AccessDenied": ("DENIED_THERE", "The access key may not list the bucket; grant it s3:ListBucket and s3:GetObject"),
+    "AuthorizationHeaderMalformed": ("WRONG_REGION", "The bucket is in another region; check `region`"),
+    "PermanentRedirect": ("WRONG_REGION", "The bucket is in another region; check `region` and the endpoint"),
+    "RequestTimeTooSkewed": ("CLOCK", "The clocks of the worker and the object store differ; synchronize them"),
 }
 
 
@@ -32,13 +32,13 @@ def test(asked: CheckRequest) -> str:
         page = listed.page(1, "")
     finally:
         listed.close()
-    files = "there are files" if page.files else "there is nothing"
+    files = "it contains files" if page.files else "it is empty"
     below = f" below {asked.config['prefix']}/" if asked.config["prefix"] else ""
     return f"The bucket can be listed; {files}{below}"
 
 
 def discover(asked: CheckRequest) -> Streams:
-    """The files below the prefix that match."""
+    """List the files below the prefix that match the pattern."""
     streams, listed = Streams(asked.limit), _Listing(asked)
     try:
         for looked, (name, size, modified) in enumerate(listed.files()):
@@ -55,7 +55,7 @@ def discover(asked: CheckRequest) -> Streams:
 
 
 class _Page:
-    """A page of a listing."""
+    """One page of an object listing."""
 
     def __init__(self, body: bytes) -> None:
         root = ET.fromstring(body)  # noqa: S314 - expat bounds what entities may grow to
@@ -69,7 +69,7 @@ class _Page:
 
 
 class _Listing:
-    """Lists a bucket, page by page."""
+    """Lists the objects of a bucket, page by page."""
 
     def __init__(self, asked: CheckRequest) -> None:
         self._asked, self._place = asked, ObjectStore.model_validate(asked.config)
@@ -79,11 +79,11 @@ class _Listing:
         self._client = Outgoing(asked.settings.outgoing)
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the HTTP connection."""
         self._client.close()
 
     def files(self) -> Iterator[tuple[str, int, Any]]:
-        """Every file below the prefix: its name there, size and time."""
+        """Every file below the prefix with its name, size and time."""
         following, begin = "", self._prefix
         while True:
             page = self.page(1000, following)
@@ -99,7 +99,7 @@ class _Listing:
         return f"{self._place.prefix}/" if self._place.prefix else ""
 
     def page(self, most: int, following: str) -> _Page:
-        """A page of so many files at most."""
+        """One page with at most this many objects."""
         query = {"list-type": "2", "max-keys": str(most), "prefix": self._prefix}
         if following:
             query["continuation-token"] = following
@@ -113,7 +113,7 @@ class _Listing:
         try:
             return _Page(answer.body)
         except (ET.ParseError, ValueError):
-            raise StepFailed("NOT_A_STORE", "What answers there does not speak S3; check the endpoint") from None
+            raise StepFailed("NOT_A_STORE", "The server does not speak the S3 protocol; check the endpoint") from None
 
     def _address(self) -> str:
         parts = urlsplit(self._place.url)
@@ -137,7 +137,14 @@ class _Listing:
             return StepFailed(*_MESSAGES[code])
         if answer.status in {401, 403}:
             return StepFailed(
-                "WRONG_CREDENTIALS", f"The store answers {answer.status}: check the keys and their rights"
+                "WRONG_CREDENTIALS",
+                (
+                    f"The object store rejects the credentials with status {answer.status}; check the keys and "
+                    "their permissions"
+                ),
             )
-        told = f"The store answers {answer.status} {self._asked.plain(code)}; check endpoint, bucket and `path_style`"
+        told = (
+            f"The object store answers with status {answer.status} {self._asked.plain(code)}; check endpoint, "
+            "bucket and `path_style`"
+        )
         return StepFailed("FAILED_THERE", told, passing=answer.status >= 500)

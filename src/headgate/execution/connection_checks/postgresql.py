@@ -1,4 +1,6 @@
-"""PostgreSQL, by psycopg: the name is for the certificate, the connection goes to addresses that were judged."""
+"""Connection checks of PostgreSQL with psycopg. The host name verifies the certificate; the connection goes to a
+verified address.
+"""
 
 import ssl
 import tempfile
@@ -35,7 +37,7 @@ WHERE a.attrelid = ANY(%s) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.at
 
 
 def test(asked: CheckRequest) -> str:
-    """Sign in, and tell as whom, to what, and how safely."""
+    """Log in, and report the user, the server version and the encryption."""
     with signed_in(asked) as connection:
         version, user = connection.execute(_ABOUT).fetchone()
         how = "over TLS" if connection.pgconn.ssl_in_use else "without TLS"
@@ -43,7 +45,7 @@ def test(asked: CheckRequest) -> str:
 
 
 def discover(asked: CheckRequest) -> Streams:
-    """The tables and views that the user may read, with their columns and keys."""
+    """List the tables and views that the user may read, with their columns and keys."""
     streams = Streams(asked.limit)
     with signed_in(asked) as connection:
         oids = []
@@ -65,7 +67,7 @@ def discover(asked: CheckRequest) -> Streams:
 
 @contextmanager
 def signed_in(asked: CheckRequest, *, writing: bool = False) -> Iterator[Any]:
-    """A connection, each statement of which is a transaction of its own; it can write only if asked to."""
+    """An open connection in autocommit mode, read-only unless `write` is set."""
     import psycopg  # noqa: PLC0415 - only a worker that is asked needs it
 
     config = asked.config
@@ -102,7 +104,7 @@ def signed_in(asked: CheckRequest, *, writing: bool = False) -> Iterator[Any]:
 
 @contextmanager
 def _authority(config: dict[str, Any]) -> Iterator[str]:
-    """The file with the authorities to trust: the place's own, or the machine's."""
+    """The file of trusted certificate authorities: those of the configuration, or of this machine."""
     if config["tls"] != "verify":
         # Were there a file, the certificate would be checked after all.
         yield "/dev/null/none"
@@ -116,20 +118,22 @@ def _authority(config: dict[str, Any]) -> Iterator[str]:
 
 
 def machine_authorities() -> str:
-    """The file with the authorities that this machine trusts."""
+    """The file of certificate authorities that this machine trusts."""
     paths = ssl.get_default_verify_paths()
     known = (paths.cafile, paths.openssl_cafile, "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/cert.pem")
     return next((value for value in known if value and Path(value).is_file()), "system")
 
 
 def _failure(asked: CheckRequest, error: Any) -> StepFailed:
-    """What PostgreSQL, or the way to it, says is wrong."""
+    """The failure for an error of psycopg or of the network."""
     text, config = str(error), asked.config
     code = _CLASSES.get((error.sqlstate or "")[:2])
     lower = text.lower()
     if error.sqlstate == "57014" or "timeout expired" in lower:
         return StepFailed(
-            "TIMEOUT", f"{config['host']} did not answer in time; is it up, and the port right?", passing=True
+            "TIMEOUT",
+            f"{config['host']} timed out; check the host and port, and that the server is running",
+            passing=True,
         )
     if code is None and ("password" in lower or "pg_hba.conf" in lower or ("role " in lower and "not exist" in lower)):
         code = "WRONG_CREDENTIALS"
@@ -138,19 +142,22 @@ def _failure(asked: CheckRequest, error: Any) -> StepFailed:
     if code is None and ("ssl" in lower or "certificate" in lower):
         code = "TLS"
     messages = {
-        "WRONG_CREDENTIALS": f"The server does not let {config['user']} in; check the user and the password",
-        "NO_SUCH_DATABASE": f"There is no database {config['database']!r} there; check its name",
-        "TLS": "No safe connection: check `tls`, and that its certificate is for this host",
-        "DENIED_THERE": "The user may not read what was asked for",
+        "WRONG_CREDENTIALS": f"The server rejected the login of {config['user']}; check the user and the password",
+        "NO_SUCH_DATABASE": f"There is no database {config['database']!r}; check its name",
+        "TLS": "The TLS connection failed; check `tls`, and that the certificate is valid for this host",
+        "DENIED_THERE": "The user has no permission to read this",
     }
     if code in messages:
-        return StepFailed(code, f"{messages[code]}. It said: {asked.plain(_told(text))}")
+        return StepFailed(code, f"{messages[code]}. Server message: {asked.plain(_told(text))}")
     if "refused" in lower or "unreachable" in lower or "closed the connection" in lower:
-        told = f"{config['host']} takes no connections on port {config['port']}; check both, and that it runs"
+        told = (
+            f"{config['host']} accepts no connections on port {config['port']}; check the host and port, and that "
+            "the server is running"
+        )
         return StepFailed("UNREACHABLE", told, passing=True)
-    return StepFailed(code or "FAILED_THERE", f"PostgreSQL said: {asked.plain(_told(text))}", passing=True)
+    return StepFailed(code or "FAILED_THERE", f"Server message: {asked.plain(_told(text))}", passing=True)
 
 
 def _told(text: str) -> str:
-    """The server's own sentence, without the address that was dialled."""
+    """The server's own message, without the IP address of the connection."""
     return text.strip().splitlines()[-1].rpartition("failed: ")[2] if text.strip() else "nothing"

@@ -1,5 +1,4 @@
-"""Deliveries: rows of one snapshot of a table, on their way out.
-
-Databases get a staging table, and then one transaction that moves its rows and writes down that it did. Files are put
-aside and come into place whole. Over HTTP, batches are sent at least once, each with a key of its own.
+"""Deliveries: send the rows of one table snapshot to an external system. Databases get a staging table, and one
+transaction moves its rows and records the delivery. Files are staged and then renamed. HTTP receivers get batches at
+least once, each with an idempotency key.
 """

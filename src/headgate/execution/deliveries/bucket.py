@@ -1,7 +1,6 @@
-"""A bucket that speaks the language of Amazon S3. An object is there whole or not at all; a run's manifest comes last.
-
-Objects of a try have its number in their names, so that a dead one cannot write over those of another. The manifest is
-written on the condition that there is none: of two tries that end at the same time, one wins, and the other's go.
+"""File deliveries to S3 buckets. Objects are atomic, and the run's manifest is written last. The keys of staged objects
+contain the number of the attempt, so that a stale attempt cannot overwrite another's. The manifest is written with
+If-None-Match: if two attempts finish at the same time, one wins and the other deletes its objects.
 """
 
 import hashlib
@@ -29,7 +28,7 @@ from headgate.warehouse.sigv4 import signed
 
 MANIFEST, LATEST = "_SUCCESS", "_LATEST.json"
 PART = 8 << 20
-"""What is sent in one request; a larger file is uploaded in parts of this size."""
+"""The size of one request; a larger file is a multipart upload with parts of this size."""
 
 ATTEMPTS = 5
 _MOST_PARTS = 10_000
@@ -37,18 +36,23 @@ _OURS = re.compile(r"run_[0-9a-z]{20}-[0-9]{1,5}")
 _TAKEN = {409, 412}
 _CODES = {
     "NoSuchBucket": ("NO_SUCH_BUCKET", "there is no such bucket; check its name, the endpoint and `path_style`", False),
-    "InvalidAccessKeyId": ("WRONG_CREDENTIALS", "the store does not know this key; check access_key_id", False),
-    "SignatureDoesNotMatch": ("WRONG_CREDENTIALS", "the secret key or the region is not right; give them again", False),
-    "AuthorizationHeaderMalformed": ("WRONG_REGION", "the bucket is in another region; set it", False),
-    "PermanentRedirect": ("WRONG_REGION", "the bucket is in another region; set the region, or its endpoint", False),
-    "RequestTimeTooSkewed": ("CLOCK", "the clocks of the worker and the store differ; set them right", False),
-    "QuotaExceeded": ("FULL_THERE", "there is no room left; make some, and run it again", True),
-    "XMinioStorageFull": ("FULL_THERE", "there is no room left; make some, and run it again", True),
-    "NoSuchUpload": ("BUSY_THERE", "an upload was ended by another meanwhile; run it again", True),
-    "KeyTooLongError": ("FAILED_THERE", "the target is longer than the store allows; write a shorter one", False),
+    "InvalidAccessKeyId": (
+        "WRONG_CREDENTIALS",
+        "the object store does not know this access key; check access_key_id",
+        False,
+    ),
+    "SignatureDoesNotMatch": ("WRONG_CREDENTIALS", "the secret key or the region is wrong; set them again", False),
+    "AuthorizationHeaderMalformed": ("WRONG_REGION", "the bucket is in another region; set `region`", False),
+    "PermanentRedirect": ("WRONG_REGION", "the bucket is in another region; set `region` or the endpoint", False),
+    "RequestTimeTooSkewed": ("CLOCK", "the clocks of the worker and the object store differ; synchronize them", False),
+    "QuotaExceeded": ("FULL_THERE", "the object store is full; free space, and run the pipeline again", True),
+    "XMinioStorageFull": ("FULL_THERE", "the object store is full; free space, and run the pipeline again", True),
+    "NoSuchUpload": ("BUSY_THERE", "another process aborted the upload; run the pipeline again", True),
+    "KeyTooLongError": ("FAILED_THERE", "the key of the object is too long; use a shorter target", False),
     "AccessDenied": (
         "DENIED_THERE",
-        "the key may not do this; allow it s3:ListBucket, GetObject, PutObject, DeleteObject and AbortMultipartUpload",
+        "the access key has too few permissions; grant it s3:ListBucket, GetObject, PutObject, DeleteObject and "
+        "AbortMultipartUpload",
         False,
     ),
 }
@@ -63,7 +67,7 @@ def opened(
     own: str,
     fence: int,
 ) -> Iterator["BucketRunFolder"]:
-    """The pipeline's prefix of the bucket."""
+    """The pipeline's prefix in the bucket."""
     place = ObjectStore.model_validate(endpoint.config)
     key = keyed(place.access_key_id, endpoint.secrets)
     bucket = Bucket(place.url, place.bucket, place.region, place.path_style, key)
@@ -76,24 +80,24 @@ def opened(
 
 
 class Objects:
-    """Objects of a bucket, by signed requests under the rules of all outgoing calls."""
+    """Operations on the objects of a bucket, by signed requests under the rules of outgoing calls."""
 
     def __init__(self, context: Context, bucket: Bucket, outgoing: Outgoing) -> None:
         self._context, self._bucket, self._outgoing = context, bucket, outgoing
         self.is_leaving = False
-        """Whether it goes on though the run is to end."""
+        """Whether to continue after the run was cancelled, as cleanup does."""
 
     def keys(self, prefix: str) -> list[str]:
-        """The keys that begin so."""
+        """The keys with this prefix."""
         return [entry.key for entry in self._bucket.objects(prefix, self._outgoing)]
 
     def read(self, key: str) -> bytes | None:
-        """A small object; None if it is not there."""
+        """The content of a small object; None if it does not exist."""
         answer = self._asked("GET", key, fine={200, 404})
         return answer.body if answer.status == 200 else None
 
     def write(self, key: str, body: bytes, *, only_new: bool = False) -> bool:
-        """Write an object; False if it has to be new, and is there. A store that knows no conditions just writes."""
+        """Write an object; False if it must be new and exists. Stores without conditional writes overwrite it."""
         if only_new:
             result = self._asked("PUT", key, body, {"if-none-match": "*"}, fine={200, 501, *_TAKEN}).status
             if result != 501:
@@ -101,7 +105,7 @@ class Objects:
         return self._asked("PUT", key, body).status == 200
 
     def upload(self, key: str, file: Path) -> None:
-        """Send a file, in parts if it is large."""
+        """Upload a file, in parts if it is large."""
         size = file.stat().st_size
         if size <= PART:
             self.write(key, file.read_bytes())
@@ -125,11 +129,11 @@ class Objects:
             raise self._trouble(answer)
 
     def delete(self, key: str) -> None:
-        """Delete an object, if it is there."""
+        """Delete an object, if it exists."""
         self._asked("DELETE", key, fine={200, 204, 404})
 
     def uploads(self, prefix: str) -> list[tuple[str, str]]:
-        """Uploads that were begun and not completed: their keys and ids. A store that lists none has none."""
+        """The keys and ids of incomplete multipart uploads; none if the object store does not list them."""
         answer = self._asked("GET", "", query={"prefix": prefix, "uploads": ""}, fine={200, 400, 403, 404, 405, 501})
         if answer.status != 200:
             return []
@@ -140,7 +144,7 @@ class Objects:
         return [(key, upload) for key, upload in results if key.startswith(prefix) and upload]
 
     def abort(self, key: str, upload: str) -> None:
-        """End an upload that was not completed."""
+        """Abort a multipart upload."""
         self._asked("DELETE", key, query={"uploadId": upload}, fine={200, 204, 404})
 
     def _asked(
@@ -153,7 +157,7 @@ class Objects:
         query: Mapping[str, str] | None = None,
         fine: set[int] | None = None,
     ) -> Response:
-        """Ask, and again after a while if it was in vain by no fault of ours."""
+        """Send a request, and retry it after transient errors."""
         url = self._bucket.url(key) + (f"?{urlencode(sorted((query or {}).items()), quote_via=quote)}" if query else "")
         tried = 0
         while True:
@@ -166,10 +170,10 @@ class Objects:
                 failure, wait = self._trouble(answer), retry_after(answer.headers)
             except CallRefused as error:
                 raise StepFailed(
-                    "ADDRESS_REFUSED", f"The bucket {self._bucket.name} was not reached: {error}"
+                    "ADDRESS_REFUSED", f"Could not reach the bucket {self._bucket.name}: {error}"
                 ) from None
             except OutgoingError as error:
-                told = f"The bucket {self._bucket.name} was not reached: {error}"
+                told = f"Could not reach the bucket {self._bucket.name}: {error}"
                 failure, wait = StepFailed("UNREACHABLE", told, passing=True), None
             tried += 1
             if not failure.passing or tried >= ATTEMPTS:
@@ -194,8 +198,10 @@ class Objects:
             return StepFailed(known[0], f"Nothing was delivered to the bucket: {known[1]}", passing=known[2])
         shown = f" ({code})" if code.isalnum() and len(code) < 60 else ""
         if answer.status == 507:
-            return StepFailed("FULL_THERE", "The store has no room left; make some, and run it again", passing=True)
-        told = f"The bucket {self._bucket.name} answered {answer.status}{shown}; check the endpoint"
+            return StepFailed(
+                "FULL_THERE", "The object store is full; free space, and run the pipeline again", passing=True
+            )
+        told = f"The bucket {self._bucket.name} answered with status {answer.status}{shown}; check the endpoint"
         return StepFailed("FAILED_THERE", told, passing=answer.status >= 500 or answer.status == 429)
 
 
@@ -203,18 +209,18 @@ def _parsed(answer: Response) -> ET.Element:
     try:
         return ET.fromstring(answer.body)  # noqa: S314 - expat bounds entities, and the body is bounded
     except (ET.ParseError, ValueError, LookupError):
-        raise StepFailed("NOT_A_STORE", "What answers there does not speak S3; check the endpoint") from None
+        raise StepFailed("NOT_A_STORE", "The server does not speak the S3 protocol; check the endpoint") from None
 
 
 def _found(answer: Response, name: str) -> str:
     result = _parsed(answer).findtext(f"{{*}}{name}")
     if not result:
-        raise StepFailed("NOT_A_STORE", "What answers there does not speak S3; check the endpoint")
+        raise StepFailed("NOT_A_STORE", "The server does not speak the S3 protocol; check the endpoint")
     return result
 
 
 class BucketRunFolder:
-    """The pipeline's prefix, and below it that of this run."""
+    """The prefix of a pipeline, and below it the prefix of the run."""
 
     def __init__(self, context: Context, objects: Objects, prefix: str, own: str, fence: int) -> None:
         self._context, self._objects, self._fence = context, objects, fence
@@ -230,19 +236,21 @@ class BucketRunFolder:
         return f"{self._place}{MANIFEST}"
 
     def left(self) -> dict[str, list[str]]:
-        """What is there of a run without its manifest, and uploads that nobody completes any more."""
+        """The objects of runs without a manifest, and abandoned multipart uploads."""
         runs = self._runs(self._objects.keys(self._prefix))
         dead = {run: keys for run, keys in runs.items() if f"{self._prefix}{run}/{MANIFEST}" not in keys}
         self._uploads = self._objects.uploads(self._prefix)
         return {run: [] for run in self._runs([key for key, _ in self._uploads])} | dead
 
     def others(self) -> dict[str, list[str]]:
-        """What other runs have in place: first what tells of it, so that nobody takes half for the whole."""
+        """The objects of other completed runs, manifests first, so that no reader takes a partial run for a complete
+        one.
+        """
         runs = self._runs(self._objects.keys(self._prefix))
         return {run: sorted(keys, key=_manifest_first) for run, keys in runs.items() if run != self._own}
 
     def remove(self, result: dict[str, list[str]]) -> None:
-        """Delete objects, and end the uploads of these runs that were found before."""
+        """Delete these objects, and abort these uploads."""
         for key, upload in self._uploads:
             if self._run(key) in result:
                 self._objects.abort(key, upload)
@@ -251,11 +259,11 @@ class BucketRunFolder:
             self._delete(keys)
 
     def manifest(self) -> bytes | None:
-        """What is in place of this run."""
+        """The manifest of this run; None if it is not complete."""
         return self._objects.read(self._told)
 
     def put(self, exported: Exported, suffix: str) -> list[dict[str, Any]]:
-        """Upload the files; nothing says yet that they are all there."""
+        """Upload the files; without a manifest they do not count yet."""
         result = []
         for number, file in enumerate(exported.files):
             name = f"part-{self._fence}-{number:05}.{suffix}"
@@ -265,7 +273,7 @@ class BucketRunFolder:
         return result
 
     def appear(self, manifest: bytes) -> bool:
-        """Write the manifest; if another try was faster, what this one has uploaded goes."""
+        """Write the manifest; if another attempt was faster, delete the objects of this one."""
         # A request that was repeated because its answer was lost meets its own.
         if self._objects.write(self._told, manifest, only_new=True) or self.manifest() == manifest:
             return self._is_whole(manifest)
@@ -273,7 +281,9 @@ class BucketRunFolder:
         return False
 
     def _is_whole(self, manifest: bytes) -> bool:
-        """Whether all that a manifest tells of is there: if this worker slept, a later run took it for a dead one's."""
+        """Whether all objects of a manifest still exist: while this worker was suspended, a later run may have deleted
+        them.
+        """
         mine = {key.removeprefix(self._place) for key in self._mine()}
         if {value["name"] for value in json.loads(manifest)["files"]} <= mine:
             return True
@@ -281,14 +291,14 @@ class BucketRunFolder:
         return False
 
     def point(self, manifest: bytes | None) -> None:
-        """Write the object, or delete it."""
+        """Write or delete `_LATEST.json`."""
         if manifest is None:
             self._objects.delete(f"{self._prefix}{LATEST}")
         else:
             self._objects.write(f"{self._prefix}{LATEST}", manifest)
 
     def give_up(self) -> None:
-        """Remove what this try has uploaded."""
+        """Delete the objects that this attempt uploaded."""
         self._objects.is_leaving = True
         for key, upload in self._objects.uploads(self._place):
             self._objects.abort(key, upload)
@@ -302,7 +312,7 @@ class BucketRunFolder:
         return key.removeprefix(self._prefix).partition("/")[0]
 
     def _runs(self, keys: list[str]) -> dict[str, list[str]]:
-        """Keys by the run of this pipeline that they belong to."""
+        """Group the pipeline's keys by run."""
         values: dict[str, list[str]] = {}
         for key in keys:
             if _OURS.fullmatch(self._run(key)):

@@ -1,4 +1,4 @@
-"""Columns of a table against those of a target: which goes where, and how; what cannot is told before rows are sent."""
+"""Map the columns of a table to those of a delivery target, and report incompatible columns before any row is sent."""
 
 from dataclasses import dataclass
 
@@ -11,34 +11,34 @@ from headgate.execution.steps.context import StepFailed
 
 @dataclass(frozen=True, slots=True)
 class MappedColumn:
-    """A column that is delivered."""
+    """A column of the table and its column in the target."""
 
     given: Column
     staged: str
-    """What the staging table calls it."""
+    """The column's name in the staging table."""
     source: str
-    """The staged value, in SQL where the staging table is `s`."""
+    """The SQL expression of the value; the staging table is `s`."""
     target: str
-    """The target's column, quoted."""
+    """The quoted column of the target."""
     there: str
-    """The target's type, in words."""
+    """The type of the target column, for messages."""
     fit: ColumnCast
     is_key: bool
 
     @property
     def misses(self) -> str:
-        """The condition that a staged value does not fit."""
+        """The condition that a staged value does not fit the target column."""
         return f"{self.source} IS NOT NULL AND NOT ({self.fit.holds})"
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnMapping:
-    """All columns that are delivered."""
+    """The mapping of all delivered columns."""
 
     columns: tuple[MappedColumn, ...]
 
 
-def fitted(
+def map_columns(
     database: Database,
     target: TargetTable,
     table: LakeItem,
@@ -46,7 +46,7 @@ def fitted(
     there: list[TargetColumn] | None,
     keys: tuple[str, ...],
 ) -> ColumnMapping:
-    """Each column with where it goes; StepFailed says what does not go."""
+    """Map each column; StepFailed if a column has no compatible target."""
     for name in keys:
         _check_key(table, given, name)
     if there is not None:
@@ -63,15 +63,17 @@ def fitted(
             try:
                 fit = database.fit(column.type, result, source)
             except IncompatibleColumn:
-                told = f"{column.name} is {types.shown(column.type)}, and {target} has {said}, which does not take it"
-                raise StepFailed("TYPE", f"{told}. CAST it in a query before, or change the column there") from None
+                told = f"{column.name} is {types.shown(column.type)}, but {target} has {said}, which is not compatible"
+                raise StepFailed(
+                    "TYPE", f"{told}. CAST the column in a query pipeline, or change its type in the target"
+                ) from None
         is_key = types.key(column.name) in wanted
         pairs.append(MappedColumn(column, staged, source, database.quoted(name), said, fit, is_key))
     return ColumnMapping(tuple(pairs))
 
 
 def new_columns(database: Database, plan: ColumnMapping) -> list[str]:
-    """The columns of a target that is made, as SQL writes them; keys make its primary key."""
+    """The column definitions of a new target table; the keys become its primary key."""
     columns = [
         f"{column.target} {database.type_of(column.given.type, is_key=column.is_key)}" for column in plan.columns
     ]
@@ -80,7 +82,7 @@ def new_columns(database: Database, plan: ColumnMapping) -> list[str]:
 
 
 def _plain(database: Database, column: Column, source: str) -> ColumnCast:
-    """Into a column of the type that we would give it."""
+    """The mapping to a column of a new target table."""
     own, staged = database.type_of(column.type), database.type_of(column.type, staged=True)
     return ColumnCast(source if own == staged else database.cast(source, own))
 
@@ -89,16 +91,16 @@ def _check_key(table: LakeItem, given: Columns, name: str) -> None:
     result = types.find(given, name)
     if result is None:
         listed = ", ".join(column.name for column in given)
-        raise StepFailed("COLUMN", f"keys names {name}, which {table} does not have; it has {listed}")
+        raise StepFailed("COLUMN", f"Unknown column {name} in keys; {table} has {listed}")
     if not types.is_key(result.type):
-        raise StepFailed("KEYS", f"{name} is {types.shown(result.type)}, by which rows cannot be told apart")
+        raise StepFailed("KEYS", f"{name} cannot be a key, because it is {types.shown(result.type)}")
 
 
 def _check_needed(target: TargetTable, table: LakeItem, given: Columns, there: list[TargetColumn]) -> None:
     missing = [column.name for column in there if column.needs_value and types.find(given, column.name) is None]
     if missing:
-        told = f"{target} needs a value for {', '.join(missing)}, which {table} does not have"
-        raise StepFailed("COLUMN", f"{told}; give it a default there, or add it in a query before")
+        told = f"{target} requires a value for {', '.join(missing)}, which {table} does not have"
+        raise StepFailed("COLUMN", f"{told}; set a default in the target, or add the column in a query pipeline")
 
 
 def _found(target: TargetTable, column: Column, there: list[TargetColumn]) -> TargetColumn:
@@ -107,5 +109,5 @@ def _found(target: TargetTable, column: Column, there: list[TargetColumn]) -> Ta
     if len(alike) != 1:
         listed = ", ".join(column.name for column in there[:50])
         told = f"{target} has no column {column.name}; it has {listed}"
-        raise StepFailed("COLUMN", f"{told}. Add it there, or deliver a table without it")
+        raise StepFailed("COLUMN", f"{told}. Add the column to the target, or remove it in a query pipeline")
     return alike[0]

@@ -1,4 +1,4 @@
-"""A database that rows are delivered to: what both kinds have in common, and what each says in its own words."""
+"""The interface of database deliveries, which PostgreSQL and MySQL implement."""
 
 import hashlib
 from abc import ABC, abstractmethod
@@ -12,54 +12,54 @@ from headgate.execution.connection_checks.checks import CheckRequest
 from headgate.execution.steps.context import StepFailed
 
 LEDGER = "headgate_deliveries"
-"""Our table beside the targets: a row for each delivery that was made."""
+"""The ledger table in the target schema: one row per completed delivery."""
 
 STAGING = "headgate_staging_"
-"""What the names of staging tables begin with."""
+"""The prefix of staging table names."""
 
 GONE = "GONE_THERE"
-"""The code of a failure for something that is not there."""
+"""Error code: a schema or table does not exist."""
 
 TAKEN = "TAKEN_THERE"
-"""The code of a failure for a row or a table that is there already."""
+"""Error code: a row or table already exists."""
 
 CUT_OFF = "CUT_OFF"
-"""The code of a failure after which nobody here knows what was committed."""
+"""Error code: the outcome of the commit is unknown."""
 
 
 class IncompatibleColumn(Exception):
-    """A type that a column of the target never takes."""
+    """The type of a target column can never hold the values."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnCast:
-    """How a staged value gets into a column: `value`, as an expression of it, if `holds` is true of it, or empty."""
+    """How to convert a staged value to a target column: the expression `value`, valid if `holds` is true or empty."""
 
     value: str
     holds: str = ""
     compared: str = ""
-    """What the column is compared with, if that is not the value itself."""
+    """The expression to compare the column with, if it is not `value`."""
 
     @property
     def same(self) -> str:
-        """What the column is compared with."""
+        """The expression to compare the column with."""
         return self.compared or self.value
 
 
 @dataclass(frozen=True, slots=True)
 class TargetColumn:
-    """A column of the target. `facts` are those of its type, by the kind of database."""
+    """A column of the target. `facts` holds type details of the database."""
 
     name: str
     said: str
-    """The type, in the database's words."""
+    """The type as the database shows it."""
     needs_value: bool
     facts: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class TargetTable:
-    """A table in the database."""
+    """The name of a table in the database."""
 
     schema: str
     table: str
@@ -69,7 +69,7 @@ class TargetTable:
 
 
 class Database(ABC):
-    """A connection for one delivery. What the database refuses is a StepFailed in words that help."""
+    """The connection of one delivery. Database errors are raised as StepFailed with a message for the user."""
 
     called: str
     quote: str
@@ -78,11 +78,11 @@ class Database(ABC):
         self.asked, self.connection = asked, connection
 
     def quoted(self, *names: str) -> str:
-        """A name as SQL writes it, each part quoted."""
+        """An identifier with each part quoted."""
         return ".".join(self.quote + name.replace(self.quote, self.quote * 2) + self.quote for name in names)
 
     def name(self, place: TargetTable) -> str:
-        """A table as SQL names it."""
+        """The SQL name of a table."""
         return self.quoted(place.schema, place.table)
 
     @abstractmethod
@@ -91,91 +91,92 @@ class Database(ABC):
 
     @abstractmethod
     def execute(self, sql: str, *values: Any) -> int:
-        """Run a statement; how many rows it changed."""
+        """Execute a statement; return the number of changed rows."""
 
     @abstractmethod
     def prepare(self) -> None:
-        """Set the session up: UTC, strict, and alive while Spark works."""
+        """Configure the session: UTC, strict mode, and no idle timeout while Spark works."""
 
     @abstractmethod
     def interrupt(self) -> None:
-        """Stop the statement under way, from another thread."""
+        """Cancel the running statement, from another thread."""
 
     @abstractmethod
     @contextmanager
     def transaction(self, target: TargetTable) -> Iterator[None]:
-        """One transaction; of ours, only one at a time has this target."""
+        """A transaction that holds the lock of the target, which one delivery at a time can have."""
         yield
 
     @abstractmethod
     def hold(self, place: TargetTable) -> bool:
-        """Hold a name until this connection ends, or `release`; False if another connection does."""
+        """Lock a name until the connection ends or `release`; False if another connection has the lock."""
 
     @abstractmethod
     def release(self, place: TargetTable) -> None:
-        """Let go of a name."""
+        """Release the lock of a name."""
 
     @abstractmethod
     def staged(self, schema: str) -> list[str]:
-        """The names of all staging tables of a schema."""
+        """The names of all staging tables in a schema."""
 
     @abstractmethod
     def look(self, target: TargetTable) -> "list[TargetColumn] | None":
-        """The columns of the target; None if there is no such table. StepFailed if there is no such schema, or if it is
-        nothing that rows can be moved to in a transaction."""
+        """The columns of the target; None if the table does not exist. StepFailed if the schema does not exist, or if
+        the target is not a transactional table.
+        """
 
     @abstractmethod
     def type_of(self, given: Type, *, is_key: bool = False, staged: bool = False) -> str:
-        """The type of a new column for values of the lakehouse's type."""
+        """The target's column type for a lakehouse type."""
 
     @abstractmethod
     def fit(self, given: Type, there: TargetColumn, value: str) -> ColumnCast:
-        """How staged values get into a column of the target; Misfit if they never do."""
+        """The cast of staged values to a target column; IncompatibleColumn if there is none."""
 
     @abstractmethod
     def ready(self, staging: TargetTable, keys: Sequence[tuple[str, Type]]) -> None:
-        """Make a full staging table ready to be joined by these columns."""
+        """Prepare a filled staging table for joins on these columns."""
 
     @abstractmethod
     def create(self, place: TargetTable, columns: Sequence[str], *, staged: bool = False) -> None:
-        """Make a table of these columns, as SQL writes them."""
+        """Create a table with these column definitions."""
 
     @abstractmethod
     def update(self, target: str, staging: str, values: Sequence[tuple[str, str]], same: str) -> str:
-        """The statement that changes rows of the target, `t`, which are the same as staged ones, `s`."""
+        """The UPDATE of the target rows `t` from the staged rows `s` with the same keys."""
 
     def cast(self, value: str, kind: str) -> str:
-        """A staged value as one of the type that a new column has."""
+        """Cast a staged value to the type of a new column."""
         return f"CAST({value} AS {kind})"
 
     creates_inside = True
-    """Whether tables are made inside transactions; otherwise each is made before."""
+    """Whether DDL is transactional; otherwise tables are created before the transaction."""
 
     def drop(self, place: TargetTable) -> None:
-        """Drop a table of ours, if it is there."""
+        """Drop a staging table, if it exists."""
         self.execute(f"DROP TABLE IF EXISTS {self.name(place)}")
 
     def failed(self, code: str, words: str, said: str, *, passing: bool = False) -> StepFailed:
-        """A failure in our words, with the database's own."""
-        return StepFailed(code, f"{words}. {self.called} said: {self.asked.plain(said)}", passing=passing)
+        """A StepFailed with a message of ours and the database's own."""
+        return StepFailed(code, f"{words}. Message of {self.called}: {self.asked.plain(said)}", passing=passing)
 
 
-def name_of(run: str, step: int, fence: int) -> str:
-    """What the staging table of a step is called; each try has one of its own, so that no dead one writes into it."""
+def staging_name(run: str, step: int, fence: int) -> str:
+    """The name of the staging table of a step, unique to each attempt, so that a stale attempt cannot write into it."""
     return f"{STAGING}{run.removeprefix('run_')}_{step}_{fence}"
 
 
-def number_of(place: TargetTable) -> int:
-    """A number by which a name is locked."""
+def lock_number(place: TargetTable) -> int:
+    """The number of an advisory lock for a name."""
     digest = hashlib.sha256(f"headgate:{place}".encode()).digest()
     return int.from_bytes(digest[:8], "big", signed=True)
 
 
-def length_holds(length: str, most: int | None) -> str:
-    """That something has at most so many characters or bytes."""
+def length_condition(length: str, most: int | None) -> str:
+    """The condition that a length is at most this many characters or bytes."""
     return f"{length} <= {most}" if most is not None else ""
 
 
-def both(*conditions: str) -> str:
-    """Conditions that must all hold; empty ones always do."""
+def all_conditions(*conditions: str) -> str:
+    """The conjunction of conditions; empty ones are always true."""
     return " AND ".join(f"({condition})" for condition in conditions if condition)

@@ -1,4 +1,4 @@
-"""Rows as files of this machine: Spark writes them into the run's own folder, and they are counted here."""
+"""Export rows to local files: Spark writes them to the run's folder, and the worker verifies their row count."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,14 +12,14 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """The files, in order, and how many rows are in them."""
+    """The files, in order, and the number of rows in them."""
 
     rows: int
     files: list[Path]
 
 
 def exported(rows: SnapshotRows, kind: str) -> Exported:
-    """Have Spark write the rows: csv, json, parquet, or `lines`, which are JSON in an order that is always the same."""
+    """Have Spark write the rows as csv, json, parquet, or `lines`, which is JSON in a deterministic order."""
     context, sending = rows.context, rows.step.sending
     folder = context.folder / f"deliver-{rows.number}"
     arguments = {**rows.arguments(), "folder": str(folder), "format": kind, "formulas": sending.formulas}
@@ -27,14 +27,14 @@ def exported(rows: SnapshotRows, kind: str) -> Exported:
     files = sorted(folder.glob("part-*"))
     here = sum(_count(file, kind) for file in files)
     if here != sent:
-        told = f"Spark wrote {sent} rows, and {here} are in {folder.parents[2]} on the worker's machine; nothing was "
-        told += "delivered. If Spark runs on other machines, mount the same folder on each"
+        told = f"Spark wrote {sent} rows, but {folder.parents[2]} on the worker's machine has {here}; nothing was "
+        told += "delivered. If Spark runs on other machines, mount the same folder on each of them"
         raise StepFailed("NOT_ALL_ARRIVED", told)
     return Exported(sent, files)
 
 
 def _count(file: Path, kind: str) -> int:
-    """How many rows a file holds."""
+    """The number of rows in a file."""
     if kind == "parquet":
         from pyarrow import parquet
 
@@ -46,7 +46,7 @@ def _count(file: Path, kind: str) -> int:
 
 
 def _records(file: Path) -> int:
-    """Lines of CSV that end outside of quotes."""
+    """The number of CSV records, which may contain quoted line breaks."""
     count, is_inside = 0, False
     with file.open("rb") as source:
         while block := source.read(_BLOCK):

@@ -1,12 +1,8 @@
-"""Rows into files, of a folder or a bucket: put aside first, and then into place whole.
-
-Each run has a folder of its own below TARGET/PIPELINE, with a file `_SUCCESS` that tells what is in it, and comes last.
-A run that is begun again finds it there, or not; what is there without it was left by a dead run, and goes. Where one
-run replaces another, `_LATEST.json` beside the runs' folders is what `_SUCCESS` says of the one that counts: it changes
-in one step, from the one to the other, before the other goes.
-
-What is to go is looked for before the server is asked whether the run still goes on. A worker that slept meanwhile can
-so remove nothing that a later run brought.
+"""File deliveries to a folder or bucket: files are staged, then published atomically. Each run has its own folder
+TARGET/PIPELINE/RUN with the manifest `_SUCCESS`, which is written last. A retried run finds its manifest, or removes
+the unfinished files of its earlier attempt. If deliveries replace each other, `_LATEST.json` next to the run folders is
+a copy of the current `_SUCCESS`; it is switched atomically before the old folder is removed. Files to remove are listed
+before the server confirms that the run may continue, so that a suspended worker never removes files of a later run.
 """
 
 import json
@@ -24,50 +20,50 @@ from headgate.execution.steps.context import Result, RunStopped, StepFailed
 from headgate.kit.crash_points import crash_point
 
 Found = dict[str, list[str]]
-"""By the folder of each run: what of it there is to remove, in this order."""
+"""Per run folder: the files to remove, in this order."""
 
 
 class RunFolder(Protocol):
-    """Where the files of one run go: a folder of its own, beside those of the pipeline's other runs."""
+    """The destination folder of one run, next to those of the pipeline's other runs."""
 
     def left(self) -> Found:
-        """What dead runs and earlier tries left, which is not in place."""
+        """Unfinished files of dead runs and earlier attempts."""
 
     def others(self) -> Found:
-        """What other runs of this pipeline have in place."""
+        """The completed files of the pipeline's other runs."""
 
     def remove(self, result: Found) -> None:
-        """Remove what was found."""
+        """Remove these files."""
 
     def manifest(self) -> bytes | None:
-        """What is in place of this run; None if nothing is."""
+        """The manifest of this run; None if it is not complete."""
 
     def put(self, exported: Exported, suffix: str) -> list[dict[str, Any]]:
-        """Put the files aside; the names and sizes that they will have."""
+        """Stage the files; return the names and sizes that they will have."""
 
     def appear(self, manifest: bytes) -> bool:
-        """Have the files be there, with this to tell of them; False if an earlier try of the same run is there."""
+        """Publish the files with this manifest; False if an earlier attempt of the run has published them."""
 
     def point(self, manifest: bytes | None) -> None:
-        """Have `_LATEST.json` say this; without it, no such file is there."""
+        """Write `_LATEST.json`, or remove it if the content is None."""
 
     def give_up(self) -> None:
-        """Remove what this try has put aside."""
+        """Remove the files staged by this attempt."""
 
 
 def deliver(rows: SnapshotRows, endpoint: Endpoint) -> Result:
-    """Deliver files; once, however often it is begun."""
+    """Deliver the files exactly once, however often the run is retried."""
     with _opened(rows, endpoint) as shelf:
         left = shelf.left()
         if left:
             rows.remember()
             shelf.remove(left)
-            rows.context.log(f"Removed what {_runs(left)} left unfinished")
+            rows.context.log(f"Removed the unfinished files of {_runs(left)}")
         known = shelf.manifest()
         if known is None:
             known = _delivered(rows, shelf)
         else:
-            rows.context.log("An earlier try of this run has delivered its files already")
+            rows.context.log("An earlier attempt of this run has already delivered its files")
         _settle(rows, shelf, known)
     told = json.loads(known)
     size = sum(value["bytes"] for value in told["files"])
@@ -76,7 +72,7 @@ def deliver(rows: SnapshotRows, endpoint: Endpoint) -> Result:
 
 
 def _runs(result: Found) -> str:
-    return "an earlier run or try" if len(result) == 1 else f"{len(result)} earlier runs or tries"
+    return "an earlier run or attempt" if len(result) == 1 else f"{len(result)} earlier runs or attempts"
 
 
 def _opened(rows: SnapshotRows, endpoint: Endpoint) -> AbstractContextManager[RunFolder]:
@@ -89,7 +85,7 @@ def _opened(rows: SnapshotRows, endpoint: Endpoint) -> AbstractContextManager[Ru
 
 
 def _delivered(rows: SnapshotRows, shelf: RunFolder) -> bytes:
-    """Put the files in place; what tells of them."""
+    """Publish the files; return the manifest."""
     crash_point("delivery: before the export")
     written = exported(rows, rows.step.sending.format)
     crash_point("delivery: rows exported")
@@ -105,7 +101,7 @@ def _delivered(rows: SnapshotRows, shelf: RunFolder) -> bytes:
     if not shelf.appear(manifest):
         other = shelf.manifest()
         if other is None:
-            told = "Another try of this run is about to deliver the same; try again"
+            told = "Another attempt of this run is delivering the same files; try again"
             raise StepFailed("BUSY_THERE", told, passing=True)
         return other
     crash_point("delivery: files appeared")
@@ -134,7 +130,7 @@ def _manifest(rows: SnapshotRows, written: Exported, files: list[dict[str, Any]]
 
 
 def _settle(rows: SnapshotRows, shelf: RunFolder, manifest: bytes) -> None:
-    """Have the new files be those that count, and the others go, if they are to be replaced."""
+    """If the delivery replaces earlier ones, make the new files current and remove the old ones."""
     replaces = rows.step.sending.write == "overwrite"
     others = shelf.others() if replaces else {}
     rows.remember()
@@ -142,5 +138,5 @@ def _settle(rows: SnapshotRows, shelf: RunFolder, manifest: bytes) -> None:
     crash_point("delivery: files count")
     if others:
         shelf.remove(others)
-        rows.context.log(f"Removed what {_runs(others)} had delivered there")
+        rows.context.log(f"Removed the files of {_runs(others)}")
     crash_point("delivery: earlier files removed")

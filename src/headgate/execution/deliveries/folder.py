@@ -1,4 +1,4 @@
-"""A folder of this machine, below one that the settings allow. Links on the way are not followed."""
+"""File deliveries to a local folder below an allowed root. Symbolic links are not followed."""
 
 import errno
 import os
@@ -33,7 +33,7 @@ def opened(
     own: str,
     fence: int,
 ) -> Iterator["LocalRunFolder"]:
-    """The folder, made if it is not there; what the machine refuses is a StepFailed."""
+    """The folder, created if missing; operating system errors are raised as StepFailed."""
     path = str(endpoint.config["path"])
     with _told(path):
         try:
@@ -48,7 +48,7 @@ def opened(
 
 
 def _below(root: int, parts: Sequence[str]) -> int:
-    """A folder below another, made if it is not there, as a handle that no link can turn elsewhere any more."""
+    """Open a subfolder, created if missing, as a file descriptor that a symbolic link cannot redirect."""
     handle = os.dup(root)
     for part in parts:
         try:
@@ -72,29 +72,31 @@ def _told(path: str) -> Iterator[None]:
 def _failure(path: str, error: OSError) -> StepFailed:
     match error.errno:
         case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
-            told = f"There is no room left in {path}, so nothing was delivered; make some, and run it again"
+            told = f"No space left in {path}, so nothing was delivered; free space, and run the pipeline again"
             return StepFailed("FULL_THERE", told, passing=True)
         case errno.EACCES | errno.EPERM | errno.EROFS:
-            return StepFailed("DENIED_THERE", f"The worker's user may not write into {path}; let it")
+            return StepFailed("DENIED_THERE", f"The worker's user has no write permission for {path}; grant it")
         case errno.ELOOP | errno.ENOTDIR:
-            told = f"The target leads over a link, or over a file, in {path}; choose another, or remove it there"
+            told = (
+                f"{path} contains a symbolic link or a file in place of a folder; remove it, or choose another target"
+            )
             return StepFailed("FOLDER_REFUSED", told)
-    return StepFailed("FAILED_THERE", f"{path} cannot be written to: {error.strerror}", passing=True)
+    return StepFailed("FAILED_THERE", f"Cannot write to {path}: {error.strerror}", passing=True)
 
 
 class LocalRunFolder:
-    """The pipeline's folder, and in it that of this run, which comes there by one renaming."""
+    """The pipeline's folder, and the run's folder in it, which is published by a rename."""
 
     def __init__(self, context: Context, handle: int, own: str, fence: int) -> None:
         self._context, self._handle, self._own = context, handle, own
         self._aside = f".{own}-{fence}"
 
     def left(self) -> dict[str, list[str]]:
-        """What was put aside: no other run of this pipeline is under way, and no earlier try of this."""
+        """Staged files: no other run of this pipeline and no earlier attempt of this run is active."""
         return {name: [name] for name in self._names(_ASIDE)}
 
     def others(self) -> dict[str, list[str]]:
-        """What other runs have in place."""
+        """The completed folders of other runs."""
         return {name: [name] for name in self._names(_OURS) if name != self._own}
 
     def _names(self, pattern: re.Pattern[str]) -> list[str]:
@@ -102,7 +104,7 @@ class LocalRunFolder:
         return sorted(value for value in there if pattern.fullmatch(value))
 
     def remove(self, result: dict[str, list[str]]) -> None:
-        """Remove folders, and whatever else has such a name. Links are removed, not followed."""
+        """Remove folders, and anything else with such a name. Symbolic links are removed, not followed."""
         for value in result:
             with suppress(FileNotFoundError):
                 facts = os.stat(value, dir_fd=self._handle, follow_symlinks=False)
@@ -113,7 +115,7 @@ class LocalRunFolder:
             crash_point("delivery: one removed")
 
     def manifest(self) -> bytes | None:
-        """What is in place of this run."""
+        """The manifest of this run; None if it is not complete."""
         try:
             inner = os.open(self._own, _FOLDER, dir_fd=self._handle)
         except FileNotFoundError:
@@ -125,7 +127,7 @@ class LocalRunFolder:
             os.close(inner)
 
     def put(self, exported: Exported, suffix: str) -> list[dict[str, Any]]:
-        """Copy the files into a folder beside."""
+        """Copy the files into a staging folder."""
         os.mkdir(self._aside, dir_fd=self._handle)
         inner = os.open(self._aside, _FOLDER, dir_fd=self._handle)
         result = []
@@ -142,7 +144,7 @@ class LocalRunFolder:
         return result
 
     def appear(self, manifest: bytes) -> bool:
-        """Rename the folder beside to what it is to be called: all of it is there, or nothing."""
+        """Rename the staging folder to its final name, which publishes all files atomically."""
         try:
             inner = os.open(self._aside, _FOLDER, dir_fd=self._handle)
             try:
@@ -160,7 +162,7 @@ class LocalRunFolder:
         return True
 
     def point(self, manifest: bytes | None) -> None:
-        """Replace the file by renaming another to it."""
+        """Replace the file by an atomic rename."""
         if manifest is None:
             with suppress(FileNotFoundError):
                 os.unlink(LATEST, dir_fd=self._handle)
@@ -178,12 +180,12 @@ class LocalRunFolder:
         os.fsync(self._handle)
 
     def give_up(self) -> None:
-        """Remove what was put aside."""
+        """Remove the staging folder."""
         shutil.rmtree(self._aside, dir_fd=self._handle, ignore_errors=True)
 
 
 def _write(folder: int, name: str, source: Any) -> None:
-    """Write a new file, durably."""
+    """Write a new file, and sync it to disk."""
     with os.fdopen(os.open(name, _NEW, 0o644, dir_fd=folder), "wb") as file:
         shutil.copyfileobj(source, file, 1 << 20)
         file.flush()

@@ -1,9 +1,7 @@
-"""Rows over HTTP: POSTed in batches of JSON, at least once.
-
-Rows are always in the same order, and so the same ones in the same batch. Each has an `Idempotency-Key`: of the run,
-the step, the snapshot and the batch. One that is sent again, since its answer was lost, has the same key; a receiver
-that heeds it takes each batch once. What was confirmed is told to the server now and then: a run that is begun again
-goes on after it.
+"""HTTP deliveries: POST batches of JSON rows, at least once. The order of rows is deterministic, so a retried run sends
+the same batches. The `Idempotency-Key` of a batch consists of run, step, snapshot and batch number; a receiver that
+honors it takes each batch once. Confirmed batches are reported to the server from time to time, and a retried run
+continues after them.
 """
 
 import time
@@ -20,7 +18,7 @@ from headgate.execution.deliveries.export import exported
 from headgate.execution.deliveries.rows import SnapshotRows
 from headgate.execution.sources.fetch.credentials import authorized, posted
 from headgate.execution.sources.rest.auth import Credentials
-from headgate.execution.sources.rest.failures import ApiFailed, hidden
+from headgate.execution.sources.rest.failures import ApiFailed, redact
 from headgate.execution.sources.rest.http_calls import below, pause, retry_after
 from headgate.execution.sources.rest.requests import Limits
 from headgate.execution.steps.context import Result, RunStopped, StepFailed
@@ -30,18 +28,15 @@ from headgate.outgoing.client import Outgoing, Response
 
 LINES = "lines"
 BATCHES, SECONDS = "batches", 2.0
-"""What is remembered, and at most how often."""
+"""The minimum interval between checkpoints of the confirmed batches."""
 
 _AGAIN = frozenset({408, 409, 425, 429})
 _EXCERPT, _LOOKED_AT = 300, 64 << 10
 
 
 def deliver(rows: SnapshotRows, endpoint: Endpoint) -> Result:
-    """Send all rows, from the first batch that was not confirmed."""
-    rows.context.log(
-        "Over HTTP rows are delivered at least once: each batch has an Idempotency-Key, by which its receiver can tell "
-        "one that comes again"
-    )
+    """Send all rows, starting after the last confirmed batch."""
+    rows.context.log("HTTP deliveries are at least once: use the Idempotency-Key of each batch to detect duplicates")
     outgoing = Outgoing(rows.context.settings.outgoing)
     try:
         return _Sender(rows, endpoint, outgoing).sent()
@@ -63,13 +58,13 @@ class _Sender:
         self._told = self._turn = time.monotonic()
 
     def sent(self) -> Result:
-        """Send them."""
+        """Send all batches."""
         sending = self._rows.step.sending
         done = int(self._rows.memory.get(BATCHES, 0))
         result = exported(self._rows, LINES)
         crash_point("delivery: rows exported")
         if done:
-            self._rows.context.log(f"An earlier try of this run has delivered {done} batches already")
+            self._rows.context.log(f"An earlier attempt of this run has already delivered {done} batches")
         batches = size = 0
         for number, lines in enumerate(_batches(result.files, sending.batch)):
             batches = number + 1
@@ -91,13 +86,13 @@ class _Sender:
         return Result(rows_in=result.rows, rows_out=result.rows, bytes=size, detail=detail)
 
     def _note(self, batches: int, *, is_last: bool = False) -> None:
-        """Tell the server how many batches were confirmed, if it was not told a moment ago."""
+        """Report the number of confirmed batches to the server, at most once per interval."""
         if is_last or time.monotonic() > self._told + SECONDS:
             self._rows.remember(**{BATCHES: batches})
             self._told = time.monotonic()
 
     def _send(self, number: int, body: bytes) -> None:
-        """Send a batch until it is confirmed, or refused, or was tried often enough."""
+        """Send a batch until it is confirmed, rejected, or out of attempts."""
         context, tried, renewed = self._rows.context, 0, False
         while True:
             self._await_turn()
@@ -113,13 +108,13 @@ class _Sender:
                 raise failure
             seconds = pause(tried, Limits()) if wait is None else wait
             if seconds > Limits().longest_wait:
-                told = f"{failure.message}. It asks to wait {seconds:,.0f} seconds; resume the run later"
+                told = f"{failure.message}. The receiver asks to wait {seconds:,.0f} seconds; resume the run later"
                 raise StepFailed(failure.code, told, passing=True)
-            context.log(f"{failure.message}; batch {number} is sent again in {seconds:.1f} seconds", "warning")
+            context.log(f"{failure.message}; batch {number} is retried in {seconds:.1f} seconds", "warning")
             context.stopping.wait(seconds)
 
     def _await_turn(self) -> None:
-        """Wait until the next request may begin, or the run is to end."""
+        """Wait for the rate limit; Stopped if the run ends."""
         now = time.monotonic()
         if self._turn > now:
             self._rows.context.stopping.wait(self._turn - now)
@@ -127,11 +122,11 @@ class _Sender:
         self._turn = max(self._turn, now) + gap
 
     def _tried(self, number: int, body: bytes) -> tuple[StepFailed | None, float | None]:
-        """Send a batch once; what went wrong, and how long to wait before another try, if the receiver says so."""
+        """Send a batch once; return the failure, and the Retry-After delay if the receiver sends one."""
         try:
             answer = self._posted(number, body)
         except CallRefused as error:
-            return StepFailed("ADDRESS_REFUSED", f"Nothing was sent to {self._place.base_url}: {error}"), None
+            return StepFailed("ADDRESS_REFUSED", f"Could not send to {self._place.base_url}: {error}"), None
         except OutgoingError as error:
             return StepFailed("UNREACHABLE", f"Batch {number} was not confirmed: {error}", passing=True), None
         return self._judged(number, answer), retry_after(answer.headers)
@@ -145,36 +140,38 @@ class _Sender:
         )
 
     def _key(self, number: int) -> str:
-        """What tells this batch from all others, and is the same for it whenever it is sent."""
+        """The idempotency key of a batch, the same at every attempt."""
         return f"{self._rows.context.job.id}-{self._rows.number}-{self._rows.snapshot or 0}-{number}"
 
     def _judged(self, number: int, answer: Response) -> StepFailed | None:
-        status, where = answer.status, f"{self._place.base_url} answered batch {number} with {answer.status}"
+        status, where = answer.status, f"{self._place.base_url} answered batch {number} with status {answer.status}"
         if 200 <= status < 300:
             return None
         said = self._said(answer)
         if 300 <= status < 400:
-            told = f"{where}, a redirect, which would not carry the rows; make that address the destination's"
+            told = f"{where}, a redirect, which is not followed; set this address in the destination"
             return StepFailed("REDIRECTED", told)
         if status == 401:
-            return StepFailed("API_UNAUTHORIZED", f"{where}: it does not know who sends{said}; give the secret again")
+            return StepFailed("API_UNAUTHORIZED", f"{where}: it rejects the credentials{said}; set the secret again")
         if status == 403:
-            return StepFailed("API_FORBIDDEN", f"{where}: the secret may not send there{said}; have it be allowed")
+            return StepFailed(
+                "API_FORBIDDEN", f"{where}: the credentials lack the permission to send{said}; grant it at the receiver"
+            )
         if status == 413:
-            return StepFailed("TOO_LARGE", f"{where}: it is too large; set a smaller `batch`")
+            return StepFailed("TOO_LARGE", f"{where}: the batch is too large; set a smaller `batch`")
         if status in _AGAIN or status >= 500:
             return StepFailed("API_BUSY" if status in _AGAIN else "API_DOWN", f"{where}{said}", passing=True)
-        return StepFailed("API_REFUSED", f"{where}{said}; check the target, and what it takes")
+        return StepFailed("API_REFUSED", f"{where}{said}; check the target, and the format that it accepts")
 
     def _said(self, answer: Response) -> str:
         text = answer.body[:_LOOKED_AT].decode(errors="replace")
-        plain = " ".join(hidden(text, self._credentials.secrets()).split())
+        plain = " ".join(redact(text, self._credentials.secrets()).split())
         shown = "".join(value if value.isprintable() else " " for value in plain)[:_EXCERPT]
-        return f', saying "{shown}"' if shown else ""
+        return f', with the message "{shown}"' if shown else ""
 
 
 def _batches(files: Sequence[Path], size: int) -> Iterator[list[bytes]]:
-    """Lines of files, so many at a time."""
+    """Batches of lines from files."""
     lines = _lines(files)
     while batch := list(islice(lines, size)):
         yield batch

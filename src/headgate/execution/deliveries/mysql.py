@@ -1,4 +1,4 @@
-"""MySQL and MariaDB: their types, what each takes, and how rows get from a staging table into another."""
+"""Database deliveries to MySQL and MariaDB: types, casts and statements."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -21,9 +21,9 @@ from headgate.execution.deliveries.database import (
     IncompatibleColumn,
     TargetColumn,
     TargetTable,
-    both,
-    length_holds,
-    number_of,
+    all_conditions,
+    length_condition,
+    lock_number,
 )
 from headgate.execution.steps.context import StepFailed
 
@@ -40,7 +40,7 @@ TYPES = {
     types.TIMESTAMP_NTZ: "datetime(6)",
 }
 KEYS = {types.STRING: "varchar(255) COLLATE utf8mb4_bin", types.BINARY: "varbinary(255)"}
-"""What can be a key only with a length; a text that is a key counts letter by letter."""
+"""Types that need a length to be a key; a text key uses a binary collation."""
 
 NESTED = "json"
 
@@ -89,27 +89,27 @@ class MySql(Database):
             return list(cursor.fetchall())
 
     def execute(self, sql: str, *values: Any) -> int:
-        """Run a statement; how many rows it changed."""
+        """Execute a statement; return the number of changed rows."""
         with self._told(), self.connection.cursor() as cursor:
             return int(cursor.execute(sql, values or None))
 
     def prepare(self) -> None:
-        """Set the session up. Without the strict mode, what does not fit would be cut to what does."""
+        """Configure the session. Without strict mode, MySQL truncates values that do not fit."""
         self.execute("SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', time_zone = '+00:00'")
         self.execute(f"SET SESSION wait_timeout = {_LONGEST_WAIT}, innodb_lock_wait_timeout = {_LOCK_SECONDS}")
 
     def interrupt(self) -> None:
-        """Stop the statement under way, by another connection."""
+        """Cancel the running statement, over another connection."""
         asked = replace(self.asked, deadline=monotonic() + 20)
         with suppress(StepFailed), mysql.signed_in(asked) as other, other.cursor() as cursor:
             cursor.execute(f"KILL QUERY {int(self.connection.thread_id())}")
 
     @contextmanager
     def transaction(self, target: TargetTable) -> Iterator[None]:
-        """One transaction; another of ours on the same target waits."""
+        """A transaction that holds the lock of the target."""
         lock = _lock(target)
         if self.rows("SELECT GET_LOCK(%s, %s)", lock, _LOCK_SECONDS)[0][0] != 1:
-            told = f"Another delivery has had {target} for too long; try again later"
+            told = f"Timed out waiting for another delivery to {target}; try again later"
             raise StepFailed("BUSY_THERE", told, passing=True)
         try:
             with self._told():
@@ -129,11 +129,11 @@ class MySql(Database):
             self.connection.rollback()
 
     def hold(self, place: TargetTable) -> bool:
-        """Hold a name."""
+        """Lock a name."""
         return bool(self.rows("SELECT GET_LOCK(%s, 0)", _lock(place))[0][0] == 1)
 
     def release(self, place: TargetTable) -> None:
-        """Let go of a name."""
+        """Release the lock of a name."""
         self.rows("SELECT RELEASE_LOCK(%s)", _lock(place))
 
     def staged(self, schema: str) -> list[str]:
@@ -143,16 +143,20 @@ class MySql(Database):
     def look(self, target: TargetTable) -> list[TargetColumn] | None:
         """The columns of the target."""
         if not self.rows("SELECT 1 FROM information_schema.schemata WHERE schema_name = %s", target.schema):
-            raise StepFailed(GONE, f"There is no database {target.schema} there for this user; create it, or grant it")
+            raise StepFailed(
+                GONE, f"There is no database {target.schema} for this user; create it, or grant access to it"
+            )
         results = self.rows(_TABLE, target.schema, target.table)
         if not results:
             return None
         sort, transactions = results[0]
         if sort != "BASE TABLE":
-            raise StepFailed("NOT_A_TABLE", f"{target} is no plain table there, such as a view; deliver to a table")
+            raise StepFailed("NOT_A_TABLE", f"{target} is not a base table, but perhaps a view; deliver to a table")
         if transactions != "YES":
-            told = f"{target} is kept by an engine without transactions, so half of a delivery could stay; "
-            raise StepFailed("NOT_A_TABLE", f"{told}change it there: ALTER TABLE … ENGINE = InnoDB")
+            told = (
+                f"{target} uses a storage engine without transactions, so a failed delivery would leave partial rows; "
+            )
+            raise StepFailed("NOT_A_TABLE", f"{told}convert it with ALTER TABLE … ENGINE = InnoDB")
         names = ("type", "digits", "behind", "length", "bytes", "fraction", "characters", "collation")
         return [
             TargetColumn(name, said, bool(needs), dict(zip(names, facts, strict=True)))
@@ -171,29 +175,29 @@ class MySql(Database):
         return "longtext" if staged else NESTED
 
     def cast(self, value: str, kind: str) -> str:
-        """A text is taken for JSON as it is."""
+        """Cast a staged value; a text is valid as JSON without a cast."""
         return value
 
     def create(self, place: TargetTable, columns: Sequence[str], *, staged: bool = False) -> None:
-        """Make a table; this ends a transaction, if one is under way."""
+        """Create a table; this commits an open transaction."""
         lines = f"CREATE TABLE {self.name(place)} ({', '.join(columns)}) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4"
         self.execute(f"{lines} COLLATE utf8mb4_bin" if staged else lines)
 
     def ready(self, staging: TargetTable, keys: Sequence[tuple[str, Type]]) -> None:
-        """Index the keys, for a target that has no index on them."""
+        """Index the keys of the staging table, as the target may have no index on them."""
         if keys:
             columns = [f"{name}({_PREFIX})" if kind in _LONG else name for name, kind in keys[:_MOST_KEYS]]
             self.execute(f"ALTER TABLE {self.name(staging)} ADD INDEX ({', '.join(columns)})")
 
     def update(self, target: str, staging: str, values: Sequence[tuple[str, str]], same: str) -> str:
-        """The statement that changes rows."""
+        """The UPDATE statement."""
         given = ", ".join(f"t.{name} = {value}" for name, value in values)
         return f"UPDATE {target} AS t JOIN {staging} AS s ON {same} SET {given}"
 
     # What a column takes
 
     def fit(self, given: Type, there: TargetColumn, value: str) -> ColumnCast:
-        """How staged values get into a column."""
+        """The cast of staged values to a target column."""
         name, facts = str(there.facts["type"]), there.facts
         if name in _TEXTS and given != PrimitiveType(types.BINARY):
             # Two texts are the same if the target takes them for the same, as its unique indexes do.
@@ -205,7 +209,7 @@ class MySql(Database):
             return ColumnCast(value)
         if name in _BYTES and given == PrimitiveType(types.BINARY):
             length, most = f"LENGTH({value})", int(facts["bytes"])
-            return ColumnCast(value, f"{length} = {most}" if name == "binary" else length_holds(length, most))
+            return ColumnCast(value, f"{length} = {most}" if name == "binary" else length_condition(length, most))
         if name == "json" and (not isinstance(given, PrimitiveType) or given == PrimitiveType(types.STRING)):
             return ColumnCast(value, f"JSON_VALID({value})" if isinstance(given, PrimitiveType) else "")
         if name in _PARSED and given == PrimitiveType(types.STRING):
@@ -226,7 +230,7 @@ class MySql(Database):
             raise self._failure(error) from None
         except OSError as error:
             raise self.failed(
-                CUT_OFF, "The connection broke off; see that the database runs", str(error), passing=True
+                CUT_OFF, "Lost the connection to the database; check that it is running", str(error), passing=True
             ) from None
 
     def _failure(self, error: Any) -> StepFailed:
@@ -235,62 +239,67 @@ class MySql(Database):
         for known, code, words, passing in _SAYINGS:
             if number in known or (code == "FULL_THERE" and _FULL.search(said)):
                 return self.failed(code, words, said, passing=passing)
-        return self.failed("FAILED_THERE", "The database did not take the delivery", said, passing=True)
+        return self.failed("FAILED_THERE", "The database rejected the delivery", said, passing=True)
 
 
 _SAYINGS = (
-    ({1044, 1142, 1143, 1227, 1370}, "DENIED_THERE", "The user may not do this; grant it the right there", False),
-    ({1062}, TAKEN, "A row is there already that has to be the only one", False),
-    ({1050}, TAKEN, "A table of that name is there already", True),
-    ({1146, 1051}, GONE, "A table is not there", True),
-    ({1049}, GONE, "A database is not there; create it", False),
+    (
+        {1044, 1142, 1143, 1227, 1370},
+        "DENIED_THERE",
+        "The user lacks a permission for this; grant it in the database",
+        False,
+    ),
+    ({1062}, TAKEN, "A row with the same unique key already exists", False),
+    ({1050}, TAKEN, "A table of that name already exists", True),
+    ({1146, 1051}, GONE, "A table does not exist", True),
+    ({1049}, GONE, "A database does not exist; create it", False),
     (
         {1048, 1364, 1451, 1452, 1644, 3819, 4025, 3105, 1906},
         "REFUSED_THERE",
-        "A rule of the table does not let a row in, so nothing was delivered",
+        "A constraint of the table rejected a row, so nothing was delivered",
         False,
     ),
     (
         {1264, 1265, 1292, 1366, 1367, 1406, 1690, 1977, 3140, 3854, 4038},
         "VALUE",
-        "A value does not fit, so nothing was delivered; change it in a query before",
+        "A value does not fit its column, so nothing was delivered; change it in a query pipeline",
         False,
     ),
     (
         {1021, 1114, 1030, 3},
         "FULL_THERE",
-        "There is no room left, so nothing was delivered; make some, and run it again",
+        "The database has no space left, so nothing was delivered; free space, and run the pipeline again",
         True,
     ),
-    ({1040, 1041, 1203, 1226}, "BUSY_THERE", "The database has too much to do; try again later", True),
+    ({1040, 1041, 1203, 1226}, "BUSY_THERE", "The database is overloaded; try again later", True),
     (
         {1205, 1213},
         "BUSY_THERE",
-        "Another transaction has had the table locked for too long; try again later",
+        "Timed out waiting for a lock on the table; try again later",
         True,
     ),
-    ({1317, 1969, 3024}, "TIMEOUT", "It took too long, or was stopped; nothing was delivered", True),
-    ({1290, 1792, 1836}, "DENIED_THERE", "The database takes no changes: it is only read; check the host", False),
+    ({1317, 1969, 3024}, "TIMEOUT", "The statement timed out or was cancelled; nothing was delivered", True),
+    ({1290, 1792, 1836}, "DENIED_THERE", "The database is read-only; check the host", False),
     (
         {0, 1053, 1158, 1159, 1160, 1161, 1927, 2003, 2006, 2013, 2014, 2055},
         CUT_OFF,
-        "The connection broke off; see that the database runs",
+        "Lost the connection to the database; check that it is running",
         True,
     ),
 )
 
 
 def _lock(place: TargetTable) -> str:
-    """What a name is locked by; such words are the whole server's, and short."""
-    return f"headgate:{number_of(place) & (2**64 - 1):016x}"
+    """The name of the lock; lock names are global to the server and short."""
+    return f"headgate:{lock_number(place) & (2**64 - 1):016x}"
 
 
 def _text(name: str, facts: dict[str, Any], value: str) -> str:
     if name in {"char", "varchar"}:
         # A padded text would lose the spaces at its end.
         whole = f"CHAR_LENGTH(RTRIM({value})) = CHAR_LENGTH({value})" if name == "char" else ""
-        return both(length_holds(f"CHAR_LENGTH({value})", int(facts["length"])), whole)
-    return length_holds(f"LENGTH({value})", int(facts["bytes"])) if name != "longtext" else ""
+        return all_conditions(length_condition(f"CHAR_LENGTH({value})", int(facts["length"])), whole)
+    return length_condition(f"LENGTH({value})", int(facts["bytes"])) if name != "longtext" else ""
 
 
 def _number(given: Type, name: str, there: TargetColumn, value: str) -> str:
@@ -304,7 +313,7 @@ def _number(given: Type, name: str, there: TargetColumn, value: str) -> str:
         digits, behind = int(facts["digits"]), int(facts["behind"])
         cast = f"CAST({value} AS DECIMAL({digits}, {behind}))"
         sign = f"{value} >= 0" if "unsigned" in there.said.lower() else ""
-        return both(numbers.in_decimal(given, value, digits, behind, cast), sign)
+        return all_conditions(numbers.in_decimal(given, value, digits, behind, cast), sign)
     if name in {"float", "double"}:
         result = numbers.in_floating(given, value, "single" if name == "float" else "double")
         if result is not None:
@@ -321,4 +330,4 @@ def _time(given: PrimitiveType, name: str, facts: dict[str, Any], value: str) ->
     fraction = int(facts["fraction"] or 0)
     if given.name == types.DATE or fraction >= 6:
         return within
-    return both(f"MICROSECOND({value}) % {10 ** (6 - fraction)} = 0", within)
+    return all_conditions(f"MICROSECOND({value}) % {10 ** (6 - fraction)} = 0", within)

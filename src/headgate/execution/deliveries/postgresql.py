@@ -1,4 +1,4 @@
-"""PostgreSQL: its types, what each takes, and how rows get from a staging table into another in one transaction."""
+"""Database deliveries to PostgreSQL: types, casts and statements."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -17,9 +17,9 @@ from headgate.execution.deliveries.database import (
     IncompatibleColumn,
     TargetColumn,
     TargetTable,
-    both,
-    length_holds,
-    number_of,
+    all_conditions,
+    length_condition,
+    lock_number,
 )
 from headgate.execution.steps.context import StepFailed
 
@@ -77,12 +77,12 @@ class PostgreSql(Database):
             return list(self.connection.execute(sql, values or None).fetchall())
 
     def execute(self, sql: str, *values: Any) -> int:
-        """Run a statement; how many rows it changed."""
+        """Execute a statement; return the number of changed rows."""
         with self._told():
             return int(self.connection.execute(sql, values or None).rowcount)
 
     def prepare(self) -> None:
-        """Set the session up."""
+        """Configure the session."""
         wanted = {
             "TimeZone": "UTC",
             "client_encoding": "UTF8",
@@ -95,7 +95,7 @@ class PostgreSql(Database):
             self.rows("SELECT set_config(name, %s, false) FROM pg_catalog.pg_settings WHERE name = %s", value, name)
 
     def interrupt(self) -> None:
-        """Stop the statement under way."""
+        """Cancel the running statement."""
         import psycopg  # noqa: PLC0415 - only a worker that delivers needs it
 
         with suppress(psycopg.Error):
@@ -103,18 +103,18 @@ class PostgreSql(Database):
 
     @contextmanager
     def transaction(self, target: TargetTable) -> Iterator[None]:
-        """One transaction; another of ours on the same target waits."""
+        """A transaction that holds the lock of the target."""
         with self._told(), self.connection.transaction():
-            self.rows("SELECT pg_advisory_xact_lock(%s)", number_of(target))
+            self.rows("SELECT pg_advisory_xact_lock(%s)", lock_number(target))
             yield
 
     def hold(self, place: TargetTable) -> bool:
-        """Hold a name."""
-        return bool(self.rows("SELECT pg_try_advisory_lock(%s)", number_of(place))[0][0])
+        """Lock a name."""
+        return bool(self.rows("SELECT pg_try_advisory_lock(%s)", lock_number(place))[0][0])
 
     def release(self, place: TargetTable) -> None:
-        """Let go of a name."""
-        self.rows("SELECT pg_advisory_unlock(%s)", number_of(place))
+        """Release the lock of a name."""
+        self.rows("SELECT pg_advisory_unlock(%s)", lock_number(place))
 
     def staged(self, schema: str) -> list[str]:
         """The names of all staging tables."""
@@ -123,14 +123,12 @@ class PostgreSql(Database):
     def look(self, target: TargetTable) -> list[TargetColumn] | None:
         """The columns of the target."""
         if not self.rows("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = %s", target.schema):
-            raise StepFailed(
-                GONE, f"There is no schema {target.schema} in the database; create it there, or choose another"
-            )
+            raise StepFailed(GONE, f"There is no schema {target.schema} in the database; create it, or choose another")
         kinds = [kind for (kind,) in self.rows(_TABLE, target.schema, target.table)]
         if not kinds:
             return None
         if _word(kinds[0]) not in {"r", "p"}:
-            raise StepFailed("NOT_A_TABLE", f"{target} is no plain table there, such as a view; deliver to a table")
+            raise StepFailed("NOT_A_TABLE", f"{target} is not a base table, but perhaps a view; deliver to a table")
         return [
             TargetColumn(name, said, bool(needs), {"type": base, "sort": _word(sort), "mod": mod, "cast": cast})
             for name, said, base, sort, mod, needs, cast in self.rows(_COLUMNS, target.schema, target.table)
@@ -151,18 +149,18 @@ class PostgreSql(Database):
         self.execute(f"CREATE {sort} {self.name(place)} ({', '.join(columns)})")
 
     def ready(self, staging: TargetTable, keys: Sequence[tuple[str, Type]]) -> None:
-        """Count what is in it, for the planner."""
+        """Collect statistics for the planner."""
         self.execute(f"ANALYZE {self.name(staging)}")
 
     def update(self, target: str, staging: str, values: Sequence[tuple[str, str]], same: str) -> str:
-        """The statement that changes rows."""
+        """The UPDATE statement."""
         given = ", ".join(f"{name} = {value}" for name, value in values)
         return f"UPDATE {target} AS t SET {given} FROM {staging} AS s WHERE {same}"
 
     # What a column takes
 
     def fit(self, given: Type, there: TargetColumn, value: str) -> ColumnCast:
-        """How staged values get into a column."""
+        """The cast of staged values to a target column."""
         name, mod = str(there.facts["type"]), int(there.facts["mod"])
         cast = f"{value}::{there.facts['cast']}"
         if there.facts["sort"] == "e" and given == PrimitiveType(types.STRING):
@@ -197,8 +195,10 @@ class PostgreSql(Database):
             if state.startswith(begin):
                 return self.failed(code, words, said[0], passing=passing)
         if not state or state.startswith(("08", "57P")):
-            return self.failed(CUT_OFF, "The connection broke off; see that the database runs", said[0], passing=True)
-        return self.failed("FAILED_THERE", "The database did not take the delivery", said[0], passing=True)
+            return self.failed(
+                CUT_OFF, "Lost the connection to the database; check that it is running", said[0], passing=True
+            )
+        return self.failed("FAILED_THERE", "The database rejected the delivery", said[0], passing=True)
 
 
 _TAKES = {
@@ -209,25 +209,40 @@ _TAKES = {
     types.TIMESTAMP_NTZ: {"timestamp", "timestamptz"},
 }
 _SAYINGS = (
-    ("42501", "DENIED_THERE", "The user may not do this; grant it the right there", False),
-    ("23505", TAKEN, "A row is there already that has to be the only one", False),
-    ("42P07", TAKEN, "A table of that name is there already", True),
-    ("42P01", GONE, "A table is not there", True),
-    ("3F000", GONE, "A schema is not there; create it", False),
-    ("23", "REFUSED_THERE", "A rule of the table does not let a row in, so nothing was delivered", False),
-    ("22", "VALUE", "A value does not fit, so nothing was delivered; change it in a query before", False),
-    ("428C9", "REFUSED_THERE", "A column makes its values itself; deliver a table without it", False),
-    ("53100", "FULL_THERE", "There is no room left, so nothing was delivered; make some, and run it again", True),
-    ("53", "BUSY_THERE", "The database has too much to do; try again later", True),
-    ("55P03", "BUSY_THERE", "Another transaction has had the table locked for too long; try again later", True),
-    ("40", "BUSY_THERE", "The database broke the transaction off for another; try again", True),
-    ("57014", "TIMEOUT", "It took too long, or was stopped; nothing was delivered", True),
-    ("25006", "DENIED_THERE", "The database takes no changes: it is a copy that is only read; check the host", False),
+    ("42501", "DENIED_THERE", "The user lacks a permission for this; grant it in the database", False),
+    ("23505", TAKEN, "A row with the same unique key already exists", False),
+    ("42P07", TAKEN, "A table of that name already exists", True),
+    ("42P01", GONE, "A table does not exist", True),
+    ("3F000", GONE, "A schema does not exist; create it", False),
+    ("23", "REFUSED_THERE", "A constraint of the table rejected a row, so nothing was delivered", False),
+    ("22", "VALUE", "A value does not fit its column, so nothing was delivered; change it in a query pipeline", False),
+    (
+        "428C9",
+        "REFUSED_THERE",
+        "A column of the target is generated; remove it from the delivered table in a query pipeline",
+        False,
+    ),
+    (
+        "53100",
+        "FULL_THERE",
+        "The database has no space left, so nothing was delivered; free space, and run the pipeline again",
+        True,
+    ),
+    ("53", "BUSY_THERE", "The database is overloaded; try again later", True),
+    ("55P03", "BUSY_THERE", "Timed out waiting for a lock on the table; try again later", True),
+    (
+        "40",
+        "BUSY_THERE",
+        "The database rolled back the transaction because of a deadlock or a conflict; try again",
+        True,
+    ),
+    ("57014", "TIMEOUT", "The statement timed out or was cancelled; nothing was delivered", True),
+    ("25006", "DENIED_THERE", "The database is a read-only replica; check the host", False),
 )
 
 
 def _word(value: Any) -> str:
-    """One character of the catalog's, which comes as text or bytes."""
+    """A one-character catalog value, which is text or bytes."""
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
@@ -239,7 +254,7 @@ def _text(given: Type, name: str, mod: int, value: str, cast: str) -> ColumnCast
     # A padded text would lose the spaces at its end.
     whole = f"rtrim({value}::text, ' ') = {value}::text" if name == "bpchar" else ""
     plain = value if given == PrimitiveType(types.STRING) or name != "citext" else f"{value}::text"
-    return ColumnCast(cast if name == "citext" else plain, both(length_holds(length, most), whole))
+    return ColumnCast(cast if name == "citext" else plain, all_conditions(length_condition(length, most), whole))
 
 
 def _number(given: Type, name: str, mod: int, value: str) -> str:
@@ -279,5 +294,5 @@ def _numeric(given: Type, mod: int, value: str) -> str:
 
 
 def _digits(mod: int) -> tuple[int, int]:
-    """The digits of a number, and those after the point, by its type's modifier."""
+    """The precision and scale of a number, from its type modifier."""
     return ((mod - 4) >> 16) & 0xFFFF, (((mod - 4) & 0x7FF) ^ 1024) - 1024

@@ -1,4 +1,4 @@
-"""What a delivery sends: the rows of one snapshot, the same for all of it, and for whoever begins it again."""
+"""The rows of a delivery: one snapshot, which all attempts of the step share."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,32 +15,32 @@ SNAPSHOT = "snapshot"
 
 @dataclass(slots=True)
 class SnapshotRows:
-    """A table in one snapshot; None for a table that never had rows."""
+    """A table at one snapshot; the snapshot is None for a table without commits."""
 
     step: Deliver
     context: Context
     snapshot: str | None
     columns: Columns
     memory: dict[str, Any] = field(default_factory=dict)
-    """What an earlier try of this step told, of the same snapshot."""
+    """The checkpoint of an earlier attempt of this step, for the same snapshot."""
 
     @property
     def number(self) -> int:
-        """Which step of its run this is."""
+        """The number of the step in its run."""
         return self.context.job.steps.index(self.step)
 
     @property
     def detail(self) -> dict[str, Any]:
-        """What the run keeps of it."""
+        """The details that are stored with the run."""
         return {SNAPSHOT: self.snapshot}
 
     def remember(self, **more: Any) -> None:
-        """Tell the server what whoever begins this step again must know; Stopped if the run is not to go on."""
+        """Store a checkpoint for later attempts of this step; Stopped if the run was cancelled."""
         self.memory |= more
         self.context.remember(self.step, {SNAPSHOT: self.snapshot, **self.memory})
 
     def arguments(self) -> dict[str, Any]:
-        """What a function on the platform's Spark needs to read them (headgate.execution.deliveries.spark.rows)."""
+        """The arguments of the Spark function that reads the rows (headgate.execution.deliveries.spark.rows)."""
         return {
             "table": [self.step.table.layer, self.step.table.name],
             "snapshot": self.snapshot,
@@ -48,11 +48,9 @@ class SnapshotRows:
         }
 
 
-def found(step: Deliver, context: Context) -> SnapshotRows:
-    """The rows to send: of the snapshot that this step began with, or, if it begins now, of the newest.
-
-    The newest is that of when the run was claimed, which its checks have seen: the catalog shows a delivery its tables
-    as they were then.
+def snapshot_rows(step: Deliver, context: Context) -> SnapshotRows:
+    """The rows to send: of the snapshot that the step started with, or of the newest if it starts now. "Newest" means
+    when the run was claimed: the catalog shows a delivery its tables as of then.
     """
     before = dict(context.remembered(step))
     with opened(context) as lake:
@@ -61,11 +59,14 @@ def found(step: Deliver, context: Context) -> SnapshotRows:
             columns = _columns(lake, step, kept)
             if columns is not None:
                 return SnapshotRows(step, context, kept, columns, before)
-            context.log(f"The snapshot of {step.table} that this began with has expired; the newest is sent", "warning")
+            context.log(
+                f"The snapshot of {step.table} that the step started with has expired; sending the newest one",
+                "warning",
+            )
         newest = _newest(lake, step)
         columns = _columns(lake, step, newest)
         if columns is None:
-            raise StepFailed("SOURCE", f"{step.table} was changed while it was looked at; try again", passing=True)
+            raise StepFailed("SOURCE", f"{step.table} changed while it was read; try again", passing=True)
     rows = SnapshotRows(step, context, newest, columns)
     rows.remember()
     return rows
@@ -73,7 +74,7 @@ def found(step: Deliver, context: Context) -> SnapshotRows:
 
 def _newest(lake: Lake, step: Deliver) -> str | None:
     if lake.table(step.table) is None:
-        raise StepFailed("SOURCE", f"{step.table} does not exist yet; run what writes it first")
+        raise StepFailed("SOURCE", f"{step.table} does not exist yet; first run the pipeline that writes it")
     told = lake.rows(f"SELECT snapshot_id FROM {step.table.sql}.refs WHERE name = 'main'")
     return str(told[0]["snapshot_id"]) if told else None
 

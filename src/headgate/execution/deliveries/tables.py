@@ -1,8 +1,7 @@
-"""Rows into a table of a database: staged by Spark beside it, checked there, and moved in one transaction.
-
-The transaction also writes the run's id into our own small table. A run that is begun again finds it there, or not: so
-its rows are delivered exactly once, wherever it was killed. Each try stages under a name of its own, which its
-connection holds; what nobody holds was left by a dead one, and is dropped by the next.
+"""Deliver rows to a database table: Spark writes a staging table, its values are checked, and one transaction moves
+them. The transaction also inserts the run's id into a ledger table. A retried run checks the ledger, so its rows are
+delivered exactly once, wherever it was killed. Each attempt has its own staging table, whose name its connection locks;
+a later attempt drops unlocked staging tables.
 """
 
 import time
@@ -16,8 +15,8 @@ from headgate.contracts.pipelines.delivery_targets import table_of
 from headgate.execution.connection_checks import mysql as mysql_answers
 from headgate.execution.connection_checks import postgresql as postgresql_answers
 from headgate.execution.connection_checks.checks import CheckRequest
-from headgate.execution.deliveries.column_mapping import ColumnMapping, fitted, new_columns
-from headgate.execution.deliveries.database import CUT_OFF, LEDGER, TAKEN, Database, TargetTable, name_of
+from headgate.execution.deliveries.column_mapping import ColumnMapping, map_columns, new_columns
+from headgate.execution.deliveries.database import CUT_OFF, LEDGER, TAKEN, Database, TargetTable, staging_name
 from headgate.execution.deliveries.mysql import MySql
 from headgate.execution.deliveries.postgresql import PostgreSql
 from headgate.execution.deliveries.rows import SnapshotRows
@@ -43,7 +42,7 @@ _LEDGER_COLUMNS = (
 
 
 def deliver(rows: SnapshotRows, endpoint: Endpoint) -> Result:
-    """Deliver to a table; once, however often it is begun."""
+    """Deliver to a table exactly once, however often the run is retried."""
     try:
         with opened(rows, endpoint) as database:
             count = _Delivery(rows, endpoint, database).made()
@@ -56,7 +55,7 @@ def deliver(rows: SnapshotRows, endpoint: Endpoint) -> Result:
 
 
 def _after_all(rows: SnapshotRows, endpoint: Endpoint, failure: StepFailed) -> int:
-    """A connection that broke off may have committed: look."""
+    """If the connection was lost during commit, look up the ledger over a new connection."""
     try:
         with opened(rows, endpoint) as database:
             count = _Delivery(rows, endpoint, database).delivered()
@@ -69,7 +68,7 @@ def _after_all(rows: SnapshotRows, endpoint: Endpoint, failure: StepFailed) -> i
 
 @contextmanager
 def opened(rows: SnapshotRows, endpoint: Endpoint) -> Iterator[Database]:
-    """A connection to the destination, which is interrupted when the run is to end."""
+    """A connection to the destination, which is interrupted when the run ends."""
     context = rows.context
     asked = CheckRequest(endpoint, context.settings, time.monotonic() + context.job.seconds, writes=True)
     connect, kind = _KINDS[endpoint.kind]
@@ -82,7 +81,7 @@ def opened(rows: SnapshotRows, endpoint: Endpoint) -> Iterator[Database]:
 
 @dataclass(slots=True)
 class _Delivery:
-    """One delivery, by one connection."""
+    """One delivery over one connection."""
 
     rows: SnapshotRows
     endpoint: Endpoint
@@ -95,7 +94,7 @@ class _Delivery:
     @property
     def _staging(self) -> TargetTable:
         job = self.rows.context.job
-        return TargetTable(self._target.schema, name_of(job.id, self.rows.number, job.fence))
+        return TargetTable(self._target.schema, staging_name(job.id, self.rows.number, job.fence))
 
     @property
     def _ledger(self) -> TargetTable:
@@ -107,15 +106,17 @@ class _Delivery:
         return sending.keys if sending.write == "upsert" else ()
 
     def made(self) -> int:
-        """Make it, unless it was made before; how many rows."""
+        """Deliver, unless it was done before; return the number of rows."""
         there = self.database.look(self._target)
         self._make_ledger()
         self._sweep()
         count = self.delivered()
         if count is not None:
-            self.rows.context.log(f"An earlier try of this run has delivered {count} rows to {self._target} already")
+            self.rows.context.log(
+                f"An earlier attempt of this run has already delivered {count} rows to {self._target}"
+            )
             return count
-        plan = fitted(self.database, self._target, self.rows.step.table, self.rows.columns, there, self._keys)
+        plan = map_columns(self.database, self._target, self.rows.step.table, self.rows.columns, there, self._keys)
         self.database.hold(self._staging)
         try:
             return self._moved(plan, self._staged(plan), is_new=there is None)
@@ -125,37 +126,37 @@ class _Delivery:
             crash_point("delivery: staging dropped")
 
     def delivered(self) -> int | None:
-        """How many rows this step has delivered; None if it has not."""
+        """The number of rows that this step has delivered; None if it has not."""
         asked = f"SELECT row_count FROM {self.database.name(self._ledger)} WHERE run_id = %s AND step = %s"
         results = self.database.rows(asked, self.rows.context.job.id, self.rows.number)
         return int(results[0][0]) if results else None
 
     def _make_ledger(self) -> None:
-        """Make our own table, if it is not there; another may make it at the same time."""
+        """Create the ledger table if it does not exist; a concurrent delivery may create it too."""
         if self.database.look(self._ledger) is None:
             try:
                 self.database.create(self._ledger, _LEDGER_COLUMNS)
             except StepFailed as failure:
                 if failure.code == "DENIED_THERE":
-                    told = f"A delivery makes tables of its own beside {self._target}: let the user create tables there"
+                    told = f"A delivery creates its own tables next to {self._target}: grant the user CREATE there"
                     raise StepFailed(failure.code, f"{told}. {failure.message}") from None
                 if failure.code != TAKEN:
                     raise
 
     def _sweep(self) -> None:
-        """Drop what dead runs left. One that is dropped right now by another, or still locked, is left alone."""
+        """Drop the staging tables of dead runs. Tables that another connection locks or drops are skipped."""
         for name in self.database.staged(self._target.schema):
             left = TargetTable(self._target.schema, name)
             if self.database.hold(left):
                 with suppress(StepFailed):
                     self.database.drop(left)
-                    self.rows.context.log(f"Dropped {left}, which an earlier run left")
+                    self.rows.context.log(f"Dropped {left}, the staging table of an earlier run")
                 self.database.release(left)
 
     # Staging
 
     def _staged(self, plan: ColumnMapping) -> int:
-        """Have Spark write the rows beside the target; how many."""
+        """Have Spark write the staging table; return its number of rows."""
         crash_point("delivery: before staging")
         columns = [
             f"{self.database.quoted(column.staged)} {self.database.type_of(column.given.type, staged=True)}"
@@ -181,13 +182,16 @@ class _Delivery:
         )
         count = int(self.database.rows(f"SELECT COUNT(*) FROM {self.database.name(self._staging)}")[0][0])
         if count != sent["rows"]:
-            told = f"{sent['rows']} rows were sent and {count} arrived beside {self._target}; nothing was delivered"
+            told = (
+                f"{sent['rows']} rows were sent, but {count} arrived in the staging table of {self._target}; "
+                "nothing was delivered"
+            )
             raise StepFailed("NOT_ALL_ARRIVED", f"{told}. Try again", passing=True)
         self._check(plan)
         return count
 
     def _check(self, plan: ColumnMapping) -> None:
-        """See that every value fits its column, and that each key is there once."""
+        """Check that every value fits its column, and that each key is unique."""
         staging = f"{self.database.name(self._staging)} AS s"
         checked = [column for column in plan.columns if column.fit.holds]
         if checked:
@@ -201,8 +205,8 @@ class _Delivery:
                     raise StepFailed(
                         "VALUE",
                         f"{int(count)} values of {mapped_column.given.name} do not fit {mapped_column.there} in "
-                        f"{self._target}, such as {plain(sample[0][0])!r}. "
-                        "Nothing was delivered. Change them in a query before, or the column",
+                        f"{self._target}, such as {plain(sample[0][0])!r}. Nothing was delivered. Change the "
+                        "values in a query pipeline, or the column in the target",
                     )
         keys = [column for column in plan.columns if column.is_key]
         if keys:
@@ -213,18 +217,18 @@ class _Delivery:
         empty = " OR ".join(f"{key} IS NULL" for key in keys)
         missing = int(self.database.rows(f"SELECT COUNT(*) FROM {staging} WHERE {empty}")[0][0])
         if missing:
-            told = f"{missing} rows have no {names}, by which rows are told apart; nothing was delivered"
-            raise StepFailed("KEYS", f"{told}. Leave them out in a query before")
+            told = f"{missing} rows have no {names}, which is a key; nothing was delivered"
+            raise StepFailed("KEYS", f"{told}. Filter these rows in a query pipeline")
         twice = self.database.rows(f"SELECT {listed} FROM {staging} GROUP BY {listed} HAVING COUNT(*) > 1 LIMIT 1")
         if twice:
             shown = ", ".join(repr(plain(value)) for value in twice[0])
-            told = f"Several rows have the same {names}, such as {shown}; nothing was delivered"
-            raise StepFailed("KEYS", f"{told}. Let there be one row for each, or name more columns as keys")
+            told = f"Several rows have the same key {names}, such as {shown}; nothing was delivered"
+            raise StepFailed("KEYS", f"{told}. Deduplicate the rows in a query pipeline, or add columns to the keys")
 
     # Moving
 
     def _moved(self, plan: ColumnMapping, count: int, *, is_new: bool) -> int:
-        """Move the rows and write it down, in one transaction."""
+        """Move the rows and insert into the ledger, in one transaction."""
         # The last question: from here on, what is done is done.
         self.rows.remember()
         if is_new and not self.database.creates_inside:
@@ -274,11 +278,11 @@ class _Delivery:
         if same:
             self._check_same(plan, same, count)
         elif moved != count:
-            told = f"{moved} of {count} rows would have got into {self._target}, so nothing was delivered"
-            raise StepFailed("REFUSED_THERE", f"{told}; look for rules or triggers there that leave rows out")
+            told = f"Only {moved} of {count} rows would be written to {self._target}, so nothing was delivered"
+            raise StepFailed("REFUSED_THERE", f"{told}; look for rules or triggers of the target that skip rows")
 
     def _check_same(self, plan: ColumnMapping, same: str, count: int) -> None:
-        """See that each staged row is one row of the target, as the target compares keys."""
+        """Check that each staged row matches at most one row of the target, as the target compares keys."""
         target, staging = self.database.name(self._target), self.database.name(self._staging)
         keys = ", ".join(f"t.{column.target}" for column in plan.columns if column.is_key)
         counted = f"SELECT COUNT(*) AS n FROM {target} AS t JOIN {staging} AS s ON {same} GROUP BY {keys}"
@@ -287,6 +291,7 @@ class _Delivery:
         if int(most) > 1 or int(pairs) != count:
             raise StepFailed(
                 "KEYS",
-                f"Rows of {self._target} are not told apart by {', '.join(self._keys)} there: it has several that are "
-                "the same, or takes different keys for the same. Nothing was delivered. Put a unique index on them",
+                f"{', '.join(self._keys)} is not unique in {self._target}: several rows have the same key, or the "
+                "target treats different keys as equal. Nothing was delivered. Create a unique index on these "
+                "columns",
             )

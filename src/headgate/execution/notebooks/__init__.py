@@ -1,1 +1,1 @@
-"""What a worker does around a notebook: lays out what it reads, and looks through what it left, trusting none."""
+"""Notebook runs on the worker: prepare the inputs, hold the processes, validate the outputs, which are untrusted."""

@@ -1,7 +1,6 @@
-"""The only way from a notebook's sandbox to the catalog: it passes on reads of the catalog, and nothing else.
-
-It stands outside, and adds the run's token to each request that it lets pass. So the token is never in the sandbox, and
-no other route of the server can be asked from there.
+"""A proxy through which a notebook's sandbox reads the catalog; it forwards read requests only. It runs outside the
+sandbox and adds the run's token to each request. So the sandbox never has the token, and cannot reach other routes of
+the server.
 """
 
 import http.client
@@ -14,7 +13,7 @@ from urllib.parse import urlsplit
 
 SECONDS = 120
 MOST_CONNECTIONS = 64
-REFUSAL = "A notebook reads the tables that it declared; what it makes goes by save(df, table)"
+REFUSAL = "Notebooks can only read declared tables from the catalog; write with save(df, table)"
 _PATH = re.compile(r"/v1/[A-Za-z0-9_.~%/-]{1,2000}(?:\?[A-Za-z0-9_.~%=&+:,-]{0,2000})?")
 _UP = re.compile(r"\.\.|%2e|%2f|%5c|//", re.IGNORECASE)
 _PASSED_ON = ("Accept", "Accept-Encoding", "If-None-Match", "X-Client-Version", "X-Iceberg-Access-Delegation")
@@ -22,18 +21,18 @@ _PASSED_BACK = ("Content-Type", "Content-Encoding", "ETag", "Retry-After", "Cach
 
 
 class CatalogProxy:
-    """Answers on a listening socket with what the catalog at an address answers to a token."""
+    """Forwards requests on a listening socket to the catalog, with the run's token."""
 
     def __init__(self, catalog_url: str, token: str) -> None:
         self._parts, self._token = urlsplit(catalog_url), token
         self._room = threading.BoundedSemaphore(MOST_CONNECTIONS)
 
     def serve(self, listener: socket.socket) -> None:
-        """Answer from now on, each connection in a thread of its own."""
+        """Serve from now on, each connection in its own thread."""
         threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
 
     def ask(self, method: str, path: str, headers: dict[str, str]) -> tuple[int, dict[str, str], bytes]:
-        """What the catalog answers to a request that may pass: status, headers and body."""
+        """Forward an allowed request; return status, headers and body."""
         host, port = self._parts.hostname or "localhost", self._parts.port
         kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
         upstream = kind(host, port, timeout=SECONDS)
@@ -75,7 +74,7 @@ class _Handler(BaseHTTPRequestHandler):
         super().__init__(near, ("", 0), door)  # type: ignore[arg-type]
 
     def do_GET(self) -> None:
-        """Pass a read on."""
+        """Forward a read."""
         has_body = self.headers.get("Content-Length", "0").strip() != "0" or "Transfer-Encoding" in self.headers
         if has_body or not _PATH.fullmatch(self.path) or _UP.search(self.path):
             self._refuse()
@@ -84,7 +83,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             self._send(*self._door.ask(self.command, self.path, headers))
         except (OSError, http.client.HTTPException):
-            self._fail(503, "ServiceUnavailableException", "The catalog does not answer right now")
+            self._fail(503, "ServiceUnavailableException", "The catalog does not respond")
 
     do_HEAD = do_GET  # noqa: N815 - the names that are called
 
@@ -108,4 +107,4 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing: the catalog has its own log."""
+        """Log nothing: the catalog has its own log."""

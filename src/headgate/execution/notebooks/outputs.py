@@ -1,4 +1,4 @@
-"""What the cells of a notebook printed and showed, read from the files that they could have written themselves."""
+"""The outputs of a notebook's cells, read from files that untrusted code may have written."""
 
 import json
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headgate.execution.sources.rest.failures import hidden
+from headgate.execution.sources.rest.failures import redact
 from headgate.kit.untrusted_files import NotRegularFile, content, entries
 
 MAX_CELLS = 1000
@@ -18,12 +18,12 @@ MAX_FILE = 8 << 20
 NAME = "notebook.json"
 HIDDEN = "•••"
 _PNG = b"\x89PNG\r\n\x1a\n"
-_LEFT_OUT = {"kind": "text", "text": "<left out: the notebook has shown more than is kept of it>"}
+_LEFT_OUT = {"kind": "text", "text": "<omitted: the outputs of the notebook exceed the size limit>"}
 
 
 @dataclass(frozen=True)
 class Artifact:
-    """A file to keep with a run."""
+    """A file that is stored with the run."""
 
     name: str
     media_type: str
@@ -31,7 +31,7 @@ class Artifact:
 
 
 class Outputs:
-    """The outputs of a notebook's cells, within so many bytes, and without what must not be shown."""
+    """The outputs of a notebook's cells, limited in size and without secrets."""
 
     def __init__(self, folder: Path, most: int, secrets: Iterable[str]) -> None:
         self._folder, self._left = folder, most
@@ -40,7 +40,7 @@ class Outputs:
         self.cells = [self._cell(number) for number in self.numbers()]
 
     def numbers(self) -> list[int]:
-        """The cells that have ended, or say so."""
+        """The numbers of the cells that have ended, according to the notebook."""
         result = []
         for entry in entries(self._folder, 10 * MAX_CELLS):
             number = entry.name.removeprefix("cell-").removesuffix(".json")
@@ -50,16 +50,16 @@ class Outputs:
 
     @property
     def failed(self) -> dict[str, Any] | None:
-        """The cell that failed, if one did."""
+        """The cell that failed, if any."""
         return next((cell for cell in self.cells if cell["error"] is not None), None)
 
     def artifacts(self) -> list[Artifact]:
-        """The files to keep with the run: all outputs as JSON, and each picture."""
+        """The artifacts of the run: all outputs as JSON, and each picture."""
         told = json.dumps({"cells": self.cells}, ensure_ascii=False).encode()
         return [Artifact(NAME, "application/json", told), *self._pictures]
 
     def brief(self) -> list[dict[str, Any]]:
-        """Each cell with its time and how it failed, for the run's own row."""
+        """A summary of each cell with its duration and error, for the run's row."""
         return [
             {"number": cell["number"], "seconds": cell["seconds"]}
             | ({"error": cell["error"]["message"][:500]} if cell["error"] else {})
@@ -131,5 +131,5 @@ class Outputs:
         text = told if isinstance(told, str) else ""
         # What cannot be stored is shown as such.
         text = text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
-        text = hidden(text, self._hidden, HIDDEN)
+        text = redact(text, self._hidden, HIDDEN)
         return text if len(text) <= most else text[:most] + "…"

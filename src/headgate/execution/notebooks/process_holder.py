@@ -37,7 +37,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 
 class ProcessHolder:
-    """Holds what a plan asks for; nothing, for a plan that asks for none of it."""
+    """Applies what a launcher plan asks for: secrets, sockets, limits."""
 
     def __init__(self, plan: dict[str, Any]) -> None:
         self._plan = plan
@@ -58,7 +58,7 @@ class ProcessHolder:
         self._offence: LimitExceeded | None = None
 
     def tie(self) -> None:
-        """In the child: take what is handed in, and the limits that the kernel holds."""
+        """In the child process: receive the secrets, and set the resource limits of the kernel."""
         for number, handle in self._handles.items():
             os.dup2(handle, number)
         if self._limits is None:
@@ -78,7 +78,7 @@ class ProcessHolder:
             resource.setrlimit(what, (least, least))
 
     def hold(self, end: Callable[[], None]) -> None:
-        """Open the ways out, and watch; `end` is called when a limit is exceeded."""
+        """Open the sockets and start the watchdog; `end` is called when a limit is exceeded."""
         for handle in self._handles.values():
             os.close(handle)
         if self._plan.get("catalog"):
@@ -91,7 +91,7 @@ class ProcessHolder:
                 threading.Thread(target=self._look, args=(looking, end), daemon=True).start()
 
     def let_go(self, status: int) -> None:
-        """When the program has ended: end what it left, and say how it ended."""
+        """After the program has exited: kill its remaining processes, and write how it ended."""
         if self._limits is None or self._watch is None:
             return
         self._watch.over.set()
@@ -126,7 +126,7 @@ def _in_memory(content: str) -> int:
 
 
 def _judged(host: str, port: int, allow: list[str]) -> relay.Dial:
-    """Dials a host that a member named, if it may be called at that moment."""
+    """Connects to an allowed host, after checking its address."""
     from headgate.kit.call_errors import OutgoingError  # noqa: PLC0415 - most need no hosts
     from headgate.outgoing.sockets import dial  # noqa: PLC0415
     from headgate.settings.outgoing import OutgoingSettings  # noqa: PLC0415
@@ -148,7 +148,7 @@ def _kill_all() -> None:
 
 
 def _end_all() -> None:
-    """End every process that is left below this one, and wait until none is."""
+    """Kill every descendant process, and wait until none is left."""
     deadline = time.monotonic() + END_SECONDS
     while time.monotonic() < deadline:
         _kill_all()

@@ -47,13 +47,13 @@ _NAMES = ("cells", "staging", "volumes", "wheels", "secrets")
 
 @dataclass(frozen=True)
 class Notebook:
-    """What its processes are given. Below `folder` are volumes/ and wheels/, if it has any."""
+    """The inputs of a notebook's processes. `folder` contains volumes/ and wheels/, if there are any."""
 
     folder: Path
     staging: Path
     job: dict[str, Any]
     tables: tuple[str, ...]
-    """The ids of the tables whose files it reads."""
+    """The ids of the tables that it may read."""
     hosts: tuple[tuple[str, int], ...]
     time_zone: str
     seconds: float
@@ -63,7 +63,7 @@ class Notebook:
 
 @dataclass(frozen=True)
 class ProcessExit:
-    """How its processes ended."""
+    """The exit of a notebook's processes."""
 
     status: int
     offence: LimitExceeded | None = None
@@ -77,14 +77,14 @@ class NotebookProcesses:
         self._sandboxed = settings.notebooks.mode == "sandbox"
         self._user = settings.spark.sandbox_uid
         self._memory = sizes.notebook_bytes(settings.notebooks, settings.spark)
-        self._place = leftovers.take(settings.data_dir.absolute() / "spark", "notebook")
+        self._place = leftovers.acquire_folder(settings.data_dir.absolute() / "spark", "notebook")
         self._sockets = leftovers.sockets_folder()
         self._private: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self.scratch = notebook.folder / "scratch"
 
     def start(self) -> None:
-        """Start them."""
+        """Start the processes."""
         jvm.lay_out(self.scratch)
         for name in ("cells", "volumes", "wheels"):
             (self._notebook.folder / name).mkdir(exist_ok=True, mode=0o700)
@@ -104,7 +104,7 @@ class NotebookProcesses:
             self._process.stdin.flush()
 
     def wait(self, seconds: float) -> bool:
-        """Wait for their end, so long at most; whether it has come."""
+        """Wait for the exit with a timeout; return whether they have ended."""
         assert self._process  # noqa: S101 - it was started
         try:
             self._process.wait(seconds)
@@ -113,7 +113,7 @@ class NotebookProcesses:
         return True
 
     def end(self) -> ProcessExit:
-        """End them, if they have not ended, and remove all that was theirs alone; how they ended."""
+        """Kill the processes if they run, delete their private files, and return how they ended."""
         if self._process is not None and self._process.stdin is not None:
             with contextlib.suppress(BrokenPipeError):
                 self._process.stdin.close()
@@ -133,13 +133,13 @@ class NotebookProcesses:
         return process_exit
 
     def kill(self) -> None:
-        """Have them end now; from any thread."""
+        """Kill the processes; callable from any thread."""
         if self._process is not None and self._process.stdin is not None:
             with contextlib.suppress(OSError, ValueError):
                 self._process.stdin.close()
 
     def why(self) -> str:
-        """The end of what Spark and Python said beside the cells, for an operator."""
+        """The last log lines of Spark and Python, for an operator."""
         lines: list[str] = []
         for name in ("output.log", "server.log"):
             with contextlib.suppress(OSError, untrusted_files.NotRegularFile):
@@ -179,13 +179,13 @@ class NotebookProcesses:
         secrets = {f"{home}/secrets/{name}": value.encode() for name, value in self._notebook.secrets.items()}
         handles = dict(zip(secrets, range(FIRST_HANDLE, FIRST_HANDLE + len(secrets)), strict=True))
         site, program = java.spark_jars().resolve().parents[1], Path(java.java()).resolve()
-        jars = {class_archive.seen(path): str(path.resolve()) for path in self._jars.paths}
+        jars = {class_archive.sandbox_path(path): str(path.resolve()) for path in self._jars.paths}
         write = {
             bubblewrap.SCRATCH: str(self.scratch),
             f"{home}/cells": str(folder / "cells"),
             f"{home}/staging": str(self._notebook.staging),
         }
-        kept = class_archive.found(self._jars.iceberg, write.values())
+        kept = class_archive.usable_archive(self._jars.iceberg, write.values())
         options = class_archive.USE if kept else ()
         hosts = network_access.routes(self._notebook.hosts, keep=True)
         empty = self._file("init.py", "")

@@ -1,6 +1,5 @@
-"""The columns that a notebook says a table of its has: Spark's own description, taken apart word by word.
-
-Spark makes classes out of what a description names; so nothing of it is passed on but the types that tables hold.
+"""Validate the schema that a notebook reports for an output table. Spark instantiates classes named in a schema, so the
+schema is rebuilt from known types only.
 """
 
 import re
@@ -18,21 +17,21 @@ _DECIMAL = re.compile(r"decimal\((\d{1,2}),(\d{1,2})\)")
 
 
 class BadSchema(ValueError):
-    """Columns that a table cannot have; says which, and what to do."""
+    """An invalid schema; the message names the column and what to do."""
 
 
 def checked(schema: Any) -> dict[str, Any]:
-    """A description of columns, made anew out of what is known; BadSchema for anything else."""
+    """The schema rebuilt from known types; BadSchema for anything else."""
     values = _struct(schema, "", [0], 1)
     if not values["fields"]:
-        raise BadSchema("there are no columns in it; save a data frame that has some")
+        raise BadSchema("the data frame has no columns; save one that has columns")
     return values
 
 
 def _struct(value: Any, place: str, count: list[int], level: int) -> dict[str, Any]:
     fields = value.get("fields") if isinstance(value, dict) and value.get("type") == "struct" else None
     if not isinstance(fields, list):
-        raise BadSchema("its columns cannot be read; save a data frame of Spark's or pandas'")
+        raise BadSchema("its schema cannot be read; save a Spark or pandas data frame")
     kept: list[dict[str, Any]] = []
     seen: set[str] = set()
     for field in fields:
@@ -41,9 +40,9 @@ def _struct(value: Any, place: str, count: list[int], level: int) -> dict[str, A
             raise BadSchema(f"it has more than {MAX_COLUMNS} columns and fields")
         name = field.get("name") if isinstance(field, dict) else None
         if not isinstance(name, str) or not 0 < len(name) <= 255 or not name.isprintable() or name.strip() != name:
-            raise BadSchema(f"a column is called {str(name)[:100]!r}, which is no name; rename it")
+            raise BadSchema(f"a column has the invalid name {str(name)[:100]!r}; rename it")
         if name.lower() in seen:
-            raise BadSchema(f"two columns are called {place}{name}; rename one of them")
+            raise BadSchema(f"two columns have the name {place}{name}; rename one of them")
         seen.add(name.lower())
         kept.append(
             {
@@ -58,7 +57,7 @@ def _struct(value: Any, place: str, count: list[int], level: int) -> dict[str, A
 
 def _type(value: Any, place: str, count: list[int], level: int) -> Any:
     if level > MAX_LEVELS:
-        raise BadSchema(f"the column {place} is nested too deep")
+        raise BadSchema(f"the column {place} is nested too deeply; flatten it")
     if isinstance(value, str):
         decimal = _DECIMAL.fullmatch(value)
         if value in _PLAIN or (decimal and 0 < int(decimal[1]) <= 38 and int(decimal[2]) <= int(decimal[1])):
@@ -74,5 +73,5 @@ def _type(value: Any, place: str, count: list[int], level: int) -> Any:
         return {"type": "map", "keyType": key, "valueType": held, "valueContainsNull": True}
     told = value if isinstance(value, str) else kind
     raise BadSchema(
-        f"the column {place} is of the type {str(told)[:60]!r}, which tables do not hold; cast it to another"
+        f"the column {place} has the type {str(told)[:60]!r}, which tables do not support; cast it to another type"
     )

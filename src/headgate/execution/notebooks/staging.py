@@ -33,7 +33,7 @@ MAX_INDEX = 32 << 20
 
 
 class Staging:
-    """The staging folder of a run, for one of its fences."""
+    """The staging folder of a run for one fencing token."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -41,7 +41,7 @@ class Staging:
 
     @classmethod
     def begin(cls, context: Context) -> "Staging":
-        """An empty one for this fence."""
+        """Create an empty staging folder for this fencing token."""
         staging = cls(_base(context) / str(context.job.fence))
         remove(staging.folder)
         make_folder(staging.saved, 0o700)
@@ -59,7 +59,7 @@ class Staging:
         return None
 
     def accept(self, step: RunNotebook, context: Context) -> Manifest:
-        """Look through what was saved, once no process of the notebook is left; StepFailed for what is strange."""
+        """Validate the saved files after the notebook's processes have ended; StepFailed for unexpected files."""
         manifest = Manifest()
         try:
             for number, item in enumerate(step.outputs):
@@ -69,7 +69,11 @@ class Staging:
             manifest.files = self._files(step.output_volumes, context.settings.warehouse.max_file_bytes)
         except NotRegularFile as error:
             raise StepFailed(
-                "SAVED_STRANGELY", f"The notebook left {str(error)[:100]!r} in its staging folder, which no save makes"
+                "SAVED_STRANGELY",
+                (
+                    f"The notebook's staging folder contains the unexpected file {str(error)[:100]!r}; write to "
+                    "it only with save()"
+                ),
             ) from None
         remove(self.saved)
         part = self.folder / "manifest.part"
@@ -79,7 +83,7 @@ class Staging:
         return manifest
 
     def _send(self, manifest: Manifest, context: Context) -> None:
-        """Have the files for volumes where the server finds them, if this folder is the worker's own."""
+        """Upload the files for volumes to the server, if this folder is local to the worker."""
         if not manifest.files or context.settings.warehouse_url.startswith("file:"):
             return
         store, root = open_store(context.settings), f"{staging_root(context.job.id)}/{context.job.fence}"
@@ -89,7 +93,7 @@ class Staging:
                 store.write(f"{root}/{name}", iter(lambda: source.read(1 << 20), b""))
 
     def drop(self) -> None:
-        """Forget all of it."""
+        """Delete the staging folder."""
         remove(self.folder)
 
     def _table(self, number: int, item: LakeItem) -> StagedTable | None:
@@ -102,7 +106,8 @@ class Staging:
                     staged_table = StagedTable(schema)
                 elif staged_table.schema != schema:
                     raise StepFailed(
-                        "SAVED_DIFFERENTLY", f"{item} was saved several times, with different columns; make them alike"
+                        "SAVED_DIFFERENTLY",
+                        (f"{item} was saved several times with different columns; use the same columns each time"),
                     )
                 self._take_parts(Path(entry.path), item, staged_table)
         return staged_table
@@ -111,7 +116,7 @@ class Staging:
         try:
             return schemas.checked(json.loads(content(file, MAX_SCHEMA)))
         except schemas.BadSchema as error:
-            raise StepFailed("COLUMNS_REFUSED", f"{item} cannot be saved: {error}") from None
+            raise StepFailed("COLUMNS_REFUSED", f"cannot save {item}: {error}") from None
         except (ValueError, RecursionError):
             raise NotRegularFile(file.name) from None
 
@@ -138,7 +143,7 @@ class Staging:
             try:
                 volume, path, name = volumes[int(told["volume"])], check_path(told["path"]), str(told["file"])
             except BadName as error:
-                raise StepFailed("FILE_REFUSED", f"{str(told['path'])[:100]!r} cannot be saved: {error}") from None
+                raise StepFailed("FILE_REFUSED", f"cannot save {str(told['path'])[:100]!r}: {error}") from None
             except (ValueError, KeyError, IndexError, TypeError, AttributeError):
                 raise NotRegularFile("index.jsonl") from None
             if not name.isdecimal() or len(values) >= MAX_FILES:
@@ -156,7 +161,7 @@ class Staging:
         if size > most:
             raise StepFailed(
                 "FILE_TOO_LARGE",
-                f"{path} for {volume} has more than {most} bytes; `warehouse.max_file_bytes` sets this",
+                f"{path} for {volume} is larger than {most} bytes, the limit of `warehouse.max_file_bytes`",
             )
         name = f"files/{identifier}"
         file.rename(self.folder / name)
@@ -171,7 +176,7 @@ def _base(context: Context) -> Path:
 
 
 def _below(folder: Path | None, name: str) -> Path | None:
-    """A folder in a folder, if it is one, and no link to one."""
+    """A subfolder, if it exists and is not a symbolic link."""
     path = folder / name if folder is not None else None
     return path if path is not None and not path.is_symlink() and path.is_dir() else None
 

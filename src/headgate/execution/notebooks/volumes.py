@@ -1,4 +1,4 @@
-"""The files of volumes that a notebook declared, laid out under their own names, to be read."""
+"""Provide the files of declared volumes to a notebook, read-only and under their own names."""
 
 import errno
 import os
@@ -30,23 +30,25 @@ def lay_out(step: RunNotebook, context: Context, folder: Path) -> int:
             context.check_stopped()
             count += 1
             if count > MAX_FILES:
-                raise StepFailed("TOO_MANY_FILES", f"its volumes hold more than {MAX_FILES} files; declare fewer")
+                raise StepFailed(
+                    "TOO_MANY_FILES", f"its volumes have more than {MAX_FILES} files; declare fewer volumes"
+                )
             source = context.volumes.local(volume.id, file, copies)
             room -= _place(source, root, file, room)
     return count
 
 
 def _place(source: Path, root: Path, file: VolumeFile, room: int) -> int:
-    """Put a file where its path says, below a root; the bytes that this took."""
+    """Link or copy a file to its path below a root; return the bytes copied."""
     try:
         target = root / check_path(file.path)
         if not stat.S_ISREG(source.lstat().st_mode):
-            raise BadName("it is no file")
+            raise BadName("it is not a regular file")
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         os.link(source, target, follow_symlinks=False)
     except (BadName, FileExistsError, NotADirectoryError) as error:
         raise StepFailed(
-            "FILE_REFUSED", f"{file.path} cannot be handed to a notebook: {_why(error)}; rename or delete it"
+            "FILE_REFUSED", f"cannot provide {file.path} to the notebook: {_why(error)}; rename or delete the file"
         ) from None
     except OSError as error:
         if error.errno not in {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP}:
@@ -54,8 +56,8 @@ def _place(source: Path, root: Path, file: VolumeFile, room: int) -> int:
         if file.size > room:
             raise StepFailed(
                 "TOO_MANY_BYTES",
-                "its volumes lie on another disk, and hold more than `notebooks.disk_bytes`; declare smaller ones, or "
-                "have the operator put `data_dir` on the disk of the warehouse",
+                "its volumes are on another disk and larger than `notebooks.disk_bytes`; declare smaller "
+                "volumes, or ask the operator to put `data_dir` on the disk of the warehouse",
             ) from None
         shutil.copyfile(source, target)
         return file.size
@@ -63,4 +65,4 @@ def _place(source: Path, root: Path, file: VolumeFile, room: int) -> int:
 
 
 def _why(error: Exception) -> str:
-    return str(error) if isinstance(error, BadName) else "another file of the volume has the name of its folder"
+    return str(error) if isinstance(error, BadName) else "a file of the volume has the same name as one of its folders"

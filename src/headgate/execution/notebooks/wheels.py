@@ -1,4 +1,4 @@
-"""Dependencies of a notebook: wheels out of volumes, looked through before they are handed in."""
+"""Dependencies of a notebook: wheels from volumes, validated before they are provided to it."""
 
 import platform
 import re
@@ -22,7 +22,7 @@ _OWN_PYTHON = f"cp{sys.version_info.major}{sys.version_info.minor}"
 
 
 class BadWheel(ValueError):
-    """A file that is not a wheel that can be used here; says why."""
+    """An invalid wheel; the message says why."""
 
 
 def lay_out(step: RunNotebook, context: Context, folder: Path) -> None:
@@ -32,7 +32,9 @@ def lay_out(step: RunNotebook, context: Context, folder: Path) -> None:
     for volume, path in step.wheels:
         result = next((file for file in listed[volume.id] if file.path == path), None)
         if result is None:
-            raise StepFailed("WHEEL_MISSING", f"{volume} has no file {path}; put the wheel there, or leave it out")
+            raise StepFailed(
+                "WHEEL_MISSING", f"{volume} has no file {path}; upload the wheel, or remove it from the dependencies"
+            )
         name = path.rpartition("/")[2]
         try:
             check_name(name)
@@ -41,7 +43,7 @@ def lay_out(step: RunNotebook, context: Context, folder: Path) -> None:
         except BadWheel as error:
             raise StepFailed("WHEEL_REFUSED", f"{path} in {volume}: {error}") from None
         if (folder / name).exists():
-            raise StepFailed("WHEEL_REFUSED", f"two wheels are called {name}; leave one out")
+            raise StepFailed("WHEEL_REFUSED", f"two wheels are called {name}; remove one from the dependencies")
         if local.parent == folder:
             local.rename(folder / name)
         else:
@@ -52,15 +54,20 @@ def check_name(name: str) -> None:
     """Refuse what is not called as a wheel is, or is for another Python or machine."""
     match = _NAME.fullmatch(name)
     if match is None:
-        raise BadWheel("a wheel is called NAME-VERSION-PYTHON-ABI-PLATFORM.whl")
+        raise BadWheel("the name of a wheel is NAME-VERSION-PYTHON-ABI-PLATFORM.whl")
     pythons, platforms = match["python"].split("."), match["platform"].split(".")
     if not any(_runs_here(python, match["abi"]) for python in pythons):
-        raise BadWheel(f"it is for {match['python']}, and notebooks run on {_OWN_PYTHON}; take the wheel for that")
+        raise BadWheel(
+            f"it is built for {match['python']}, but notebooks run on {_OWN_PYTHON}; use the wheel for {_OWN_PYTHON}"
+        )
     machine = platform.machine()
     if not any(
         platform == "any" or (platform.endswith(f"_{machine}") and "linux" in platform) for platform in platforms
     ):
-        raise BadWheel(f"it is for {match['platform']}, and notebooks run on linux_{machine}; take the wheel for that")
+        raise BadWheel(
+            f"it is built for {match['platform']}, but notebooks run on linux_{machine}; use the wheel for "
+            f"linux_{machine}"
+        )
 
 
 def _runs_here(python: str, abi: str) -> bool:
@@ -73,23 +80,23 @@ def _runs_here(python: str, abi: str) -> bool:
 def check(file: Path) -> None:
     """Refuse what is not an archive as wheels are: with names that lead out of it, links, or too much in it."""
     if file.is_symlink() or not file.is_file():
-        raise BadWheel("it is no file")
+        raise BadWheel("it is not a regular file")
     if file.stat().st_size > MAX_BYTES:
-        raise BadWheel(f"it has more than {MAX_BYTES >> 20} MiB")
+        raise BadWheel(f"it is larger than {MAX_BYTES >> 20} MiB")
     try:
         with zipfile.ZipFile(file) as archive:
             listed = archive.infolist()
     except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError):
-        raise BadWheel("it is no zip archive, as a wheel is") from None
+        raise BadWheel("it is not a zip archive, as wheels are") from None
     if len(listed) > MAX_ENTRIES or sum(member.file_size for member in listed) > MAX_UNPACKED:
-        raise BadWheel(f"unpacked, it has more than {MAX_ENTRIES} files, or {MAX_UNPACKED >> 30} GiB")
+        raise BadWheel(f"it has more than {MAX_ENTRIES} files, or is larger than {MAX_UNPACKED >> 30} GiB unpacked")
     for entry in listed:
         _check_entry(entry)
     names = [member.filename for member in listed]
     if len(set(names)) < len(names):
         raise BadWheel("two of its entries have the same name")
     if not any(re.fullmatch(r"[^/]+\.dist-info/WHEEL", name) for name in names):
-        raise BadWheel("it is an archive, but no wheel: there is no .dist-info/WHEEL in it")
+        raise BadWheel("it is a zip archive, but not a wheel: it has no .dist-info/WHEEL")
 
 
 def _check_entry(entry: zipfile.ZipInfo) -> None:
@@ -97,9 +104,9 @@ def _check_entry(entry: zipfile.ZipInfo) -> None:
     name = entry.orig_filename
     parts = name.removesuffix("/").split("/")
     if any(part in {"", ".", ".."} for part in parts) or any(c in name for c in "\\\0:") or not name.isprintable():
-        raise BadWheel(f"its entry {name[:100]!r} has a name that leads elsewhere")
+        raise BadWheel(f"its entry {name[:100]!r} has an unsafe path")
     kind = stat.S_IFMT(entry.external_attr >> 16)
     if kind not in {0, stat.S_IFREG, stat.S_IFDIR}:
-        raise BadWheel(f"its entry {name[:100]!r} is a link, or no file")
+        raise BadWheel(f"its entry {name[:100]!r} is not a regular file")
     if entry.flag_bits & 1:
         raise BadWheel(f"its entry {name[:100]!r} is encrypted")

@@ -1,4 +1,4 @@
-"""The sandbox of a Spark: bubblewrap, with no network, no environment, and no more of the disk than it needs."""
+"""The bubblewrap sandbox of a Spark process: no network, no environment, and read-only access to the files it needs."""
 
 import base64
 import json
@@ -35,13 +35,13 @@ _IN_A_CONTAINER = (
     "--security-opt seccomp=unconfined, apparmor=unconfined and systempaths=unconfined: with them, root in the "
     "container could change the machine's kernel settings"
 )
-_ADVICE = f"It needs unprivileged user namespaces; {_IN_A_CONTAINER}"
-_ADVICE_TO_ROOT = f"Run Headgate as a user of its own; {_IN_A_CONTAINER}"
+_ADVICE = f"Bubblewrap needs unprivileged user namespaces; {_IN_A_CONTAINER}"
+_ADVICE_TO_ROOT = f"Run Headgate as an unprivileged user; {_IN_A_CONTAINER}"
 
 
 @dataclass(frozen=True)
 class Mounts:
-    """What of the disk is seen inside, and where."""
+    """The host paths that are visible inside, and where."""
 
     read: Mapping[str, str] = field(default_factory=dict)
     write: Mapping[str, str] = field(default_factory=dict)
@@ -50,22 +50,22 @@ class Mounts:
 
 
 def missing(runs_as: int) -> str | None:
-    """Why there can be no sandbox on this machine, whose programs are this user's if root makes it; None if it can."""
+    """Why this machine cannot create sandboxes; None if it can. If root creates one, its programs run as `runs_as`."""
     if shutil.which("bwrap") is None:
         return "bubblewrap is not installed (Debian: apt-get install bubblewrap)"
     failure = _probe(runs_as)
     if failure is None:
         return None
-    return f"bubblewrap cannot make a sandbox here: {failure}. {_ADVICE_TO_ROOT if is_root() else _ADVICE}"
+    return f"bubblewrap cannot create a sandbox: {failure}. {_ADVICE_TO_ROOT if is_root() else _ADVICE}"
 
 
 def _probe(runs_as: int) -> str | None:
-    """Why a sandbox with a program that does nothing does not run; None if it does."""
+    """Why a minimal sandbox does not run; None if it does."""
     with tempfile.TemporaryDirectory(prefix="headgate-probe-") as folder:
         try:
             give(runs_as, Path(folder))
         except PermissionError as error:
-            return f"root may not give a folder to the user {runs_as} ({error.strerror})"
+            return f"root cannot change the owner of a folder to {runs_as} ({error.strerror})"
         plan = {"listen": [], "serve": None, "command": ["/usr/bin/env", "true"]}
         probe = command(Path("/usr"), Mounts(write={SCRATCH: folder}), plan, runs_as)
         answer = subprocess.run(  # noqa: S603 - our own words
@@ -73,7 +73,7 @@ def _probe(runs_as: int) -> str | None:
         )
     if answer.returncode == 0:
         return None
-    return (answer.stderr.strip().splitlines() or ["it gave no reason"])[-1]
+    return (answer.stderr.strip().splitlines() or ["bubblewrap gave no reason"])[-1]
 
 
 def command(
@@ -122,7 +122,7 @@ def user(wanted: int) -> int | None:
 
 
 def files(folder: Path, hosts: Mapping[str, str]) -> dict[str, str]:
-    """The few files of /etc that are seen inside, made in a folder; where each is seen."""
+    """Create the few files of /etc that are visible inside; return where each is mounted."""
     lines = ["127.0.0.1 localhost", *(f"{where} {name}" for name, where in hosts.items())]
     contents = {
         "hosts": "\n".join(lines) + "\n",
@@ -160,7 +160,7 @@ def _system() -> list[str]:
 
 
 def _runtime(java_home: Path) -> list[str]:
-    """Java and Python where they are, and what Debian's Java keeps in /etc."""
+    """Java and Python at their host paths, and the files of Debian's Java in /etc."""
     seen = [java_home, Path(sys.base_prefix).resolve()]
     results = [str(folder) for folder in seen if not folder.is_relative_to("/usr")]
     results += [str(folder) for folder in Path("/etc").glob("java-*-openjdk")]
@@ -175,5 +175,5 @@ def _folders_above(places: Iterable[str]) -> list[str]:
 
 
 def python() -> str:
-    """Python as it is seen inside."""
+    """The path of Python inside the sandbox."""
     return str(Path(sys.executable).resolve())

@@ -29,12 +29,12 @@ class Group:
     folders: tuple[Path, ...]
 
     def join(self) -> None:
-        """Move this process into it, with all that it starts."""
+        """Move this process and its later children into the group."""
         for folder in self.folders:
             (folder / "cgroup.procs").write_text("0")
 
     def ran_out_of_memory(self) -> bool:
-        """Whether the kernel ended a process in it, since there was no memory left."""
+        """Whether the kernel killed a process of the group because of its memory limit."""
         for folder in self.folders:
             for name in _KILLS:
                 with suppress(OSError):
@@ -44,7 +44,7 @@ class Group:
         return False
 
     def held(self) -> int | None:
-        """The memory that its processes hold, without what the kernel could take back; None if it does not say."""
+        """The memory in use, without reclaimable caches; None if unknown."""
         for folder in self.folders:
             with suppress(OSError):
                 told = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
@@ -52,7 +52,7 @@ class Group:
         return None
 
     def remove(self) -> None:
-        """Give it back, once its processes have ended."""
+        """Delete the group, after its processes have ended."""
         for folder in self.folders:
             for _ in range(50):
                 try:
@@ -65,7 +65,7 @@ class Group:
 
 
 def make(name: str, memory: int, processes: int) -> Group | None:
-    """A group with these limits; None if this user may not make one."""
+    """A group with these limits; None if this user may not create one."""
     limits = {"memory": int(memory * _SLACK), "pids": most_threads(processes)}
     own = Path("/proc/self/cgroup").read_text(encoding="utf-8")
     mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8")
@@ -108,7 +108,7 @@ def _mounted(mounts: str, kind: str, controller: str | None) -> Iterator[tuple[P
 
 
 def _limited(folder: Path, controller: str, most: int) -> Path | None:
-    """The group, made if it is not there, with this limit; None if the kernel does not let us."""
+    """The group with this limit, created if missing; None if the kernel refuses."""
     was_there = folder.is_dir()
     try:
         folder.mkdir(exist_ok=True)

@@ -59,7 +59,7 @@ def enter_namespace(users: Ids, groups: Ids, more: int = 0) -> None:
     os.close(go)
     failed = failed or os.waitstatus_to_exitcode(os.waitpid(writer, 0)[1])
     if failed:
-        raise OSError(failed, f"a user namespace cannot be made: {os.strerror(failed)}")
+        raise OSError(failed, f"cannot create a user namespace: {os.strerror(failed)}")
 
 
 def _write_maps(pid: int, ready: int, users: Ids, groups: Ids) -> int:

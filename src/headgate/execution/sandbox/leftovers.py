@@ -1,7 +1,6 @@
-"""Places for Spark servers in the data folder, and what a killed predecessor left in them.
-
-A place is held by a lock of the kernel's, which ends with the process that took it. So whoever gets the lock knows that
-the processes that the place names have lost their owner, and ends them. A process is known by its number and its start.
+"""Folders for Spark servers in the data folder, and cleanup after killed workers. A kernel lock protects each folder
+and ends with its process. Whoever gets the lock knows that the folder's processes are orphans, and kills them. A
+process is identified by its pid and start time.
 """
 
 import fcntl
@@ -25,20 +24,20 @@ _log = get_logger("headgate.engine")
 
 @dataclass(frozen=True)
 class ServerFolder:
-    """A folder for one server, ours while the lock is held."""
+    """A folder for one server, locked while in use."""
 
     folder: Path
     lock: int
 
     def leave(self) -> None:
-        """Give it back."""
+        """Release the lock."""
         os.close(self.lock)
 
 
-def take(root: Path, kind: str) -> ServerFolder:
-    """The first free place for a server of this kind. What is left in free places is ended."""
+def acquire_folder(root: Path, kind: str) -> ServerFolder:
+    """The first unlocked folder for a server of this kind. Orphans in unlocked folders are killed."""
     root.mkdir(parents=True, exist_ok=True, mode=0o700)
-    end_left(root, kind)
+    end_orphans(root, kind)
     number = 0
     while True:
         folder = root / f"{kind}-{number}"
@@ -50,14 +49,14 @@ def take(root: Path, kind: str) -> ServerFolder:
 
 
 def sockets_folder() -> Path:
-    """A new folder for sockets: their paths may have a hundred characters, and a data folder's own may be long."""
+    """A new folder with a short path for sockets, whose paths are limited to about 100 characters."""
     own = tempfile.gettempdir()
     short = own if len(own) < 60 else "/tmp"  # noqa: S108 - the folder made in it is private
     return Path(tempfile.mkdtemp(prefix=_SOCKETS, dir=short))
 
 
-def end_left(root: Path, kind: str = "*") -> None:
-    """End the servers whose owner is gone, and remove what they left."""
+def end_orphans(root: Path, kind: str = "*") -> None:
+    """Kill orphaned servers, and delete their files."""
     for folder in root.glob(f"{kind}-*"):
         lock = _held(folder)
         if lock is not None:
@@ -88,7 +87,7 @@ def _end(folder: Path) -> None:
         return
     for pid, began in processes:
         if began and started(pid) == began:
-            _log.warning("ended a Spark server that was left", pid=pid)
+            _log.warning("killed an orphaned Spark server", pid=pid)
             _kill(pid, began)
     if sockets.name.startswith(_SOCKETS):
         shutil.rmtree(sockets, ignore_errors=True)

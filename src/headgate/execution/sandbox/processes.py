@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def started(pid: int) -> int:
-    """The clock ticks at which a process started; 0 if there is none, or only its exit status."""
+    """The start time of a process in clock ticks; 0 if it does not exist or is a zombie."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -16,12 +16,12 @@ def started(pid: int) -> int:
 
 
 def identity(pid: int) -> list[int]:
-    """A process by its number and the time of its start."""
+    """A process identified by pid and start time."""
     return [pid, started(pid)]
 
 
 def descendants(pid: int) -> Iterator[int]:
-    """The processes below a process."""
+    """The descendants of a process."""
     try:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     except OSError:
@@ -73,7 +73,7 @@ def java_below(pid: int) -> int | None:
 
 
 def resident_bytes(pid: int) -> int:
-    """The memory that a process holds; 0 if there is none."""
+    """The resident memory of a process; 0 if it does not exist."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:

@@ -117,7 +117,7 @@ def taken(giver: socket.socket) -> socket.socket:
     """The connection that was handed over; OSError if it was none, or something else."""
     handles = socket.recv_fds(giver, 1, 1, socket.MSG_CMSG_CLOEXEC)[1]
     if not handles:
-        raise OSError("nothing was handed over")
+        raise OSError("no file descriptor was passed")
     try:
         connection = socket.socket(fileno=handles[0])
     except OSError:
@@ -125,7 +125,7 @@ def taken(giver: socket.socket) -> socket.socket:
         raise
     if connection.family != socket.AF_INET or connection.type != socket.SOCK_STREAM:
         connection.close()
-        raise OSError("what was handed over is no connection")
+        raise OSError("the file descriptor is not a socket")
     return connection
 
 
@@ -186,7 +186,7 @@ def become(user: int) -> None:
     with open("/proc/self/status", encoding="utf-8") as status:  # noqa: PTH123 - paths are text here
         rights = [line.split()[1] for line in status if line.startswith("Cap")]
     if any(int(right, 16) for right in rights) or set(os.getresuid() + os.getresgid()) != {user}:
-        raise PermissionError(f"the user {user} kept rights of root")
+        raise PermissionError(f"the user {user} still has capabilities of root")
 
 
 def main(plan: dict[str, Any]) -> int:

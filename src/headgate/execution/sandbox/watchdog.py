@@ -31,7 +31,7 @@ _MEMORY_FILE = "/memfd:"
 
 @dataclass(frozen=True)
 class Limits:
-    """What a tree may hold. `folders` are those that it writes, and `inside` where its own processes see them."""
+    """The limits of a process tree. `folders` are its writable folders, and `inside` their paths in the sandbox."""
 
     memory: int
     processes: int
@@ -43,7 +43,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class LimitExceeded:
-    """A limit that was exceeded: memory, processes, threads, disk, files, depth, time; or the machine's own end."""
+    """An exceeded limit: memory, processes, threads, disk, files, depth, time; or the machine ran out of resources."""
 
     kind: str
     held: float = 0
@@ -59,7 +59,7 @@ class ProcessTreeWatchdog:
         self.over = threading.Event()
 
     def processes_and_time(self) -> LimitExceeded | None:
-        """Look how many processes there are, and for how long. Nothing in the tree can make it wait."""
+        """Check the number of processes and the run time. Nothing in the tree can block this check."""
         until = time.monotonic() + self._limits.seconds
         while not self.over.wait(PAUSE):
             if time.monotonic() > until:
@@ -72,7 +72,7 @@ class ProcessTreeWatchdog:
         return None
 
     def memory_and_disk(self) -> LimitExceeded | None:
-        """Look at the memory and the disk that they hold."""
+        """Check the memory and disk usage."""
         look_at_disk = time.monotonic()
         while not self.over.wait(PAUSE):
             began = time.monotonic()
@@ -96,7 +96,7 @@ def _many(processes: Mapping[int, int], limits: Limits) -> LimitExceeded | None:
 
 
 def most_threads(processes: int) -> int:
-    """The threads that so many processes may have together: Java alone has a hundred."""
+    """The thread limit for this many processes: Java alone has a hundred threads."""
     return 500 + 5 * processes
 
 
@@ -131,7 +131,7 @@ def _disk(processes: Iterable[int], limits: Limits) -> LimitExceeded | None:
 
 
 def _sizes(folders: Sequence[str]) -> Iterator[int | LimitExceeded]:
-    """The bytes on disk of each thing below these folders. What cannot be looked into is an offence."""
+    """The disk usage below these folders. An unreadable folder counts as a violation."""
     pending = [(folder, 0) for folder in folders]
     while pending:
         folder, level = pending.pop()
@@ -153,7 +153,7 @@ def _sizes(folders: Sequence[str]) -> Iterator[int | LimitExceeded]:
 
 
 def _open_files(processes: Iterable[int], limits: Limits) -> Iterator[tuple[int, bool]]:
-    """Files that have no name any more and are open: what each holds, and whether that is memory."""
+    """Deleted files that are still open: their sizes, and whether they are in memory."""
     seen: set[tuple[int, int]] = set()
     for pid in processes:
         with suppress(OSError):

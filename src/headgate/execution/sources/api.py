@@ -9,20 +9,20 @@ from pathlib import Path
 
 from headgate.contracts.pipelines.streams import FileOptions
 from headgate.execution.sources import files
-from headgate.execution.sources.api_requests import explained, wanted
+from headgate.execution.sources.api_requests import explain_error, request_options
 from headgate.execution.sources.readers import File, Read, ReadOptions
 from headgate.execution.sources.rest.source import register
 from headgate.execution.spark.step_session import Step
 
 
 def read(asked: ReadOptions, step: Step) -> Read | None:
-    """The rows; none if the API gave none and it is not known which columns they would have."""
+    """The rows; none if the API returned none and its columns are unknown."""
     if asked.stream.of == "files":
         return files.read(asked, step)
-    step.explains(explained)
-    step.log(f"Asking for {asked.stream.name.partition('?')[0]}")
+    step.explains(explain_error)
+    step.log(f"Requesting {asked.stream.name.partition('?')[0]}")
     folder = Path(asked.folder, "api")
-    source = step.spark.read.format(register(step.spark, wanted(asked, step.proxy))).load()
+    source = step.spark.read.format(register(step.spark, request_options(asked, step.proxy))).load()
     source.write.mode("overwrite").text(str(folder))
     written = [path for path in sorted(folder.glob("part-*")) if path.stat().st_size]
     if not written and asked.known is not None:

@@ -1,4 +1,4 @@
-"""What is asked of an API: by its connection, the stream, and where the last run ended."""
+"""The requests to an API: from its connection, the stream, and the state of the last run."""
 
 import base64
 import time
@@ -11,7 +11,7 @@ from headgate.execution.sources import cursor
 from headgate.execution.sources.fetch.credentials import authorized
 from headgate.execution.sources.readers import CursorPosition, ReadOptions
 from headgate.execution.sources.rest import requests
-from headgate.execution.sources.rest.failures import told
+from headgate.execution.sources.rest.failures import parse_failure
 from headgate.execution.spark.failures import Cause
 from headgate.execution.steps.context import StepFailed
 
@@ -19,8 +19,8 @@ TASKS = 8
 """How many partitions of a stream are read at once, if Spark has the cores."""
 
 
-def wanted(asked: ReadOptions, proxy: str | None) -> requests.RequestOptions:
-    """What is asked of the API."""
+def request_options(asked: ReadOptions, proxy: str | None) -> requests.RequestOptions:
+    """The options of the requests."""
     place, stream, api = Http.model_validate(asked.config), asked.stream, asked.stream.api
     parameters = dict(api.parameters)
     if api.cursor_parameter and asked.since is not None:
@@ -51,7 +51,7 @@ def wanted(asked: ReadOptions, proxy: str | None) -> requests.RequestOptions:
 
 
 def begin(since: CursorPosition) -> str:
-    """From where on to ask: the last value that was seen, or so much before it, as APIs write such values."""
+    """The cursor value to start from: the last one, minus look_back, in the format of the API."""
     value = cursor.begin(since)
     if isinstance(value, datetime):
         return value.isoformat().replace("+00:00", "Z")
@@ -59,7 +59,7 @@ def begin(since: CursorPosition) -> str:
 
 
 def proxied(url: str | None) -> requests.Proxy | None:
-    """The way out of Spark, from its address."""
+    """The egress proxy for Spark, from its URL."""
     if url is None:
         return None
     parts = urlsplit(url)
@@ -67,7 +67,7 @@ def proxied(url: str | None) -> requests.Proxy | None:
     return requests.Proxy(parts.hostname or "", parts.port or 0, f"Basic {ticket}")
 
 
-def explained(cause: Cause) -> StepFailed | None:
-    """What an error inside Spark is about, if an API is behind it."""
-    api_failed = told(cause.message)
+def explain_error(cause: Cause) -> StepFailed | None:
+    """The API failure behind an error of Spark, if there is one."""
+    api_failed = parse_failure(cause.message)
     return StepFailed(api_failed.code, api_failed.message, passing=api_failed.passing) if api_failed else None

@@ -1,4 +1,4 @@
-"""Files that say themselves which types their columns have: Parquet and Avro."""
+"""Self-describing files: Parquet and Avro."""
 
 import json
 from collections.abc import Callable
@@ -48,7 +48,7 @@ def _parquet_shape(file: File) -> str:
     try:
         return str(pq.read_schema(file.path).remove_metadata())
     except (OSError, pa.ArrowException) as error:
-        raise unreadable(file, "it is no Parquet file, or not all of it" if _cut(error) else error) from None
+        raise unreadable(file, "it is not a complete Parquet file" if _cut(error) else error) from None
 
 
 def _cut(error: Exception) -> bool:
@@ -59,13 +59,13 @@ def _avro_shape(file: File) -> str:
     """The schema in an Avro file's head: a map of metadata, whose blocks are counts, keys and values."""
     with Path(file.path).open("rb") as source:
         if source.read(4) != _AVRO:
-            raise unreadable(file, "it is no Avro file")
+            raise unreadable(file, "it is not an Avro file")
         head = source.read(_MOST_HEADER)
     try:
         result = _metadata(head)["avro.schema"]
         return json.dumps(json.loads(result), sort_keys=True)
     except (IndexError, KeyError, ValueError):
-        raise unreadable(file, "it is no Avro file, or not all of it") from None
+        raise unreadable(file, "it is not a complete Avro file") from None
 
 
 def _metadata(head: bytes) -> dict[str, bytes]:

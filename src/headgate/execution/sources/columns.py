@@ -1,4 +1,4 @@
-"""What a database's columns are, and how one database differs from another."""
+"""Columns of a database table, and the dialects of databases."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a database's table."""
+    """A column of a database table."""
 
     name: str
     type: str
@@ -28,7 +28,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Dialect:
-    """How one database is asked."""
+    """The SQL dialect and driver options of a database."""
 
     called: str
     home: str | None

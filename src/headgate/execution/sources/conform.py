@@ -1,4 +1,4 @@
-"""Brings what was read into the table's columns: which column is which, of what type, and which rows do not fit."""
+"""Convert source rows to the columns of the table: map columns, cast types, and reject rows that do not fit."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _NAMED = 20
 
 @dataclass(frozen=True)
 class ColumnSource:
-    """A column of the table: its type, and the place of the source's column that fills it, if there is one."""
+    """A column of the table: its type, and the index of its source column, if any."""
 
     name: str
     type: "DataType"
@@ -29,7 +29,7 @@ class ColumnSource:
 
 @dataclass(frozen=True)
 class Plan:
-    """How a stream's rows become a table's."""
+    """How the rows of a stream become rows of the table."""
 
     rows: "DataFrame"
     """The source's columns by their places, c0, c1 …, and those of HIDDEN that it has."""
@@ -44,19 +44,19 @@ class Plan:
 
     @property
     def columns(self) -> "StructType":
-        """The table's columns."""
+        """The columns of the table."""
         from pyspark.sql import types as t
 
         return t.StructType([t.StructField(cell.name, cell.type) for cell in self.cells])
 
     @property
     def filled(self) -> list[str]:
-        """The table's columns that the source has."""
+        """The columns of the table that the source has."""
         return [cell.name for cell in self.cells if cell.place is not None]
 
 
 def planned(read: Read, asked: ReadOptions, known: "StructType | None", *, evolves: bool) -> Plan:
-    """Find out which column is which. `known` are the table's columns, None if it has none yet."""
+    """Map the columns. `known` are the table's columns; None for a new table."""
     fields = [field for field in read.rows.schema.fields if field.name not in HIDDEN]
     hidden = [name for name in HIDDEN if name in read.rows.columns]
     given = [field.name for field in fields]
@@ -94,7 +94,7 @@ def _unknown(called: Sequence[str], known: "StructType | None") -> bool:
 def _kinds(
     rows: "DataFrame", read: Read, given: "list[DataType]", called: Sequence[str], known: "StructType | None"
 ) -> "list[DataType]":
-    """The types that a table has for the source's columns."""
+    """The table types for the source's columns."""
     from pyspark.sql import functions as f
     from pyspark.sql import types as t
 
@@ -125,12 +125,12 @@ def _known_cells(
     new = [name for name in called if name not in known.names]
     missing = [field.name for field in known.fields if field.name not in place_of]
     if missing:
-        warnings.append(f"The source has no {_listed(missing)}; written as missing values")
+        warnings.append(f"The source has no {_listed(missing)}; filled with NULL")
     if new and evolves:
-        warnings.append(f"The source has new columns, which the table gets too: {_listed(new)}")
+        warnings.append(f"The source has new columns, which are added to the table: {_listed(new)}")
         cells += [ColumnSource(name, kinds[place_of[name]], place_of[name]) for name in new]
     elif new:
-        warnings.append(f"The source has new columns, which are left out (schema_changes: keep): {_listed(new)}")
+        warnings.append(f"The source has new columns, which are ignored (schema_changes: keep): {_listed(new)}")
     return cells
 
 
@@ -144,7 +144,7 @@ def _finder(asked: ReadOptions, given: Sequence[str], called: Sequence[str]) -> 
         place = names.place_of(wanted, given, called)
         if place is None:
             there = _listed(given) or "none"
-            told = f"{asked.stream.name} has no column {wanted!r}, which is a {what} of the stream; it has {there}"
+            told = f"{asked.stream.name} has no column {wanted!r}, which is the {what} of the stream; it has {there}"
             raise StepFailed("NO_SUCH_COLUMN", told)
         return place
 
@@ -152,7 +152,7 @@ def _finder(asked: ReadOptions, given: Sequence[str], called: Sequence[str]) -> 
 
 
 def conform(plan: Plan, asked: ReadOptions) -> "DataFrame":
-    """The table's columns, and those of HIDDEN: FAULT says why a row is rejected, and is missing for one that fits."""
+    """The table's columns and those of HIDDEN; FAULT is the reason for rejecting a row, or NULL."""
     from pyspark.sql import functions as f
 
     values, faults = [], [f.col(FAULT)] if FAULT in plan.rows.columns else []
@@ -181,7 +181,7 @@ def conform(plan: Plan, asked: ReadOptions) -> "DataFrame":
 
 
 def can_fail(rows: "DataFrame") -> bool:
-    """Whether any row can be rejected at all."""
+    """Whether any row can be rejected."""
     return RECORD in rows.columns
 
 
@@ -190,7 +190,9 @@ def _misfit(cell: ColumnSource, given: "Column", old: "DataType", ok: "Column") 
 
     shown = f.substring(types.fit(given, old, _string()).value, 1, _SHOWN)
     bad = given.isNotNull() & ~f.coalesce(ok, f.lit(col=False))
-    return f.when(bad, f.concat(f.lit(f"{cell.name}: "), shown, f.lit(f" is no {cell.type.simpleString()[:100]}")))
+    return f.when(
+        bad, f.concat(f.lit(f"{cell.name}: "), shown, f.lit(f" is not a valid {cell.type.simpleString()[:100]}"))
+    )
 
 
 def _string() -> "DataType":
@@ -200,7 +202,7 @@ def _string() -> "DataType":
 
 
 def _record(plan: Plan) -> "Column":
-    """A row's text: as it was read, or as JSON with the source's columns by the table's names."""
+    """The text of a row: as it was read, or as JSON with the source's column names."""
     from pyspark.sql import functions as f
 
     called = {cell.place: cell.name for cell in plan.cells if cell.place is not None}
@@ -211,7 +213,7 @@ def _record(plan: Plan) -> "Column":
 
 
 def _newer(rows: "DataFrame", plan: Plan, asked: ReadOptions) -> "DataFrame":
-    """Without the rows before the place where the read begins, for readers that leave that to us."""
+    """Filter rows before the cursor, for readers that do not filter."""
     from pyspark.sql import functions as f
 
     if asked.since is None or plan.read.since or plan.cursor is None or plan.cursor_kind is None:

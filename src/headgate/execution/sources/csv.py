@@ -1,10 +1,10 @@
-"""Files of comma-separated values. Columns go by their names in each file's first line, not by their places."""
+"""CSV files. Columns are matched by the names in each file's header, not by position."""
 
 from typing import TYPE_CHECKING
 
 from headgate.contracts.pipelines.streams import FileOptions
 from headgate.execution.sources import names
-from headgate.execution.sources.detection import first, header, in_utf_8
+from headgate.execution.sources.detection import header, in_utf_8, read_start
 from headgate.execution.sources.readers import FAULT, FILE, RECORD, SPOILT, File, ReadOptions
 from headgate.execution.spark.step_session import Step
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 MISSING = "\ue000\ue001"
 """A text that no file holds: what Spark would take for a missing value, if it were asked to."""
 
-WRONG_COUNT = "the row has more or fewer values than the first line"
-WRONG_BYTES = f"the row holds {SPOILT}"
+WRONG_COUNT = "the row has more or fewer values than the header"
+WRONG_BYTES = f"the row contains {SPOILT}"
 
 
 def parts(asked: ReadOptions, step: Step, files: list[File]) -> "list[DataFrame]":
-    """The rows, by shape."""
+    """The rows, grouped by header."""
     options = asked.stream.files
     shapes: dict[tuple[str, ...], list[File]] = {}
     for file, copy in zip(files, in_utf_8(files, options.encoding, asked.folder), strict=True):
-        line = header(first(file, options.encoding), options.delimiter, options.quote)
+        line = header(read_start(file, options.encoding), options.delimiter, options.quote)
         if line:
             given = line if options.header else [f"column_{place}" for place in range(1, len(line) + 1)]
             shapes.setdefault(tuple(unique(given)), []).append(copy)
@@ -31,7 +31,7 @@ def parts(asked: ReadOptions, step: Step, files: list[File]) -> "list[DataFrame]
 
 
 def unique(given: list[str]) -> list[str]:
-    """A file's own names for its columns; a second one of a name, and one without, are told apart."""
+    """The column names of a header, made unique; empty names are numbered."""
     results: list[str] = []
     for place, name in enumerate(given, 1):
         own, number = name.strip() or names.safe(name, place), 2
@@ -79,14 +79,14 @@ def _value(place: str, nulls: tuple[str, ...]) -> "Column":
 
 
 def valued(value: "Column", nulls: tuple[str, ...]) -> "Column":
-    """A text, or nothing where it is one of those that mean no value."""
+    """A text, or NULL if it is one of the null texts."""
     from pyspark.sql import functions as f
 
     return f.when(~value.isin(*nulls), value) if nulls else value
 
 
 def _spoilt(places: list[str]) -> "Column":
-    """Whether a value holds what stands for bytes that could not be read."""
+    """Whether a value contains the replacement character of undecodable bytes."""
     from pyspark.sql import functions as f
 
     return f.contains(f.concat_ws("", *[f.col(place) for place in places]), f.lit("\ufffd"))

@@ -1,4 +1,4 @@
-"""Where a stream's next run begins: the highest value of its cursor column, kept as a text with its type."""
+"""The state of an incremental load: the highest value of its cursor column, stored as text with its type."""
 
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -26,30 +26,32 @@ TIMES = ("date", "timestamp", "timestamp_ntz")
 
 
 def since(state: dict[str, Any] | None, look_back: timedelta | None, *, merges: bool) -> CursorPosition | None:
-    """Where to begin, by the state that the last run left; None for the beginning."""
+    """The cursor position in the state of the last run; None for a first run."""
     if state is None or state.get("type") not in {*_KINDS.values(), "decimal"}:
         return None
     return CursorPosition(state["cursor"], state["type"], look_back if merges else None, including=True)
 
 
 def kind_of(column: str, kind: "DataType") -> str:
-    """The type of a cursor column, as a state tells it; StepFailed for one that has no order in time."""
+    """The type name of a cursor column; StepFailed for a type that cannot be a cursor."""
     name = kind.simpleString()
     result = "decimal" if name.startswith("decimal") else _KINDS.get(name)
     if result is None:
-        raise StepFailed("CURSOR_TYPE", f"{column} is {name}, which cannot be a cursor; choose a number, date or time")
+        raise StepFailed(
+            "CURSOR_TYPE", f"{column} is {name}, which cannot be a cursor; use a number, date or timestamp"
+        )
     return result
 
 
 def highest(column: "Column", kind: str) -> "Column":
-    """The highest value of a column, as it is told out of Spark."""
+    """The highest value of a column, in a form that leaves Spark without loss."""
     from pyspark.sql import functions as f
 
     return f.max(f.unix_micros(column)) if kind == "timestamp" else f.max(column).cast("string")
 
 
 def text(told: Any, kind: str) -> str | None:
-    """What `highest` told, as a state has it."""
+    """The result of `highest` as stored in a state."""
     if told is None:
         return None
     if kind == "timestamp":
@@ -61,7 +63,7 @@ def text(told: Any, kind: str) -> str | None:
 
 
 def after(state: dict[str, Any] | None, value: str | None, kind: str) -> dict[str, Any] | None:
-    """The state after a batch: the higher of what was and what came. Rows that went away do not turn it back."""
+    """The state after a batch: the maximum of the old and new values. Deleted rows do not lower it."""
     if value is None:
         return state
     if state is None or state.get("type") != kind or comparable(state["cursor"], kind) <= comparable(value, kind):
@@ -70,7 +72,7 @@ def after(state: dict[str, Any] | None, value: str | None, kind: str) -> dict[st
 
 
 def comparable(value: str, kind: str) -> Any:
-    """A value of a state, so that two of a kind can be compared."""
+    """A stored value in a form that can be compared with others of its type."""
     match kind:
         case "bigint" | "decimal":
             return Decimal(value)
@@ -84,18 +86,18 @@ def comparable(value: str, kind: str) -> Any:
 
 
 def begin(cursor_position: CursorPosition) -> Any:
-    """The value from which on rows are read: the last one, or so much before it; StepFailed if there is no before."""
+    """The value to read from: the last one, minus look_back; StepFailed if the type cannot be reduced."""
     value = comparable(cursor_position.value, cursor_position.type)
     if cursor_position.look_back is None:
         return value
     if cursor_position.type not in TIMES:
-        told = f"look_back is a length of time, and the cursor column holds {cursor_position.type}; leave look_back out"
+        told = f"look_back is a duration, but the cursor column is {cursor_position.type}; remove look_back"
         raise StepFailed("NO_LOOK_BACK", told)
     return value - cursor_position.look_back
 
 
 def literal(value: Any, kind: str) -> "Column":
-    """A value for a comparison in Spark."""
+    """A literal for a comparison in Spark."""
     from pyspark.sql import functions as f
 
     match kind:

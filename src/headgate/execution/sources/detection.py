@@ -1,4 +1,4 @@
-"""A first look at files, by this process: what they are packed and written in, and what their first line says."""
+"""Detect the compression, encoding and header of files, in the step's process."""
 
 import codecs
 import csv
@@ -24,8 +24,8 @@ _PACKED = {b"PK\x03\x04": "a ZIP archive", b"\x1f\x8b": "gzip", b"BZh": "bzip2",
 _UTF_8 = ("utf-8", "ascii", "utf-8-sig")
 
 
-def opened(file: File) -> Any:
-    """A file's bytes, unpacked if its name says that it is packed."""
+def open_file(file: File) -> Any:
+    """The bytes of a file, decompressed if its name ends accordingly."""
     import pyarrow as pa
 
     packed = _CODECS.get(Path(file.path).suffix)
@@ -36,32 +36,36 @@ def opened(file: File) -> Any:
 
 
 def unreadable(file: File, error: Exception | str) -> StepFailed:
-    """That a file cannot be read, and why."""
+    """The failure for an unreadable file."""
     why = str(error).partition("\n")[0].replace(file.path, file.name)[:300]
-    return StepFailed("FILE_UNREADABLE", f"{file.name} cannot be read: {why}; put a whole file in its place")
+    return StepFailed("FILE_UNREADABLE", f"cannot read {file.name}: {why}; replace it with a complete file")
 
 
-def first(file: File, encoding: str) -> str:
-    """How a file of text begins; StepFailed for one that is no text, or not in this encoding."""
+def read_start(file: File, encoding: str) -> str:
+    """The start of a text file; StepFailed if it is binary, or not in this encoding."""
     try:
-        with opened(file) as stream:
+        with open_file(file) as stream:
             begin: bytes = stream.read(FIRST)
     except (OSError, ValueError) as error:
         raise unreadable(file, error) from None
     for magic, what in _PACKED.items():
         if begin.startswith(magic):
-            told = "unpack it" if what.startswith("a ") else "give its name the ending that says so, or unpack it"
-            raise StepFailed("FILE_PACKED", f"{file.name} is {what} inside; {told}")
+            told = (
+                "decompress it" if what.startswith("a ") else "rename it with the matching extension, or decompress it"
+            )
+            raise StepFailed("FILE_PACKED", f"{file.name} contains {what}; {told}")
     plain = codecs.lookup(codec(encoding)).name in _UTF_8
     marked = next((name for mark, name in _MARKS if begin.startswith(mark)), None)
     if marked is not None and plain:
-        raise StepFailed("WRONG_ENCODING", f"{file.name} is {marked}, not {encoding}; set the stream's encoding to it")
+        raise StepFailed(
+            "WRONG_ENCODING", f"{file.name} is {marked}, not {encoding}; set the stream's encoding to {marked}"
+        )
     text = begin.removeprefix(codecs.BOM_UTF8).decode(codec(encoding), errors="replace")
     line = text.partition("\n")[0]
     if "\x00" in line:
-        raise StepFailed("NOT_TEXT", f"{file.name} is no file of text in {encoding}; check its format and encoding")
+        raise StepFailed("NOT_TEXT", f"{file.name} is not text in {encoding}; check its format and encoding")
     if "\ufffd" in line and len(begin) < FIRST:
-        raise _wrong(file, encoding, "its first line")
+        raise _wrong(file, encoding, "its header")
     return text.removeprefix("\ufeff")
 
 
@@ -73,18 +77,18 @@ def _wrong(file: File, encoding: str, what: str) -> StepFailed:
 
 
 def codec(encoding: str) -> str:
-    """The name of an encoding; StepFailed if there is none of this name."""
+    """The codec of an encoding; StepFailed if it is unknown."""
     try:
         encoders = codecs.lookup(encoding)
     except LookupError:
         encoders = None
     if encoders is None or not getattr(encoders, "_is_text_encoding", True):
-        raise StepFailed("NO_ENCODING", f"There is no encoding {encoding!r}; write one such as UTF-8 or windows-1252")
+        raise StepFailed("NO_ENCODING", f"Unknown encoding {encoding!r}; use a name such as UTF-8 or windows-1252")
     return encoders.name
 
 
 def in_utf_8(files: list[File], encoding: str, folder: str) -> list[File]:
-    """The same files in UTF-8, which is all that Spark reads well: themselves, or copies in a folder."""
+    """The files in UTF-8, which Spark requires: themselves, or converted copies in a folder."""
     if codec(encoding) in _UTF_8:
         return files
     place = Path(folder, "utf-8")
@@ -95,12 +99,12 @@ def in_utf_8(files: list[File], encoding: str, folder: str) -> list[File]:
 def _copied(file: File, name: str, encoding: str, path: Path) -> File:
     decoder = codecs.getincrementaldecoder(name)()
     try:
-        with opened(file) as source, path.open("wb") as target:
+        with open_file(file) as source, path.open("wb") as target:
             for piece in _pieces(source):
                 target.write(decoder.decode(piece).encode())
             target.write(decoder.decode(b"", final=True).encode())
     except UnicodeError:
-        raise _wrong(file, encoding, "some of it") from None
+        raise _wrong(file, encoding, "part of it") from None
     except (OSError, ValueError) as error:
         raise unreadable(file, error) from None
     return File(str(path), file.name, file.size)
@@ -112,7 +116,7 @@ def _pieces(source: Any) -> Iterator[bytes]:
 
 
 def header(text: str, delimiter: str, quote: str) -> list[str]:
-    """The values of the first line of CSV."""
+    """The values of a CSV header."""
     if len(delimiter) > 1:
         return text.partition("\n")[0].rstrip("\r").split(delimiter)
     lines = (
@@ -127,7 +131,7 @@ def header(text: str, delimiter: str, quote: str) -> list[str]:
 
 
 def unzipped_size(file: File) -> int:
-    """How large a zipped file is once unpacked, by its own account; 0 for one that is not zipped."""
+    """The uncompressed size of a zip file according to its directory; 0 for other files."""
     if not zipfile.is_zipfile(file.path):
         return 0
     with zipfile.ZipFile(file.path) as zip_file:

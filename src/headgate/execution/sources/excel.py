@@ -1,4 +1,4 @@
-"""Sheets of workbooks, read inside Spark's Python. Like CSV, their columns go by the names in the first row."""
+"""Excel sheets, read in Spark's Python workers. Columns are named by the first row."""
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 MAX_UNZIPPED = 2 << 30
-WRONG_COUNT = "the row has values beyond the last column that the first row names"
+WRONG_COUNT = "the row has values beyond the last column of the header"
 _ROWS = "file string, number bigint, cells array<string>"
 
 
 def parts(asked: ReadOptions, step: Step, files: list[File]) -> "list[DataFrame]":
-    """The rows of the sheets, by shape."""
+    """The rows of the sheets, grouped by header."""
     options = asked.stream.files
     shapes: dict[tuple[str, ...], list[str]] = {}
     for file in files:
@@ -34,7 +34,7 @@ def parts(asked: ReadOptions, step: Step, files: list[File]) -> "list[DataFrame]
 
 def _first(file: File, options: FileOptions) -> list[str]:
     if unzipped_size(file) > MAX_UNZIPPED:
-        told = f"{file.name} is larger than {MAX_UNZIPPED >> 30} GiB once unpacked; save it as CSV"
+        told = f"{file.name} is larger than {MAX_UNZIPPED >> 30} GiB uncompressed; save it as CSV"
         raise StepFailed("FILE_TOO_LARGE", told)
     try:
         names = workbooks.sheets(file.path)
@@ -43,7 +43,7 @@ def _first(file: File, options: FileOptions) -> list[str]:
             raise StepFailed("NO_SUCH_SHEET", f"{file.name} has no sheet {options.sheet!r}; it has {there}")
         return workbooks.first(file.path, options.sheet)
     except workbooks.BadWorkbook as error:
-        raise unreadable(file, f"it is no workbook: {error}") from None
+        raise unreadable(file, f"it is not a workbook: {error}") from None
 
 
 def _rows(step: Step, shape: tuple[str, ...], paths: list[str], options: FileOptions) -> "DataFrame":

@@ -1,4 +1,4 @@
-"""Files of every format, as rows. Files of different shapes are brought together by their columns' names."""
+"""Read files of every format. Files with different schemas are united by column names."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -32,7 +32,7 @@ _TEXTS = ("csv", "xml", "excel")
 
 
 def read(asked: ReadOptions, step: Step) -> Read | None:
-    """The rows of the files that the worker got; none if all are empty."""
+    """The rows of the downloaded files; none if all are empty."""
     wanted = asked.stream.files.format
     empty = [file.name for file in asked.files if not file.size]
     if empty:
@@ -43,7 +43,9 @@ def read(asked: ReadOptions, step: Step) -> Read | None:
     step.explains(_teller(files))
     parts = _PARTS[wanted](asked, step, files)
     if len(parts) > MAX_SHAPES:
-        raise StepFailed("TOO_MANY_SHAPES", f"The files have {len(parts)} different shapes; split them into streams")
+        raise StepFailed(
+            "TOO_MANY_SHAPES", f"The files have {len(parts)} different schemas; split them into several streams"
+        )
     if not parts:
         return None
     called = {Path(file.path).name: file.name for file in files}
@@ -52,7 +54,7 @@ def read(asked: ReadOptions, step: Step) -> Read | None:
 
 
 def together(parts: "Sequence[DataFrame]") -> "DataFrame":
-    """Rows of several shapes as one: columns by name, of a type that holds the values of all."""
+    """The union of several schemas: columns by name, with a common type."""
     from pyspark.sql import functions as f
 
     if len(parts) == 1:
@@ -79,7 +81,7 @@ def _quoted(name: str) -> str:
 
 
 def _teller(files: list[File]) -> Callable[[Cause], StepFailed | None]:
-    """Says which of the files cannot be read, by the name that members know."""
+    """Add the name of the damaged file to an error of Spark."""
     called = {Path(file.path).name: file for file in files}
 
     def tell(cause: Cause) -> StepFailed | None:
@@ -87,7 +89,7 @@ def _teller(files: list[File]) -> Callable[[Cause], StepFailed | None]:
             return None
         result = next((file for name, file in called.items() if f"/{name}" in cause.message), None)
         if result is None:
-            return StepFailed("FILE_UNREADABLE", "One of the files is damaged; put a whole file in its place")
-        return unreadable(result, "it is damaged, or not of the stream's format")
+            return StepFailed("FILE_UNREADABLE", "One of the files is damaged; replace it with a complete file")
+        return unreadable(result, "it is damaged, or does not have the stream's format")
 
     return tell

@@ -1,6 +1,5 @@
-"""Tables of databases, by their drivers in Spark: in parts, side by side, and only what is new.
-
-No text of a member's enters the SQL but as a quoted name, and no value but as a quoted literal or a whole number.
+"""Read database tables through their JDBC drivers in Spark, in parallel partitions and incrementally. SQL contains
+user-defined names only quoted, and values only as quoted literals or integers.
 """
 
 import re
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from headgate.execution.sources import cursor, mysql, partitions, postgresql, types
 from headgate.execution.sources.columns import Column, Dialect
 from headgate.execution.sources.readers import FAULT, Read, ReadOptions
-from headgate.execution.sources.rest.failures import hidden
+from headgate.execution.sources.rest.failures import redact
 from headgate.execution.spark.error_codes import SOURCE_DOWN
 from headgate.execution.spark.failures import Cause
 from headgate.execution.spark.step_session import Step
@@ -26,23 +25,33 @@ _PART = "part"
 _DRIVER = re.compile(r"(?:org\.postgresql\.util\.PSQLException|java\.sql\.SQL\w*Exception): ([^\n]+)")
 _CLASSES = ("org.postgresql.util.PSQLException", "java.sql.SQLException")
 _NET = ("java.net.", "java.nio.", "javax.net.ssl.")
-_NOT_SAFE = "No safe connection; check `tls`, and that the certificate is for this host"
+_NOT_SAFE = "The TLS connection failed; check `tls`, and that the certificate is valid for this host"
 _SAYINGS: tuple[tuple[str, str, str, bool], ...] = (
     (r"certificate|PKIX|hostname ?verif", "TLS", _NOT_SAFE, False),
     (
         r"password authentication|access denied|no pg_hba|role .* does not exist|authentication",
         "WRONG_CREDENTIALS",
-        "The database does not let this user in; check the connection's user and password",
+        "The database rejected the login; check the connection's user and password",
         False,
     ),
-    (r"(unknown database|database .* does not exist)", "NO_SUCH_DATABASE", "There is no such database there", False),
-    (r"permission denied|command denied", "DENIED_THERE", "The user may not read this table", False),
+    (
+        r"(unknown database|database .* does not exist)",
+        "NO_SUCH_DATABASE",
+        "There is no such database; check its name",
+        False,
+    ),
+    (
+        r"permission denied|command denied",
+        "DENIED_THERE",
+        "The user has no permission to read this table; grant it in the database",
+        False,
+    ),
     (r"\bssl\b|\btls\b", "TLS", _NOT_SAFE, False),
     (
         r"connection attempt failed|refused|could not connect|fail to connect|reset|broke|closed|timed? ?out|"
         r"terminating connection|starting up|shutting down|too many (clients|connections)|SOCKS|I/O error|gone away",
         SOURCE_DOWN,
-        "The database does not answer, or broke off",
+        "The database does not answer, or closed the connection",
         True,
     ),
 )
@@ -50,18 +59,18 @@ _SAYINGS: tuple[tuple[str, str, str, bool], ...] = (
 
 @dataclass(frozen=True)
 class Database:
-    """A database as Spark's reader takes it."""
+    """A database connection for Spark's JDBC reader."""
 
     dialect: Dialect
     options: dict[str, str]
     step: Step
 
     def query(self, sql: str) -> "DataFrame":
-        """The answer to a small question of ours."""
+        """The result of a metadata query."""
         return self.step.spark.read.format("jdbc").options(**self.options).option("query", sql).load()
 
     def rows(self, sql: str, predicates: list[str]) -> "DataFrame":
-        """The rows of a query, a task for each of the predicates, or one for all."""
+        """The rows of a query, with one task per predicate."""
         table = f"({sql}) stream"
         if not predicates:
             return self.step.spark.read.format("jdbc").options(**self.options).option("dbtable", table).load()
@@ -115,18 +124,21 @@ def _column(columns: list[Column], wanted: str, asked: ReadOptions) -> Column:
 
 
 def _since(dialect: Dialect, columns: list[Column], asked: ReadOptions) -> str:
-    """The condition for rows that are new."""
+    """The filter for new rows."""
     if asked.stream.read != "incremental":
         return ""
     if asked.stream.cursor is None:
-        told = f"{asked.stream.name}: an incremental read of a database needs a cursor: a column that only grows"
+        told = (
+            f"{asked.stream.name}: an incremental load from a database requires a cursor, a column whose values "
+            "only increase"
+        )
         raise StepFailed("NO_CURSOR", told)
     own = _column(columns, asked.stream.cursor, asked)
     if asked.since is None:
         return ""
     value = dialect.literal(own, cursor.begin(asked.since))
     if value is None:
-        told = f"{own.name} held {asked.since.type} before and is {own.type} now; run a full refresh"
+        told = f"The cursor column {own.name} was {asked.since.type} and is now {own.type}; run a full refresh"
         raise StepFailed("CURSOR_CHANGED", told)
     return f" WHERE {dialect.quoted(own.name)} >= {value}"
 
@@ -137,7 +149,7 @@ def _predicates(database: Database, place: str, where: str, columns: list[Column
         return []
     dialect, own = database.dialect, _column(columns, wanted.column, asked)
     if own.order in (None, "string"):
-        told = f"in_parts: {own.name} is {own.type}; choose a column of numbers, dates or times"
+        told = f"in_parts: {own.name} is {own.type}; use a column of numbers, dates or timestamps"
         raise StepFailed("NOT_IN_PARTS", told)
     name = dialect.quoted(own.name)
     bounds = [dialect.text(f"{which}({name})") for which in ("MIN", "MAX")]
@@ -174,7 +186,7 @@ def _converted(rows: "DataFrame", columns: list[Column]) -> "DataFrame":
 
 
 def _teller(dialect: Dialect, asked: ReadOptions) -> Callable[[Cause], StepFailed | None]:
-    """Says what the database says, to whoever may fix it."""
+    """Map errors of the database driver to StepFailed."""
     password = asked.secrets.get("password") or ""
 
     def tell(cause: Cause) -> StepFailed | None:
@@ -186,10 +198,10 @@ def _teller(dialect: Dialect, asked: ReadOptions) -> Callable[[Cause], StepFaile
             said = match[1]
         else:
             return None
-        said = hidden(said.partition("\n")[0], [password], "…")[:300]
+        said = redact(said.partition("\n")[0], [password], "…")[:300]
         for pattern, code, words, passing in _SAYINGS:
             if re.search(pattern, said, re.IGNORECASE):
-                return StepFailed(code, f"{words}. It said: {said}", passing=passing)
-        return StepFailed("FAILED_THERE", f"{dialect.called} said: {said}", passing=True)
+                return StepFailed(code, f"{words}. Database message: {said}", passing=passing)
+        return StepFailed("FAILED_THERE", f"{dialect.called} message: {said}", passing=True)
 
     return tell

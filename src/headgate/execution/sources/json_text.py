@@ -1,8 +1,8 @@
-"""Texts of JSON, one a row: which columns they have, found out from all of them, and their values."""
+"""JSON texts, one per row: infer their columns, and parse their values."""
 
 from typing import TYPE_CHECKING
 
-from headgate.execution.sources.detection import first, in_utf_8
+from headgate.execution.sources.detection import in_utf_8, read_start
 from headgate.execution.sources.readers import FAULT, FILE, RECORD, SPOILT, File, ReadOptions
 from headgate.execution.sources.variants import columns_of
 from headgate.execution.spark.step_session import Step
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 MAX_COLUMNS = 2000
 NOT_JSON = "the record is not JSON"
-NO_OBJECT = "the record is JSON, but no object with fields"
-WRONG_BYTES = f"the record holds {SPOILT}"
+NO_OBJECT = "the record is JSON, but not an object"
+WRONG_BYTES = f"the record contains {SPOILT}"
 _TEXT = "__headgate_text"
 _LONGEST = 2**31 - 1
 _SHAPE = "__headgate_shape"
@@ -25,7 +25,7 @@ def parts(asked: ReadOptions, step: Step, files: list[File]) -> "list[DataFrame]
     """The rows of files of JSON: a value a line, or each file one value or a list of them."""
     options = asked.stream.files
     for file in files:
-        first(file, options.encoding)
+        read_start(file, options.encoding)
     copies = in_utf_8(files, options.encoding, asked.folder)
     return rows(step, _records(step, [file.path for file in copies], whole=options.multiline))
 
@@ -53,12 +53,12 @@ def rows(step: Step, records: "DataFrame") -> "list[DataFrame]":
     step.spark.conf.set("spark.sql.variant.allowDuplicateKeys", "true")
     value = f.try_parse_json(f.when(f.is_valid_utf8(_TEXT), f.col(_TEXT)))
     is_object = f.startswith(f.schema_of_variant(value), f.lit("OBJECT<"))
-    step.log("Finding out which fields the records have")
+    step.log("Inferring the fields of the records")
     told = records.select(f.schema_of_variant_agg(f.when(is_object, value)).alias(_SHAPE)).collect()[0][_SHAPE]
     columns = columns_of(told or "")
     if len(columns.fields) > MAX_COLUMNS:
-        told = f"The records have {len(columns.fields)} fields in all; a table takes {MAX_COLUMNS}"
-        raise StepFailed("TOO_MANY_COLUMNS", f"{told}. Are some of them keys that should be values?")
+        told = f"The records have {len(columns.fields)} distinct fields, but a table has at most {MAX_COLUMNS} columns"
+        raise StepFailed("TOO_MANY_COLUMNS", f"{told}. Check whether some field names are really values")
     fault = (
         f.when(~f.is_valid_utf8(_TEXT), f.lit(WRONG_BYTES))
         .when(value.isNull(), f.lit(NOT_JSON))

@@ -1,4 +1,4 @@
-"""One `Land` step: what a reader gives becomes rows of the table, or is rejected with the reason."""
+"""The ingestion step: read a stream, and write or reject its rows."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LandOptions:
-    """What the step says, beside what is read."""
+    """The options of the step besides the stream."""
 
     table: str
     rejected: str
@@ -31,7 +31,7 @@ class LandOptions:
 
 
 def land(arguments: dict[str, Any], step: Step) -> dict[str, Any]:
-    """Land a stream: read, conform, write. See headgate.execution.steps.land for the arguments."""
+    """Ingest a stream: read, conform, write. See headgate.execution.steps.land for the arguments."""
     # Two columns of a source may differ in case alone; tables' names are unique without it.
     step.spark.conf.set("spark.sql.caseSensitive", "true")
     wish = LandOptions(
@@ -46,7 +46,7 @@ def land(arguments: dict[str, Any], step: Step) -> dict[str, Any]:
     asked = _asked(arguments, target)
     read = reader(asked.kind)(asked, step)
     if read is None:
-        step.log("Nothing was found to read")
+        step.log("There is no data to read")
         return Counts().told()
     return _landed(read, asked, target, wish, step).told()
 
@@ -78,7 +78,7 @@ def _asked(arguments: dict[str, Any], target: TableState) -> ReadOptions:
 
 
 def _target(step: Step, table: str) -> TableState:
-    """The table as it is: not there yet, there without ever a row, or with rows."""
+    """The state of the table: missing, never written, or with rows."""
     try:
         columns: StructType = step.spark.table(table).schema
         had = "CAST(summary['total-records'] AS BIGINT) > 0"

@@ -90,7 +90,7 @@ def literal(own: Column, value: Any) -> str | None:
 def options(config: dict[str, Any], folder: str) -> dict[str, str]:
     """The driver, its address, and what it is told: members' own from a list, and then ours."""
     if not _DATABASE.fullmatch(config["database"]):
-        told = f"The driver cannot open a database called {config['database']!r}; choose another name for it"
+        told = f"The driver cannot connect to a database with the name {config['database']!r}; rename the database"
         raise StepFailed("NO_SUCH_DATABASE", told)
     host = f"[{config['host']}]" if ":" in config["host"] else config["host"]
     values = {"tinyInt1isBit": "false"} | driver_properties.checked(

@@ -1,4 +1,4 @@
-"""Columns' names: what a source calls its columns is made safe to write in SQL, and unique without case."""
+"""Column names: valid in SQL, and unique ignoring case."""
 
 import re
 import unicodedata
@@ -9,7 +9,7 @@ _UNSAFE = re.compile(r"\W+")
 
 
 def safe(name: str, place: int) -> str:
-    """A name of letters, digits and _, in lower case; one without any is called by its place, from 1 on."""
+    """A name of letters, digits and _, in lower case; a name without any becomes its position, from 1."""
     result = _UNSAFE.sub("_", unicodedata.normalize("NFC", name)).strip("_").lower()[:MAX_LENGTH]
     if not result:
         return f"column_{place}"
@@ -38,7 +38,9 @@ def columns(names: Sequence[str], known: Iterable[str] = ()) -> list[str]:
 
 
 def place_of(wanted: str, names: Sequence[str], columns_: Sequence[str]) -> int | None:
-    """Which column a member means: by the source's name, by that without case, or by the table's; None if none."""
+    """The index of a column that a member names: by the source's name, the name ignoring case, or the table's name;
+    None if there is none.
+    """
     for known in (list(names), [name.lower() for name in names], [name.lower() for name in columns_]):
         for text in (wanted, wanted.lower()):
             if text in known:

@@ -1,4 +1,4 @@
-"""A table in parts: ranges of a column between its lowest and its highest value."""
+"""Split a table into ranges of a column between its minimum and maximum."""
 
 from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def limits(low: str | None, high: str | None, order: str, count: int) -> list[Any]:
-    """The values between the parts, at most so many parts; none if there is nothing to divide."""
+    """The boundaries of at most this many partitions; none if the table cannot be split."""
     if low is None or high is None:
         return []
     try:
@@ -42,7 +42,7 @@ def _value(text: str, order: str) -> Any:
 
 
 def conditions(column: str, between: list[str]) -> list[str]:
-    """A condition for each part. Each row is in one of them, those without a value in the first."""
+    """A filter per partition. Each row matches exactly one; NULLs belong to the first."""
     if not between:
         return []
     first = f"{column} < {between[0]} OR {column} IS NULL"

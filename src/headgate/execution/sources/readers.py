@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 FAULT, RECORD, FILE = "__headgate_fault", "__headgate_record", "__headgate_file"
 HIDDEN = (FAULT, RECORD, FILE)
-SPOILT = "bytes that are not text in the file's encoding"
+SPOILT = "bytes that are invalid in the file's encoding"
 """How the reason for rejecting a row ends, where it is not in the encoding that the stream says."""
 
 

@@ -28,14 +28,14 @@ _WHOLES = {"int": 10, "bigint": 19}
 
 @dataclass(frozen=True)
 class TypeCast:
-    """A value as a column's type; `ok` says whether it fits, None if it always does."""
+    """A cast to a column's type; `ok` is whether the value fits, None if it always does."""
 
     value: "Column"
     ok: "Column | None" = None
 
 
 def stored(kind: "DataType") -> "DataType":
-    """The type that a table's column has for a source's: what tables cannot hold becomes text."""
+    """The table type for a source type; unsupported types become text."""
     from pyspark.sql import types as t
 
     match kind:
@@ -64,7 +64,7 @@ def stored(kind: "DataType") -> "DataType":
 
 
 def grown(old: "DataType", new: "DataType") -> "DataType":
-    """The type that a column takes to hold more; the old one where tables cannot widen it."""
+    """The widened type of a column, or the old type if it cannot be widened."""
     from pyspark.sql import types as t
 
     match old, new:
@@ -97,7 +97,7 @@ def _grown_fields(old: Any, new: Any) -> "DataType":
 
 
 def common(kinds: "list[DataType]") -> "DataType":
-    """A type that holds the values of all of these; text if there is no other."""
+    """A common type of all of these; text if there is no other."""
     from pyspark.sql import types as t
 
     data_type = kinds[0]
@@ -110,7 +110,7 @@ def common(kinds: "list[DataType]") -> "DataType":
 
 
 def fit(value: "Column", old: "DataType", new: "DataType") -> TypeCast:
-    """A value of one type as another."""
+    """Cast a value of one type to another."""
     from pyspark.sql import types as t
 
     if same(old, new):
@@ -126,7 +126,7 @@ def fit(value: "Column", old: "DataType", new: "DataType") -> TypeCast:
 
 
 def same(old: "DataType", new: "DataType") -> bool:
-    """Whether two types hold the same values, whatever may be missing in them."""
+    """Whether two types are equal, ignoring nullability."""
     return old.simpleString() == new.simpleString()
 
 
@@ -239,7 +239,7 @@ def _all(oks: "list[Column]") -> "Column | None":
 
 
 def inferred(rows: "DataFrame", columns: list[str], *, times: bool = False) -> dict[str, "DataType"]:
-    """What each column of texts holds, as far as all of its values tell; with `times`, only dates and times count."""
+    """Infer the types of text columns from all of their values; with `times`, only dates and times."""
     from pyspark.sql import functions as f
 
     if not columns:

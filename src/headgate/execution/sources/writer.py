@@ -1,4 +1,4 @@
-"""Writes a stream's rows into its table, and those that do not fit into the table beside it."""
+"""Write the rows of a stream to its table, and rejected rows to the table next to it."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -26,7 +26,7 @@ _ADVISED = 20
 
 @dataclass(frozen=True)
 class TableState:
-    """The table as it is: its columns, None if it is not there, whether it ever had rows, and its snapshots."""
+    """The state of the table: its columns (None if it does not exist), whether it ever had rows, and its snapshots."""
 
     columns: "StructType | None"
     has_rows: bool
@@ -35,7 +35,7 @@ class TableState:
 
 @dataclass
 class Counts:
-    """What was done, and where the next run begins."""
+    """The row counts of a write, and the state for the next run."""
 
     rows_in: int = 0
     rows_out: int = 0
@@ -45,7 +45,7 @@ class Counts:
     detail: dict[str, Any] = field(default_factory=dict)
 
     def told(self) -> dict[str, Any]:
-        """As the step's process tells it."""
+        """The counts as the step reports them."""
         return {
             "rows_in": self.rows_in,
             "rows_out": self.rows_out,
@@ -71,11 +71,11 @@ class Writer:
     def write(
         self, rows: "DataFrame", old: dict[str, Any] | None, since: CursorPosition | None, *, replaces: bool
     ) -> Counts:
-        """Write conformed rows: in place of the table's, or by the stream's own way."""
+        """Write conformed rows in the stream's write mode, or replace the table."""
         self._prepare()
         merges = self.stream.write == "merge" and not replaces
         if self.plan.keys or since is not None or not self._counts_afterwards(rows, replaces=replaces):
-            self.step.log("Reading all rows, and keeping them aside")
+            self.step.log("Reading all rows into a temporary copy")
             rows = rows.localCheckpoint()
             told = rows.agg(*self._metrics()).collect()[0].asDict()
             dropped = self._written(rows, told, since, merges=merges, replaces=replaces)
@@ -95,10 +95,10 @@ class Writer:
     # The table
 
     def _prepare(self) -> None:
-        """See that the table is there, with columns for all that is written."""
+        """Create the table, or add and widen its columns."""
         wanted, there = self.plan.columns, self.target.columns
         if there is None:
-            self.step.log(f"Making {self.table} with {len(wanted.fields)} columns")
+            self.step.log(f"Creating {self.table} with {len(wanted.fields)} columns")
             self.step.spark.sql(tables.made(self.table, wanted))
             return
         if there.simpleString() == wanted.simpleString():
@@ -162,7 +162,7 @@ class Writer:
         return {_HIGHEST: None, **counted}
 
     def _highest_written(self) -> Any:
-        """The highest value of the cursor in the table, which has the rows of this write alone."""
+        """The highest cursor value in the table, which contains only the rows of this write."""
         from pyspark.sql import functions as f
 
         if self.plan.cursor is None or self.plan.cursor_kind is None:
@@ -191,7 +191,7 @@ class Writer:
             distinct = good.select(*map(quoted, self.plan.keys)).distinct().count()
             good, left = (self._last(good), count - distinct) if distinct < count else (good, 0)
             if left:
-                self.step.log(f"{left:,} rows share their keys with a later one of this run; the last of each counts")
+                self.step.log(f"Dropped {left:,} rows with duplicate keys; the last row of each key is kept")
         else:
             left = 0
         if merges and self.target.has_rows:
@@ -210,7 +210,7 @@ class Writer:
         return left
 
     def _last(self, rows: "DataFrame") -> "DataFrame":
-        """The last row for each key: by the cursor, and among equals by content, so that it is always the same."""
+        """The last row per key: by cursor, and among equals by content, so that the result is deterministic."""
         from pyspark.sql import Window
         from pyspark.sql import functions as f
 
@@ -235,7 +235,7 @@ class Writer:
         )
 
     def _unseen(self, rows: "DataFrame", since: CursorPosition) -> "DataFrame":
-        """Without rows that the last run appended: those of its highest cursor value were read again."""
+        """Filter rows that the last run already appended: those with its highest cursor value are read again."""
         from pyspark.sql import Window
         from pyspark.sql import functions as f
 
@@ -252,7 +252,7 @@ class Writer:
     # Rejected rows
 
     def _reject(self, rows: "DataFrame", bad: int, *, replaces: bool, repeats: bool) -> int:
-        """Put the rows that do not fit beside the table, with the reason; how many came there."""
+        """Write rejected rows to their own table with the reason; return their number."""
         there = self._is_there()
         if not bad:
             if replaces and there:
@@ -267,7 +267,7 @@ class Writer:
             frame = frame.join(known, ["record", "stream"], "left_anti").select(*frame.columns)
             bad = frame.count()
         self.step.log(
-            f"{bad:,} rows are rejected; {self.beside} has them with the reason", "warning" if bad else "info"
+            f"{bad:,} rows were rejected; {self.beside} contains them with the reason", "warning" if bad else "info"
         )
         if bad or replaces:
             writer = frame.writeTo(self.beside)
@@ -281,7 +281,7 @@ class Writer:
         return bad
 
     def _advise(self) -> None:
-        """Say of each file whose rows were rejected for their bytes what to do, as of one whose first line is such."""
+        """Log what to do about files with rejected rows in the wrong encoding."""
         from pyspark.sql import functions as f
 
         frame = self.step.spark.table(self.beside).filter(
@@ -292,9 +292,10 @@ class Writer:
         )
         for file, count in frame.groupBy("file").count().orderBy("file").limit(_ADVISED).collect():
             told = (
-                f"{file}: {count:,} rows are not {self.stream.files.encoding}; if it is in another encoding, set the "
+                f"{file}: {count:,} rows are not valid {self.stream.files.encoding}; if the file has another "
+                "encoding, set the "
             )
-            told += "stream's encoding to the file's, such as windows-1252, and run it with a full refresh"
+            told += "stream's encoding, such as windows-1252, and run a full refresh"
             self.step.log(told, "warning")
 
     def _rejected(self, rows: "DataFrame") -> "DataFrame":

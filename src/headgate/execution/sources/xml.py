@@ -4,7 +4,7 @@ import re
 from typing import TYPE_CHECKING
 from xml.parsers import expat
 
-from headgate.execution.sources.detection import opened, unreadable
+from headgate.execution.sources.detection import open_file, unreadable
 from headgate.execution.sources.readers import FAULT, FILE, RECORD, File, ReadOptions
 from headgate.execution.spark.step_session import Step
 from headgate.execution.steps.context import StepFailed
@@ -24,7 +24,7 @@ def parts(asked: ReadOptions, step: Step, files: list[File]) -> "list[DataFrame]
 
     tag = asked.stream.files.row_tag
     if not _TAG.fullmatch(tag):
-        raise StepFailed("NO_SUCH_TAG", f"{tag!r} cannot be an element; set row_tag to the one that is a row")
+        raise StepFailed("NO_SUCH_TAG", f"{tag!r} is not a valid element name; set row_tag to the element of a row")
     for file in files:
         _checked(file)
     reader = (
@@ -38,7 +38,7 @@ def parts(asked: ReadOptions, step: Step, files: list[File]) -> "list[DataFrame]
     paths = [file.path for file in files]
     fields = [field for field in reader.load(paths).schema.fields if field.name != RECORD]
     if not fields:
-        step.log(f"No file holds an element <{tag}>", "warning")
+        step.log(f"No file has an element <{tag}>", "warning")
         return []
     rows = reader.schema(t.StructType([*fields, t.StructField(RECORD, t.StringType())])).load(paths)
     fault = f.when(f.col(RECORD).isNotNull(), f.lit(NOT_XML))
@@ -51,15 +51,15 @@ def _checked(file: File) -> None:
     parser = expat.ParserCreate()
 
     def refuse(*_: object) -> None:
-        raise StepFailed("XML_DOCTYPE", f"{file.name} has a DOCTYPE, which could stand for anything; take it out")
+        raise StepFailed("XML_DOCTYPE", f"{file.name} has a DOCTYPE, which is not supported; remove it")
 
     parser.StartDoctypeDeclHandler = refuse
     try:
-        with opened(file) as source:
+        with open_file(file) as source:
             while piece := source.read(_PIECE):
                 parser.Parse(piece, False)  # noqa: FBT003 - it takes no names
         parser.Parse(b"", True)  # noqa: FBT003 - it takes no names
     except expat.ExpatError as error:
-        raise unreadable(file, f"it is not XML: {error}") from None
+        raise unreadable(file, f"it is not valid XML: {error}") from None
     except (OSError, ValueError, LookupError) as error:
         raise unreadable(file, error) from None

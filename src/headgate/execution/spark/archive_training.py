@@ -1,4 +1,4 @@
-"""Makes the archive of Spark's classes: a server in a sandbox of its own, which no member reaches, does some work."""
+"""Create the class data archive (CDS) of Spark with a training server in a sandbox of its own."""
 
 import fcntl
 import os
@@ -45,7 +45,7 @@ _LEARNT = (
 
 
 class _Own(Settings):
-    """Settings in which neither the environment has a part, nor the installation that happens to be here."""
+    """Settings that ignore the environment and the local installation."""
 
     @classmethod
     def settings_customise_sources(
@@ -56,12 +56,11 @@ class _Own(Settings):
 
 
 def ensure(jars: Jars, say: Callable[[str], None] = lambda _: None) -> Path | None:
-    """The archive, made if it is not there; None, with the reason said, where there can be none.
-
-    Two at once make it once. Nothing that fails here keeps Spark from starting, only from starting sooner.
+    """The archive, created if missing; None with a log entry if that is impossible. Concurrent calls create it once. A
+    failure never prevents Spark from starting.
     """
     try:
-        kept = class_archive.found(jars.iceberg)
+        kept = class_archive.usable_archive(jars.iceberg)
         if kept is not None:
             return kept
         lacking = bubblewrap.missing(_Own().spark.sandbox_uid)
@@ -69,15 +68,15 @@ def ensure(jars: Jars, say: Callable[[str], None] = lambda _: None) -> Path | No
             raise SparkUnavailable(lacking)
         with (jars.iceberg.parent / LOCK).open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if class_archive.found(jars.iceberg) is None:
-                say("Making an archive of Spark's classes, once")
+            if class_archive.usable_archive(jars.iceberg) is None:
+                say("Creating the class data archive of Spark, once")
                 for left in jars.iceberg.parent.glob(f"{_WORK}*"):
                     shutil.rmtree(left, ignore_errors=True)
                 _make(jars)
                 class_archive.remove_unused(jars.iceberg.parent)
-        return class_archive.found(jars.iceberg)
+        return class_archive.usable_archive(jars.iceberg)
     except (OSError, SubprocessError, SparkUnavailable, SqlFailed, NoJava) as error:
-        say(f"Spark starts without an archive of its classes: {error}")
+        say(f"Spark starts without a class data archive: {error}")
         return None
 
 
@@ -97,7 +96,7 @@ def _make(jars: Jars) -> None:
         try:
             _learn(Connection.to(server.start(lambda: None)))
             if not server.finish(SECONDS):
-                raise SparkUnavailable(f"Java did not write it in {SECONDS} seconds: {server.why()}")
+                raise SparkUnavailable(f"Java did not write the archive within {SECONDS} seconds: {server.why()}")
             _place(server.scratch / "classes.jsa", jars.iceberg)
         finally:
             server.stop()
@@ -126,10 +125,10 @@ def _learn(connection: Connection) -> None:
 
 
 def _place(made: Path, iceberg: Path) -> None:
-    """Put it where it belongs, whole or not at all; it can only be read from now on."""
+    """Move it to its path atomically, read-only."""
     with made.open("rb") as file:
         os.fchown(file.fileno(), os.geteuid(), os.getegid())
         os.fchmod(file.fileno(), 0o444)
         os.fsync(file.fileno())
         size = os.fstat(file.fileno()).st_size
-    made.replace(class_archive.place(iceberg, size))
+    made.replace(class_archive.archive_path(iceberg, size))

@@ -1,7 +1,6 @@
-"""The archive of Spark's classes, which Java maps at a start instead of loading and checking each one anew.
-
-It is kept beside the jars, under a name of all that it was made from, and is seen in sandboxes alone, read-only:
-whoever could write it would run code in every server. training.py makes it.
+"""The class data archive (CDS), which Java maps at start instead of loading and verifying each class. It is stored next
+to the jars under a name derived from its inputs, and mounted read-only in sandboxes only: a writable archive would run
+code in every server.
 """
 
 import hashlib
@@ -30,17 +29,17 @@ KEPT_DAYS = 30
 """For how long one stays that nobody uses: each is large, and every new Java or Spark brings another."""
 
 
-def seen(jar: Path) -> str:
-    """Where a sandbox has a jar that is beside Spark's own."""
+def sandbox_path(jar: Path) -> str:
+    """The path of a jar inside a sandbox."""
     return f"{bubblewrap.HOME}/jars/{jar.name}"
 
 
-def place(iceberg: Path, size: int) -> Path:
-    """Where an archive of this size is kept: another file for another Java, other jars or other options."""
+def archive_path(iceberg: Path, size: int) -> Path:
+    """The path of an archive of this size; its name depends on Java, the jars and the options."""
     return iceberg.parent / f"spark-classes-{_fingerprint(iceberg)}-{size}.jsa"
 
 
-def found(iceberg: Path, writable: Iterable[str] = ()) -> Path | None:
+def usable_archive(iceberg: Path, writable: Iterable[str] = ()) -> Path | None:
     """The archive, if it is there and nobody else can have written it, nor can by these folders of a sandbox.
 
     One whose size is not that of its name was cut off; Java would crash over it.
@@ -68,12 +67,12 @@ def remove_unused(folder: Path) -> None:
 
 
 def is_ours(about: os.stat_result) -> bool:
-    """Whether a file is one that only this process's user, or root, can write."""
+    """Whether only this process's user, or root, can write a file."""
     return stat.S_ISREG(about.st_mode) and about.st_uid in (0, os.getuid()) and not about.st_mode & 0o022
 
 
 def _fingerprint(iceberg: Path) -> str:
-    digest = hashlib.sha256(repr((SPARK, seen(iceberg), jvm.MODULES)).encode())
+    digest = hashlib.sha256(repr((SPARK, sandbox_path(iceberg), jvm.MODULES)).encode())
     for part in _parts(iceberg):
         about = part.stat()
         digest.update(repr((part.name, about.st_size, about.st_mtime_ns)).encode())

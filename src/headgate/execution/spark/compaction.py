@@ -12,7 +12,7 @@ from headgate.settings.maintenance import TARGET
 
 
 def compact(arguments: dict[str, Any], step: Step) -> dict[str, Any]:
-    """Rewrite one table; how many files went, and how many came."""
+    """Compact one table; return the numbers of removed and added files."""
     table = quoted(arguments["layer"], arguments["name"])
     options = {"min-input-files": int(arguments["min_files"]), "max-concurrent-file-group-rewrites": 1}
     own = {row["key"] for row in step.spark.sql(f"SHOW TBLPROPERTIES {table}").collect()}

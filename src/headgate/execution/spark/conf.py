@@ -1,4 +1,4 @@
-"""The settings of the Spark servers: what makes one safe for members' SQL, and how the lakehouse is named in it."""
+"""Configuration of Spark servers: the guard for members' SQL, and the lakehouse catalog."""
 
 CATALOG = "lake"
 ICEBERG = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
@@ -19,7 +19,7 @@ Conf = dict[str, str]
 
 
 def lake(catalog_url: str) -> Conf:
-    """The catalog of the lakehouse, without a token."""
+    """The configuration of the lakehouse catalog, without a token."""
     name = f"spark.sql.catalog.{CATALOG}"
     return {
         name: "org.apache.iceberg.spark.SparkCatalog",
@@ -35,7 +35,7 @@ def lake(catalog_url: str) -> Conf:
 
 
 def guarded() -> Conf:
-    """What the guard needs. The order of the extensions matters: the last one's parser is the outermost."""
+    """The configuration of the guard. The order of extensions matters: the last parser is the outermost."""
     return {
         "spark.sql.extensions": f"{ICEBERG},{GUARD}",
         "spark.plugins": PLUGIN,
@@ -48,7 +48,7 @@ def guarded() -> Conf:
 
 
 def common() -> Conf:
-    """What every server of ours has."""
+    """The configuration of every server."""
     return {
         "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|authorization",
         TIME_ZONE: "UTC",
@@ -72,7 +72,7 @@ def common() -> Conf:
 
 
 def acting(token: str, time_zone: str, user: str = "", layer: str | None = None) -> Conf:
-    """What a session has of its own: for whom it acts, in which zone, and where tables are that name no layer."""
+    """The configuration of a session: its member, time zone and default layer."""
     values = {AUTHORIZATION: f"Bearer {token}", TIME_ZONE: time_zone}
     if user:
         values[USER] = user
@@ -80,17 +80,17 @@ def acting(token: str, time_zone: str, user: str = "", layer: str | None = None)
 
 
 def for_members(catalog_url: str) -> Conf:
-    """A server for members' SQL, wherever it runs."""
+    """A server for members' SQL."""
     return {**common(), **lake(catalog_url), **guarded()}
 
 
 def for_platform(catalog_url: str) -> Conf:
-    """A server for the platform's own steps, which no member's SQL reaches."""
+    """A server for the platform's own steps."""
     return {**common(), **lake(catalog_url), "spark.sql.extensions": ICEBERG}
 
 
 def for_notebook(catalog_url: str) -> Conf:
-    """The Spark of one notebook, in a process of its own: whatever it does, it does to itself."""
+    """The Spark of one notebook, in its own process."""
     return {
         **common(),
         **lake(catalog_url),
@@ -102,7 +102,7 @@ def for_notebook(catalog_url: str) -> Conf:
 
 
 def local(*, name: str, cores: int, heap: int, port: int, scratch: str) -> Conf:
-    """What a server on this machine has beside: it listens on loopback alone."""
+    """Additional configuration of a local server, which listens on loopback only."""
     return {
         "spark.app.name": name,
         "spark.master": f"local[{cores}]",

@@ -1,4 +1,4 @@
-"""Looks whether this machine has what Headgate's Spark needs, and says what is wrong and what to do."""
+"""Check this machine's requirements for Spark, and report problems with their solution."""
 
 import os
 import pwd
@@ -20,14 +20,14 @@ from headgate.settings.settings import Settings
 from headgate.warehouse.locations import open_store
 
 State = Literal["ok", "note", "wrong"]
-_OWN_USER = "Run Headgate as a user of its own (docs/how-to/choose-its-user.md)"
+_OWN_USER = "Run Headgate as an unprivileged user (docs/how-to/run-as-unprivileged-user.md)"
 _SHORT_OF = 0.9
 """A machine of 8 GiB shows a little less."""
 
 
 @dataclass(frozen=True)
 class DoctorFinding:
-    """One line of the doctor's."""
+    """One line of the report."""
 
     name: str
     state: State
@@ -35,7 +35,7 @@ class DoctorFinding:
 
 
 def findings(settings: Settings) -> Iterator[DoctorFinding]:
-    """All that can be seen without starting Spark."""
+    """All checks that do not start Spark."""
     checks: tuple[Callable[[Settings], Iterator[DoctorFinding]], ...] = (
         _versions,
         _java,
@@ -53,13 +53,13 @@ def findings(settings: Settings) -> Iterator[DoctorFinding]:
 
 
 def wrong(settings: Settings) -> list[str]:
-    """What keeps a worker from starting Spark here, each with what to do; asked when a worker starts."""
+    """The problems that prevent a worker from starting Spark, with their solutions."""
     checks = (_versions, _java, _jars, _guard, _sandbox, _warehouse)
     return [finding.detail for check in checks for finding in check(settings) if finding.state == "wrong"]
 
 
 def spark(settings: Settings, catalog_url: str) -> DoctorFinding:
-    """Whether Spark starts as a worker starts it, or answers where the settings say, and is guarded."""
+    """Start Spark as a worker does, or connect to the configured server, and verify its guard."""
     from headgate.execution.spark.member import MemberSpark  # noqa: PLC0415 - loads the client
 
     with tempfile.TemporaryDirectory(prefix="headgate-doctor-") as folder:
@@ -73,11 +73,11 @@ def spark(settings: Settings, catalog_url: str) -> DoctorFinding:
         finally:
             member.close()
     where = state["url"] or ("in the sandbox" if state["sandboxed"] else "without a sandbox")
-    return DoctorFinding("spark", "ok", f"it runs ({where}), and refuses what it must refuse")
+    return DoctorFinding("spark", "ok", f"it runs ({where}), and the guard rejects forbidden statements")
 
 
 def platform(settings: Settings, catalog_url: str) -> Iterator[DoctorFinding]:
-    """Whether the Spark at `spark.platform_url` can do the platform's own steps."""
+    """Check that the Spark at `spark.platform_url` can run the platform's steps."""
     from headgate.execution.spark import remote as elsewhere  # noqa: PLC0415 - loads the client
 
     where = (settings.spark.platform_url or "").partition("/;")[0]
@@ -86,7 +86,7 @@ def platform(settings: Settings, catalog_url: str) -> Iterator[DoctorFinding]:
         yield DoctorFinding("platform", "wrong", f"{where}: {complaint}")
     if not results:
         yield DoctorFinding(
-            "platform", "ok", f"{where} runs the platform's own steps, and Python, and shares their folder"
+            "platform", "ok", f"{where} runs the platform's own steps and Python, and shares the data folder"
         )
 
 
@@ -123,7 +123,7 @@ def _jars(settings: Settings) -> Iterator[DoctorFinding]:
             )
         elif file is None:
             yield DoctorFinding(
-                "jars", "note", f"{artifact.file} is fetched at the first start; `make jars` does it now"
+                "jars", "note", f"{artifact.file} is downloaded at the first start; `make jars` downloads it now"
             )
         else:
             yield _checked(file, artifact)
@@ -134,38 +134,40 @@ def _checked(file: Path, artifact: versions.Artifact) -> DoctorFinding:
         jars.check(file, artifact)
     except (jars.BadJar, OSError) as error:
         return DoctorFinding("jars", "wrong", str(error))
-    return DoctorFinding("jars", "ok", f"{file} has the sum that is pinned")
+    return DoctorFinding("jars", "ok", f"{file} has the expected checksum")
 
 
 def _guard(_: Settings) -> Iterator[DoctorFinding]:
     if guard_files.SOURCES.is_dir():
-        yield DoctorFinding("guard", "ok", "built from its sources, beside the package")
+        yield DoctorFinding("guard", "ok", "built from source, next to the package")
     elif guard_files.SHIPPED.is_file():
         yield DoctorFinding("guard", "ok", str(guard_files.SHIPPED))
     else:
         yield DoctorFinding(
-            "guard", "wrong", f"{guard_files.SHIPPED} is missing: this package is not whole; install it again"
+            "guard", "wrong", f"{guard_files.SHIPPED} is missing: the package is incomplete; install it again"
         )
 
 
 def _sandbox(settings: Settings) -> Iterator[DoctorFinding]:
     wanted = settings.spark.sandbox
     if settings.spark.member_url is not None:
-        yield DoctorFinding("sandbox", "note", "members' SQL runs at spark.member_url; its isolation is yours")
+        yield DoctorFinding(
+            "sandbox", "note", "members' SQL runs at spark.member_url; isolating that server is your responsibility"
+        )
     elif wanted == "off":
         yield DoctorFinding(
-            "sandbox", "note", "spark.sandbox is `off`: only the guard keeps members' SQL from this machine"
+            "sandbox", "note", "spark.sandbox is `off`: only the guard protects this machine from members' SQL"
         )
     elif (lacking := bubblewrap.missing(settings.spark.sandbox_uid)) is None:
-        yield DoctorFinding("sandbox", "ok", "bubblewrap makes one")
+        yield DoctorFinding("sandbox", "ok", "bubblewrap can create sandboxes")
     else:
         yield DoctorFinding("sandbox", "wrong" if wanted == "required" else "note", lacking)
 
 
 def _user(settings: Settings) -> Iterator[DoctorFinding]:
-    """Who Headgate is, and who its sandboxes are."""
+    """The user of Headgate and of its sandboxes."""
     if not is_root():
-        yield DoctorFinding("user", "ok", f"Headgate runs as the user id {os.getuid()}, and its sandboxes too")
+        yield DoctorFinding("user", "ok", f"Headgate and its sandboxes run as the user id {os.getuid()}")
         return
     outside = list(_outside_of_sandboxes(settings))
     for what in outside:
@@ -175,12 +177,12 @@ def _user(settings: Settings) -> Iterator[DoctorFinding]:
     uid = settings.spark.sandbox_uid
     with suppress(KeyError):
         name = pwd.getpwuid(uid).pw_name
-        detail = f"spark.sandbox_uid is {uid}, the user {name}, who can change tables' files; choose an id that is free"
+        detail = (
+            f"spark.sandbox_uid is {uid}, the user {name}, who can change the files of tables; choose an unused user id"
+        )
         yield DoctorFinding("user", "wrong", detail)
     if not outside:
-        detail = (
-            f"Headgate runs as root; its sandboxes run as the user id {uid}, all else with root's rights. {_OWN_USER}"
-        )
+        detail = f"Headgate runs as root; its sandboxes run as the user id {uid}, everything else as root. {_OWN_USER}"
         yield DoctorFinding("user", "note", detail)
 
 
@@ -195,11 +197,11 @@ def _outside_of_sandboxes(settings: Settings) -> Iterator[str]:
 def _memory(settings: Settings) -> Iterator[DoctorFinding]:
     gib = sizes.machine_bytes() / sizes.GIB
     heap = sizes.memory(settings.spark)
-    detail = f"{gib:.1f} GiB; each Spark server takes {heap} and about half a gigabyte more"
+    detail = f"{gib:.1f} GiB; each Spark server uses {heap} and about half a gigabyte more"
     if gib < sizes.MINIMUM_GIB * _SHORT_OF:
         yield DoctorFinding("memory", "wrong", f"{detail}; Headgate needs {sizes.MINIMUM_GIB} GiB")
     elif sizes.memory_bytes(heap) > sizes.machine_bytes() // 2:
-        yield DoctorFinding("memory", "wrong", f"{detail}; set spark.memory to less than half of what there is")
+        yield DoctorFinding("memory", "wrong", f"{detail}; set spark.memory to less than half of it")
     else:
         yield DoctorFinding("memory", "ok", detail)
 
@@ -213,20 +215,24 @@ def _warehouse(settings: Settings) -> Iterator[DoctorFinding]:
     there = next(place for place in (folder, *folder.parents) if place.exists())
     try:
         with tempfile.NamedTemporaryFile(dir=there):
-            yield DoctorFinding("warehouse", "ok", f"{folder} can be written")
+            yield DoctorFinding("warehouse", "ok", f"{folder} is writable")
     except OSError as error:
-        yield DoctorFinding("warehouse", "wrong", f"{there} cannot be written: {error.strerror}; make it this user's")
+        yield DoctorFinding(
+            "warehouse", "wrong", f"{there} is not writable: {error.strerror}; make this user its owner"
+        )
 
 
 def _bucket(settings: Settings) -> Iterator[DoctorFinding]:
-    """Whether a warehouse in a bucket can be used, and is safe; a worker starts without having asked."""
+    """Check that a warehouse bucket is usable and safe."""
     if settings.warehouse_url.startswith("file:"):
         return
     complaints = open_store(settings).check()
     for complaint in complaints:
         yield DoctorFinding("warehouse", "wrong", complaint)
     if not complaints:
-        yield DoctorFinding("warehouse", "ok", f"{settings.warehouse_url} can be used, and refuses what it must refuse")
+        yield DoctorFinding(
+            "warehouse", "ok", f"{settings.warehouse_url} is usable, and conditional writes are rejected"
+        )
 
 
 def _server(settings: Settings) -> Iterator[DoctorFinding]:
@@ -236,14 +242,14 @@ def _server(settings: Settings) -> Iterator[DoctorFinding]:
     try:
         ready = httpx2.get(f"{address}/readyz", timeout=5).is_success
     except httpx2.TransportError:
-        yield DoctorFinding("server", "note", f"nothing answers at {address}; `headgate up` starts it")
+        yield DoctorFinding("server", "note", f"no server at {address}; start it with `headgate up`")
         return
-    detail = "is ready" if ready else "answers, but is not ready; its log says why"
+    detail = "is ready" if ready else "answers, but is not ready; see its log"
     yield DoctorFinding("server", "ok" if ready else "wrong", f"{address} {detail}")
 
 
 def local_url(settings: Settings) -> str:
-    """The server's address on this machine."""
+    """The server's URL on this machine."""
     host = settings.server.host
     host = "127.0.0.1" if host in ("0.0.0.0", "::") else host  # noqa: S104 - a comparison
     return f"http://{f'[{host}]' if ':' in host else host}:{settings.server.port}"

@@ -1,4 +1,6 @@
-"""Sentences of Spark and Iceberg, made of use to members: no advice that is refused here, and names that work."""
+"""Rewrite messages of Spark and Iceberg for members: without advice that the guard rejects, and with table names that
+work.
+"""
 
 import re
 
@@ -16,28 +18,28 @@ _LOOK = "SHOW NAMESPACES lists the layers, and SHOW TABLES IN layer its tables"
 
 
 def without_settings(text: str) -> str:
-    """The text without advice about Spark's settings, which nobody changes here. Its first sentence always stays."""
+    """The text without advice about Spark's configuration. The first sentence is always kept."""
     first, *others = _END.split(text)
     return first + "".join(part for part in others if not _SETTING.search(part))
 
 
 def without_catalog(text: str) -> str:
-    """The text with tables named as members name them."""
+    """The text with table names as members write them."""
     return _OWN.sub("", text)
 
 
 def of_missing(code: str, text: str) -> tuple[str, str]:
-    """The code and sentence for a table or layer that there is not; how it is written, if that is what is wrong."""
+    """The code and message for a missing table or layer."""
     parts = _parts(text)
     name = ".".join(parts)
     if code == NO_TABLE and len(parts) == 1:
-        how = "name tables as layer.table, or write USE layer; before the statement"
+        how = "write table names as layer.table, or add USE layer; before the statement"
         return NO_LAYER_NAMED, f"There is no table {name} in a layer that the statement uses: {how}. {_LOOK}"
     if code == NO_TABLE:
-        inside = f"SHOW TABLES IN {parts[0]} lists those of the layer" if parts else _LOOK
+        inside = f"SHOW TABLES IN {parts[0]} lists the tables of the layer" if parts else _LOOK
         return NO_TABLE, f"There is no table {name} that you may see; {inside}"
     if not parts:
-        return NO_LAYER, f"Say in which layer: {_LOOK}"
+        return NO_LAYER, f"The table has no layer: {_LOOK}"
     return NO_LAYER, f"There is no layer {name} that you may see; {_LOOK}"
 
 

@@ -1,8 +1,8 @@
-"""What can go wrong with a statement. Each message is safe to show to a member, but for EngineDown's detail."""
+"""Errors of statements. Each message is safe to show to a member, except the detail of SparkUnavailable."""
 
 
 class SparkUnavailable(Exception):
-    """Spark is not there, or went away under a statement, which may be tried again. The detail is the operator's."""
+    """Spark is not running, or died during a statement, which may be retried. The detail is for the operator."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail)
@@ -12,7 +12,7 @@ class SparkUnavailable(Exception):
 
 
 class SqlFailed(Exception):
-    """Spark could not run a statement: its own code and sentence, without internals."""
+    """Spark failed to run a statement: its error code and message, without internals."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -20,7 +20,7 @@ class SqlFailed(Exception):
 
 
 class StatementRefused(Exception):
-    """The guard does not let a statement pass; says why, and what to use instead."""
+    """The guard rejects a statement; the message says why, and what to use instead."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -32,7 +32,7 @@ TIME_LIMIT = "TIME_LIMIT"
 
 
 def too_long(seconds: float | None) -> SqlFailed:
-    """That a statement was stopped at its limit, told as people would say it."""
+    """The failure of a statement that exceeded its timeout."""
     rounded = f"{round(seconds or 0, 1):g}"
     what = f"{rounded} second{'' if rounded == '1' else 's'}"
-    return SqlFailed(TIME_LIMIT, f"The statement ran longer than {what}, and was stopped")
+    return SqlFailed(TIME_LIMIT, f"The statement exceeded its timeout of {what}")

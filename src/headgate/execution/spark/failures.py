@@ -1,7 +1,5 @@
-"""Turns what Spark says went wrong into what a member may read: its code and its sentence, nothing of its insides.
-
-Only sentences that were written for whoever wrote the statement pass: those of Spark's error classes, and those of our
-own catalog. Everything else becomes one sentence of ours, and is told in full to the operator's log alone.
+"""Translate Spark's errors to messages for members. Only messages written for users are passed on: those of Spark's
+error classes, and of our catalog. Any other error becomes a generic message, with the details in the operator's log.
 """
 
 import json
@@ -15,8 +13,8 @@ from headgate.execution.spark.errors import CANCELED, SparkUnavailable, SqlFaile
 from headgate.kit.errors import DiskFull
 from headgate.kit.log import get_logger
 
-UNKNOWN = SqlFailed("SPARK_FAILED", "Spark could not run this statement; the operator's log says why")
-STOPPED = SqlFailed(CANCELED, "The statement was stopped")
+UNKNOWN = SqlFailed("SPARK_FAILED", "Spark failed to run this statement; see the server's log")
+STOPPED = SqlFailed(CANCELED, "The statement was cancelled")
 MOST_CHARACTERS = 2000
 
 _log = get_logger("headgate.engine")
@@ -66,30 +64,28 @@ _ANALYSIS = "org.apache.spark.sql.AnalysisException"
 _PARSER = "org.apache.spark.sql.catalyst.parser.ParseException"
 _UNSUPPORTED = "java.lang.UnsupportedOperationException"
 _CYCLE = "Recursive cycle in view detected: "
-_READS_ITSELF = SqlFailed(
-    "VIEW_READS_ITSELF", "A view that this query reads reads the view itself; leave that view out"
-)
+_READS_ITSELF = SqlFailed("VIEW_READS_ITSELF", "A view of this query reads itself; remove the view from the query")
 
 _TYPE = re.compile(r"Not a supported type: ([a-z][a-z ]{0,60})")
 _NOT_A_VIEW = "Cannot rename a table with ALTER VIEW."
 _TIME_ZONE = SqlFailed(
-    "INVALID_TIME_ZONE", "Write the time zone as text before a statement: SET TIME ZONE 'Europe/Madrid'; SELECT …"
+    "INVALID_TIME_ZONE", "Set the time zone as text before the statement: SET TIME ZONE 'Europe/Madrid'; SELECT …"
 )
 
 _FULL = SqlFailed(
-    "DISK_FULL", "The disk that Spark writes to is full, so nothing was written; an operator makes room on it"
+    "DISK_FULL", "The disk that Spark writes to is full, so nothing was written; the operator must free space on it"
 )
 _NO_SPACE = re.compile(r"java\.io\.\w*(?:Exception|Error): (?:No space left on device|Disk quota exceeded)")
 _SERVER_FULL = SqlFailed("DISK_FULL", f"{DiskFull.title}. Nothing was written")
 _DOUBT = ("CommitStateUnknownException", "ServiceFailureException", "ServiceUnavailableException", "RESTException")
 _UNSURE = SqlFailed(
-    "CATALOG_FAILED", "The catalog did not answer in time; look whether the change was made before you try it again"
+    "CATALOG_FAILED", "The catalog timed out during commit; check whether the change was applied before you try again"
 )
 
 
 @dataclass(frozen=True)
 class Cause:
-    """One error of a chain."""
+    """One error of a chain of causes."""
 
     classes: tuple[str, ...]
     message: str
@@ -109,14 +105,12 @@ def translate(
         return error
     code = error.code()
     if code in (StatusCode.UNAVAILABLE, StatusCode.CANCELLED, StatusCode.DEADLINE_EXCEEDED, StatusCode.UNAUTHENTICATED):
-        return SparkUnavailable(f"Spark does not answer: {code.name}")
+        return SparkUnavailable(f"Spark does not respond: {code.name}")
     chain = list(_chain(error, details))
     tried = (error for tell in (own, _full_disk, _told) for error in map(tell, chain))
     result = next((error for error in tried if error is not None), None)
     if result is None:
-        _log.error(
-            "a statement failed inside Spark", causes=[f"{cause.classes[:1]}: {cause.message}" for cause in chain]
-        )
+        _log.error("a statement failed in Spark", causes=[f"{cause.classes[:1]}: {cause.message}" for cause in chain])
         return UNKNOWN
     return result
 
@@ -159,7 +153,7 @@ def _full(error_id: str | None, details: Callable[[str], Any]) -> Any:
 
 
 def _full_disk(cause: Cause) -> Exception | None:
-    """What is told of a full disk, however deep in a task Spark met it; None for any other error."""
+    """The failure for a full disk anywhere in the chain; None otherwise."""
     if cause.code == _RAISED:
         return None
     said = f"{next(iter(cause.classes), '')}: {cause.message}"
@@ -167,7 +161,7 @@ def _full_disk(cause: Cause) -> Exception | None:
 
 
 def _told(cause: Cause) -> Exception | None:
-    """What a member may read of an error; None if nothing."""
+    """The part of an error that a member may read; None if nothing."""
     refused = _REFUSED.search(cause.message)
     if refused and (_GUARD in cause.classes or _GUARD in cause.message):
         return StatementRefused(_clean(refused[1]))
@@ -182,14 +176,16 @@ def _told(cause: Cause) -> Exception | None:
 
 
 def _by_sentence(cause: Cause) -> Exception | None:
-    """What is told of an error that has no code for people: it is known by how its sentence begins."""
+    """The failure for an error without a code, recognized by its text."""
     kind = _TYPE.fullmatch(cause.message)
     if _UNSUPPORTED in cause.classes and kind is not None:
-        return SqlFailed("UNSUPPORTED_TYPE", f"No table or view holds the type {kind[1]}; cast the value to STRING")
+        return SqlFailed(
+            "UNSUPPORTED_TYPE", f"Tables and views do not support the type {kind[1]}; cast the value to STRING"
+        )
     if _ANALYSIS in cause.classes and cause.message.startswith(_CYCLE):
         return _READS_ITSELF
     if _ANALYSIS in cause.classes and cause.message.startswith(_NOT_A_VIEW):
-        return SqlFailed("EXPECT_VIEW_NOT_TABLE", "This is a table; use ALTER TABLE … RENAME TO")
+        return SqlFailed("EXPECT_VIEW_NOT_TABLE", "This is a table, not a view; use ALTER TABLE … RENAME TO")
     if _PARSER in cause.classes and cause.message.lstrip().startswith("Invalid time zone displacement value"):
         return _TIME_ZONE
     return None
@@ -225,6 +221,6 @@ def _of_catalog(name: str, message: str) -> Exception | None:
 
 
 def _clean(text: str) -> str:
-    """The sentence without names of classes, paths, settings and sessions."""
+    """The message without class names, paths, settings and session ids."""
     text = _INSIDES.sub("…", text).strip().rstrip(";").strip()
     return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…"

@@ -54,7 +54,7 @@ def ship(built: Path, *, say: Callable[[str], None] = lambda _: None) -> None:
     if SHIPPED.exists() and SHIPPED.read_bytes() == built.read_bytes():
         return
     shutil.copyfile(built, SHIPPED)
-    say(f"The guard is in {SHIPPED}")
+    say(f"The guard was built: {SHIPPED}")
 
 
 def _files() -> list[Path]:
@@ -71,7 +71,7 @@ def _compile(classes: Path, iceberg: Path) -> None:
     environment = {**os.environ, "LC_ALL": "C.UTF-8"}
     answer = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)  # noqa: S603
     if answer.returncode != 0:
-        raise BadBuild(f"The guard does not compile; versions and sources do not fit:\n{answer.stderr.strip()}")
+        raise BadBuild(f"The guard does not compile; check the versions of Spark and Iceberg:\n{answer.stderr.strip()}")
 
 
 def _pack(classes: Path, target: Path) -> None:
@@ -92,7 +92,7 @@ def _entry(name: str) -> zipfile.ZipInfo:
 
 def _taken(folder: Path) -> Path:
     if not SHIPPED.is_file():
-        raise BadBuild(f"{SHIPPED} is missing: this package is not whole; install it again")
+        raise BadBuild(f"{SHIPPED} is missing: the package is incomplete; install it again")
     content = SHIPPED.read_bytes()
     target = folder / f"headgate-guard-{hashlib.sha256(content).hexdigest()[:16]}.jar"
     if not target.exists():

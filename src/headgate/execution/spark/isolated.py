@@ -35,7 +35,7 @@ class IsolatedSpark:
         self._current = spark = self._make()
         try:
             self._check()
-            _log.info("a Spark server is started for one session alone")
+            _log.info("starting a Spark server for one session")
             spark.ensure()
             return spark.open(token, user=user, time_zone=time_zone, layer=layer, on_close=self._end)
         except BaseException:
@@ -51,7 +51,7 @@ class IsolatedSpark:
 
     def _check(self) -> None:
         if self._closing.is_set():
-            raise SparkUnavailable("The worker stops")
+            raise SparkUnavailable("The worker is shutting down")
 
     def _end(self) -> None:
         spark, self._current = self._current, None
@@ -75,7 +75,7 @@ class IsolatedPlatform:
             while not self._turn.acquire(timeout=PAUSE):
                 context.check_stopped()
             self._spark = self._make()
-            _log.info("a Spark server is started for one run alone", run=context.job.id)
+            _log.info("starting a Spark server for one run", run=context.job.id)
         return self._spark.call(function, arguments, context, hosts=hosts)
 
     def close(self) -> None:

@@ -78,7 +78,7 @@ def fetch(
     if missing and offline is not None:
         _copy(missing, offline, folder)
     elif missing:
-        say(f"Fetching {', '.join(artifact.coordinates for artifact in missing)}, once")
+        say(f"Downloading {', '.join(artifact.coordinates for artifact in missing)}, once")
         _resolve(missing, folder)
     for artifact in artifacts:
         check(folder / artifact.file, artifact)
@@ -91,8 +91,8 @@ def check(file: Path, artifact: Artifact) -> None:
         result = hashlib.file_digest(stream, "sha256").hexdigest()
     if result != artifact.sha256:
         raise BadJar(
-            f"{file} is not {artifact.coordinates} as pinned: its SHA-256 is {result}, expected {artifact.sha256}. "
-            "Delete the file and try again; if it comes back the same, do not trust the repository it comes from"
+            f"{file} has the SHA-256 checksum {result}, but {artifact.coordinates} should have {artifact.sha256}. "
+            "Delete the file and try again; if the checksum is wrong again, do not trust the repository"
         )
 
 
@@ -135,10 +135,10 @@ def _unfetched(artifact: Artifact, log: str) -> str:
     ]
     return "\n".join(
         [
-            f"{artifact.coordinates} could not be fetched.",
+            f"could not download {artifact.coordinates}.",
             *reasons[:5],
-            "Is there a network? DEFAULT_ARTIFACT_REPOSITORY=https://… names a mirror of Maven Central; "
-            f"{OFFLINE_VARIABLE}=FOLDER names a folder that holds {artifact.file}.",
+            "Check the network. DEFAULT_ARTIFACT_REPOSITORY=https://… sets a mirror of Maven Central; "
+            f"{OFFLINE_VARIABLE}=FOLDER sets a folder that contains {artifact.file}.",
         ]
     )
 
@@ -154,9 +154,9 @@ def _place(source: Path, target: Path) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Fetch the jars that Spark needs, build the guard and archive Spark's classes: `make jars`, `make guard`."""
     parser = argparse.ArgumentParser(prog="python -m headgate.execution.spark.jars", description=main.__doc__)
-    parser.add_argument("--folder", type=Path, default=default_folder(), help="where to keep them (%(default)s)")
-    parser.add_argument("--offline", type=Path, help="take them from this folder instead of the network")
-    parser.add_argument("--s3", action="store_true", help="also those for object stores")
+    parser.add_argument("--folder", type=Path, default=default_folder(), help="the target folder (%(default)s)")
+    parser.add_argument("--offline", type=Path, help="copy them from this folder instead of downloading them")
+    parser.add_argument("--s3", action="store_true", help="include the jars for object stores")
     parser.add_argument("--ship", action="store_true", help="put the guard's jar into the package, for a wheel")
     given = parser.parse_args(arguments)
     try:

@@ -33,7 +33,7 @@ def java() -> str:
     answer = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603
     version = _VERSION.search(answer.stderr + answer.stdout)
     if version is None or int(version[1]) not in JDK:
-        has = f"is version {version[1]}" if version else "does not say its version"
+        has = f"is version {version[1]}" if version else "has no version"
         raise NoJava(f"{path} {has}; Headgate needs JDK {_either()}: set JAVA_HOME to one")
     return path
 

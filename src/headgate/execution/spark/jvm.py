@@ -120,24 +120,24 @@ def lay_out(scratch: Path) -> None:
 
 def heap_after_collection(scratch: Path) -> int:
     """The bytes that were still in use after the last garbage collection; 0 if there was none."""
-    for line in reversed(written(scratch / "gc.log").splitlines()):
+    for line in reversed(read_tail(scratch / "gc.log").splitlines()):
         _, arrow, rest = line.partition("M->")
         if arrow and rest.partition("M")[0].isdigit():
             return int(rest.partition("M")[0]) << 20
     return 0
 
 
-def says_that_a_task_does_not_stop(scratch: Path) -> bool:
+def has_stuck_task(scratch: Path) -> bool:
     """Whether Spark gave up on a task that was told to stop. In a process of its own, it would end that."""
-    return _NOT_STOPPED.search(written(scratch / "server.log.tasks")) is not None
+    return _NOT_STOPPED.search(read_tail(scratch / "server.log.tasks")) is not None
 
 
-def says_that_memory_ran_out(scratch: Path) -> bool:
+def has_out_of_memory_line(scratch: Path) -> bool:
     """Whether Java ended itself because its memory was full: see -XX:+ExitOnOutOfMemoryError."""
-    return _NO_MEMORY.search(written(scratch / "output.log")) is not None
+    return _NO_MEMORY.search(read_tail(scratch / "output.log")) is not None
 
 
-def written(file: Path) -> str:
+def read_tail(file: Path) -> str:
     """The end of a file that was written in a sandbox; empty if there is none. A link or a pipe is not followed.
 
     This process may have more rights than the sandbox, and must neither read another file for it nor wait.

@@ -16,7 +16,7 @@ from headgate.execution.spark.session import (
     StageProgress,
     StatementProgress,
     StatementResult,
-    see_that_it_refuses,
+    verify_guard,
 )
 from headgate.kit.log import get_logger
 from headgate.settings.settings import Settings
@@ -107,7 +107,7 @@ class MemberSpark:
         with self._lock:
             connection = self._connection
             if connection is None or not self._up():
-                raise SparkUnavailable("Spark is not up")
+                raise SparkUnavailable("Spark is not running")
             self._count(1)
             server = self._server
         stuck = server.kill if server else lambda: None
@@ -121,7 +121,7 @@ class MemberSpark:
             session.configure(conf.acting(token, time_zone, user, layer))
             if server is None:
                 # A server elsewhere may have been started anew, by whoever runs it, without its guard.
-                see_that_it_refuses(session)
+                verify_guard(session)
         except BaseException:
             session.close()
             raise
@@ -156,7 +156,7 @@ class MemberSpark:
             return False
         if jvm.heap_after_collection(self._server.scratch) <= HEAP_MARK * sizes.memory_bytes(self._server.memory):
             return False
-        _log.info("a Spark server is started anew: it is idle, and its heap is full")
+        _log.info("restarting an idle Spark server whose heap is full")
         return True
 
     def _begin(self) -> None:
@@ -179,9 +179,9 @@ class MemberSpark:
     def _see_that_it_is_guarded(self, connection: Connection) -> None:
         session = SqlSession(connection, 1)
         try:
-            see_that_it_refuses(session)
+            verify_guard(session)
         except SqlFailed as error:
-            raise SparkUnavailable(f"Spark answers, but does not say that it is guarded: {error.message}") from None
+            raise SparkUnavailable(f"Spark responds, but not as a guarded server: {error.message}") from None
         finally:
             session.close()
 
@@ -201,7 +201,7 @@ class MemberSpark:
         """It died: whatever runs on it fails now, and not when a timeout comes."""
         connection = self._connection
         if server is self._server and connection is not None:
-            connection.fail("Spark ended under the statement")
+            connection.fail("Spark ended during the statement")
 
     def _drop(self) -> None:
         connection, self._connection = self._connection, None

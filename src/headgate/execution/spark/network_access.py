@@ -56,7 +56,7 @@ def address(url: str) -> tuple[str, int]:
     return parts.hostname or "localhost", parts.port or _PORTS.get(parts.scheme, 80)
 
 
-def seen_inside(url: str) -> str:
+def sandbox_url(url: str) -> str:
     """A URL as the sandbox must call it: an outer address that is no name is reached at loopback."""
     parts = urlsplit(url)
     host = parts.hostname or "localhost"

@@ -128,7 +128,9 @@ class PlatformSpark:
         except CallRefused as error:
             raise StepFailed("ADDRESS_REFUSED", str(error)) from None
         except (OutgoingError, httpcore2.TimeoutException) as error:
-            raise StepFailed("UNREACHABLE", str(error) or "A name was not found in time", passing=True) from None
+            raise StepFailed(
+                "UNREACHABLE", str(error) or "A host name could not be resolved in time", passing=True
+            ) from None
         except (StepFailed, SqlFailed) as error:
             if ticket is not None and ticket.refused:
                 raise StepFailed("ADDRESS_REFUSED", ticket.refused[0]) from None
@@ -197,7 +199,7 @@ class PlatformSpark:
             if self._idle is not None:
                 self._idle.cancel()
             if self._connection is None:
-                raise SparkUnavailable("Spark is not up")
+                raise SparkUnavailable("Spark is not running")
             self._sessions += 1
             return self._connection
 
@@ -219,12 +221,12 @@ class PlatformSpark:
         address = server.start(self._ended)
         self._server, self._connection = server, Connection.to(address)
         self._connection.ran_out_of_memory = server.ran_out_of_memory
-        _log.info("the platform's Spark is up", seconds=round(time.monotonic() - began, 1))
+        _log.info("the platform's Spark has started", seconds=round(time.monotonic() - began, 1))
 
     def _ended(self) -> None:
         connection = self._connection
         if connection is not None and not self._up():
-            connection.fail("Spark ended under the step")
+            connection.fail("Spark ended during the step")
             for child in list(self._children):
                 child.kill()
 

@@ -49,7 +49,7 @@ def egress(settings: Settings, catalog_url: str) -> Egress:
     return Egress(settings.outgoing.allow, always)
 
 
-def through(port: int, hosts: str) -> Conf:
+def proxy_properties(port: int, hosts: str) -> Conf:
     """What makes Java connect by the proxy, and look up no name but those in a file."""
     return {
         "socksProxyHost": "127.0.0.1",
@@ -67,7 +67,7 @@ def hosts(settings: Settings, catalog_url: str) -> str:
     return "\n".join([*lines, *(f"{route.inside} {route.name}" for route in routes if route.name)]) + "\n"
 
 
-def by_same_user(near: socket.socket) -> bool:
+def is_same_user(near: socket.socket) -> bool:
     """Whether a connection over loopback comes from a process of this process's own user."""
     host, port = near.getpeername()
     place = f"{int.from_bytes(IPv4Address(host).packed, 'little'):08X}:{port:04X}"

@@ -31,9 +31,7 @@ PARTS = 8
 NO_TOKEN = "none"  # noqa: S105 - it is none
 """No table is needed."""
 
-GUARDED = (
-    "it has the guard for members' SQL; name a second server, with the settings of `headgate spark conf --platform`"
-)
+GUARDED = "it has the guard for members' SQL; configure a second server with `headgate spark conf --platform`"
 
 
 def complaints(settings: Settings, catalog_url: str) -> list[str]:
@@ -79,7 +77,7 @@ def look(arguments: dict[str, Any], step: Step) -> dict[str, Any]:
 
 def _version(step: Step) -> str | None:
     ours, theirs = metadata.version("pyspark"), step.spark.version
-    return None if ours == theirs else f"it is Spark {theirs}; start it with {ours}, as this machine has it"
+    return None if ours == theirs else f"it runs Spark {theirs}; start it with {ours}, the version of this machine"
 
 
 def _reads(step: Step, folder: Path) -> str | None:
@@ -101,8 +99,8 @@ def _writes(step: Step, folder: Path) -> str | None:
 
 def _unshared(folder: Path) -> str:
     return (
-        f"its machines do not read and write {folder.parent}, where this machine has what it fetched for a run; mount "
-        "the same folder at the same place on all of them, for the same user"
+        f"its machines cannot read and write {folder.parent}, which has the files downloaded for a run; mount the "
+        "same folder at the same path on all of them, for the same user"
     )
 
 
@@ -124,10 +122,10 @@ def _python(step: Step, folder: Path, modules: list[str]) -> str | None:
     try:
         result = rows.collect()
     except SqlFailed as error:
-        return f"its executors cannot run Python ({error.message}); start it with PYSPARK_PYTHON naming {wanted}"
+        return f"its executors cannot run Python ({error.message}); set PYSPARK_PYTHON to {wanted}"
     missing = sorted({name for row in result for name in row["missing"]})
     if missing:
-        return f"Python on its executors' machines has no {', '.join(missing)}; APIs and workbooks need {wanted}"
+        return f"Python on its executors lacks {', '.join(missing)}; APIs and workbooks need {wanted}"
     return None if all(row["sees"] for row in result) else _unshared(folder)
 
 
@@ -147,7 +145,7 @@ def _context(settings: Settings, folder: Path, platform: Any) -> Context:
     )
 
     def no_member() -> Any:
-        raise StepFailed("NO_MEMBER", "No member's SQL is run here")
+        raise StepFailed("NO_MEMBER", "This Spark server runs no SQL of members")
 
     return Context(
         job, settings, folder, open_member=no_member, platform=platform, tell=lambda *_: None, note=lambda _: None

@@ -90,7 +90,7 @@ class LocalServer:
         self.address = Address()
         self._process: subprocess.Popen[bytes] | None = None
         self._stopping = self._finishing = False
-        self._place = leftovers.take(settings.data_dir.absolute() / "spark", kind)
+        self._place = leftovers.acquire_folder(settings.data_dir.absolute() / "spark", kind)
         self._sockets = leftovers.sockets_folder()
         self.scratch = self._place.folder / "scratch"
 
@@ -110,7 +110,7 @@ class LocalServer:
             self._process = self._start()
             if self._stopping:
                 self._end(self._process)
-                raise SparkUnavailable("Spark was ended before it was up")
+                raise SparkUnavailable("Spark was killed while it started")
             watch = threading.Thread(target=self._watch, args=(self._process, on_end), name=f"spark {self.kind}")
             watch.daemon = True
             watch.start()
@@ -137,7 +137,7 @@ class LocalServer:
         """End its Java process at once; whoever waits for its end is told."""
         pid = self.pid
         if pid is not None:
-            _log.warning("a Spark server is ended: something in it did not stop", kind=self.kind, pid=pid)
+            _log.warning("killing a Spark server: a task in it did not stop", kind=self.kind, pid=pid)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
@@ -153,11 +153,11 @@ class LocalServer:
 
     def ran_out_of_memory(self) -> bool:
         """Whether it has ended, or is ending, because its memory was full."""
-        return self.ended.wait(ENDING_SECONDS) and jvm.says_that_memory_ran_out(self.scratch)
+        return self.ended.wait(ENDING_SECONDS) and jvm.has_out_of_memory_line(self.scratch)
 
     def why(self) -> str:
         """The end of what it wrote before it ended, for an operator."""
-        text = "".join(jvm.written(self.scratch / name) for name in ("output.log", "server.log"))
+        text = "".join(jvm.read_tail(self.scratch / name) for name in ("output.log", "server.log"))
         lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
         return "\n".join(lines[-15:])
 
@@ -213,11 +213,11 @@ class LocalServer:
         if self._beside.egress is None:
             return {}
         listener = relay.listen("127.0.0.1", 0)
-        self._beside.egress.serve(listener, platform_environment.by_same_user)
+        self._beside.egress.serve(listener, platform_environment.is_same_user)
         self.way_out = int(listener.getsockname()[1])
         names = self.scratch / "hosts"
         names.write_text(platform_environment.hosts(self.settings, self.confs[_URI]), encoding="utf-8")
-        return platform_environment.through(self.way_out, str(names))
+        return platform_environment.proxy_properties(self.way_out, str(names))
 
     def _inner_way_out(self, folder: Path) -> conf.Conf:
         """In a network of its own, the proxy is all that can be reached."""
@@ -225,7 +225,7 @@ class LocalServer:
             return {}
         self._beside.egress.serve(relay.listen_unix(str(folder / "0")), taken=relay.taken)
         self.way_out = platform_environment.PORT_INSIDE
-        return platform_environment.through(self.way_out, "/etc/hosts")
+        return platform_environment.proxy_properties(self.way_out, "/etc/hosts")
 
     def _sandboxed(self) -> LaunchOptions:
         catalog = self.confs[_URI]
@@ -236,15 +236,15 @@ class LocalServer:
         user = self.settings.spark.sandbox_uid
         give(user, inner, outer)
         self.address = Address(socket=str(inner / "connect"))
-        names = {class_archive.seen(path): str(path.resolve()) for path in self.jars.paths}
-        confs = {**self.confs, _URI: network_access.seen_inside(catalog), **self._inner_way_out(outer)}
+        names = {class_archive.sandbox_path(path): str(path.resolve()) for path in self.jars.paths}
+        confs = {**self.confs, _URI: network_access.sandbox_url(catalog), **self._inner_way_out(outer)}
         write = {
             bubblewrap.SCRATCH: str(self.scratch),
             f"{bubblewrap.HOME}/in": str(inner),
             **self._tables("tables"),
             **{str(folder): str(folder.resolve()) for folder in self._beside.write},
         }
-        kept = None if self._options else class_archive.found(self.jars.iceberg, write.values())
+        kept = None if self._options else class_archive.usable_archive(self.jars.iceberg, write.values())
         options = class_archive.USE if kept else self._options
         self._arguments([f"{class_archive.SPARK}/*", *names], bubblewrap.SCRATCH, PORT_INSIDE, confs, options)
         read = {
@@ -336,7 +336,7 @@ class LocalServer:
             try:
                 status = process.wait(LOOK_SECONDS)
             except subprocess.TimeoutExpired:
-                if jvm.says_that_a_task_does_not_stop(self.scratch):
+                if jvm.has_stuck_task(self.scratch):
                     self.kill()
         self.ended.set()
         if not self._stopping and not self._finishing:

@@ -1,4 +1,4 @@
-"""A member's session: runs statements, streams their rows, tells how far they are, and stops them for real."""
+"""A member's session: runs statements, streams their rows, reports progress, and cancels them in Spark."""
 
 import threading
 import time
@@ -30,7 +30,7 @@ CONVERTED = "headgate.type"
 
 @dataclass(frozen=True)
 class StageProgress:
-    """A stage of a statement, as Spark counts it."""
+    """The progress of a stage, as Spark counts it."""
 
     id: int
     tasks_done: int
@@ -41,7 +41,7 @@ class StageProgress:
 
 @dataclass(frozen=True)
 class StatementProgress:
-    """How far a statement is."""
+    """The progress of a statement."""
 
     stages: list[StageProgress] = field(default_factory=list)
     tasks_done: int = 0
@@ -51,7 +51,7 @@ class StatementProgress:
 
 @dataclass(frozen=True)
 class StatementResult:
-    """The result of a statement. Batches come as Spark makes them; whoever stops reading early closes them."""
+    """The result of a statement. Batches are streamed; a reader that stops early must close them."""
 
     schema: "pa.Schema"
     batches: Iterator["pa.RecordBatch"]
@@ -59,7 +59,7 @@ class StatementResult:
 
 @dataclass(frozen=True)
 class Analysed:
-    """What a query would give: its columns, and of each the tables and columns whose values it is made of."""
+    """The columns of a query, with the tables and columns that each is derived from."""
 
     schema: "pa.Schema"
     origins: tuple[tuple[tuple[str, str], ...], ...]
@@ -83,7 +83,7 @@ class SqlSession:
         self._open = True
 
     def configure(self, values: dict[str, str]) -> None:
-        """Set values of the session."""
+        """Set session configuration."""
         with self._told():
             self._session.configure(values)
 
@@ -115,11 +115,11 @@ class SqlSession:
         return StatementResult(first.schema, _after(first, batches))
 
     def schema(self, sql: str, args: Arguments | None = None) -> "pa.Schema":
-        """The columns that a query would give. Nothing is executed."""
+        """The columns of a query, without running it."""
         return self._analyse(sql, args)[0]
 
     def analysed(self, sql: str, args: Arguments | None = None) -> Analysed:
-        """The columns that a query would give, and what they are made of. Nothing is executed."""
+        """The columns of a query and their lineage, without running it."""
         self.configure({ORIGINS: "true"})
         schema, metadata = self._analyse(sql, args)
         return Analysed(schema, tuple(map(_origins, metadata)))
@@ -140,11 +140,11 @@ class SqlSession:
         return schema, metadata
 
     def interrupt(self) -> None:
-        """Stop the statement, in Spark and not only here. To be called from another thread."""
+        """Cancel the statement in Spark; call it from another thread."""
         self._stop(failures.STOPPED)
 
     def close(self) -> None:
-        """Free the session on the server, and stop what it runs."""
+        """Release the session on the server, and cancel its statement."""
         if not self._open:
             return
         self._open = False
@@ -207,7 +207,7 @@ class SqlSession:
 
     @contextmanager
     def _told(self) -> Iterator[None]:
-        """Turn errors of the protocol into ours."""
+        """Translate gRPC errors."""
         self._check()
         try:
             yield
@@ -244,20 +244,20 @@ def _origins(metadata: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     return tuple(zip(told[::2], told[1::2], strict=False))
 
 
-def see_that_it_refuses(session: SqlSession) -> None:
-    """Send the canary. A server that answers it is not guarded, and gets no statement."""
+def verify_guard(session: SqlSession) -> None:
+    """Send a canary statement. A server that runs it has no guard, and gets no other statement."""
     try:
         session.run(CANARY)
     except StatementRefused:
         return
     raise SparkUnavailable(
-        "This Spark server is not guarded: it answered a statement that the guard refuses. "
-        "`headgate spark conf` prints the settings that it needs"
+        "This Spark server has no guard: it ran a statement that the guard rejects. Configure it with the output "
+        "of `headgate spark conf`"
     )
 
 
 def _decoded(answers: Iterator[Any], on_progress: Callable[[StatementProgress], None]) -> Iterator["pa.RecordBatch"]:
-    """The rows among the answers; a large batch comes in parts."""
+    """The rows of the responses; a large batch arrives in parts."""
     import pyarrow as pa
 
     parts: list[bytes] = []

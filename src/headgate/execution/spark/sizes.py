@@ -1,4 +1,4 @@
-"""How much of a machine a Spark server takes, unless the settings say."""
+"""Default memory and cores of Spark servers."""
 
 import os
 from pathlib import Path
@@ -19,7 +19,7 @@ _UNITS = {"m": 1 << 20, "g": GIB}
 
 
 def machine_bytes() -> int:
-    """The memory that this machine, or the group of processes it is limited to, may use."""
+    """The memory limit of this machine or control group."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     limit = Path("/sys/fs/cgroup/memory.max")
     text = limit.read_text().strip() if limit.is_file() else "max"
@@ -27,12 +27,12 @@ def machine_bytes() -> int:
 
 
 def machine_cores() -> int:
-    """The cores that this process may use."""
+    """The number of cores of this process."""
     return len(os.sched_getaffinity(0))
 
 
 def memory(settings: SparkSettings, machine: int | None = None) -> str:
-    """The heap of a server, as Java writes it."""
+    """The heap size of a server, in Java's notation."""
     if settings.memory is not None:
         return settings.memory
     gib = (machine or machine_bytes()) / GIB
@@ -41,19 +41,19 @@ def memory(settings: SparkSettings, machine: int | None = None) -> str:
 
 
 def memory_bytes(text: str) -> int:
-    """A heap in bytes."""
+    """A heap size in bytes."""
     return int(text[:-1]) * _UNITS[text[-1]]
 
 
 def notebook_bytes(notebooks: NotebookSettings, spark: SparkSettings) -> int:
-    """The memory that the processes of a notebook may hold together, Spark and Python."""
+    """The memory limit of all processes of a notebook."""
     if notebooks.memory is not None:
         return memory_bytes(notebooks.memory)
     return 2 * memory_bytes(memory(spark)) + GIB
 
 
 def notebook_heap(total: int) -> str:
-    """The heap of a notebook's Spark, out of the memory of its processes."""
+    """The heap size of a notebook's Spark, from the memory limit of its processes."""
     return f"{max((total - GIB) // 2, GIB // 2) >> 20}m"
 
 

@@ -52,8 +52,8 @@ class _Save:
             return None
         return StepFailed(
             "STAGED_BROKEN",
-            f"What the notebook staged for {self._name} cannot be read as rows of the columns that it named; write to "
-            "the staging folder by save() alone",
+            f"The staged files for {self._name} do not match the columns that the notebook reported; write to the "
+            "staging folder only with save()",
         )
 
     def _given(self) -> Columns:
@@ -70,9 +70,9 @@ class _Save:
             column = types.find(given, name)
             if column is None:
                 names = ", ".join(entry.name for entry in given)
-                raise StepFailed("COLUMN", f"keys names {name}, which {self._name} was saved without; it has {names}")
+                raise StepFailed("COLUMN", f"Unknown column {name} in keys of {self._name}; it was saved with {names}")
             if not types.is_key(column.type):
-                raise StepFailed("KEYS", f"{name} is {types.shown(column.type)}, by which rows cannot be told apart")
+                raise StepFailed("KEYS", f"{name} cannot be a key, because it is {types.shown(column.type)}")
 
     def _prepared(self, given: Columns) -> Columns:
         """The table's columns, once it can hold the rows."""
@@ -91,7 +91,7 @@ class _Save:
             self._refuse(str(error))
         for statement in schema_evolution.statements(self._table, there, after):
             self._step.spark.sql(statement)
-            self._step.log(f"The columns of {self._name} change: {statement.partition(self._table)[2]}")
+            self._step.log(f"Changing the columns of {self._name}: {statement.partition(self._table)[2]}")
         return after
 
     def _there(self) -> Columns | None:
@@ -105,8 +105,8 @@ class _Save:
     def _refuse(self, told: str) -> NoReturn:
         raise StepFailed(
             "SCHEMA",
-            f"What was saved does not fit {self._name}: {told}. Nothing was written. Cast it in the notebook, change "
-            "the table, or set schema_changes",
+            f"The saved rows do not fit {self._name}: {told}. Nothing was written. Cast the columns in the "
+            "notebook, change the table, or set schema_changes",
         )
 
     def _write_rows(self, given: Columns, there: Columns) -> None:
@@ -124,8 +124,8 @@ class _Save:
                 raise
             raise StepFailed(
                 "KEYS",
-                f"Several rows that were saved for {self._name} have the same {', '.join(self._keys)}. Nothing was "
-                "written. Save one row for each, or name more columns as keys",
+                f"Several saved rows of {self._name} have the same {', '.join(self._keys)}, which is the key. "
+                "Nothing was written. Deduplicate the rows, or add columns to the keys",
             ) from None
 
     def _written(self) -> dict[str, Any]:

@@ -15,8 +15,8 @@ from headgate.execution.steps.context import StepFailed
 from headgate.kit.file_ownership import is_root
 from headgate.kit.log import get_logger
 
-FAULT = "This is a fault of ours; the worker's log says more under the run's id"
-LOST = "The process of this step ended under it; it is tried again. If it happens each time, it may need more memory"
+FAULT = "Internal error; see the worker's log for the id of the run"
+LOST = "The process of this step died; the step is retried. If this repeats, the worker may need more memory"
 _KEPT = ("PATH", "LANG", "LC_ALL", "HOME", "TMPDIR", "PYTHONPATH")
 _log = get_logger("headgate.engine")
 
@@ -125,7 +125,7 @@ def outcome(answer: dict[str, Any], run: str) -> dict[str, Any]:
             raise StatementRefused(message)
         case "down":
             raise SparkUnavailable(message)
-    _log.error("a step failed by a fault of ours", run=run, trace=message)
+    _log.error("a step failed with an internal error", run=run, trace=message)
     raise StepFailed("INTERNAL", FAULT)
 
 

@@ -1,4 +1,4 @@
-"""Expectations as queries: one that counts what was checked and what failed, and one that shows rows that did."""
+"""SQL of expectations: one query counts checked and failed rows, another returns failed rows."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _NUMBERS = {types.INT, types.BIGINT, types.FLOAT, types.DOUBLE}
 
 
 class BadCheck(ValueError):
-    """An expectation that a table's columns do not allow; says what to do."""
+    """An expectation that does not fit the table's columns; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Table:
     columns: Columns
 
     def column(self, name: str) -> Column:
-        """One of its columns; BadCheck if there is none of this name."""
+        """A column of the table; BadCheck if there is none of this name."""
         column = types.find(self.columns, name)
         if column is None:
             listed = ", ".join(entry.name for entry in self.columns)
@@ -50,10 +50,10 @@ class CheckQuery:
     """What the tolerance is a share of, if not of the rows that were checked."""
 
 
-def question(
+def expectation_query(
     expectation: Expectation, table: Table, other: Table | None, moment: datetime, zone: ZoneInfo
 ) -> CheckQuery:
-    """How to check an expectation; BadCheck if its table does not allow it."""
+    """The queries of an expectation; BadCheck if it does not fit the table."""
     try:
         return _KINDS[expectation.check](expectation, table, other, moment, zone)
     except BadValue as error:
@@ -82,7 +82,7 @@ def _unique(expectation: Expectation, table: Table, *_: object) -> CheckQuery:
     columns = [table.column(name) for name in expectation.columns]
     for column in columns:
         if not types.is_key(column.type):
-            raise BadCheck(f"{column.name} is {types.shown(column.type)}, by which rows cannot be told apart")
+            raise BadCheck(f"{column.name} cannot be a key, because it is {types.shown(column.type)}")
     by = ", ".join(_of(column) for column in columns)
     there = _there(columns)
     groups = f"SELECT count(*) AS n, {there} AS there FROM {table.sql} AS t GROUP BY {by}"
@@ -99,7 +99,7 @@ def _accepted(expectation: Expectation, table: Table, *_: object) -> CheckQuery:
     column = table.column(expectation.columns[0])
     values = ", ".join(written(value, column) for value in expectation.values)
     return _failing(
-        table, f"(NOT {_of(column)} IN ({values}))", f"have a value in {column.name} that is none of the accepted"
+        table, f"(NOT {_of(column)} IN ({values}))", f"have a value in {column.name} that is not an accepted value"
     )
 
 
@@ -124,7 +124,7 @@ def _range(expectation: Expectation, table: Table, *_: object) -> CheckQuery:
 def _pattern(expectation: Expectation, table: Table, *_: object) -> CheckQuery:
     column = table.column(expectation.columns[0])
     if column.type != PrimitiveType(types.STRING):
-        raise BadCheck(f"{column.name} is {types.shown(column.type)}; patterns are for texts")
+        raise BadCheck(f"{column.name} is {types.shown(column.type)}; patterns require a text column")
     whole, alone = literal(rf"\A(?:{expectation.pattern})\z"), literal(expectation.pattern)
     # By itself, too: a pattern that is one only between our brackets would mean something else. Spark tries it first.
     valid = f"('' RLIKE {alone} OR '' RLIKE {whole})"
@@ -150,7 +150,7 @@ def _freshness(expectation: Expectation, table: Table, _: object, moment: dateti
     column = table.column(expectation.columns[0])
     kind = column.type.name if isinstance(column.type, PrimitiveType) else ""
     if kind not in types.TIMES:
-        raise BadCheck(f"{column.name} is {types.shown(column.type)}; freshness needs a date or a timestamp")
+        raise BadCheck(f"{column.name} is {types.shown(column.type)}; freshness requires a date or a timestamp")
     oldest = back(moment, expectation.within or "0 seconds", zone)
     there = oldest.astimezone(zone).replace(tzinfo=None)
     bound = {
@@ -168,14 +168,14 @@ def _freshness(expectation: Expectation, table: Table, _: object, moment: dateti
 
 def _reference(expectation: Expectation, table: Table, other: Table | None, *_: object) -> CheckQuery:
     if other is None:
-        raise BadCheck(f"{expectation.other} does not exist any more")
+        raise BadCheck(f"the table {expectation.other} does not exist any more")
     columns = [table.column(name) for name in expectation.columns]
     others = [other.column(name) for name in expectation.other_columns]
     for column, against in zip(columns, others, strict=True):
         if not _alike(column.type, against.type):
             raise BadCheck(
                 f"{column.name} is {types.shown(column.type)} and {other.name}.{against.name} is "
-                f"{types.shown(against.type)}; only values of one kind can be found in another table"
+                f"{types.shown(against.type)}; a reference requires columns of compatible types"
             )
     keys = ", ".join(f"o.{quoted(against.name)} AS k{n}" for n, against in enumerate(others))
     on = " AND ".join(f"{_of(column)} = o.k{n}" for n, column in enumerate(columns))

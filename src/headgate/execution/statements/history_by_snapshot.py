@@ -1,6 +1,5 @@
-"""The statement that merges a snapshot of a table into its history.
-
-Inside the statements, columns go by their numbers: so none of them can have the name of one of ours.
+"""The MERGE of a table snapshot into its history. Columns are numbered inside the statement, so that their names cannot
+collide with ours.
 """
 
 from collections.abc import Callable, Sequence
@@ -51,7 +50,7 @@ class Shape:
         return [n for n, column in enumerate(self.columns) if key(column.name) not in left_out]
 
     def same(self, left: Callable[[int], str], right: Callable[[int], str]) -> str:
-        """The condition that two rows are the same, NULLs among them, by columns that are compared."""
+        """The condition that two rows are equal in the compared columns; NULLs are equal."""
         results = [
             f"{comparable(left(n), self.columns[n].type)} <=> {comparable(right(n), self.columns[n].type)}"
             for n in self.compared
@@ -59,21 +58,21 @@ class Shape:
         return f"({' AND '.join(results)})" if results else "TRUE"
 
     def rows(self) -> str:
-        """The rows of the source, their columns by number."""
+        """The source rows, with numbered columns."""
         results = schema_evolution.values(self.given, self.columns, "s")
         listed = ", ".join(f"{value} AS c{n}" for n, value in enumerate(results))
         return f"SELECT {listed} FROM {self.source} AS s"
 
 
 def create(table: str, source: Columns, time: Column | None, *, replace: bool = False) -> str:
-    """Create a history. What holds now lies apart from what held once."""
+    """Create the history table, partitioned into current and past versions."""
     return schema_evolution.create(
         table, columns(source, time), (quoted(CURRENT),), replace=replace, properties=PROPERTIES
     )
 
 
 def by_snapshot(shape: Shape, at: datetime) -> str:
-    """Take up a snapshot whose rows hold from its time on; each key is in it once."""
+    """Merge a snapshot whose rows are valid from its time; keys must be unique."""
     time, keys = timestamp(at), shape.key_numbers
     named = [quoted(shape.columns[n].name) for n in keys]
     kept = [(n, shape.columns[n]) for n in (*keys, *shape.compared)]
@@ -110,7 +109,7 @@ def _inserted(shape: Shape, value: Callable[[int], str], start: str) -> tuple[st
 
 
 def null_keys(shape: Shape) -> str:
-    """How many rows, and versions that hold now, have a NULL among their keys. Files say whether they have any."""
+    """The numbers of source rows and current versions with NULL keys."""
     missing = " OR ".join(f"{quoted(name)} IS NULL" for name in shape.keys)
     return (
         f"SELECT (SELECT count(*) FROM {shape.source} WHERE {missing}) + "
@@ -118,7 +117,7 @@ def null_keys(shape: Shape) -> str:
     )
 
 
-def twice(shape: Shape) -> str:
+def duplicate_keys(shape: Shape) -> str:
     """A key that several rows of the snapshot have."""
     by = _keys_given(shape, shape.keys)
     return f"SELECT {by} FROM {shape.source} AS s GROUP BY {by} HAVING count(*) > 1 LIMIT 1"

@@ -1,4 +1,4 @@
-"""How a table's rows lie in files: its partitions and the order of writing, and how those are changed."""
+"""Partitioning and sort order of tables, and the statements that change them."""
 
 import re
 from collections.abc import Sequence
@@ -40,12 +40,12 @@ _SHOWN = re.compile(r"(?P<name>[a-z]+)\((?:(?P<n>\d+), )?(?P<column>[^()]*|`.*`)
 
 
 class InvalidLayout(ValueError):
-    """Columns by which a table cannot be partitioned or sorted; says why."""
+    """Columns that cannot be partitioned or sorted by; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionField:
-    """A part of a partition: a column, or what is made of it."""
+    """A partition field: a column, or a transform of it."""
 
     name: str
     number: int | None
@@ -73,16 +73,14 @@ class PartitionField:
 
 
 def parts(texts: Sequence[str], columns: Columns) -> tuple[PartitionField, ...]:
-    """The parts that a definition asks for; NoLayout if a column is not there, or cannot be used so."""
+    """The partition fields of a definition; InvalidLayout if a column is missing or unsuitable."""
     partition_fields = tuple(PartitionField(*transform(text)) for text in texts)
     for partition_field in partition_fields:
         column = find(columns, partition_field.column)
         if column is None:
-            raise InvalidLayout(f"partition_by names {partition_field.column}, which is not among the columns")
+            raise InvalidLayout(f"Unknown column {partition_field.column} in partition_by")
         if not _takes(partition_field.name, column.type):
-            raise InvalidLayout(
-                f"{partition_field.sql} is not possible: {partition_field.column} is {shown(column.type)}"
-            )
+            raise InvalidLayout(f"{partition_field.sql} is invalid: {partition_field.column} is {shown(column.type)}")
     return partition_fields
 
 
@@ -94,17 +92,17 @@ def _takes(name: str, entry: Type) -> bool:
 
 
 def check_sort(sort_by: Sequence[str], columns: Columns) -> None:
-    """NoLayout if rows cannot be sorted by these columns."""
+    """Raise InvalidLayout if rows cannot be sorted by these columns."""
     for name in sort_by:
         column = find(columns, name)
         if column is None:
-            raise InvalidLayout(f"sort_by names {name}, which is not among the columns")
+            raise InvalidLayout(f"Unknown column {name} in sort_by")
         if not isinstance(column.type, PrimitiveType | Decimal):
-            raise InvalidLayout(f"rows cannot be sorted by {name}: it is {shown(column.type)}")
+            raise InvalidLayout(f"rows cannot be sorted by {name}, because it is {shown(column.type)}")
 
 
 def described(rows: Sequence[dict[str, Any]]) -> tuple[PartitionField, ...]:
-    """The parts of a table that is there, from what DESCRIBE TABLE answers."""
+    """The partition fields of an existing table, from DESCRIBE TABLE."""
     names = [row["col_name"] for row in rows]
     if "# Partitioning" not in names:
         return ()
@@ -125,7 +123,7 @@ def _unquoted(text: str) -> str:
 
 
 def repartition(table: str, there: Sequence[PartitionField], wanted: Sequence[PartitionField]) -> list[str]:
-    """The statements that change a table's partitions; files that were written before stay as they are."""
+    """The statements that change the partitioning of new files."""
     return [
         f"ALTER TABLE {table} DROP PARTITION FIELD {partition_field.sql}"
         for partition_field in there
@@ -138,7 +136,7 @@ def repartition(table: str, there: Sequence[PartitionField], wanted: Sequence[Pa
 
 
 def order(table: str, sort_by: Sequence[str]) -> str:
-    """The statement that says in what order rows are written from now on."""
+    """The statement that changes the sort order of new files."""
     if not sort_by:
         return f"ALTER TABLE {table} WRITE UNORDERED"
     return f"ALTER TABLE {table} WRITE ORDERED BY {', '.join(map(quoted, sort_by))}"

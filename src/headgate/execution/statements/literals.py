@@ -1,4 +1,4 @@
-"""Values that members write in definitions, as SQL compares them with a column: of its type, or not at all."""
+"""SQL literals of values in definitions, typed by the column that they are compared with."""
 
 import math
 from datetime import UTC, date, datetime
@@ -15,11 +15,11 @@ _MOST_DIGITS = 38
 
 
 class BadValue(ValueError):
-    """A value that a column cannot be compared with; says what to write."""
+    """A value of the wrong type; the message says what to write."""
 
 
 def written(value: str | float | bool, column: Column) -> str:
-    """The value as SQL writes it."""
+    """The SQL literal of a value."""
     kind = column.type.name if isinstance(column.type, PrimitiveType) else ""
     if kind == types.BOOLEAN and isinstance(value, bool):
         return "TRUE" if value else "FALSE"
@@ -62,7 +62,7 @@ def _time(value: str, column: Column, kind: str) -> str:
         raise _bad(value, column) from None
     if moment.tzinfo is not None:
         if kind == types.TIMESTAMP_NTZ:
-            raise BadValue(f"{column.name} has times without a zone; write {value!r} without one")
+            raise BadValue(f"{column.name} has times without a time zone; write {value!r} without one")
         moment = moment.astimezone(UTC)
         return f"TIMESTAMP '{moment.replace(tzinfo=None).isoformat(sep=' ')}+00:00'"
     return f"{kind} '{moment.isoformat(sep=' ')}'"
@@ -72,8 +72,8 @@ def _bad(value: object, column: Column) -> BadValue:
     kind = types.shown(column.type)
     wanted = _WANTED.get(kind, "a number" if isinstance(column.type, Decimal) else None)
     if wanted is None:
-        return BadValue(f"{column.name} is {kind}, which is not compared with values; write a check of your own in SQL")
-    return BadValue(f"{value!r} is no value of {column.name}, which is {kind}; write {wanted}")
+        return BadValue(f"{column.name} is {kind}, which cannot be compared with values; write a check in SQL")
+    return BadValue(f"{value!r} is not a valid value of {column.name}, which is {kind}; write {wanted}")
 
 
 _WANTED = {
@@ -83,7 +83,7 @@ _WANTED = {
     types.FLOAT: "a number",
     types.DOUBLE: "a number",
     types.STRING: "a text, in quotes",
-    types.DATE: "a day as '2026-05-31'",
+    types.DATE: "a date as '2026-05-31'",
     types.TIMESTAMP: "a time as '2026-05-31 14:30:00', or with a zone as '2026-05-31T14:30:00+02:00'",
     types.TIMESTAMP_NTZ: "a time as '2026-05-31 14:30:00'",
 }

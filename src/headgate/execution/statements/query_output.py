@@ -18,17 +18,17 @@ _END = re.compile(r"[\s;]+\Z")
 
 
 def query(text: str) -> str:
-    """A member's query without the semicolons after it."""
+    """The query without trailing semicolons."""
     return _END.sub("", text)
 
 
 def rows_of(text: str, alias: str) -> str:
-    """A member's query as a table, to be used in a statement."""
+    """The query as a subquery."""
     return f"(\n{text}\n) AS {alias}"
 
 
 def insert(table: str, text: str, given: Columns, there: Columns, *, overwrite: bool = False, where: str = "") -> str:
-    """Write the rows of a query, by the names of their columns."""
+    """INSERT the rows of a query, by column name."""
     listed = ", ".join(
         f"{value} AS {quoted(column.name)}" for value, column in zip(values(given, there, "q"), there, strict=True)
     )
@@ -38,12 +38,12 @@ def insert(table: str, text: str, given: Columns, there: Columns, *, overwrite: 
 
 
 def delete(table: str, where: str) -> str:
-    """Delete rows."""
+    """DELETE rows."""
     return f"DELETE FROM {table} WHERE {where}"
 
 
 def unique(source: str, keys: Sequence[str], beside: Columns) -> str:
-    """The rows of a source, which fails with TWICE if two have the same keys; a NULL is a key like another."""
+    """The rows of a source; fails with TWICE on duplicate keys, with NULL as a value like any other."""
     by, count = ", ".join(keys), quoted(free("n", beside))
     return (
         f"SELECT * FROM (SELECT *, count(*) OVER (PARTITION BY {by}) AS {count} FROM {source}) "
@@ -52,14 +52,14 @@ def unique(source: str, keys: Sequence[str], beside: Columns) -> str:
 
 
 def free(name: str, beside: Columns) -> str:
-    """A name that none of these columns has."""
+    """A column name that is not taken."""
     while find(beside, name):
         name += "_"
     return name
 
 
 def merge(table: str, text: str, given: Columns, there: Columns, keys: Sequence[str]) -> str:
-    """Change the rows that have a key of the query's, add those whose key is new. Columns not given are left alone."""
+    """MERGE the rows of a query by keys. Columns that it does not return keep their values."""
     named = [quoted(name) for name in keys]
     is_key = {name.lower() for name in keys}
     wanted = [column for column in there if find(given, column.name)]
@@ -78,7 +78,7 @@ def merge(table: str, text: str, given: Columns, there: Columns, keys: Sequence[
     )
 
 
-def twice(text: str, keys: Sequence[str]) -> str:
-    """A key of a query that several of its rows have."""
+def duplicate_keys(text: str, keys: Sequence[str]) -> str:
+    """A key that several rows of the query have."""
     by = ", ".join(f"q.{quoted(key)}" for key in keys)
     return f"SELECT {by}\nFROM {rows_of(text, 'q')}\nGROUP BY {by} HAVING count(*) > 1 LIMIT 1"

@@ -1,4 +1,4 @@
-"""Tables whose columns change: what differs, and the statements that bring a table to where it holds what is given."""
+"""Schema evolution: the differences of columns, and the statements that apply them."""
 
 from collections.abc import Iterator, Mapping
 
@@ -19,7 +19,7 @@ from headgate.contracts.tables.types import (
 
 
 def differences(there: Columns, given: Columns) -> list[str]:
-    """How the columns that are given differ from a table's, in words; their order does not matter."""
+    """The differences between given and existing columns, as text, ignoring order."""
     result = []
     for entry in given:
         own = find(there, entry.name)
@@ -31,7 +31,7 @@ def differences(there: Columns, given: Columns) -> list[str]:
 
 
 def statements(table: str, there: Columns, after: Columns) -> list[str]:
-    """What turns a table's columns into those that `types.merged` gave."""
+    """The ALTER statements that produce the columns of `types.merged`."""
     added, changed = [], []
     for path, old, new in _changes((), there, after):
         name = quoted(*path)
@@ -50,7 +50,7 @@ def create(
     replace: bool = False,
     properties: Mapping[str, str] | None = None,
 ) -> str:
-    """Create a table of these columns, or begin it anew."""
+    """Create or replace a table with these columns."""
     listed = ", ".join(f"{quoted(column.name)} {sql(column.type)}" for column in columns)
     parts = f" PARTITIONED BY ({', '.join(partitioned_by)})" if partitioned_by else ""
     told = ", ".join(f"{literal(name)} = {literal(text)}" for name, text in (properties or {}).items())
@@ -59,12 +59,12 @@ def create(
 
 
 def values(given: Columns, wanted: Columns, alias: str) -> list[str]:
-    """For each wanted column its value, from a row with the given ones; NULL for those that are missing."""
+    """A value for each target column; NULL for missing ones."""
     return [value(find(given, column.name), column, alias) for column in wanted]
 
 
 def value(given: Column | None, wanted: Column, alias: str) -> str:
-    """A wanted column's value, from a row with the given one, or NULL."""
+    """The value of a target column, or NULL."""
     if given is None:
         return f"CAST(NULL AS {sql(wanted.type)})"
     return conformed(f"{alias}.{quoted(given.name)}", given.type, wanted.type)
@@ -73,7 +73,7 @@ def value(given: Column | None, wanted: Column, alias: str) -> str:
 def _changes(
     path: tuple[str, ...], there: Columns, after: Columns
 ) -> Iterator[tuple[tuple[str, ...], Type | None, Type]]:
-    """Each field that is new (no old type) or of another type, by its path."""
+    """The fields that are new (no old type) or have another type, by path."""
     for column in after:
         own, here = find(there, column.name), (*path, column.name)
         if own is None:

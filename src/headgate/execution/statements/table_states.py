@@ -1,4 +1,4 @@
-"""The states that a table has been in, one after the other, and which of them a history has still to take up."""
+"""The snapshots of a table's log, and which of them a history has not processed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ class State:
     """When it counts from: that time, but always after the state before."""
 
     def stored(self) -> dict[str, Any]:
-        """As it is kept between runs."""
+        """The state as stored between runs."""
         return {"snapshot": self.snapshot, "logged": self.logged.isoformat(), "at": self.at.isoformat()}
 
     @classmethod
     def parse(cls, kept: dict[str, Any] | None) -> "State | None":
-        """As it was kept."""
+        """Parse a stored state."""
         if not kept:
             return None
         times = (datetime.fromisoformat(kept[name]).astimezone(UTC) for name in ("logged", "at"))
@@ -36,7 +36,7 @@ class State:
 
 
 def pending(log: Sequence[tuple[datetime, int]], last: State | None) -> list[State]:
-    """The states that came after the last one, in order; each counts from a time of its own."""
+    """The snapshots after the last processed one, in order, with distinct times."""
     since = _after(log, last)
     states: list[State] = []
     for logged, snapshot in log[since:]:

@@ -1,4 +1,4 @@
-"""Windows of time: how far back a run writes, and which rows lie within."""
+"""Time windows of the write mode `window`."""
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -13,20 +13,20 @@ BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """From a time on, and up to one that is not within."""
+    """A time range, exclusive at its end."""
 
     start: datetime
     end: datetime
     zone: ZoneInfo
 
     def holds(self, column: str, kind: str) -> str:
-        """The condition that a time, of this type, lies within; false for NULL."""
+        """The condition that a time of this type is in the window; false for NULL."""
         low, high = (_written(moment, kind, self.zone) for moment in (self.start, self.end))
         return f"({column} >= {low} AND {column} < {high})"
 
 
 def window(moment: datetime, length: str, zone: str, *, full: bool = False) -> Window:
-    """The window that ends at a moment. Days and weeks are the zone's own, also those of 23 or 25 hours."""
+    """The window that ends at a moment. Days and weeks follow the time zone, including days of 23 or 25 hours."""
     there = ZoneInfo(zone)
     if full:
         return Window(BEGINNING, moment, there)
@@ -34,19 +34,19 @@ def window(moment: datetime, length: str, zone: str, *, full: bool = False) -> W
 
 
 def back(moment: datetime, length: str, zone: ZoneInfo) -> datetime:
-    """So long before a moment."""
+    """A moment minus a duration."""
     is_by_calendar = length.rstrip("s").endswith(("day", "week"))
     start = (moment.astimezone(zone) if is_by_calendar else moment.astimezone(UTC)) - duration(length)
     return start.astimezone(UTC)
 
 
 def timestamp(at: datetime) -> str:
-    """A time as SQL writes it."""
+    """A SQL timestamp literal."""
     return f"TIMESTAMP '{at.astimezone(UTC).replace(tzinfo=None).isoformat(sep=' ')}+00:00'"
 
 
 def first_day(at: datetime, zone: ZoneInfo) -> date:
-    """The first day that begins no sooner than this."""
+    """The first day that starts at or after a moment."""
     there = at.astimezone(zone)
     return there.date() if there.time() == time() else there.date() + timedelta(days=1)
 

@@ -1,1 +1,1 @@
-"""How each kind of step is executed: one module a kind, each with one function that takes the step and its context."""
+"""Executors of steps: one module per kind, each with a function of the step and its context."""

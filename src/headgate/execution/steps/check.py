@@ -1,4 +1,4 @@
-"""Check: sees whether an output is as expected, before it is published."""
+"""The check step: test an expectation before the outputs are published."""
 
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 from headgate.contracts.pipelines.steps import Check, LakeItem
 from headgate.execution.spark.errors import SqlFailed
 from headgate.execution.statements import checks, query_output
-from headgate.execution.statements.checks import BadCheck, CheckQuery, Table, question
+from headgate.execution.statements.checks import BadCheck, CheckQuery, Table, expectation_query
 from headgate.execution.steps.context import CheckResult, Context, Result, StepFailed
 from headgate.execution.steps.lake import MISSING, Arguments, Lake, opened, plain
 from headgate.execution.steps.refine import arguments
@@ -15,7 +15,7 @@ _PATTERN = "INVALID_PARAMETER_VALUE.PATTERN"
 
 
 def run(step: Check, context: Context) -> Result:
-    """Check one expectation. That it does not hold is a result; that it cannot be checked is a failure."""
+    """Check one expectation. A failed expectation is a result; an invalid one is an error."""
     with opened(context) as lake:
         return Result(check=_checked(step, context, lake))
 
@@ -27,9 +27,9 @@ def _checked(step: Check, context: Context, lake: Lake) -> CheckResult:
         _judge(lake, expectation.sql, args)
     try:
         other = _table(lake, step.other) if step.other else None
-        asked = question(expectation, _table(lake, step.table), other, job.moment, ZoneInfo(job.time_zone))
+        asked = expectation_query(expectation, _table(lake, step.table), other, job.moment, ZoneInfo(job.time_zone))
     except BadCheck as error:
-        raise StepFailed("CHECK", f"The check {expectation.check} cannot be made: {error}") from None
+        raise StepFailed("CHECK", f"The check {expectation.check} is invalid: {error}") from None
     return _answered(step, asked, _counted(lake, asked, args), lambda sql: _sample(lake, sql, args))
 
 
@@ -42,16 +42,16 @@ def _judge(lake: Lake, sql: str, args: Arguments | None) -> None:
             raise
         raise StepFailed(
             "CHECK",
-            f"The check sql cannot be made: {error.message}. That is gone, or this pipeline has not declared it. What "
-            "it reads beside the pipeline's own tables is learnt by a save after these were written: run it once "
-            "without the check, and save it with the check then",
+            f"The check sql failed: {error.message}. A table that it reads was deleted, or is not declared by "
+            "this pipeline. The inputs of a check are determined when the pipeline is saved, for which its "
+            "output tables must exist: run it once without the check, then save it with the check",
         ) from None
 
 
 def _table(lake: Lake, item: LakeItem) -> Table:
     columns = lake.table(item)
     if columns is None:
-        raise StepFailed("CHECK", f"{item} does not exist; a check needs a table that was written")
+        raise StepFailed("CHECK", f"{item} does not exist; a check requires a table that was written")
     return Table(str(item), item.sql, columns)
 
 
@@ -61,9 +61,7 @@ def _counted(lake: Lake, asked: CheckQuery, args: Arguments | None) -> dict[str,
     except SqlFailed as error:
         if error.code != _PATTERN:
             raise
-        raise StepFailed(
-            "CHECK", f"The pattern is no regular expression that can match a whole value: {error.message}"
-        ) from None
+        raise StepFailed("CHECK", f"The pattern is not a valid regular expression: {error.message}") from None
 
 
 def _answered(step: Check, asked: CheckQuery, row: dict[str, Any], sample: Any) -> CheckResult:
@@ -78,11 +76,11 @@ def _message(step: Check, asked: CheckQuery, row: dict[str, Any]) -> str:
     if expectation.check == "rows":
         return f"{step.table} has {checked} {_rows(checked)}; {asked.says}"
     if expectation.check == "freshness":
-        newest = row["told"] or "not there"
+        newest = row["told"] or "missing"
         return f"The newest {expectation.columns[0]} of {step.table} is {newest}; {asked.says}"
     if expectation.check == "sql":
-        return f"The query of the check gives {failed} {_rows(failed)}; {step.table} has {checked}"
-    allowed = f"; up to {expectation.tolerance:.4%} may".replace(".0000%", "%") if expectation.tolerance else ""
+        return f"The query of the check returns {failed} {_rows(failed)}; {step.table} has {checked}"
+    allowed = f"; the tolerance is {expectation.tolerance:.4%}".replace(".0000%", "%") if expectation.tolerance else ""
     return f"{failed} of {checked} {_rows(checked)} of {step.table} {asked.says}{allowed}"
 
 

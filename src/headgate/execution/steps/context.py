@@ -1,4 +1,4 @@
-"""What a step works with: its run, Spark, a folder of its own, and ways to tell how it goes."""
+"""The context of a step: its run, Spark, folder, log and checkpoints."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 class RunStopped(Exception):
-    """The run is to end now: it was cancelled, took too long, was taken over, or the worker stops."""
+    """The run must stop: it was cancelled, timed out, was reassigned, or the worker shuts down."""
 
 
 class StepFailed(Exception):
-    """A step cannot go on; the message says why and what to do. Not worth another try unless `passing`."""
+    """A step failed; the message says why and what to do. It is retried only if `passing`."""
 
     def __init__(self, code: str, message: str, *, passing: bool = False) -> None:
         super().__init__(message)
@@ -58,7 +58,7 @@ class RunJob:
 
 @dataclass(slots=True)
 class CheckResult:
-    """What came of an expectation; `sample` are rows that failed, by column."""
+    """The result of an expectation; `sample` are failed rows by column."""
 
     passed: bool
     failed_rows: int
@@ -69,7 +69,7 @@ class CheckResult:
 
 @dataclass(slots=True)
 class Result:
-    """What a step did."""
+    """The result of a step."""
 
     rows_in: int = 0
     rows_out: int = 0
@@ -82,7 +82,7 @@ class Result:
 
 
 class Session(Protocol):
-    """A session on Spark that acts with the run's token (headgate.execution.spark.session.SqlSession)."""
+    """A Spark session with the run's token (headgate.execution.spark.session.SqlSession)."""
 
     def run(self, sql: str, on_progress: Any = None, **more: Any) -> Any:
         """Execute a statement."""
@@ -99,7 +99,7 @@ class Session(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class VolumeFile:
-    """A file of a volume. Another content is another id."""
+    """A file of a volume. New content has a new id."""
 
     id: str
     path: str
@@ -114,11 +114,11 @@ class Volumes(Protocol):
         """What a volume holds now, by its id."""
 
     def local(self, volume: str, file: VolumeFile, folder: Path) -> Path:
-        """Where its bytes are on this machine: in the warehouse's folder, or, from a bucket, in this one."""
+        """The local path of a file: in the warehouse folder, or downloaded from the bucket to this folder."""
 
 
 class Context:
-    """One run on this worker, as its steps see it."""
+    """A run on this worker, as its steps see it."""
 
     def __init__(
         self,
@@ -148,11 +148,11 @@ class Context:
         self._stops: list[Callable[[], None]] = []
 
     def log(self, text: str, level: str = "info") -> None:
-        """Add a line to the run's log, for whoever may see the run. Never a secret."""
+        """Add a line to the run's log, which everyone who may see the run can read. Never log secrets."""
         self._tell(level, text)
 
     def progress(self, told: Any) -> None:
-        """Tell how far Spark is (headgate.execution.spark.session.Progress)."""
+        """Report the progress of Spark (headgate.execution.spark.session.Progress)."""
         self._note(told)
 
     def remember(self, step: Any, memory: dict[str, Any]) -> None:
@@ -172,17 +172,17 @@ class Context:
     def volumes(self) -> Volumes:
         """The files of its volumes."""
         if self._volumes is None:
-            raise StepFailed("NO_VOLUMES", "This worker cannot read volumes; run it on another")
+            raise StepFailed("NO_VOLUMES", "This worker has no access to volumes; run the pipeline on another worker")
         return self._volumes
 
     def check_stopped(self) -> None:
-        """Stopped, if the run is to end."""
+        """Raise RunStopped if the run must stop."""
         if self.stopping.is_set():
             raise RunStopped
 
     @contextmanager
     def sql(self) -> Iterator[Session]:
-        """A session on the guarded Spark, with the run's token."""
+        """A session on the guarded Spark with the run's token."""
         self.check_stopped()
         session = self._open_member()
         try:
@@ -192,7 +192,7 @@ class Context:
             session.close()
 
     def on_stop(self, act: Callable[[], None]) -> AbstractContextManager[None]:
-        """While in this block, call `act` from another thread when the run is to end."""
+        """Within the block, call `act` from another thread if the run must stop."""
         return self._stopping_with(act)
 
     @contextmanager
@@ -209,7 +209,7 @@ class Context:
                 self._stops.remove(act)
 
     def stop(self) -> None:
-        """End the run: no step begins any more, and those under way are interrupted."""
+        """Stop the run: start no further step, and interrupt the current ones."""
         self.stopping.set()
         with self._lock:
             acts = list(self._stops)

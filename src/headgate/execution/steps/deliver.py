@@ -1,4 +1,4 @@
-"""Delivers a table to the run's destination, by the destination's kind."""
+"""The delivery step: send a table to the run's destination."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -6,7 +6,7 @@ from importlib import import_module
 from headgate.contracts.external_systems.endpoints import Endpoint
 from headgate.contracts.pipelines import delivery_targets
 from headgate.contracts.pipelines.steps import Deliver
-from headgate.execution.deliveries.rows import SnapshotRows, found
+from headgate.execution.deliveries.rows import SnapshotRows, snapshot_rows
 from headgate.execution.steps.context import Context, Result, StepFailed
 
 KINDS = {
@@ -23,10 +23,12 @@ def run(step: Deliver, context: Context) -> Result:
     """Deliver a table."""
     endpoint = next(iter(context.job.endpoints.values()), None)
     if endpoint is None or endpoint.kind not in KINDS:
-        raise StepFailed("NO_DESTINATION", "The destination of this delivery is gone; choose another and save it again")
+        raise StepFailed(
+            "NO_DESTINATION", "The destination of this pipeline was deleted; choose another one and save the pipeline"
+        )
     try:
         delivery_targets.check(step.sending, endpoint.kind)
     except ValueError as error:
         raise StepFailed("DEFINITION", f"{error}") from None
     deliver: Callable[[SnapshotRows, Endpoint], Result] = import_module(KINDS[endpoint.kind]).deliver
-    return deliver(found(step, context), endpoint)
+    return deliver(snapshot_rows(step, context), endpoint)

@@ -32,7 +32,7 @@ _COMPRESSED = (".gz", ".bz2", ".zst", ".deflate", ".snappy", ".lz4")
 
 @dataclass(frozen=True, slots=True)
 class FetchedFile:
-    """A file on this machine: where Spark reads it, what members call it, and its bytes."""
+    """A local file: its path for Spark, its name for members, and its size."""
 
     path: str
     name: str
@@ -41,7 +41,7 @@ class FetchedFile:
 
 @dataclass(slots=True)
 class FetchedFiles:
-    """The files of a stream, and the state after them, if they are read one time each."""
+    """The files of a stream, and the state after them."""
 
     files: list[FetchedFile] = field(default_factory=list)
     state: dict[str, Any] | None = None
@@ -58,7 +58,7 @@ def from_volume(step: Land, context: Context, state: dict[str, Any] | None) -> F
 
 
 def from_folder(step: Land, path: str, context: Context, state: dict[str, Any] | None) -> FetchedFiles:
-    """The files of a folder on this machine, below one that the settings allow."""
+    """The files of a local folder below an allowed root."""
     copies = empty_folder(step, context, "copies")
     try:
         with opened(path, context.settings.sources.folders, "sources.folders") as root:
@@ -77,9 +77,11 @@ def gathered(
     *,
     at_once: int = 1,
 ) -> FetchedFiles:
-    """Those of some files that are to be read, once `local` has brought each to this machine, so many at once."""
+    """Fetch the files that have to be read, several at once."""
     if len(result) > MAX_FILES:
-        raise StepFailed("TOO_MANY_FILES", f"{step.stream.name} names {len(result)} files; a stream takes {MAX_FILES}")
+        raise StepFailed(
+            "TOO_MANY_FILES", f"{step.stream.name} matches {len(result)} files; the limit of a stream is {MAX_FILES}"
+        )
     by_file = step.stream.read == "incremental" and step.stream.cursor is None
     new = _unseen(result, state) if by_file else list(result)
     new.sort(key=lambda file: file.path)
@@ -115,7 +117,7 @@ def _tell(step: Land, context: Context, known: int, files: list[FetchedFile]) ->
     if not known:
         context.log(f"No file of {where} matches {step.stream.name}", "warning")
     elif not files:
-        context.log(f"All {known} files of {where} that match {step.stream.name} were landed before")
+        context.log(f"All {known} files of {where} that match {step.stream.name} were already loaded")
     else:
         context.log(f"Reading {len(files)} files of {where} ({sum(file.size for file in files):,} bytes)")
 
@@ -146,7 +148,7 @@ def _known(file: FolderFile) -> VolumeFile:
 
 
 def _taken(root: Root, file: VolumeFile, copies: Path) -> Path:
-    """A copy in the run's own folder: Spark opens it by path, later, when a link could lie in the file's place."""
+    """A copy in the run's folder, because a symbolic link could replace the original before Spark opens it."""
     handle, copy = root.open(file.path), copies / file.id
     with os.fdopen(handle, "rb") as source, copy.open("xb") as target:
         shutil.copyfileobj(source, target, 1 << 20)
@@ -154,12 +156,12 @@ def _taken(root: Root, file: VolumeFile, copies: Path) -> Path:
 
 
 def _ending(path: str) -> str:
-    """The ending by which Spark knows that a file is compressed."""
+    """The extension by which Spark recognizes compression."""
     return next((ending for ending in _COMPRESSED if path.lower().endswith(ending)), "")
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Whether a path is one that a pattern names: * and ? stand for parts of a name, ** for any folders."""
+    """Whether a path matches a pattern: * and ? within a name, ** for any folders."""
     wanted = unicodedata.normalize("NFC", pattern).removeprefix("/").split("/")
     return _alike(wanted, path.split("/"), "**", lambda value, name: _alike(list(value), list(name), "*", _letter))
 
@@ -169,7 +171,7 @@ def _letter(wanted: str, letter: str) -> bool:
 
 
 def _alike(pattern: list[str], items: list[str], star: str, same: Callable[[str, str], bool]) -> bool:
-    """Match, where a star stands for any number of items; in time that grows with the product of the lengths."""
+    """Match with wildcards, in quadratic time."""
     at = place = 0
     last, again = -1, 0
     while place < len(items):

@@ -1,4 +1,4 @@
-"""KeepHistory: takes up what a table has become since the last run, state after state, as versions of its rows."""
+"""The history step: merge each snapshot since the last run into a history of row versions."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -40,7 +40,7 @@ class _Work:
     lake: Lake
 
     def result(self) -> Result:
-        """Take up each state that is new."""
+        """Process each new snapshot."""
         source = self._source()
         there = self._history(source)
         known = {row["snapshot_id"]: row for row in self.lake.rows(self._about("snapshots"), most=100_000)}
@@ -88,12 +88,18 @@ class _Work:
         """The source's columns, which must allow what the definition says."""
         source = self.lake.table(self.step.source)
         if source is None:
-            raise StepFailed("SOURCE", f"{self.step.source} does not exist yet; run what writes it first")
+            raise StepFailed(
+                "SOURCE", f"The table {self.step.source} does not exist yet; first run the pipeline that writes it"
+            )
         definition = self._definition
         taken = next((column.name for column in source if types.key(column.name) in history.RESERVED), None)
         if taken:
             raise StepFailed(
-                "COLUMN", f"{self.step.source} has a column {taken}, as the history itself; rename it in a query before"
+                "COLUMN",
+                (
+                    f"{self.step.source} has a column {taken}, which is a column of the history; rename it in a "
+                    "query pipeline"
+                ),
             )
         for name in (
             *definition.keys,
@@ -106,7 +112,7 @@ class _Work:
         for name in definition.keys:
             result = types.find(source, name)
             if result and not types.is_key(result.type):
-                raise StepFailed("KEYS", f"{name} is {types.shown(result.type)}, by which rows cannot be told apart")
+                raise StepFailed("KEYS", f"{name} cannot be a key, because it is {types.shown(result.type)}")
         self._time(source)
         return source
 
@@ -115,7 +121,7 @@ class _Work:
             return None
         column = types.find(source, self._definition.time_column)
         if column is None or not isinstance(column.type, PrimitiveType) or column.type.name not in types.TIMES:
-            told = types.shown(column.type) if column else "not there"
+            told = types.shown(column.type) if column else "missing"
             raise StepFailed(
                 "COLUMN", f"time_column must be a date or a timestamp; {self._definition.time_column} is {told}"
             )
@@ -142,11 +148,11 @@ class _Work:
         settings = self._settings(source)
         changed = [name for name, value in settings.items() if self._kept.get(name, value) != value]
         if wrong or changed:
-            told = f"{', '.join(changed)} changed" if changed else f"it differs in {', '.join(wrong)}"
+            told = f"{', '.join(changed)} changed" if changed else f"it has different {', '.join(wrong)}"
             raise StepFailed(
                 "HISTORY",
-                f"{self.step.table} is no history of this kind: {told}. Run a full refresh, which makes it anew from "
-                f"the snapshots of {self.step.source} that are left, or write to another table",
+                f"{self.step.table} is not a history with these settings: {told}. Run a full refresh, which "
+                f"rebuilds it from the remaining snapshots of {self.step.source}, or write to another table",
             )
         return history.of_source(there)
 
@@ -167,8 +173,8 @@ class _Work:
         if len(states) > table_states.MOST:
             left_out = len(states) - table_states.MOST
             self.context.log(
-                f"{self.step.source} has been in {len(states)} states since the last run; the oldest {left_out} are "
-                "left out. Run this more often to keep them",
+                f"{self.step.source} has {len(states)} new snapshots since the last run; the oldest {left_out} "
+                "are skipped. Run the pipeline more often to keep them",
                 "warning",
             )
             states = states[left_out:]
@@ -183,11 +189,11 @@ class _Work:
         latest = max((value for value in row.values() if value is not None), default=None)
         if latest is None:
             return None
-        self.context.log("It is not known where the last run ended; the newest state alone is taken up", "warning")
+        self.context.log("The snapshot of the last run is unknown; only the newest snapshot is used", "warning")
         return State(0, table_states.NEVER, latest)
 
     def _take_up(self, state: State, there: Columns) -> Columns:
-        """Bring the history to one state; its columns after that."""
+        """Merge one snapshot; return the history's columns after it."""
         given = self.lake.table(self.step.source, state.snapshot) or ()
         definition = self._definition
         needed = (*definition.keys, *([definition.time_column] if definition.time_column else []))
@@ -218,8 +224,8 @@ class _Work:
         return history_by_snapshot.by_snapshot(replace(shape, has_nulls=row["found"] > 0), state.at)
 
     def _leave_out(self, state: State, why: str) -> None:
-        """What a state had that cannot be kept must not stand in the way of those that came after."""
-        self.context.log(f"The state of {state.logged:%Y-%m-%d %H:%M:%S} is left out: {why}", "warning")
+        """Skip a snapshot that cannot be processed if a later one exists."""
+        self.context.log(f"Skipped the snapshot of {state.logged:%Y-%m-%d %H:%M:%S}: {why}", "warning")
 
     def _evolved(self, there: Columns, given: Columns) -> Columns:
         try:
@@ -227,33 +233,33 @@ class _Work:
         except types.IncompatibleType as error:
             raise StepFailed(
                 "SCHEMA",
-                f"{self.step.source} does not fit its history any more: {error}. Run a full refresh, or write to "
-                "another table",
+                f"{self.step.source} is no longer compatible with its history: {error}. Run a full refresh, or "
+                "write to another table",
             ) from None
         for statement in schema_evolution.statements(self.step.table.sql, there, after):
             self.lake.execute(statement)
         return after
 
     def _told(self, error: SqlFailed, shape: Shape) -> Exception:
-        """What a member reads of a snapshot that cannot be taken up."""
+        """The error message of a snapshot that cannot be processed."""
         if error.code != _RAISED:
             return error
         keys, time = ", ".join(shape.keys), shape.time
         told = {
             query_output.TWICE: (
-                history_by_snapshot.twice,
+                history_by_snapshot.duplicate_keys,
                 f"has several rows with the same {keys}",
-                "Name more columns as keys, or give a time_column",
+                "Add columns to the keys, or set a time_column",
             ),
             history_by_time.AMBIGUOUS: (
                 history_by_time.ambiguous,
                 f"has rows with the same {keys} and {time}, and different values",
-                "Let the time tell them apart",
+                "Make the times unique",
             ),
             history_by_time.UNTIMED: (
                 history_by_time.untimed,
-                f"has a row without {time}",
-                "Give every row a time, in a query before the history",
+                f"has a row whose {time} is NULL",
+                "Fill the time in a query pipeline before the history",
             ),
         }.get(error.message)
         if told is None:

@@ -100,7 +100,7 @@ class Lake:
             raise StepFailed("COLUMN", str(error)) from None
         except TypeError:
             raise StepFailed(
-                "COLUMN", "A column has a type that tables do not hold, such as an interval; CAST it to another"
+                "COLUMN", "A column has a type that tables do not support, such as an interval; CAST it to another type"
             ) from None
 
 

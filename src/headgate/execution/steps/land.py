@@ -68,7 +68,7 @@ PREPARE: dict[str, Prepare] = {
 
 
 def run(step: Land, context: Context) -> Result:
-    """Land a stream."""
+    """Ingest a stream."""
     endpoint = _endpoint(step, context)
     prepared = PREPARE[endpoint.kind](step, endpoint, context)
     state = _state(step, context)
@@ -103,7 +103,9 @@ def _endpoint(step: Land, context: Context) -> Endpoint:
         return Endpoint(step.volume.id, "volume", {})
     endpoint = next(iter(context.job.endpoints.values()), None)
     if endpoint is None or endpoint.kind not in PREPARE:
-        raise StepFailed("NO_CONNECTION", "The connection of this source is gone; choose another and save it again")
+        raise StepFailed(
+            "NO_CONNECTION", "The connection of this pipeline was deleted; choose another one and save the pipeline"
+        )
     return endpoint
 
 

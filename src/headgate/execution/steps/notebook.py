@@ -64,17 +64,18 @@ def _refuse_where_it_cannot_run(context: Context) -> None:
         return
     lacking = bubblewrap.missing(context.settings.spark.sandbox_uid)
     if lacking is not None:
-        _log.error("a notebook cannot run here", why=lacking)
+        _log.error("cannot run notebooks on this worker", why=lacking)
         raise StepFailed(
             "NO_SANDBOX",
-            "Notebooks run in a sandbox, and this worker's machine has none; `headgate doctor` says there what is "
-            'missing. An operator who trusts every author of notebooks can set `notebooks.mode` to "trusted"',
+            "Notebooks require a sandbox, which this worker's machine does not support; `headgate doctor` says "
+            "what is missing. An operator who trusts every author of notebooks can set `notebooks.mode` to "
+            '"trusted"',
         )
     if not context.settings.warehouse_url.startswith("file:"):
         raise StepFailed(
             "NO_NOTEBOOKS_ON_A_BUCKET",
-            "Notebooks run where the warehouse is a folder: to read a bucket they would need a way out of their "
-            'sandbox. An operator who trusts every author of notebooks can set `notebooks.mode` to "trusted"',
+            "Notebooks require a warehouse in a folder: to read a bucket, the sandbox would need network access. "
+            'An operator who trusts every author of notebooks can set `notebooks.mode` to "trusted"',
         )
 
 
@@ -106,8 +107,8 @@ def _run(step: RunNotebook, context: Context, folder: Path, staging: Staging) ->
         context.keep(artifact.name, artifact.media_type, artifact.content)
     context.check_stopped()
     if end.offence is not None:
-        _log.warning("a notebook was ended", run=context.job.id, kind=end.offence.kind, held=end.offence.held)
-        raise messages.ended(end.offence)
+        _log.warning("killed a notebook", run=context.job.id, kind=end.offence.kind, held=end.offence.held)
+        raise messages.limit_failure(end.offence)
     _refuse_failure(outputs, folder / "cells", end.status, why, context)
     return staging.accept(step, context), outputs
 
@@ -137,11 +138,15 @@ def _refuse_failure(outputs: Outputs, cells: Path, status: int, why: str, contex
     is_well = isinstance(told, dict) and told.get("ok") is True and status == 0
     if is_well:
         return
-    _log.warning("a notebook did not come to its end", run=context.job.id, status=status, said=why)
+    _log.warning("a notebook ended unexpectedly", run=context.job.id, status=status, said=why)
     if isinstance(told, dict) and told.get("spark") is False:
-        raise StepFailed("SPARK_DID_NOT_START", "The notebook's Spark did not start; run it again", passing=True)
-    after = f"after cell {outputs.cells[-1]['number']}" if outputs.cells else "before its first cell had run"
-    raise StepFailed("NOTEBOOK_ENDED", f"The notebook's process ended by itself, {after}: it was killed, or exited")
+        raise StepFailed(
+            "SPARK_DID_NOT_START", "The notebook's Spark did not start; run the pipeline again", passing=True
+        )
+    after = f"after cell {outputs.cells[-1]['number']}" if outputs.cells else "before its first cell"
+    raise StepFailed(
+        "NOTEBOOK_ENDED", f"The notebook's process ended unexpectedly, {after}: it was killed, or called exit"
+    )
 
 
 def _job(step: RunNotebook, context: Context) -> dict[str, Any]:
@@ -164,7 +169,8 @@ def _secrets(step: RunNotebook, context: Context) -> dict[str, str]:
         if value is None:
             raise StepFailed(
                 "NO_SECRET",
-                f"The connection of the secret {secret.name!r} has no {secret.field!r} any more; save it again",
+                f"The connection of the secret {secret.name!r} has no {secret.field!r} any more; update the "
+                "secrets of the pipeline",
             )
         result[secret.name] = value
     return result
@@ -176,12 +182,14 @@ def _hosts(step: RunNotebook, context: Context) -> tuple[tuple[str, int], ...]:
     for text in step.hosts:
         host, _, port = text.rpartition(":")
         if not 1 <= int(port) <= 65535:
-            raise StepFailed("HOST_REFUSED", f"{text}: a port is a number from 1 to 65535")
+            raise StepFailed("HOST_REFUSED", f"{text}: the port must be a number from 1 to 65535")
         try:
             dial(host, int(port), context.settings.outgoing, time.monotonic() + HOST_SECONDS)
         except OutgoingError as error:
             passing = not isinstance(error, AddressRefused)
-            raise StepFailed("HOST_REFUSED", f"The notebook may not reach {text}: {error}", passing=passing) from None
+            raise StepFailed(
+                "HOST_REFUSED", f"The notebook is not allowed to reach {text}: {error}", passing=passing
+            ) from None
         result.append((host, int(port)))
     return tuple(result)
 

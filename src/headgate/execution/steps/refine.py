@@ -71,13 +71,13 @@ class _Work:
             given = self.lake.query(self._text, self._arguments)
         except SqlFailed as error:
             if error.code == _MISSING:
-                told = f"{error.message}. If nothing has written it yet, run the pipeline that writes it first"
+                told = f"{error.message}. If the table does not exist yet, first run the pipeline that writes it"
                 raise StepFailed(error.code, told) from None
             if error.code != _UNBOUND:
                 raise
             raise StepFailed(
                 "PARAMETER",
-                "The SQL names a parameter that there is not; there are :run_time and, with write window, "
+                "Unknown parameter in the SQL; the parameters are :run_time and, with write window, "
                 ":window_start and :window_end",
             ) from None
         self._check(given)
@@ -90,11 +90,11 @@ class _Work:
         for what, named in (("keys", definition.keys), ("time_column", _some(definition.time_column))):
             for name in named:
                 if types.find(given, name) is None:
-                    raise StepFailed("COLUMN", f"{what} names {name}, which the query does not give; it gives {names}")
+                    raise StepFailed("COLUMN", f"Unknown column {name} in {what}; the query returns {names}")
         for name in definition.keys if definition.write == "merge" else ():
             result = types.find(given, name)
             if result and not types.is_key(result.type):
-                raise StepFailed("KEYS", f"{name} is {types.shown(result.type)}, by which rows cannot be told apart")
+                raise StepFailed("KEYS", f"{name} cannot be a key, because it is {types.shown(result.type)}")
         if definition.write == "window":
             self._time_type(given)
 
@@ -102,7 +102,7 @@ class _Work:
         """The type of the window's column: a date or a time."""
         column = types.find(columns, self._definition.time_column or "")
         if column is None or not isinstance(column.type, PrimitiveType) or column.type.name not in types.TIMES:
-            told = types.shown(column.type) if column else "not there"
+            told = types.shown(column.type) if column else "missing"
             raise StepFailed(
                 "COLUMN", f"time_column must be a date or a timestamp; {self._definition.time_column} is {told}"
             )
@@ -139,14 +139,16 @@ class _Work:
             self._refuse_schema(str(error))
         for statement in schema_evolution.statements(self.step.table.sql, there, after):
             self.lake.execute(statement)
-            self.context.log(f"The columns of {self.step.table} change: {statement.partition(self.step.table.sql)[2]}")
+            self.context.log(
+                f"Changing the columns of {self.step.table}: {statement.partition(self.step.table.sql)[2]}"
+            )
         return after
 
     def _refuse_schema(self, told: str) -> NoReturn:
         raise StepFailed(
             "SCHEMA",
-            f"The query does not fit {self.step.table}: {told}. Nothing was written. CAST in the query, change the "
-            "table, or set schema_changes",
+            f"The result of the query does not fit {self.step.table}: {told}. Nothing was written. CAST the "
+            "columns in the query, change the table, or set schema_changes",
         )
 
     def _parts(self, columns: Columns) -> tuple[layout.PartitionField, ...]:
@@ -204,12 +206,12 @@ class _Work:
             self._refuse_keys()
 
     def _refuse_keys(self) -> NoReturn:
-        sample = self.lake.rows(query_output.twice(self._text, self._definition.keys), self._arguments)
+        sample = self.lake.rows(query_output.duplicate_keys(self._text, self._definition.keys), self._arguments)
         told = f", such as {shown_key(sample[0])}" if sample else ""
         raise StepFailed(
             "KEYS",
-            f"The query gives several rows with the same {', '.join(self._definition.keys)}{told}. "
-            "Nothing was written. Let it give one row for each, or name more columns as keys",
+            f"The query returns several rows with the same {', '.join(self._definition.keys)}{told}, which is the "
+            "key. Nothing was written. Deduplicate the rows in the query, or add columns to the keys",
         )
 
 

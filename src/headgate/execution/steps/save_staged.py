@@ -15,16 +15,18 @@ def run(step: SaveStaged, context: Context) -> Result:
     stagings = Staging.newest(context)
     if stagings is None:
         raise StepFailed(
-            "STAGED_LOST", "What the notebook saved is not on this machine any more; run it again", passing=True
+            "STAGED_LOST",
+            "The files that the notebook saved are not on this machine any more; run the pipeline again",
+            passing=True,
         )
     staging, manifest = stagings
     table = manifest.tables.get(step.table.id)
     if table is None:
-        context.log(f"The notebook saved nothing for {step.table}, which stays as it is", "warning")
+        context.log(f"The notebook saved no rows for {step.table}, which stays unchanged", "warning")
         return Result()
     files = [staging.folder / name for name in table.files]
     if not all(stat.S_ISREG(file.lstat().st_mode) for file in files):
-        raise StepFailed("STAGED_BROKEN", f"What was staged for {step.table} was changed since; run it again")
+        raise StepFailed("STAGED_BROKEN", f"The staged files for {step.table} were modified; run the pipeline again")
     arguments = {
         "table": [step.table.layer, step.table.name],
         "files": [str(file) for file in files],

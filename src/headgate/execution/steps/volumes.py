@@ -44,5 +44,5 @@ class StoredVolumes:
 
 def _gone(file: VolumeFile) -> StepFailed:
     return StepFailed(
-        "FILE_GONE", f"{file.path} was deleted or replaced while the run began; run it again", passing=True
+        "FILE_GONE", f"{file.path} was deleted or replaced while the run started; run the pipeline again", passing=True
     )

@@ -119,7 +119,7 @@ def require_engine(call: Call) -> None:
 def refuse_engine() -> NoReturn:
     """Say why an engine cannot read or write here."""
     raise Forbidden(
-        "This warehouse is a folder, whose files only the operating system guards, so other engines than Headgate's "
-        "own may not load, create or change tables. Run SQL in Headgate, or have the operator set "
-        '`warehouse.external_engines` to "same-host"'
+        "The warehouse is a folder, protected only by file permissions, so other engines may not load, create or "
+        "change tables. Run SQL in Headgate, or ask the operator to set `warehouse.external_engines` to "
+        '"same-host"'
     )

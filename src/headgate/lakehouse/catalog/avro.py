@@ -30,7 +30,7 @@ class _Reader:
 
     def take(self, count: int) -> bytes:
         if count < 0 or count > self.left:
-            raise BadFile("it ends too early")
+            raise BadFile("it is truncated")
         self.left -= count
         return self.stream.read(count)
 
@@ -47,17 +47,17 @@ class _Reader:
         return self.take(self.number())
 
 
-def look_over(content: bytes) -> None:
+def scan(content: bytes) -> None:
     """Refuse an Avro file that is damaged, odd, or unpacks to more than is sensible; BadFile says why."""
     if len(content) > MAX_FILE:
-        raise BadFile(f"it has more than {MAX_FILE} bytes")
+        raise BadFile(f"it is larger than {MAX_FILE} bytes")
     reader = _Reader(content)
     if reader.take(4) != _MAGIC:
         raise BadFile("it is not an Avro file")
     header = _header(reader)
     codec = header.get("avro.codec", b"null")
     if codec not in {b"null", b"deflate"}:
-        raise BadFile("it is packed by another codec than deflate")
+        raise BadFile("it uses a codec other than deflate")
     _check_schema(header.get("avro.schema", b""))
     sync, unpacked = reader.take(_SYNC), 0
     while reader.left:
@@ -87,7 +87,7 @@ def _block(reader: _Reader, codec: bytes, sync: bytes, room: int) -> int:
         raise BadFile("a block of it is damaged")
     size = len(data) if codec == b"null" else _unpacked(data, room)
     if size > room:
-        raise BadFile(f"it unpacks to more than {MAX_UNPACKED} bytes")
+        raise BadFile(f"its content is larger than {MAX_UNPACKED} bytes")
     return size
 
 
@@ -121,7 +121,7 @@ def _check_type(schema: Any, ids: set[int]) -> None:
     _check_ids(schema, ids)
     names = [str(field.get("name")) for field in schema.get("fields", ()) if isinstance(field, dict)]
     if len(names) != len(set(names)):
-        raise BadFile("its schema has one name twice")
+        raise BadFile("its schema defines a name twice")
     for field in schema.get("fields", ()):
         if not isinstance(field, dict):
             raise BadFile("its schema cannot be read")
@@ -140,5 +140,5 @@ def _check_ids(part: dict[str, Any], ids: set[int]) -> None:
         if response is None:
             continue
         if not isinstance(response, int) or isinstance(response, bool) or response in ids:
-            raise BadFile("its schema has one field id twice, or one that is no number")
+            raise BadFile("its schema has a duplicate or invalid field id")
         ids.add(response)

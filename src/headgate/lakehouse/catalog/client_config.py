@@ -11,7 +11,7 @@ from headgate.warehouse.bucket import BucketStore
 
 def may_write(call: Call, table_id: str) -> bool:
     """Whether keys for a table's files may write; not asked where none are given."""
-    return credentials.gives_keys(call.services) and bool(call.decide("edit", "table", table_id))
+    return credentials.vends_credentials(call.services) and bool(call.decide("edit", "table", table_id))
 
 
 def told_of(stages: Stages, table_id: str, *, writes: bool) -> dict[str, Any]:
@@ -21,8 +21,8 @@ def told_of(stages: Stages, table_id: str, *, writes: bool) -> dict[str, Any]:
     told: dict[str, Any] = {"config": config}
     if ours and isinstance(services.store, BucketStore):
         told["remote-signing-config"] = work_signing_config(stages.authorization)
-    elif not ours and credentials.gives_keys(services):
+    elif not ours and credentials.vends_credentials(services):
         grant = credentials.KeyScope(table_id, stages.who.member, writes)
-        lent = credentials.lent(services, grant)
+        lent = credentials.vended_credentials(services, grant)
         told = {"config": {**config, **lent["config"]}, "storage-credentials": [lent]}
     return told

@@ -26,7 +26,7 @@ from headgate.lakehouse.catalog import (
 )
 from headgate.lakehouse.catalog.client_config import told_of
 from headgate.lakehouse.catalog.commit_requests import TableChange
-from headgate.lakehouse.catalog.credentials import gives_keys
+from headgate.lakehouse.catalog.credentials import vends_credentials
 from headgate.lakehouse.catalog.errors import AlreadyExists, CommitFailed, CommitUnknown, Malformed, NotValid
 from headgate.lakehouse.catalog.files import Root
 from headgate.lakehouse.catalog.manifests import check_snapshots
@@ -77,9 +77,9 @@ class PlannedCommit:
 def commit(stages: Stages, changes: Sequence[TableChange]) -> list[PlannedCommit]:
     """Make a commit to one or several tables, whole or not at all."""
     if len({(change.ident.layer_key, change.ident.table_key) for change in changes}) != len(changes):
-        raise Malformed("A commit names each table once")
+        raise Malformed("A commit can name each table only once")
     if len(changes) > MAX_TABLES:
-        raise Malformed(f"A commit changes at most {MAX_TABLES} tables")
+        raise Malformed(f"A commit can change at most {MAX_TABLES} tables")
     for _ in attempts(FIRST_PAUSE, LONGEST_PAUSE, RETRY_SECONDS):
         results = stages.read(lambda call: [_look(call, change) for change in changes])
         try:
@@ -87,14 +87,14 @@ def commit(stages: Stages, changes: Sequence[TableChange]) -> list[PlannedCommit
         except _Moved:
             continue
     names = ", ".join(str(change.ident) for change in changes)
-    raise CommitFailed(f"Other commits to {names} came first for {RETRY_SECONDS:g} seconds; load it again, and retry")
+    raise CommitFailed(f"Concurrent commits to {names} won for {RETRY_SECONDS:g} seconds; reload the table, and retry")
 
 
 def answer(stages: Stages, done: PlannedCommit) -> Response:
     """The table after a commit, with the tag of a load of it; no tag where each load gives new keys."""
     location = metadata_files.url(stages.services.store, done.table_id, done.to.metadata_file)
     headers = None
-    if stages.who.work is not None or not gives_keys(stages.services):
+    if stages.who.work is not None or not vends_credentials(stages.services):
         headers = {"ETag": etag(done.to, told_of(stages, done.table_id, writes=True), ALL)}
     return Response(metadata_files.answer(location, done.content, None), headers=headers, media_type="application/json")
 
@@ -111,11 +111,14 @@ def _make(
         # Certainly nothing was committed.
         _discard(store, planned)
         if isinstance(error, Busy):
-            raise CommitFailed("The database is busy; try again") from None
+            raise CommitFailed("The database is busy; retry the commit") from None
         raise
     except Exception as error:
         if is_out_of_reach(error) or may_be_kept(error):
-            raise CommitUnknown("The database was lost on the way; look whether the commit was made") from error
+            raise CommitUnknown(
+                "Lost the database connection during commit; the commit may or may not have been applied. Check "
+                "the table's history"
+            ) from error
         if is_full(error):
             _discard(store, planned)
         raise
@@ -164,7 +167,9 @@ def _staged(call: Call, change: TableChange) -> NewTable:
         raise AlreadyExists(f"{EXISTS}: {change.ident}") from None
     row = table_creation.staged(call.connection, change.ident, new_table.layer_id, location or "", call.caller.member)
     if row is None or ((new_table.is_declared or new_table.run) and row["id"] != new_table.table_id):
-        raise NotValid(f"No table {change.ident} was staged at this location by you; stage its creation first")
+        raise NotValid(
+            f"You have not staged a table {change.ident} at this location; create it with stage-create first"
+        )
     return NewTable(row["id"], new_table.layer_id, new_table.name, row["uuid"], new_table.is_declared, new_table.run)
 
 
@@ -281,7 +286,7 @@ def _move(call: Call, planned_commit: PlannedCommit, run: tuple[str, int] | None
     if now.table_id != planned_commit.table_id or now.pointer != move.base:
         raise _Moved
     if call.caller.system and is_held(call.connection, planned_commit.table_id):
-        raise CommitFailed("A run writes this table by now; maintenance waits for it")
+        raise CommitFailed("A run is writing this table; maintenance skips it until the run ends")
     if not _swapped(call, now, move, ident, run):
         raise _Moved
     return decision
@@ -321,7 +326,7 @@ def create(stages: Stages, body: dict[str, Any], levels: tuple[str, ...]) -> Res
     ident = table_creation.wanted(body, levels)
     is_staged = body.get("stage-create", False)
     if not isinstance(is_staged, bool):
-        raise Malformed("stage-create is true or false")
+        raise Malformed("stage-create must be true or false")
     store = stages.services.store
     place = stages.read(lambda call: table_creation.place(call, ident))
     first = table_creation.first_metadata(store, body, place, ignores=table_creation.ignores_location(stages.settings))
@@ -344,7 +349,7 @@ def _enter(call: Call, planned: PlannedCommit) -> None:
     assert place is not None and move is not None  # noqa: S101, PT018 - a new table has both
     now = table_creation.place(call, planned.change.ident)
     if (now.layer_id, now.is_declared) != (place.layer_id, place.is_declared):
-        raise CommitFailed("The layer has changed; try again")
+        raise CommitFailed("The layer was changed concurrently; try again")
     table_creation.enter(call, planned.change.ident, place, move)
     call.record(_event(call, planned, None))
     if place.run is None:
@@ -357,7 +362,7 @@ def _stage(stages: Stages, ident: Ident, place: NewTable, first: Any) -> Respons
     def work(call: Call) -> None:
         now = table_creation.place(call, ident)
         if (now.layer_id, now.is_declared) != (place.layer_id, place.is_declared):
-            raise CommitFailed("The layer has changed; try again")
+            raise CommitFailed("The layer was changed concurrently; try again")
         table_creation.stage(call.connection, place, call.caller.member, call.now)
 
     stages.write(work)

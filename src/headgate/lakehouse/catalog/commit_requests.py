@@ -41,7 +41,7 @@ def document(content: bytes) -> dict[str, Any]:
             # Half of a surrogate pair is JSON, and nothing that can be stored.
             json.dumps(document, ensure_ascii=False).encode()
     except UnicodeError:
-        raise Malformed("The body is not UTF-8, or holds half of a surrogate pair (\\ud800 to \\udfff)") from None
+        raise Malformed("The body is not UTF-8, or contains an unpaired surrogate (\\ud800 to \\udfff)") from None
     except (ValueError, RecursionError):
         raise Malformed("The body is not JSON") from None
     if not isinstance(document, dict):
@@ -65,9 +65,9 @@ def change(body: Any, ident: Ident | None = None) -> TableChange:
         named = from_json(body["identifier"])
         ident = ident or named
         if (named.layer_key, named.table_key) != (ident.layer_key, ident.table_key):
-            raise Malformed(f"The body is about {named}, the path about {ident}")
+            raise Malformed(f"The body names the table {named}, but the path names {ident}")
     if ident is None:
-        raise Malformed("Each change names its table: identifier is needed")
+        raise Malformed("Each change requires the identifier of its table")
     requirements = _list(body, "requirements", MAX_REQUIREMENTS)
     updates = _list(body, "updates", MAX_UPDATES)
     for update in updates:
@@ -82,9 +82,9 @@ def change(body: Any, ident: Ident | None = None) -> TableChange:
 def _list(body: dict[str, Any], name: str, most: int) -> list[Any]:
     response = body.get(name, [])
     if not isinstance(response, list) or not all(isinstance(value, dict) for value in response):
-        raise Malformed(f"{name} is a list of objects")
+        raise Malformed(f"{name} must be a list of objects")
     if len(response) > most:
-        raise Malformed(f"A commit has at most {most} {name}; make several commits")
+        raise Malformed(f"A commit has at most {most} {name}; split it into several commits")
     return response
 
 
@@ -94,27 +94,27 @@ def _check_raw(update: dict[str, Any]) -> None:
         check_raw_schema(update.get("schema"))
         check_ids(update["schema"])
     if update.get("action") == "set-properties" and not _is_texts(update.get("updates")):
-        raise Malformed("set-properties: updates are names with a text each")
+        raise Malformed("set-properties: updates must be an object of strings")
     if update.get("action") == "add-snapshot":
         _check_raw_snapshot(update.get("snapshot"))
 
 
 def _check_raw_snapshot(snapshot: Any) -> None:
     if not isinstance(snapshot, dict):
-        raise Malformed("add-snapshot: a snapshot is needed")
+        raise Malformed("add-snapshot: snapshot is required")
     if snapshot.get("key-id") is not None:
         raise NotValid("Encrypted snapshots are not supported")
     if snapshot.get("manifests") is not None:
-        raise NotValid("A snapshot names its manifests in a manifest list")
+        raise NotValid("A snapshot must reference a manifest list")
     summary = snapshot.get("summary")
     if not isinstance(summary, dict) or "operation" not in summary or len(summary) > MAX_SUMMARY:
-        raise Malformed(f"add-snapshot: a summary with an operation, and at most {MAX_SUMMARY} entries, is needed")
+        raise Malformed(f"add-snapshot: the summary requires an operation, and has at most {MAX_SUMMARY} entries")
     if not _is_texts(summary):
-        raise Malformed("add-snapshot: the summary holds texts")
+        raise Malformed("add-snapshot: the values of the summary must be strings")
     for name in ("snapshot-id", "parent-snapshot-id", "sequence-number", "timestamp-ms"):
         value = snapshot.get(name)
         if value is not None and (not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < _LONG):
-            raise Malformed(f"add-snapshot: {name} is a number from 0 to {_LONG - 1}")
+            raise Malformed(f"add-snapshot: {name} must be a number from 0 to {_LONG - 1}")
 
 
 def _is_texts(result: Any) -> bool:
@@ -128,7 +128,7 @@ def _parsed(adapter: "TypeAdapter[Any]", value: dict[str, Any], what: str, tag: 
     try:
         return adapter.validate_python(value)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, ArithmeticError, ValidationError) as error:
-        raise Malformed(f"The {what} {str(value.get(tag))[:60]!r} cannot be understood: {short(error)}") from None
+        raise Malformed(f"Invalid {what} {str(value.get(tag))[:60]!r}: {short(error)}") from None
 
 
 @cache

@@ -43,20 +43,20 @@ class TemporaryKeys:
     expires: datetime
 
 
-def gives_keys(services: Services) -> bool:
+def vends_credentials(services: Services) -> bool:
     """Whether engines get keys of their own here."""
     return isinstance(services.store, BucketStore) and services.settings.warehouse.s3_access == CREDENTIALS
 
 
 def granted(call: Call, table_id: str) -> KeyScope:
     """What the caller may get keys for; the usual refusal if that is nothing."""
-    if not gives_keys(call.services):
-        raise NotSupported("This warehouse gives out no keys; have requests signed (s3.remote-signing-enabled)")
+    if not vends_credentials(call.services):
+        raise NotSupported("This warehouse does not vend credentials; use remote signing (s3.remote-signing-enabled)")
     require_files(call, "execute", table_id)
     return KeyScope(table_id, call.caller.member, bool(call.decide("edit", "table", table_id)))
 
 
-def lent(services: Services, grant: KeyScope) -> dict[str, Any]:
+def vended_credentials(services: Services, grant: KeyScope) -> dict[str, Any]:
     """Keys, as the specification writes them down."""
     store = services.store
     assert isinstance(store, BucketStore)  # noqa: S101 - asked before
@@ -117,7 +117,7 @@ def assume(settings: Settings, key: AccessKey, grant: KeyScope) -> TemporaryKeys
         )["Credentials"]
     except (ClientError, BotoCoreError) as error:
         raise StoreUnavailable(
-            f"no keys for a table could be had: {error}; check warehouse.s3_role_arn and s3_sts_endpoint, and that the "
-            "server's key may assume that role"
+            f"could not vend credentials for a table: {error}; check warehouse.s3_role_arn and s3_sts_endpoint, "
+            "and that the server's key may assume the role"
         ) from None
     return TemporaryKeys(result["AccessKeyId"], result["SecretAccessKey"], result["SessionToken"], result["Expiration"])

@@ -42,4 +42,4 @@ def _name(element: "ET.Element[str]") -> str:
 
 
 def _unclear() -> Forbidden:
-    return Forbidden("A request to delete many files names each by its key, and nothing else")
+    return Forbidden("A request to delete several files may contain only their keys")

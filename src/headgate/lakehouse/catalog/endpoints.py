@@ -101,7 +101,7 @@ def register_table(stages: Stages, namespace_: str) -> Response:
 
     def refuse(call: Call) -> Response:
         access.require_layer(call, "see", namespace(namespace_))
-        raise Forbidden("Nobody registers a table here: create one, and write the rows into it")
+        raise Forbidden("Tables cannot be registered; create a table, and write the rows into it")
 
     return stages.read(refuse)
 
@@ -127,7 +127,7 @@ def load_table(
     if request.scope.get(IS_HEAD):
         return table_loading.exists(stages, ident)
     if snapshots not in {table_loading.ALL, table_loading.REFS}:
-        raise Malformed(f"Invalid snapshots: {snapshots[:30]!r}; there is all, and refs")
+        raise Malformed(f"Invalid value {snapshots[:30]!r} of snapshots; use all or refs")
     return table_loading.load(stages, ident, snapshots, known)
 
 
@@ -159,9 +159,9 @@ def commit_tables(stages: Stages, request: Request) -> Response:
     """Change several tables, all of them or none."""
     changes = body_of(request).get("table-changes")
     if not isinstance(changes, list) or not changes:
-        raise Malformed("table-changes is a list of changes")
+        raise Malformed("table-changes must be a list of changes")
     if len(changes) > committing.MAX_TABLES:
-        raise Malformed(f"A commit changes at most {committing.MAX_TABLES} tables")
+        raise Malformed(f"A commit can change at most {committing.MAX_TABLES} tables")
     committing.commit(stages, [change(entry) for entry in changes])
     return empty()
 
@@ -190,7 +190,7 @@ def _drop(call: Call, ident: Ident) -> None:
     entry = access.find(call, ident)
     access.require_table(call, "delete", ident, entry)
     if call.caller.work is not None and call.caller.work.run is not None:
-        raise Forbidden("A run drops no table")
+        raise Forbidden("A pipeline run may not drop tables")
     lakehouse.delete_item(call, entry.table_id or "")
 
 
@@ -215,7 +215,7 @@ def _rename(call: Call, source: Ident, target: Ident) -> None:
     entry = access.find(call, source)
     access.require_table(call, "delete", source, entry, "rename")
     if call.caller.work is not None and call.caller.work.run is not None:
-        raise Forbidden("A run renames no table")
+        raise Forbidden("A pipeline run may not rename tables")
     layer = access.require_create(call, target)
     try:
         lakehouse.rename_item(call, entry.table_id or "", name=target.table or "", layer_id=layer)

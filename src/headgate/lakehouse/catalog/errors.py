@@ -45,8 +45,8 @@ class NotWritten(NoSuchTable):
 
     def __init__(self, table: str) -> None:
         super().__init__(
-            f"Table {table} was declared and has no data yet, nor columns: run the pipeline that writes it once, or "
-            f"have whoever may edit it give it both by CREATE TABLE {table}"
+            f"Table {table} has no data and no columns yet: run the pipeline that writes it, or create its "
+            f"columns with CREATE TABLE {table}"
         )
 
 
@@ -77,25 +77,30 @@ class NamespaceNotEmpty(IcebergError):
 class CommitFailed(IcebergError):
     """The commit was certainly not made; with a fresh look at the table it may be tried again."""
 
-    status, code, title, type = 409, "conflict", "The table has changed; load it again", "CommitFailedException"
+    status, code, title, type = (
+        409,
+        "conflict",
+        "The table was changed concurrently; reload it",
+        "CommitFailedException",
+    )
 
 
 class CommitUnknown(IcebergError):
     """Whether the commit was made is not known. Not 503: after that, clients send the same commit once more."""
 
-    status, code, title, type = 500, "unavailable", "The commit may have been made", "CommitStateUnknownException"
+    status, code, title, type = 500, "unavailable", "The commit may have been applied", "CommitStateUnknownException"
 
 
 class Malformed(IcebergError):
     """The request cannot be understood, or asks for what no table may have."""
 
-    status, code, title, type = 400, "bad_request", "The request cannot be understood", "BadRequestException"
+    status, code, title, type = 400, "bad_request", "Invalid request", "BadRequestException"
 
 
 class NotValid(IcebergError):
     """The request is understood, and what it would make of the table is refused."""
 
-    status, code, title, type = 400, "bad_request", "The table cannot be so", "ValidationException"
+    status, code, title, type = 400, "bad_request", "Invalid table metadata", "ValidationException"
 
 
 class Unprocessable(IcebergError):
@@ -107,13 +112,18 @@ class Unprocessable(IcebergError):
 class Forbidden(IcebergError):
     """Nobody may do this here."""
 
-    status, code, title, type = 403, "denied", "Nobody may do this here", "ForbiddenException"
+    status, code, title, type = 403, "denied", "Not allowed", "ForbiddenException"
 
 
 class NotSupported(IcebergError):
     """This catalog does not do that."""
 
-    status, code, title, type = 406, "not_supported", "This catalog does not do that", "UnsupportedOperationException"
+    status, code, title, type = (
+        406,
+        "not_supported",
+        "This catalog does not support the operation",
+        "UnsupportedOperationException",
+    )
 
 
 class Damaged(IcebergError):

@@ -7,7 +7,7 @@ the snapshot would delete it.
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from headgate.lakehouse.catalog.avro import MAX_FILE, BadFile, look_over
+from headgate.lakehouse.catalog.avro import MAX_FILE, BadFile, scan
 from headgate.lakehouse.catalog.errors import NotValid
 from headgate.lakehouse.catalog.files import OutsideRoot, Root, opened, size
 
@@ -55,7 +55,7 @@ def check_path(root: Root, location: Any, what: str) -> str:
     try:
         return root.path(location)
     except OutsideRoot:
-        raise NotValid(f"{what} lies outside the table's location: {str(location)[:300]}") from None
+        raise NotValid(f"{what} is outside the table's location: {str(location)[:300]}") from None
 
 
 def check_file(root: Root, location: Any, what: str) -> None:
@@ -63,14 +63,16 @@ def check_file(root: Root, location: Any, what: str) -> None:
     try:
         size(root.store, check_path(root, location, what))
     except FileNotFoundError:
-        raise NotValid(f"{what} does not exist: {location[:300]}. Write it before the commit that names it") from None
+        raise NotValid(
+            f"{what} does not exist: {location[:300]}. Write the file before the commit that references it"
+        ) from None
 
 
 def manifests_of(root: Root, manifest_list: str) -> list[str]:
     """The manifests that a manifest list names."""
     results = [row.manifest_path for row in _rows(root, manifest_list, "The manifest list", _lists)]
     if len(results) > MAX_MANIFESTS:
-        raise NotValid(f"A snapshot has more than {MAX_MANIFESTS} manifests; rewrite them first")
+        raise NotValid(f"A snapshot has more than {MAX_MANIFESTS} manifests; rewrite the manifests first")
     return results
 
 
@@ -114,11 +116,11 @@ def _rows(root: Root, location: str, what: str, reader: Callable[[Any], Any]) ->
 
     try:
         content = _content(root, path)
-        look_over(content)
+        scan(content)
         with reader(Content(content)) as rows:
             yield from rows
     except BadFile as error:
-        raise NotValid(f"{what} cannot be used, because {error}: {location[:300]}") from None
+        raise NotValid(f"{what} is invalid, because {error}: {location[:300]}") from None
     except FileNotFoundError:
         raise NotValid(f"{what} does not exist: {location[:300]}") from None
     except (*_UNREADABLE, ResolveError, ValidationError):
@@ -127,7 +129,7 @@ def _rows(root: Root, location: str, what: str, reader: Callable[[Any], Any]) ->
 
 def _content(root: Root, path: str) -> bytes:
     if size(root.store, path) > MAX_FILE:
-        raise BadFile(f"it has more than {MAX_FILE} bytes")
+        raise BadFile(f"it is larger than {MAX_FILE} bytes")
     with opened(root.store, path) as file:
         return bytes(file.read(MAX_FILE + 1))
 

@@ -42,7 +42,7 @@ def read_metadata(store: Store, table_id: str, metadata_file: str, sha256: str) 
         raise MetadataMissing(url(store, table_id, metadata_file)) from None
     if sum_of(content) != sha256:
         _log.error("a metadata file was changed", table=table_id, file=metadata_file)
-        raise Damaged("The table's metadata file is not the one that was committed; restore it from a backup")
+        raise Damaged("The table's metadata file does not match the last commit; restore it from a backup")
     return content
 
 
@@ -57,7 +57,10 @@ def dump(metadata: "TableMetadata") -> bytes:
     """Metadata as a file holds it."""
     content = metadata.model_dump_json().encode()
     if len(content) > MAX_BYTES:
-        raise NotValid(f"The table's metadata would have {len(content)} bytes, more than {MAX_BYTES}; expire snapshots")
+        raise NotValid(
+            f"The table's metadata would have {len(content)} bytes, more than the limit of {MAX_BYTES}; expire "
+            "snapshots"
+        )
     return content
 
 

@@ -29,7 +29,7 @@ def create(call: Call, ident: Ident, properties: Any) -> dict[str, str]:
     kept = _checked(properties or {}, leave_out=LOCATION if ignores_location(call.settings) else None)
     if len(ident.levels) != 1:
         call.require("create_layer", "organization", "organization")
-        raise Malformed("A namespace has one level: a layer")
+        raise Malformed("A namespace has exactly one level, the layer")
     try:
         layer = lakehouse.create_layer(call, ident.levels[0])
     except Conflict:
@@ -65,12 +65,12 @@ def change(call: Call, ident: Ident, body: dict[str, Any]) -> dict[str, list[str
     """Set and remove properties of a layer; what was set, removed, and not there."""
     removals = body.get("removals") or []
     if not isinstance(removals, list) or not all(isinstance(removal, str) for removal in removals):
-        raise Malformed("removals is a list of names")
+        raise Malformed("removals must be a list of names")
     layer = pointers.layer_of(call.connection, ident)
     access.require_layer(call, "describe", ident)
     updates = _checked(body.get("updates") or {})
     if both := sorted(set(removals) & set(updates)):
-        raise Unprocessable(f"Cannot both set and remove: {', '.join(both)}")
+        raise Unprocessable(f"The same property is in updates and removals: {', '.join(both)}")
     there = properties(call, ident)
     gone = [name for name in dict.fromkeys(removals) if name in there]
     if COMMENT in updates or COMMENT in gone:
@@ -88,13 +88,13 @@ def change(call: Call, ident: Ident, body: dict[str, Any]) -> dict[str, list[str
 
 def _checked(result: Any, leave_out: str | None = None) -> dict[str, str]:
     if not isinstance(result, dict) or not all(isinstance(value, str) for value in result.values()):
-        raise Malformed("properties are names with a text each")
+        raise Malformed("properties must be an object of strings")
     kept = {name: value for name, value in result.items() if name != leave_out}
     for name, value in kept.items():
         if name != COMMENT and not is_note(name):
             raise Malformed(
-                f"The property {name[:300]!r} is not one that a layer may have, because engines interpret such names; "
-                "take another name, such as 'custom.NAME'"
+                f"The property {name[:300]!r} is reserved, because engines interpret it; use another name, such "
+                "as 'custom.NAME'"
             )
         if name != COMMENT and (len(value) > MAX_VALUE or "\0" in value):
             raise Malformed(f"The value of the property {name!r} is longer than {MAX_VALUE} characters, or not text")

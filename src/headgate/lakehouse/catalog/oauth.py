@@ -57,24 +57,24 @@ def _secret(content: bytes) -> str:
             raise ValueError
         result = parse_qs(content.decode("ascii"), max_num_fields=50, strict_parsing=bool(content), errors="strict")
     except ValueError:
-        raise _Refused(400, "invalid_request", "Send a form, as application/x-www-form-urlencoded") from None
+        raise _Refused(400, "invalid_request", "The body must be a form (application/x-www-form-urlencoded)") from None
     form = {name: values[-1] for name, values in result.items()}
     match form.get("grant_type"):
         case "client_credentials":
             return form.get("client_secret", "")
         case kind if kind == EXCHANGE:
             if form.get("actor_token"):
-                raise _Refused(400, "invalid_request", "A token acts for nobody but its own member")
+                raise _Refused(400, "invalid_request", "A token cannot be exchanged for another member's")
             return form.get("subject_token", "")
         case None:
-            raise _Refused(400, "invalid_request", "grant_type is needed")
-    raise _Refused(400, "unsupported_grant_type", f"There is {CLIENT_CREDENTIALS}, and {EXCHANGE}")
+            raise _Refused(400, "invalid_request", "grant_type is required")
+    raise _Refused(400, "unsupported_grant_type", f"Supported grant types: {CLIENT_CREDENTIALS} and {EXCHANGE}")
 
 
 def _answer(call: Call, secret: str) -> dict[str, str | int]:
     identity = tokens.identify(call.connection, secret.strip(), call.now)
     if identity is None:
-        raise _Refused(401, "invalid_client", "The secret is an API token of Headgate that has not ended")
+        raise _Refused(401, "invalid_client", "The secret must be a valid API token of Headgate")
     answer: dict[str, str | int] = {
         "access_token": secret.strip(),
         "token_type": "bearer",

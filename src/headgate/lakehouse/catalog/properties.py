@@ -126,11 +126,11 @@ which takes several times as long to write."""
 def check(result: Any, *, creating: bool = False) -> dict[str, str]:
     """Properties that somebody sets, if all of them are taken; without those that stand for something else."""
     if not isinstance(result, dict) or len(result) > MAX_PROPERTIES:
-        raise NotValid(f"properties are at most {MAX_PROPERTIES} names with a text each")
+        raise NotValid(f"properties must be an object of at most {MAX_PROPERTIES} strings")
     kept: dict[str, str] = {}
     for name, value in result.items():
         if not isinstance(name, str) or not isinstance(value, str):
-            raise NotValid("properties are names with a text each")
+            raise NotValid("properties must be an object of strings")
         if name == FORMAT_VERSION and creating:
             _check_version(value)
             continue
@@ -141,7 +141,7 @@ def check(result: Any, *, creating: bool = False) -> dict[str, str]:
 
 def _check_version(value: str) -> None:
     if value != "2":
-        raise NotValid(f"format-version {value[:20]!r} is not supported; tables have format version 2")
+        raise NotValid(f"format-version {value[:20]!r} is not supported; use format version 2")
 
 
 def is_note(name: str) -> bool:
@@ -154,17 +154,20 @@ def is_note(name: str) -> bool:
 
 def _check_one(name: str, value: str) -> None:
     if name_key(name) in _RESERVED:
-        raise NotValid(f"The property {name!r} is part of the table itself and cannot be set; leave it out")
+        raise NotValid(
+            f"The property {name!r} cannot be set, because it is part of the table's metadata; remove it from the "
+            "request"
+        )
     if name not in KNOWN and not _FORMS.fullmatch(name) and not is_note(name):
         raise NotValid(
-            f"The property {name[:MAX_NAME]!r} is not one that may be set, because engines interpret such names; "
-            "for a note of your own take another name, such as 'custom.NAME'"
+            f"The property {name[:MAX_NAME]!r} is reserved, because engines interpret it; use another name, such "
+            "as 'custom.NAME'"
         )
     limit = MAX_MAPPING if name == NAME_MAPPING else MAX_VALUE
     if len(value) > limit or "\0" in value:
         raise NotValid(f"The value of the property {name!r} is longer than {limit} characters, or not text")
     if name == PREVIOUS_VERSIONS and not (value.isascii() and value.isdigit() and 1 <= int(value) <= MAX_PREVIOUS):
-        raise NotValid(f"{name} is a number from 1 to {MAX_PREVIOUS}")
+        raise NotValid(f"{name} must be a number from 1 to {MAX_PREVIOUS}")
     if name == NAME_MAPPING:
         _check_mapping(value)
 
@@ -176,8 +179,8 @@ def _check_mapping(value: str) -> None:
         ids = None
     if ids is None or len(ids) != len(set(ids)):
         raise NotValid(
-            f"The property {NAME_MAPPING!r} is not a name mapping, so no engine could read the table; write JSON "
-            'such as [{"field-id": 1, "names": ["id"]}], with each id and each name once'
+            f"The property {NAME_MAPPING!r} is not a valid name mapping; write JSON such as "
+            f'[{{"field-id": 1, "names": ["id"]}}], with unique ids and names'
         )
 
 

@@ -22,7 +22,7 @@ _own, _pointers = run_pointer_table.c, table_pointer_table.c
 class TableMoved(Conflict):
     """An output was changed by another since the run took it; the run starts again from the new state."""
 
-    code, title = "table_moved", "A table was changed since the run began; run it again"
+    code, title = "table_moved", "A table was changed since the run started; run the pipeline again"
 
 
 def publish_outputs(
@@ -94,7 +94,7 @@ def _created(call: Call, row: Any) -> Move:
         try:
             create_item(call, "table", row["layer_id"], row["name"], item_id=row["table_id"])
         except Conflict:
-            raise TableMoved("Another table has the name of an output by now; run it again") from None
+            raise TableMoved("Another table now has the name of an output; run the pipeline again") from None
     pointers.create(call.connection, move, call.now, call.caller.member)
     return move
 

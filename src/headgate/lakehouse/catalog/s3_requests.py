@@ -79,7 +79,9 @@ class S3Request:
 def understood(described: S3Request, address: Address, table_id: str) -> SignableRequest:
     """What the request needs, if it stays with the files of one table; else Malformed or Forbidden."""
     if described.region != address.region:
-        raise Malformed(f"Requests are signed for the region {address.region}; set client.region and s3.region to it")
+        raise Malformed(
+            f"Requests are signed for the region {address.region}; set client.region and s3.region to this value"
+        )
     key, query = _place(described.uri, address)
     headers, payload = _headers(described.headers)
     if key:
@@ -100,10 +102,10 @@ def _place(uri: str, address: Address) -> tuple[str, dict[str, str]]:
         parts = urlsplit(uri)
         host = parts.netloc.lower()
     except ValueError:
-        raise Malformed("The URI cannot be read") from None
+        raise Malformed("The URI is invalid") from None
     usual = {"http": ":80", "https": ":443"}.get(parts.scheme, "")
     if parts.scheme != address.scheme or host.removesuffix(usual) != address.request_host or "#" in uri:
-        raise Forbidden(f"Requests are signed for {address.scheme}://{address.request_host} alone")
+        raise Forbidden(f"Requests are signed only for {address.scheme}://{address.request_host}")
     path = _decoded(parts.path, _PATH)
     root = address.request_root
     if path == root.rstrip("/"):
@@ -148,26 +150,28 @@ def _headers(given: Mapping[str, list[str]]) -> tuple[dict[str, str], str]:
     for name, values in given.items():
         lowered = name.lower()
         if lowered in _ALREADY_SIGNED:
-            raise Malformed(f"Send the request as it is before it is signed, without {name}")
+            raise Malformed(f"The request is already signed: remove {name}")
         if lowered.startswith("x-amz-") and not _HEADERS.fullmatch(lowered):
-            raise Forbidden(f"No request with the header {name} is signed here")
+            raise Forbidden(f"Requests with the header {name} are not signed")
         if lowered.startswith("x-amz-") or lowered == "content-md5":
             if lowered in result or len(values) != 1 or not values[0].isprintable():
-                raise Malformed(f"Send the header {name} once, with one value")
+                raise Malformed(f"The header {name} must occur once, with one value")
             result[lowered] = values[0]
     payload = result.get("x-amz-content-sha256") or (TRAILER if "x-amz-trailer" in result else UNSIGNED)
     if payload not in {TRAILER, UNSIGNED} and not _HASH.fullmatch(payload):
-        raise Forbidden("A body that is signed in chunks cannot be signed here; send it whole")
+        raise Forbidden("Chunked bodies are not supported; send the body in one piece")
     return result, payload
 
 
 def _on_file(method: str, key: str, query: dict[str, str], address: Address, table_id: str) -> str:
     """The action that a request on one file needs."""
     if frozenset(query) not in _OBJECT.get(method, ()):
-        raise Forbidden(f"No {method} with this query is signed here; files are read, written and deleted, no more")
+        raise Forbidden(
+            f"{method} requests with this query are not signed; only requests that read, write and delete files are"
+        )
     number = query.get("partNumber", "1")
     if query.get("uploads") or not _NUMBER.fullmatch(number) or query.get("uploadId") == "":
-        raise Forbidden("The query cannot be read")
+        raise Forbidden("The query is invalid")
     action = READ if method in {"GET", "HEAD"} else WRITE
     _check_key(key, address, table_id, writes=action == WRITE)
     return action
@@ -175,7 +179,7 @@ def _on_file(method: str, key: str, query: dict[str, str], address: Address, tab
 
 def _on_listing(query: dict[str, str], address: Address, table_id: str) -> None:
     if not _LISTING.issuperset(query):
-        raise Forbidden("No listing with this query is signed here")
+        raise Forbidden("List requests with this query are not signed")
     prefix = query.get("prefix", "")
     _check_key(f"{prefix}x" if prefix.endswith("/") else prefix, address, table_id, writes=False)
 
@@ -185,14 +189,14 @@ def _on_many(
 ) -> SignableRequest:
     """Delete many files: the signature is for the very body that was looked at."""
     if body is None:
-        raise Forbidden("A request to delete many files is signed only with its body; delete them one by one")
+        raise Forbidden("A request to delete several files is signed only with its body; delete them one by one")
     for key in named_keys(body):
         _check_key(key, address, table_id, writes=True)
     digest = hashlib.sha256(body.encode()).hexdigest()
     if payload not in {digest, UNSIGNED} or payload != headers.get("x-amz-content-sha256", payload):
-        raise Forbidden("The body is not the one that its hash tells of")
+        raise Forbidden("The body does not match its hash")
     if headers.get("x-amz-content-sha256") == UNSIGNED:
-        raise Forbidden("A request to delete many files is signed with the hash of its body alone")
+        raise Forbidden("A request to delete several files requires the hash of its body")
     return SignableRequest(WRITE, headers, digest)
 
 
@@ -214,8 +218,8 @@ def _refuse_dots(key: str) -> None:
 
 
 def _outside() -> Forbidden:
-    return Forbidden("Only requests for the files of this table are signed here, and none that writes its metadata")
+    return Forbidden("Only requests for files of this table are signed, except for its metadata files")
 
 
 def _unclear() -> Forbidden:
-    return Forbidden("The URI could be read in two ways; write it plainly")
+    return Forbidden("The URI is ambiguous; write it without encoded slashes and dot segments")

@@ -30,30 +30,30 @@ def described(body: dict[str, Any]) -> S3Request:
     method, uri, region = (_text(body, name) for name in ("method", "uri", "region"))
     headers, content = body.get("headers", {}), body.get("body")
     if not isinstance(headers, dict) or len(headers) > _MOST_HEADERS:
-        raise Malformed("headers is an object: the values of each header, in a list")
+        raise Malformed("headers must be an object with a list of values for each header")
     if content is not None and not isinstance(content, str):
-        raise Malformed("body is a text")
+        raise Malformed("body must be a string")
     return S3Request(method, uri, region, {name: _values(value) for name, value in headers.items()}, content)
 
 
 def _text(body: dict[str, Any], name: str) -> str:
     value = body.get(name)
     if not isinstance(value, str) or not 0 < len(value) <= _MOST_CHARACTERS:
-        raise Malformed(f"{name} is needed: a text of at most {_MOST_CHARACTERS} characters")
+        raise Malformed(f"{name} is required: a string of at most {_MOST_CHARACTERS} characters")
     return value
 
 
 def _values(value: Any) -> list[str]:
     values = value if isinstance(value, list) else [value]
     if not all(isinstance(value, str) and len(value) <= _MOST_CHARACTERS for value in values):
-        raise Malformed("headers is an object: the values of each header, in a list")
+        raise Malformed("headers must be an object with a list of values for each header")
     return values
 
 
 def bucket(store: Store) -> BucketStore:
     """The store, if requests to it are signed."""
     if not isinstance(store, BucketStore):
-        raise NotSupported("This warehouse is a folder: there is nothing to sign")
+        raise NotSupported("This warehouse is a folder; remote signing is for buckets")
     return store
 
 

@@ -66,4 +66,4 @@ def get_table_credentials(stages: Stages, namespace_: str, table_: str) -> Respo
     """Keys for the files of one table, which end by themselves."""
     ident = table(namespace_, table_)
     grant = stages.read(lambda call: credentials.granted(call, signing.table_of(call, ident)))
-    return _answer({"storage-credentials": [credentials.lent(stages.services, grant)]})
+    return _answer({"storage-credentials": [credentials.vended_credentials(stages.services, grant)]})

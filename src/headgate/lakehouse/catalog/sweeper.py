@@ -74,7 +74,7 @@ class CatalogSweeper:
         try:
             sweep(self._database, self._store(), now, self._left)
         except Exception as error:  # noqa: BLE001 - the next round tries again
-            _log.warning("cannot sweep right now; trying again later", error=(str(error).splitlines() or [""])[0])
+            _log.warning("cannot clean up the catalog; trying again later", error=(str(error).splitlines() or [""])[0])
 
     def close(self) -> None:
         """Wait for the round that is under way."""

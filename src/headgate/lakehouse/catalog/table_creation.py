@@ -51,7 +51,7 @@ def wanted(body: dict[str, Any], levels: tuple[str, ...]) -> Ident:
     """The name of the table that a body asks for."""
     name = body.get("name")
     if not isinstance(name, str):
-        raise Malformed("name is needed")
+        raise Malformed("name is required")
     try:
         return Ident(levels, sql_name(name))
     except BadName as error:
@@ -134,10 +134,10 @@ def _check_location(body: dict[str, Any], root: Root, *, ignores: bool) -> None:
     if location is None:
         return
     if not isinstance(location, str):
-        raise Malformed("location is a text; leave it out, since the catalog gives every table its location")
+        raise Malformed("location must be a string; omit it, because the catalog assigns the location")
     if location.rstrip("/") != root.url and not ignores:
         raise NotValid(
-            "The location of a table is given by the catalog; leave it out, or have the operator set "
+            "The catalog assigns the location of tables; omit it, or ask the operator to set "
             '`warehouse.requested_location` to "ignore"'
         )
 

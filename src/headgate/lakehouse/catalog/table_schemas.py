@@ -37,17 +37,17 @@ def check_raw_schema(schema: Any) -> None:
 def _check_fields(struct: dict[str, Any], path: str) -> None:
     fields = struct.get("fields")
     if not isinstance(fields, list) or not all(isinstance(field, dict) for field in fields):
-        raise NotValid(f"Invalid schema: {path or 'it'} needs a list of fields")
+        raise NotValid(f"Invalid schema: {path or 'it'} requires a list of fields")
     for field in fields:
         name = field.get("name")
         if not isinstance(name, str) or not name:
-            raise NotValid(f"Invalid schema: a field{f' of {path}' if path else ''} has no name; give it one")
+            raise NotValid(f"Invalid schema: a field{f' of {path}' if path else ''} has no name")
         column = f"{path}.{name}" if path else name
         for default in _DEFAULTS:
             if field.get(default) is not None:
                 raise NotValid(
-                    f"Column {column[:200]} has the {default} {str(field[default])[:60]!r}, and tables of format "
-                    f"version {FORMAT} have no column defaults; leave it out, and write the value with each row"
+                    f"Column {column[:200]} has the {default} {str(field[default])[:60]!r}, but format version "
+                    f"{FORMAT} has no column defaults; remove it, and write the value with each row"
                 )
         _check_type(field.get("type"), column)
 
@@ -61,8 +61,8 @@ def _check_type(result: Any, column: str) -> None:
             _check_type(result.get(part), f"{column}.{part}")
     elif isinstance(result, str) and result.partition("(")[0].strip() in _LATER:
         raise NotValid(
-            f"Column {column[:200]} has the type {result[:60]}, which needs format version 3; tables here have format "
-            f"version {FORMAT}, with the types {TYPES}"
+            f"Column {column[:200]} has the type {result[:60]}, which requires format version 3; tables have "
+            f"format version {FORMAT} with the types {TYPES}"
         )
     elif not isinstance(result, str) or not _PRIMITIVE.fullmatch(result):
         raise NotValid(f"Column {column[:200]} has the unknown type {str(result)[:60]!r}; the types are {TYPES}")
@@ -73,7 +73,7 @@ def check_ids(schema: dict[str, Any]) -> None:
     taken: set[int] = set()
     for id_ in _ids(schema):
         if id_ in taken:
-            raise NotValid(f"Invalid schema: two of its fields have the id {id_}; give each field an id of its own")
+            raise NotValid(f"Invalid schema: several fields have the id {id_}; make the ids unique")
         taken.add(id_)
 
 
@@ -123,9 +123,9 @@ def check_spec(spec: Any) -> None:
     """Refuse a partition spec that no table may have."""
     ids = [field.field_id for field in spec.fields]
     if not 0 <= spec.spec_id <= MAX_ID or len(ids) != len(set(ids)) or len(ids) > MAX_FIELDS:
-        raise NotValid("Invalid partition spec: its fields have ids of their own")
+        raise NotValid("Invalid partition spec: its field ids are not unique")
     if not all(FIRST_PARTITION_FIELD <= id_ <= MAX_ID for id_ in ids):
-        raise NotValid(f"Invalid partition spec: ids of its fields start at {FIRST_PARTITION_FIELD}")
+        raise NotValid(f"Invalid partition spec: field ids must be {FIRST_PARTITION_FIELD} or higher")
     check_transforms("partition", spec.fields)
 
 
@@ -149,12 +149,12 @@ def short(error: Exception) -> str:
         return _in_words(errors(include_url=False, include_input=False)[0])[:300]
     if isinstance(error, TypeError | KeyError | AttributeError):
         # What Python says of these is about our code, and not about the request.
-        return "a part of it is missing or has another type than the Iceberg REST specification says"
+        return "a part of it is missing or has the wrong type"
     return (str(error).partition("\n")[0] or type(error).__name__)[:300]
 
 
 _KINDS = {
-    "int": "a whole number",
+    "int": "an integer",
     "bool": "true or false",
     "string": "a text",
     "uuid": "a UUID",
@@ -175,16 +175,16 @@ def _in_words(result: dict[str, Any]) -> str:
     context = result.get("ctx", {})
     reason, expected = context.get("error"), str(context.get("expected"))
     if code.startswith("union_tag"):
-        return "there is no such one in the Iceberg REST specification, or it is not supported here"
+        return "it does not exist in the Iceberg REST specification, or is not supported"
     if reason is not None and code in {"value_error", "assertion_error"}:
         text = str(reason)
     elif code == "missing":
         text = "is missing"
     elif code in {"literal_error", "enum"}:
         is_listed = expected.startswith("'")
-        text = f"must be {expected}" if is_listed else "is none of the values in the Iceberg REST specification"
+        text = f"must be {expected}" if is_listed else "is not a value of the Iceberg REST specification"
     elif (kind := _KINDS.get(code.partition("_")[0])) is not None:
         text = f"must be {kind}"
     else:
-        text = "has another form than the Iceberg REST specification says"
+        text = "does not have the format of the Iceberg REST specification"
     return f"{place}: {text}" if place else text

@@ -72,7 +72,7 @@ class Editor:
 
     def _assign_uuid(self, update: Any) -> None:
         if UUID(str(update.uuid)) != UUID(str(self.base.table_uuid)):
-            raise NotValid("The uuid of a table never changes")
+            raise NotValid("The uuid of a table cannot change")
 
     def _upgrade_format_version(self, update: Any) -> None:
         if update.format_version != FORMAT:
@@ -80,7 +80,7 @@ class Editor:
 
     def _set_location(self, update: Any) -> None:
         if update.location.rstrip("/") != self.base.location and not self.ignores_location:
-            raise NotValid("The location of a table is given by the catalog and never changes; leave it out")
+            raise NotValid("The location of a table cannot change; remove the update")
         self.asked_location = update.location
 
     def _set_properties(self, update: Any) -> Any:
@@ -112,7 +112,7 @@ class Editor:
     def _add_sort_order(self, update: Any) -> Any:
         order = update.sort_order
         if not 0 <= order.order_id <= MAX_ID or (order.order_id == 0) != (not order.fields):
-            raise NotValid("Sort order 0 is the one without fields; others have ids from 1")
+            raise NotValid("Sort order 0 must have no fields; other sort orders have ids from 1")
         check_transforms("sort order", order.fields)
         same = next((entry.order_id for entry in self.orders.values() if entry.fields == order.fields), None)
         return self._part("order", self.orders, order.order_id, order, same, update)
@@ -124,14 +124,14 @@ class Editor:
         """
         taken = number in known
         if same is None and taken and what == "spec":
-            raise CommitFailed(f"The partition spec id {number} was taken by another commit; load the table again")
+            raise CommitFailed(f"Another commit has used the partition spec id {number}; reload the table")
         final = max(known) + 1 if taken else number
         chosen = final if same is None else same
         self.last[what] = self.ids[what][number] = chosen
         if same is not None:
             return None
         if chosen > MAX_ID:
-            raise NotValid(f"The table has no {what} id left: {MAX_ID} is in use")
+            raise NotValid(f"The table has used all {what} ids up to {MAX_ID}")
         if chosen != number:
             field, name = _PART_FIELDS[what]
             part = part.model_copy(update={name: chosen})
@@ -166,15 +166,15 @@ class Editor:
         snapshot = update.snapshot
         self._check_list(snapshot.manifest_list)
         if snapshot.first_row_id is not None or snapshot.added_rows is not None:
-            raise NotValid("Row lineage belongs to format version 3, which is not supported")
+            raise NotValid("Row lineage requires format version 3, which is not supported")
         if snapshot.snapshot_id in self.snapshots:
-            raise NotValid(f"There is a snapshot {snapshot.snapshot_id} already")
+            raise NotValid(f"The snapshot {snapshot.snapshot_id} already exists")
         if snapshot.schema_id is not None:
             schema = self._chosen("schema", self.schemas, snapshot.schema_id)
             snapshot = snapshot.model_copy(update={"schema_id": schema})
         parent = snapshot.parent_snapshot_id
         if parent is not None and parent not in self.snapshots:
-            raise CommitFailed(f"The parent snapshot {parent} is not there any more; load the table again")
+            raise CommitFailed(f"The parent snapshot {parent} no longer exists; reload the table")
         self._check_order(snapshot)
         self.snapshots.add(snapshot.snapshot_id)
         self.added.append(snapshot)
@@ -187,7 +187,7 @@ class Editor:
             if self.asked_location is None:
                 raise
             # What a replace writes, its client puts where it asked the table to be.
-            raise NotValid(f"{error.detail}. The table stays where it is: replace it without LOCATION") from None
+            raise NotValid(f"{error.detail}. Replacing a table cannot change its location: omit LOCATION") from None
 
     def _check_order(self, snapshot: Any) -> None:
         """Check the sequence number. Without a parent it may be an old one: a CREATE OR REPLACE that met another commit
@@ -199,22 +199,24 @@ class Editor:
                 f"Cannot add snapshot with sequence number {number} older than last sequence number {self.sequence}"
             )
         if not 0 < number <= self.sequence + 1:
-            raise NotValid(f"The next sequence number is {self.sequence + 1}, not {number}")
+            raise NotValid(f"The next sequence number must be {self.sequence + 1}, not {number}")
         self.sequence = max(self.sequence, number)
         if snapshot.timestamp_ms > self.now_ms + CLOCK_SLACK_MS:
-            raise NotValid("Invalid snapshot timestamp: it lies in the future; set this machine's clock")
+            raise NotValid("Invalid snapshot timestamp: it is in the future; check this machine's clock")
         if self.base.snapshots and snapshot.timestamp_ms < self.base.last_updated_ms - CLOCK_SLACK_MS:
-            raise NotValid("Invalid snapshot timestamp: it lies before the table's last change; set the clock")
+            raise NotValid("Invalid snapshot timestamp: it is before the table's last change; check the clock")
 
     def _set_snapshot_ref(self, update: Any) -> Any:
         if not _REF.fullmatch(update.ref_name) or ".." in update.ref_name:
-            raise NotValid(f"{update.ref_name[:130]!r} is no name for a branch or tag: letters, digits, _ - and . only")
+            raise NotValid(
+                f"{update.ref_name[:130]!r} is not a valid name of a branch or tag; use letters, digits, _ - and ."
+            )
         if update.ref_name == MAIN and update.type != "branch":
-            raise NotValid("main is a branch")
+            raise NotValid("main must be a branch")
         if update.snapshot_id not in self.snapshots:
             raise NotValid(f"Cannot set {update.ref_name} to unknown snapshot: {update.snapshot_id}")
         if (update.min_snapshots_to_keep or 0) > MAX_ID:
-            raise NotValid(f"min-snapshots-to-keep is at most {MAX_ID}")
+            raise NotValid(f"min-snapshots-to-keep must be at most {MAX_ID}")
         self.refs.add(update.ref_name)
         if len(self.refs) > MAX_REFS:
             raise NotValid(f"A table has at most {MAX_REFS} branches and tags")
@@ -250,7 +252,7 @@ class Editor:
     def _check_statistics(self, statistics: Any) -> None:
         check_file(self.root, statistics.statistics_path, "The statistics file")
         if statistics.snapshot_id not in self.snapshots:
-            raise NotValid(f"There is no snapshot {statistics.snapshot_id} to have statistics of")
+            raise NotValid(f"There is no snapshot {statistics.snapshot_id} for these statistics")
 
     def _remove_statistics(self, update: Any) -> Any:
         there = any(statistic.snapshot_id == update.snapshot_id for statistic in self.base.statistics)
@@ -354,7 +356,7 @@ def apply(base: Any, updates: list[Any], previous: str | None) -> Any:
         numbers = (base.last_sequence_number, *(snapshot.sequence_number or 0 for snapshot in after.snapshots))
         return after.model_copy(update={"last_sequence_number": max(numbers)})
     except StopIteration:
-        raise Malformed("A new table needs a schema, a partition spec and a sort order, each of them chosen") from None
+        raise Malformed("A new table requires a current schema, partition spec and sort order") from None
     except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError, ValidationError) as error:
         raise NotValid(short(error)) from None
 

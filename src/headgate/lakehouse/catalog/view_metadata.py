@@ -122,7 +122,7 @@ class _Draft:
 
     def _assign_uuid(self, update: Document) -> None:
         if update.get("uuid") != self._found["view-uuid"]:
-            raise NotValid("The uuid of a view never changes")
+            raise NotValid("The uuid of a view cannot change")
 
     def _upgrade(self, update: Document) -> None:
         if update.get("format-version") != FORMAT:
@@ -130,7 +130,7 @@ class _Draft:
 
     def _set_location(self, update: Document) -> None:
         if update.get("location") != self._found["location"]:
-            raise NotValid("The location of a view is given by the catalog and never changes")
+            raise NotValid("The location of a view cannot change")
 
     def _set_properties(self, update: Document) -> None:
         self._found["properties"] |= _properties(update.get("updates"))
@@ -140,7 +140,7 @@ class _Draft:
     def _remove_properties(self, update: Document) -> None:
         removals = update.get("removals")
         if not isinstance(removals, list):
-            raise Malformed("remove-properties: removals is a list of names")
+            raise Malformed("remove-properties: removals must be a list of names")
         for name in removals:
             self._found["properties"].pop(str(name), None)
 
@@ -197,7 +197,7 @@ def _objects(body: Document, name: str) -> list[Document]:
         or len(response) > MAX_UPDATES
         or not all(isinstance(value, dict) for value in response)
     ):
-        raise Malformed(f"{name} is a list of at most {MAX_UPDATES} objects")
+        raise Malformed(f"{name} must be a list of at most {MAX_UPDATES} objects")
     return response
 
 
@@ -208,20 +208,20 @@ def _schema(value: Any) -> Document:
         schema = Schema.model_validate(value)
         check_schema(schema)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        raise NotValid("Invalid schema: it is not one in the form of the Iceberg specification") from None
+        raise NotValid("Invalid schema: it does not match the Iceberg specification") from None
     values: Document = schema.model_dump(mode="json", by_alias=True)
     return values
 
 
 def _version(value: Any, now: datetime) -> Document:
     if not isinstance(value, dict):
-        raise Malformed("view-version is needed")
+        raise Malformed("view-version is required")
     namespace = value.get("default-namespace")
     if not isinstance(namespace, list) or not all(isinstance(value, str) for value in namespace) or len(namespace) > 1:
-        raise Malformed("default-namespace is a list of one layer, or of none")
+        raise Malformed("default-namespace must be a list with at most one layer")
     summary = value.get("summary") or {}
     if not isinstance(summary, dict) or not all(isinstance(value, str) for value in (*summary, *summary.values())):
-        raise Malformed("summary is names with a text each")
+        raise Malformed("summary must be an object of strings")
     kept = {name: summary[name][:200] for name in ("engine-name", "engine-version", "operation") if name in summary}
     return {
         "timestamp-ms": int(now.timestamp() * 1000),
@@ -236,18 +236,18 @@ def _properties(value: Any) -> dict[str, str]:
     """Properties that are taken: those of tables, and what Spark notes of the session that made a view."""
     noted = {name for name in value if name in _NOTED} if isinstance(value, dict) else set()
     if not all(isinstance(value[name], str) and len(value[name]) <= properties.MAX_VALUE for name in noted):
-        raise NotValid(f"properties are names with a text each, of at most {properties.MAX_VALUE} characters")
+        raise NotValid(f"properties must be an object of strings of at most {properties.MAX_VALUE} characters")
     rest = {name: result for name, result in value.items() if name not in noted} if noted else value
     return {**{name: value[name] for name in sorted(noted)}, **properties.check(rest, creating=True)}
 
 
 def _representation(value: Any) -> Document:
     if not isinstance(value, list) or len(value) != 1 or not isinstance(value[0], dict):
-        raise NotValid(f"A view has one representation: SQL in the dialect {DIALECT!r}")
+        raise NotValid(f"A view must have exactly one representation: SQL in the dialect {DIALECT!r}")
     values = value[0]
     text = values.get("sql")
     if values.get("type") != "sql" or str(values.get("dialect")).lower() != DIALECT or not isinstance(text, str):
-        raise NotValid(f"A view has one representation: SQL in the dialect {DIALECT!r}")
+        raise NotValid(f"A view must have exactly one representation: SQL in the dialect {DIALECT!r}")
     if not text.strip() or len(text) > MAX_SQL or "\0" in text:
-        raise NotValid(f"The SQL of a view has from 1 to {MAX_SQL:,} characters")
+        raise NotValid(f"The SQL of a view must have 1 to {MAX_SQL:,} characters")
     return {"type": "sql", "sql": text, "dialect": DIALECT}

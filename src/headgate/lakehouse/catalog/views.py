@@ -162,8 +162,8 @@ def check_readable(call: Call, ident: Ident, reads: tuple[str, ...], view_id: st
         return
     call.note_denial("execute", "table", view_id)
     raise Forbidden(
-        f"You may see the view {ident}, but not read it: it reads a table or view that does not exist, or on which you "
-        "are not Viewer. Ask whoever saved the view, or an admin, for Viewer on what it reads"
+        f"You may see the view {ident}, but not read it: it reads a table or view that does not exist, or on "
+        "which you are not Viewer. Ask its author or an admin for Viewer on its tables"
     )
 
 
@@ -194,7 +194,7 @@ def _behind(connection: Connection, ident: Ident, reads: tuple[str, ...]) -> Ite
         if ref in known:
             continue
         if ref == ident.ref:
-            raise Malformed(f"The view {ident} would read itself")
+            raise Malformed(f"The view {ident} would read itself; remove it from the query")
         known.add(ref)
         if len(known) > MAX_BEHIND:
             raise Malformed(f"The view {ident} would read more than {MAX_BEHIND} tables and views")
@@ -249,7 +249,7 @@ def _replace(call: Call, ident: Ident, body: Document) -> View:
     values = {**row, "saved_at": call.now, "saved_by_id": call.caller.author}
     same = (_views.view_id == view.id, _views.version == view.version)
     if call.connection.execute(update(view_table).where(*same).values(values)).rowcount != 1:
-        raise CommitFailed(f"The view {ident} was changed by another statement; run yours again")
+        raise CommitFailed(f"The view {ident} was changed concurrently; run the statement again")
     _record(call, view.id, result, reads, version)
     return View(view.id, view.layer_id, version, result, reads, call.now, call.caller.author)
 
@@ -259,8 +259,8 @@ def _statement(call: Call) -> WorkToken:
     work = call.caller.work
     if work is None or work.purpose != "statement":
         raise Forbidden(
-            "Views are made and changed by SQL in Headgate, which finds out what they read: run CREATE OR REPLACE VIEW "
-            "as a statement. Other engines list views and load them"
+            "Views are created and changed with CREATE OR REPLACE VIEW in Headgate, which determines the tables "
+            "that they read. Other engines can only list and load views"
         )
     return work
 
@@ -313,7 +313,7 @@ def _rename(call: Call, source: Ident, target: Ident) -> None:
 
 def _refuse_runs(call: Call, what: str) -> None:
     if call.caller.work is not None and call.caller.work.run is not None:
-        raise Forbidden(f"A run {what} no view")
+        raise Forbidden(f"A pipeline run {what} no view")
 
 
 def wanted(body: Document, levels: tuple[str, ...]) -> Ident:

@@ -31,7 +31,7 @@ router = GovernedRouter(prefix="/api/sql", tags=["sql"])
 def list_sql_names(
     stages: Stages,
     prefix: Prefix = "",
-    columns: Annotated[bool, Query(description="Also the columns of each table")] = True,
+    columns: Annotated[bool, Query(description="Include the columns of each table")] = True,
     limit: Limit = DEFAULT_LIMIT,
     cursor: After = None,
 ) -> SqlNames:

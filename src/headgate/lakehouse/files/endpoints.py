@@ -31,7 +31,7 @@ TAKING = CapacityLimiter(16)
 ATTEMPTS = 3
 
 VolumeId = Annotated[str, Path(pattern="^vol_[0-9a-z]{20}$", examples=["vol_01k6x3v9c2m4n8p0q7rs"])]
-FilePath = Annotated[str, Path(description="Parts with slashes between them", examples=["2026/march.csv"])]
+FilePath = Annotated[str, Path(description="The path, with slashes between its parts", examples=["2026/march.csv"])]
 MAX_TAGS = 4000
 
 
@@ -39,9 +39,9 @@ MAX_TAGS = 4000
 def list_files(
     call: Call,
     volume_id: VolumeId,
-    prefix: Annotated[str, Query(max_length=MAX_CHARACTERS, description="Only paths that begin like this")] = "",
+    prefix: Annotated[str, Query(max_length=MAX_CHARACTERS, description="Only paths that start with this")] = "",
     delimiter: Annotated[
-        Literal["/"] | None, Query(description="Show what lies behind the next slash as one folder")
+        Literal["/"] | None, Query(description="Group paths below the next slash into folders")
     ] = None,
     limit: Limit = DEFAULT_LIMIT,
     cursor: After = None,
@@ -71,9 +71,9 @@ def put_file(
     request: Request,
     volume_id: VolumeId,
     path: FilePath,
-    overwrite: Annotated[bool, Query(description="Whether a file of this path may be replaced")] = False,
+    overwrite: Annotated[bool, Query(description="Whether an existing file may be replaced")] = False,
     if_match: Annotated[
-        str | None, Header(max_length=MAX_TAGS, description="Replace the file only if it has this sum")
+        str | None, Header(max_length=MAX_TAGS, description="Replace the file only if it has this checksum")
     ] = None,
     content_type: Annotated[str | None, Header(max_length=200, include_in_schema=False)] = None,
 ) -> FileOut:
@@ -93,7 +93,7 @@ def put_file(
     Audit.reads,
     errors=[NoSuchRange],
     text="*/*",
-    also={206: "The range that was asked for", 304: "The caller has these bytes already"},
+    also={206: "The requested range", 304: "The file has not changed"},
     staged=True,
     limiter=READING,
 )
@@ -102,9 +102,11 @@ def get_file(
     request: Request,
     volume_id: VolumeId,
     path: FilePath,
-    if_none_match: Annotated[str | None, Header(max_length=MAX_TAGS, description="The sum that the caller has")] = None,
+    if_none_match: Annotated[
+        str | None, Header(max_length=MAX_TAGS, description="The checksum of the caller's copy")
+    ] = None,
     if_range: Annotated[
-        str | None, Header(max_length=MAX_TAGS, description="Give the range only if the file has this sum")
+        str | None, Header(max_length=MAX_TAGS, description="Send the range only if the file has this checksum")
     ] = None,
     range_: Annotated[str | None, Header(alias="Range", max_length=200, description="One range: `bytes=0-99`")] = None,
 ) -> Response:

@@ -98,7 +98,7 @@ class FileAnswer(Response):
         while left:
             piece = await to_thread.run_sync(partial(self._file.read, min(PIECE, left)), limiter=READING)
             if not piece:
-                raise OSError("a file of a volume is shorter than its row says")
+                raise OSError("a file of a volume is shorter than recorded")
             left -= len(piece)
             with anyio.fail_after(PATIENCE):
                 await send({"type": "http.response.body", "body": piece, "more_body": True})

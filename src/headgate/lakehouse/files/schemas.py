@@ -15,7 +15,7 @@ PathText = Annotated[
 ]
 Sum = Annotated[
     str,
-    TextPattern("^[0-9a-f]{64}$", "must be a SHA-256 sum: 64 lowercase hexadecimal digits"),
+    TextPattern("^[0-9a-f]{64}$", "must be a SHA-256 checksum: 64 lowercase hexadecimal digits"),
     Field(examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"]),
 ]
 
@@ -23,13 +23,13 @@ Sum = Annotated[
 class FileOut(BaseModel):
     """A file of a volume."""
 
-    id: str = Field(examples=["fil_01k6x3v9c2m4n8p0q7rs"], description="Another one after each replacement")
+    id: str = Field(examples=["fil_01k6x3v9c2m4n8p0q7rs"], description="Changes with each replacement")
     path: str = Field(examples=["2026/march.csv"])
     size: int = Field(description="In bytes")
-    sha256: str = Field(description="The sum of its bytes; also its ETag")
-    media_type: str = Field(examples=["text/csv"], description="What it is given out as")
+    sha256: str = Field(description="The SHA-256 checksum; also its ETag")
+    media_type: str = Field(examples=["text/csv"], description="The media type of downloads")
     created_at: datetime
-    created_by: Named | None = Field(description="Who uploaded it; null for one who was removed")
+    created_by: Named | None = Field(description="Who uploaded it; null for a removed member")
 
 
 class FilePage(BaseModel):
@@ -37,9 +37,9 @@ class FilePage(BaseModel):
 
     items: list[FileOut]
     folders: list[str] = Field(
-        examples=[["2026/"]], description="With a delimiter: what paths on this page go on with, up to the delimiter"
+        examples=[["2026/"]], description="With a delimiter: the common prefixes on this page, up to the delimiter"
     )
-    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last")
+    next_cursor: str | None = Field(description="Pass as `cursor` to get the next page; null on the last page")
 
 
 class FileDeleted(BaseModel):
@@ -55,13 +55,13 @@ class UploadBegin(Input):
     path: PathText
     size: int = Field(ge=0, le=1 << 60, examples=[5_000_000_000], description="In bytes")
     media_type: str | None = Field(None, max_length=200, examples=["text/csv"])
-    overwrite: bool = Field(default=False, description="Whether a file of this path may be replaced")
+    overwrite: bool = Field(default=False, description="Whether an existing file may be replaced")
 
 
 class UploadFinish(Input):
     """The end of an upload."""
 
-    sha256: Sum | None = Field(None, description="The sum of the whole file; checked, if given")
+    sha256: Sum | None = Field(None, description="The checksum of the whole file; verified if given")
 
 
 class UploadOut(BaseModel):
@@ -70,10 +70,10 @@ class UploadOut(BaseModel):
     id: str = Field(examples=["upl_01k6x3v9c2m4n8p0q7rs"])
     volume: str = Field(examples=["vol_01k6x3v9c2m4n8p0q7rs"])
     path: str = Field(examples=["2026/march.csv"])
-    size: int = Field(description="In bytes, when all is sent")
-    offset: int = Field(description="How many bytes are safe; the next part begins there. Also in `Upload-Offset`")
+    size: int = Field(description="The total size in bytes")
+    offset: int = Field(description="How many bytes are stored; the next part starts there. Also in `Upload-Offset`")
     overwrite: bool
-    expires_at: datetime = Field(description="Until when it can be gone on with")
+    expires_at: datetime = Field(description="When the upload expires")
 
 
 class UploadList(BaseModel):

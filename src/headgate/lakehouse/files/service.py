@@ -68,7 +68,7 @@ class HashingReader:
         for piece in self._pieces:
             self.size += len(piece)
             if self.size > self._most:
-                raise TooLarge(f"A file has at most {self._most} bytes; `warehouse.max_file_bytes` sets this")
+                raise TooLarge(f"The file is larger than {self._most} bytes, the limit of `warehouse.max_file_bytes`")
             self._hash.update(piece)
             yield piece
 
@@ -97,15 +97,17 @@ def replaced(call: Call, volume: str, path: str, replacing: ReplaceCondition) ->
     is_same = result is not None and result["path"] == path
     if replacing.matching is not None:
         if not is_same or not is_among(result["sha256"], replacing.matching):
-            raise VersionConflict("`If-Match` names another state of this file; look again, or leave it out")
+            raise VersionConflict(
+                "The file has changed: its checksum does not match `If-Match`. Reload it, or omit `If-Match`"
+            )
         return result
     if result is not None and not is_same:
         raise Conflict(
-            f"There is a file {result['path']!r}; a path that differs from it only in case, or in the form of its "
-            "characters, is not taken beside it: use that path, or another name"
+            f"A file {result['path']!r} already exists, whose path differs only in case or Unicode normalization; "
+            "use that path, or another name"
         )
     if result is not None and not replacing.overwrite:
-        raise Conflict(f"There is a file {path!r} already; `overwrite` replaces it")
+        raise Conflict(f"The file {path!r} already exists; set `overwrite` to replace it")
     return result
 
 
@@ -129,7 +131,7 @@ def place(call: Call, new: NewFile, replacing: ReplaceCondition) -> str | None:
     try:
         call.connection.execute(insert(volume_file_table).values(row))
     except IntegrityError:
-        raise Conflict("Another file was put there at the same moment; look, and send it again") from None
+        raise Conflict("Another file was uploaded to this path at the same time; check it, and upload again") from None
     after = {"change": "put_file", **_told(row)}
     call.record_change(decision, "edit", "volume", new.volume, before=_told(old), after=after)
     return old["id"] if old is not None else None
@@ -145,7 +147,7 @@ def discard(store: Store, volume: str, file: str | None) -> None:
         try:
             store.delete(volume_file(volume, file))
         except (OSError, Unavailable) as error:
-            _log.warning("cannot remove what a file held; it is swept later", file=file, error=str(error))
+            _log.warning("cannot delete the content of a file; it is cleaned up later", file=file, error=str(error))
 
 
 def write(store: Store, path: str, pieces: Iterable[bytes]) -> int:
@@ -154,7 +156,7 @@ def write(store: Store, path: str, pieces: Iterable[bytes]) -> int:
         return store.write(path, pieces)
     except OSError as error:
         _log.error("cannot write to the warehouse", error=str(error))
-        raise Unavailable("The warehouse takes no bytes right now; ask whoever runs this installation") from error
+        raise Unavailable("Cannot write to the warehouse; ask the operator") from error
 
 
 def opened(store: Store, volume: str, file: str) -> BinaryIO:
@@ -163,7 +165,7 @@ def opened(store: Store, volume: str, file: str) -> BinaryIO:
         return store.open(volume_file(volume, file))
     except OSError as error:
         _log.error("cannot read from the warehouse", error=str(error))
-        raise Unavailable("The warehouse gives no bytes right now; ask whoever runs this installation") from error
+        raise Unavailable("Cannot read from the warehouse; ask the operator") from error
 
 
 def put(

@@ -116,9 +116,9 @@ class Sweeper:
                 count = sweep(self._database, store, now, self._stopping.is_set)
                 self._walk_at = now + WALK_EVERY
                 if count:
-                    _log.info("removed what no row names", files=count)
+                    _log.info("deleted unreferenced files", files=count)
         except Exception as error:  # noqa: BLE001 - the next round tries again
-            _log.warning("cannot sweep right now; trying again", error=(str(error).splitlines() or [""])[0])
+            _log.warning("cannot clean up files; trying again", error=(str(error).splitlines() or [""])[0])
 
     def close(self) -> None:
         """Begin no other batch; what is left is for the next process."""

@@ -25,7 +25,7 @@ from headgate.platform.unit_of_work.call import Call
 router = GovernedRouter(prefix="/api/integrations", tags=["integrations"])
 
 IntegrationId = Annotated[str, Path(pattern="^int_[0-9a-z]{20}$", examples=["int_01k6x3v9c2m4n8p0q7rs"])]
-Sort = Annotated[ResourceSort, Query(description="The order; a leading minus turns it around")]
+Sort = Annotated[ResourceSort, Query(description="The sort order; a leading minus reverses it")]
 
 
 @router.governed("GET", "", SignedIn("sees the integrations whose tables they may all read"), Audit.reads)

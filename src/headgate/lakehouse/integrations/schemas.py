@@ -9,7 +9,7 @@ from headgate.contracts.pipelines.fields import TableRef
 from headgate.kit.request_models import Input
 from headgate.platform.resources.names import NameText
 
-Tables = Annotated[list[TableRef], Field(min_length=1, max_length=200, description="The only tables that it can read")]
+Tables = Annotated[list[TableRef], Field(min_length=1, max_length=200, description="The tables that it can read")]
 
 
 class IntegrationIn(Input):
@@ -18,7 +18,7 @@ class IntegrationIn(Input):
     name: NameText
     description: Annotated[str, Field(max_length=10_000)] = ""
     tables: Tables
-    expires: Annotated[datetime | None, Field(description="When its token ends; left out, never")] = None
+    expires: Annotated[datetime | None, Field(description="When its token expires; null for never")] = None
 
 
 class IntegrationChange(Input):
@@ -32,7 +32,7 @@ class IntegrationChange(Input):
 class TokenIn(Input):
     """A new token for an integration; the one before ends at once."""
 
-    expires: Annotated[datetime | None, Field(description="When it ends; left out, never")] = None
+    expires: Annotated[datetime | None, Field(description="When it expires; null for never")] = None
 
 
 class IntegrationItem(BaseModel):
@@ -66,8 +66,8 @@ class IntegrationOut(IntegrationItem):
 
     description: str
     tables: list[str]
-    acts_for: str | None = Field(description="The member by whose rights its token reads")
-    token: str | None = Field(description="The id of its token; null if it has none that lives")
+    acts_for: str | None = Field(description="The member whose permissions its token has")
+    token: str | None = Field(description="The id of its token; null if it has no valid token")
     token_expires_at: datetime | None
     uses: list[TableUseOut]
 
@@ -75,7 +75,7 @@ class IntegrationOut(IntegrationItem):
 class IntegrationMade(IntegrationOut):
     """An integration with its new token, which is shown once."""
 
-    secret: str = Field(description="Its token, shown this once")
+    secret: str = Field(description="Its token, shown only once")
 
 
 class IntegrationDeleted(BaseModel):

@@ -73,7 +73,7 @@ def _list(call: Call, identifier: str, result: list[tuple[str, str, str]]) -> No
 def _token(call: Call, identifier: str, name: str, tables: list[str], expires: datetime | None) -> str:
     """Give it a token, read-only and for these tables alone; the one before ends."""
     if expires is not None and (expires.tzinfo is None or expires <= call.now):
-        raise Invalid("body.expires: give a time to come, with its zone, as 2027-01-31T00:00:00Z")
+        raise Invalid("body.expires: give a time in the future with a time zone, as 2027-01-31T00:00:00Z")
     before = _row(call, identifier)["token_id"]
     made = tokens.create(
         call.connection,

@@ -23,7 +23,7 @@ def listed(
 ) -> LakePage:
     """A page of those of a kind that the caller may see; of tables and volumes, of one layer if it is given."""
     if not is_text(prefix):
-        raise Invalid("prefix: a name cannot hold control characters")
+        raise Invalid("prefix: a name cannot contain control characters")
     if layer is not None:
         prefix = f"{service.full_name(call.connection, layer_asked(call, layer))}.{prefix}"
     resources, following = presentation.listed(call, kind, sort, prefix, limit, cursor)

@@ -182,7 +182,7 @@ def _commit(row: Any) -> CommitOut:
 def number_of(text: str) -> int:
     """A number in a cursor; Invalid for a cursor that somebody made up."""
     if not re.fullmatch(r"[0-9]{1,19}", text) or int(text) > MAX_NUMBER:
-        raise Invalid("cursor: not a cursor; leave it out to start from the first page")
+        raise Invalid("cursor: invalid cursor; omit it to start from the first page")
     return int(text)
 
 

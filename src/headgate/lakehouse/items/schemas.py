@@ -13,32 +13,32 @@ from headgate.platform.authorization.schemas import Creator
 
 MAX_DESCRIPTION = 10_000
 MAX_FIELDS = 1000
-NEXT = "Send it as `cursor` for the next page; null on the last"
+NEXT = "Pass as `cursor` to get the next page; null on the last page"
 _LINES = str.maketrans("", "", "\n\t\r")
 
 
 def _title(text: str | None) -> str | None:
     cleaned = text.strip() if text else ""
     if not is_text(cleaned):
-        raise ValueError("a title cannot hold control characters")
+        raise ValueError("a title cannot contain control characters")
     return cleaned or None
 
 
 def _description(text: str | None) -> str | None:
     cleaned = text.strip() if text else ""
     if not is_text(cleaned.translate(_LINES)):
-        raise ValueError("a description cannot hold control characters but line breaks and tabs")
+        raise ValueError("a description cannot contain control characters except line breaks and tabs")
     return cleaned or None
 
 
 Title = Annotated[
     str | None,
-    Field(max_length=MAX_LENGTH, examples=["Orders"], description="For people; null takes it away"),
+    Field(max_length=MAX_LENGTH, examples=["Orders"], description="For display; null removes it"),
     AfterValidator(_title),
 ]
 Description = Annotated[
     str | None,
-    Field(max_length=MAX_DESCRIPTION, examples=["One row an order line."], description="Null takes it away"),
+    Field(max_length=MAX_DESCRIPTION, examples=["One row an order line."], description="Null removes it"),
     AfterValidator(_description),
 ]
 
@@ -49,14 +49,14 @@ class LakeResource(BaseModel):
     id: str = Field(examples=["tbl_01k6x3v9c2m4n8p0q7rs"])
     kind: str = Field(examples=["table"])
     name: str = Field(examples=["raw.orders"], description="Of a table or volume, with its layer")
-    layer: Named | None = Field(description="Null of a layer itself")
+    layer: Named | None = Field(description="Null for a layer")
     title: str | None = Field(examples=["Orders"])
     description: str | None = Field(examples=["One row an order line."])
     created_at: datetime
     updated_at: datetime
-    created_by: Creator | None = Field(description="Null for a creator who was removed, and for the first layers")
+    created_by: Creator | None = Field(description="Null for a removed member, and for the initial layers")
     allowed: tuple[str, ...] = Field(examples=[["see", "execute"]], description="The caller's actions")
-    via: tuple[str, ...] = Field(examples=[["Viewer"]], description="The paths that give them")
+    via: tuple[str, ...] = Field(examples=[["Viewer"]], description="The access paths that grant them")
 
 
 class LakePage(BaseModel):
@@ -84,7 +84,7 @@ class _Patch(Input):
     @model_validator(mode="after")
     def _says_something(self) -> Self:
         if not self.model_fields_set:
-            raise ValueError("say what to change")
+            raise ValueError("the request changes nothing; give at least one field")
         return self
 
     def texts(self) -> dict[str, str | None]:
@@ -103,21 +103,21 @@ class LayerPatch(_Patch):
 class VolumePatch(LayerPatch):
     """What to change about a volume; what is left out stays."""
 
-    layer: str | None = Field(None, max_length=200, examples=["trusted"], description="Move it there, by name or id")
+    layer: str | None = Field(None, max_length=200, examples=["trusted"], description="The new layer, by name or id")
 
 
 class FieldPatch(_Patch):
     """What to change about a field of a table, named by its path or its id."""
 
     name: str | None = Field(None, max_length=1000, examples=["address.city"])
-    id: int | None = Field(None, examples=[3], description="Its field id in Iceberg, which no rename changes")
+    id: int | None = Field(None, examples=[3], description="The Iceberg field id, which is stable across renames")
     title: Title = None
     description: Description = None
 
     @model_validator(mode="after")
     def _is_named(self) -> Self:
         if (self.name is None) == (self.id is None):
-            raise ValueError("name the field either by its name or by its id")
+            raise ValueError("give either the name or the id of the field")
         if not self.texts():
             raise ValueError("give a title, a description, or both")
         return self
@@ -137,7 +137,7 @@ class LakeDeleted(BaseModel):
     name: str = Field(examples=["raw.orders"])
     deleted_at: datetime
     deleted_by: Named | None
-    restore_until: datetime = Field(description="After this it is gone for good")
+    restore_until: datetime = Field(description="When it is deleted permanently")
 
 
 class DeletedPage(BaseModel):
@@ -150,7 +150,7 @@ class DeletedPage(BaseModel):
 class Restore(Input):
     """How to restore it."""
 
-    name: SqlName | None = Field(None, description="Another name, if its own was taken since")
+    name: SqlName | None = Field(None, description="A new name, if the old one is in use")
 
 
 class GrantOut(BaseModel):
@@ -161,9 +161,9 @@ class GrantOut(BaseModel):
     to_kind: str = Field(examples=["group"], description="member or group")
     level: str = Field(examples=["viewer"])
     expires_at: datetime | None
-    ended: bool = Field(description="Whether its end has come: then it gives nothing")
-    on: Named = Field(description="What it is on: the resource itself or, for a table or volume, its layer")
-    inherited: bool = Field(description="Whether it is on the layer")
+    ended: bool = Field(description="Whether it has expired; then it grants nothing")
+    on: Named = Field(description="The resource of the grant: this one or, for a table or volume, its layer")
+    inherited: bool = Field(description="Whether the grant is on the layer")
     created_at: datetime
     created_by: Named | None
 
@@ -178,16 +178,16 @@ class GrantPage(BaseModel):
 class ColumnOut(BaseModel):
     """A column of a table, or a field inside of one."""
 
-    id: int = Field(description="Its field id in Iceberg")
+    id: int = Field(description="The Iceberg field id")
     name: str = Field(examples=["city"])
     path: str = Field(examples=["address.city"])
     type: str = Field(examples=["decimal(12, 2)"])
     required: bool
-    doc: str | None = Field(description="The comment in the table itself")
+    doc: str | None = Field(description="The comment in the table's schema")
     title: str | None
     description: str | None
     fields: list["ColumnOut"] = Field(
-        description="The fields of a struct, the element of a list, key and value of a map"
+        description="The fields of a struct, the element of a list, the key and value of a map"
     )
 
 
@@ -216,7 +216,7 @@ class SnapshotOut(BaseModel):
     at: datetime
     operation: str | None = Field(examples=["append"])
     is_current: bool
-    rows: int | None = Field(description="How many rows it has")
+    rows: int | None = Field(description="The number of rows")
     files: int | None
     bytes: int | None
     added_rows: int | None
@@ -233,7 +233,7 @@ class SnapshotPage(BaseModel):
 class ViewOut(BaseModel):
     """What makes a table a view."""
 
-    sql: str | None = Field(description="Its query; null if you may not read everything that it reads")
+    sql: str | None = Field(description="Its SQL; null if you may not read everything that it reads")
     saved_at: datetime
     saved_by: Named | None
 
@@ -245,23 +245,23 @@ class TableOut(LakeResource):
     columns: list[ColumnOut]
     partitions: list[PartitionOut]
     sort_order: list[SortOut]
-    properties: dict[str, str] = Field(description="Those of the table itself that tell no places")
+    properties: dict[str, str] = Field(description="The table's own properties, without file locations")
     rows: int | None
     bytes: int | None
     files: int | None
-    snapshots: int = Field(description="How many snapshots it has; they are at /snapshots")
-    snapshot: SnapshotOut | None = Field(description="The current one")
+    snapshots: int = Field(description="The number of snapshots; /snapshots lists them")
+    snapshot: SnapshotOut | None = Field(description="The current snapshot")
     committed_at: datetime | None
     committed_by: Named | None
-    view: ViewOut | None = Field(None, description="Null for a table that has rows of its own")
+    view: ViewOut | None = Field(None, description="Null for a table that has never been written")
 
 
 class CommitOut(BaseModel):
     """A commit to a table."""
 
-    version: int = Field(description="Counts the table's commits")
+    version: int = Field(description="The number of commits")
     at: datetime
-    by: Named | None = Field(description="Null for a member who was removed")
+    by: Named | None = Field(description="Null for a removed member")
     operation: str = Field(examples=["append"])
     snapshot: str | None = Field(examples=["3051729675574597004"])
     parent: str | None
@@ -303,11 +303,11 @@ class PreviewColumn(BaseModel):
 class Preview(BaseModel):
     """Some rows of a table, as it was at one snapshot."""
 
-    snapshot: str | None = Field(examples=["3051729675574597004"], description="Null for a table without rows yet")
+    snapshot: str | None = Field(examples=["3051729675574597004"], description="Null for a table without snapshots")
     columns: list[PreviewColumn]
-    rows: list[list[Any]] = Field(description="Decimals and times as text, bytes in base64, a map as pairs")
+    rows: list[list[Any]] = Field(description="Decimals and times as text, bytes in base64, maps as pairs")
     truncated: bool = Field(description="Whether the table has more rows than these")
-    cut: bool = Field(description="Whether long values were cut")
+    cut: bool = Field(description="Whether long values were truncated")
 
 
 class SqlTable(BaseModel):
@@ -321,7 +321,9 @@ class SqlTable(BaseModel):
 class SqlNames(BaseModel):
     """Names that an editor of SQL completes."""
 
-    layers: list[str] = Field(examples=[["raw", "trusted"]], description="With the first page")
+    layers: list[str] = Field(examples=[["raw", "trusted"]], description="On the first page only")
     tables: list[SqlTable]
-    functions: list[str] = Field(examples=[["abs", "avg"]], description="With the first page: those SQL may call")
+    functions: list[str] = Field(
+        examples=[["abs", "avg"]], description="On the first page only: the functions that SQL may call"
+    )
     next_cursor: str | None = Field(description=NEXT)

@@ -91,7 +91,7 @@ def create_item(call: Call, kind: str, layer_id: str, name: str, *, item_id: str
         refuse_create(call, kind, layer_id)
     wanted, item = _checked(name), item_id or new_id(kind)
     if kind_of(item) != kind:
-        raise ValueError(f"{item!r} is no id of a {kind}")
+        raise ValueError(f"{item!r} is not the id of a {kind}")
     resource = writer.new_resource(
         call.connection,
         kind,
@@ -197,15 +197,15 @@ def delete_item(call: Call, item_id: str) -> None:
     call.record_change(decision, "delete", kind, item_id, before={"name": row["name"]}, after=after)
 
 
-_RUN = "a run is writing into it; wait until it has ended"
+_RUN = "a run is writing to it; wait until the run has ended"
 _USES = {
     "lake_items": (
-        "it holds a table or volume; delete or move that first",
-        "it holds {count} tables and volumes; delete or move them first",
+        "it contains a table or volume; delete or move that first",
+        "it contains {count} tables and volumes; delete or move them first",
     ),
     "pipelines": (
-        "a pipeline writes into it; give that another output layer first",
-        "{count} pipelines write into it; give them another output layer first",
+        "a pipeline writes to it; change the output layer of the pipeline first",
+        "{count} pipelines write to it; change the output layers of the pipelines first",
     ),
     "run_pointers": (_RUN, _RUN),
 }
@@ -215,7 +215,7 @@ _USES = {
 def _refuse_in_use(connection: Connection, item: str) -> None:
     for table, count in retained_rows.users(connection, item).items():
         value, several = _USES.get(table, ("it is in use", "it is in use"))
-        raise Conflict("This cannot be deleted now: " + (value if count == 1 else several).format(count=count))
+        raise Conflict("Cannot delete it: " + (value if count == 1 else several).format(count=count))
 
 
 def restore_item(call: Call, item_id: str, *, name: str | None = None) -> str:
@@ -239,9 +239,9 @@ def restore_item(call: Call, item_id: str, *, name: str | None = None) -> str:
     def affected() -> set[str]:
         return dependents(call.connection, [item_id]) | ({layer} - {""})
 
-    taken = _uniquely(kind, wanted, "; give another name to restore it under")
+    taken = _uniquely(kind, wanted, "; give a new name to restore it")
     with taken, writer.access_change(call.connection, affected):
-        retained_rows.bring_back(call.connection, item_id, kept, call.now)
+        retained_rows.restore_rows(call.connection, item_id, kept, call.now)
     trash.forget(call.connection, item_id)
     after = {"change": f"restore_{kind}", "name": wanted, "layer": layer or None}
     call.record_change(decision, "restore", kind, item_id, before={}, after=after)
@@ -254,7 +254,9 @@ def _require_naming(call: Call, kind: str, layer: str) -> None:
         call.require("create_layer", "organization", "organization")
     elif not decide_create(call, kind, layer):
         call.note_denial("create", kind, layer)
-        raise Denied("Restoring it under another name needs Editor on its layer; under its own name you may")
+        raise Denied(
+            "Restoring it under another name requires Editor on its layer; you may restore it under its own name"
+        )
 
 
 def _renamed(kept: retained_rows.Kept, name: str) -> retained_rows.Kept:
@@ -297,4 +299,4 @@ def _uniquely(kind: str, name: str, then: str = "") -> Iterator[None]:
         yield
     except IntegrityError:
         among = "layer" if kind == "layer" else "table or volume"
-        raise Conflict(f"There is a {among} called {name!r} already{then}") from None
+        raise Conflict(f"A {among} called {name!r} already exists{then}") from None

@@ -10,9 +10,9 @@ from headgate.lakehouse.trash.models import deleted_item_table
 from headgate.platform.directory.models import member_table
 
 LAYERS = {
-    "raw": ("Raw", "Data as it arrived."),
-    "trusted": ("Trusted", "Data that was cleaned and checked."),
-    "service": ("Service", "Data in the shape in which it is used."),
+    "raw": ("Raw", "Raw data as loaded from sources."),
+    "trusted": ("Trusted", "Cleaned and validated data."),
+    "service": ("Service", "Data ready for use."),
 }
 
 

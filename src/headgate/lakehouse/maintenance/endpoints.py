@@ -15,7 +15,7 @@ router = GovernedRouter(prefix="/api/maintenance", tags=["maintenance"])
 
 _ID = "^mnt_[0-9a-z]{20}$"
 PassId = Annotated[str, Path(pattern=_ID, examples=["mnt_01k6x3v9c2m4n8p0q7rs"])]
-After = Annotated[str | None, Query(pattern=_ID, description="The `next_cursor` of the page before")]
+After = Annotated[str | None, Query(pattern=_ID, description="The `next_cursor` of the previous page")]
 
 
 @router.governed("POST", "/passes", OnOrganization("manage_settings"), Audit.changes, errors=[Conflict])

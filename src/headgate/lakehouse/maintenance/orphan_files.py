@@ -52,7 +52,7 @@ class Orphans:
             for file in metadata_roots.past:
                 self._reachable.add_past(file)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise NotValid(f"Its metadata cannot be read: {type(error).__name__}") from error
+            raise NotValid(f"Cannot read the table's metadata: {type(error).__name__}") from error
         self._known = metadata_roots
 
     def _is_plain(self, path: str) -> bool:

@@ -42,12 +42,12 @@ def oldest_needed(connection: Connection, runs: RunCheckpoints, now: datetime, a
     return min([now - age, *(start for start in starts if start is not None)])
 
 
-def why_not(connection: Connection, table_id: str) -> str | None:
+def skip_reason(connection: Connection, table_id: str) -> str | None:
     """Why a table is left alone in this pass; None if it is not."""
     if is_held(connection, table_id):
-        return "a run writes it"
+        return "a run is writing it"
     if connection.execute(select(_staged.id).where(_staged.id == table_id)).first() is not None:
-        return "it is about to be created"
+        return "it is being created"
     return None
 
 

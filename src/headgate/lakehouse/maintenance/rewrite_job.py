@@ -12,7 +12,7 @@ from headgate.contracts.table_rewrites import RewritePayload, RewriteResult
 from headgate.kit.credentials import Sort, digest, new_secret
 from headgate.kit.leases import CLOCKS_APART
 from headgate.lakehouse.maintenance.models import table_rewrite_table
-from headgate.lakehouse.maintenance.retained_metadata import why_not
+from headgate.lakehouse.maintenance.retained_metadata import skip_reason
 from headgate.lakehouse.maintenance.table_maintenance import pointer_of
 from headgate.platform.authorization.models import resource_table
 from headgate.platform.jobs import queue
@@ -47,7 +47,7 @@ class TableRewrites(JobKind):
     def begin(self, call: Call, row: RowMapping) -> Begun:
         table, settings = row["table_id"], call.settings.maintenance
         name = _name(call.connection, table)
-        reason = why_not(call.connection, table) if name else GONE
+        reason = skip_reason(call.connection, table) if name else GONE
         if name is None or reason is not None or pointer_of(call.connection, table) is None:
             raise CannotBegin("failed", "NOT_NOW", reason or GONE)
         secret = new_secret(Sort.work)

@@ -28,7 +28,7 @@ from headgate.warehouse.store import StoreUnavailable
 
 ENDED = "maintenance.ended"
 PAUSE, LONG_PAUSE = 1.0, 5.0
-AWAY = "The warehouse cannot be reached; the next pass tries again"
+AWAY = "Cannot reach the warehouse; the next pass tries again"
 _log = get_logger("headgate.maintenance")
 
 

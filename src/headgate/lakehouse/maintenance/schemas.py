@@ -16,37 +16,37 @@ class PassIn(Input):
     table: Annotated[
         str | None, Field(max_length=350, examples=["raw.orders"], description="Only this table, by name or id")
     ] = None
-    dry_run: Annotated[bool, Field(description="Only find out what there is to do")] = False
+    dry_run: Annotated[bool, Field(description="Only report what would be done")] = False
 
 
 class SummaryOut(BaseModel):
     """What a pass did, added up; of a dry run, what it would do."""
 
-    skipped: int = Field(description="Tables that were left alone, such as those that a run writes")
-    failed: int = Field(description="Tables that could not be looked at")
+    skipped: int = Field(description="Tables that were skipped, such as those that a run writes")
+    failed: int = Field(description="Tables that could not be processed")
     snapshots_expired: int
     files_removed: int
     bytes_removed: int
-    compactions_open: int = Field(description="Tables that wait for Spark, or that it rewrites now")
-    compactions_planned: int = Field(description="Of a dry run: tables that would be rewritten")
+    compactions_open: int = Field(description="Tables that are queued for compaction or being compacted")
+    compactions_planned: int = Field(description="In a dry run: tables that would be compacted")
     compactions_failed: int
     tables_compacted: int
-    files_before: int = Field(description="Files that were rewritten")
-    files_after: int = Field(description="Files that took their place")
+    files_before: int = Field(description="Files before compaction")
+    files_after: int = Field(description="Files after compaction")
 
 
 class PassOut(BaseModel):
     """A pass of maintenance."""
 
     id: str = Field(examples=["mnt_01k6x3v9c2m4n8p0q7rs"])
-    state: State = Field(description="compacting: all tables were looked at, and Spark still rewrites some")
+    state: State = Field(description="compacting: all tables were checked, and Spark still compacts some")
     dry_run: bool
-    table: str | None = Field(description="The one table that it is about; else it is about all")
-    asked_by: str | None = Field(description="Null for one by schedule")
+    table: str | None = Field(description="The table, if it is a pass over one table")
+    asked_by: str | None = Field(description="Null for a scheduled pass")
     asked_at: datetime
     started_at: datetime | None
     ended_at: datetime | None
-    tables: int = Field(description="How many there are to look at")
+    tables: int = Field(description="The number of tables to check")
     looked_at: int
     error: str | None
     summary: SummaryOut
@@ -56,7 +56,7 @@ class TableOut(BaseModel):
     """What a pass did to a table."""
 
     table: str = Field(examples=["tbl_01k6x3v9c2m4n8p0q7rs"])
-    name: str | None = Field(examples=["raw.orders"], description="Null if it is gone by now")
+    name: str | None = Field(examples=["raw.orders"], description="Null if it was deleted")
     outcome: Literal["done", "skipped", "failed"]
     note: str | None
     snapshots: int

@@ -22,7 +22,7 @@ def ask(call: Call, given: PassIn) -> str:
     if given.table is not None and (table is None or not call.may_see(table)):
         raise NotFound("There is no such table that you may see; name it as layer.table")
     if sum(row["state"] == "queued" for row in repository.newest(call.connection, MOST_OPEN)) == MOST_OPEN:
-        raise Conflict(f"{MOST_OPEN} passes wait already; wait until one has ended")
+        raise Conflict(f"{MOST_OPEN} passes are already queued; wait until one has ended")
     result = repository.ask(call.connection, call.now, table_id=table, dry_run=given.dry_run, member=call.caller.member)
     assert result is not None  # noqa: S101 - only one that is due at some time can be there already
     about: dict[str, Any] = {"kind": "table", "resource_id": table} if table else {}

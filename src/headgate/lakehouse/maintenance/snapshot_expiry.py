@@ -13,7 +13,7 @@ from headgate.lakehouse.catalog import metadata_files, pointers
 from headgate.lakehouse.catalog.commit import COMMITTED, move_of, write_next
 from headgate.lakehouse.catalog.pointers import Author, Move, Pointer
 from headgate.lakehouse.catalog.updates import apply, without
-from headgate.lakehouse.maintenance.retained_metadata import why_not
+from headgate.lakehouse.maintenance.retained_metadata import skip_reason
 from headgate.platform.unit_of_work.call import SYSTEM, Call
 from headgate.platform.unit_of_work.services import Services
 from headgate.settings.maintenance import MaintenanceSettings
@@ -72,7 +72,7 @@ def _applied(table: Any, gone: list[int], previous: str) -> Any:
 
 def _move(call: Call, move: Move, gone: list[int]) -> bool:
     decision = call.require("delete", "table", move.table_id)
-    if why_not(call.connection, move.table_id) or not pointers.swap(call.connection, move, call.now, None):
+    if skip_reason(call.connection, move.table_id) or not pointers.swap(call.connection, move, call.now, None):
         return False
     pointers.enter(call.connection, [move], call.now, Author(None))
     after = {"operation": move.operation, "version": move.to.version, "snapshots": len(gone)}

@@ -20,7 +20,7 @@ from headgate.lakehouse.catalog.models import table_pointer_table
 from headgate.lakehouse.catalog.pointers import Pointer
 from headgate.lakehouse.maintenance.compaction_candidates import small_files
 from headgate.lakehouse.maintenance.orphan_files import Orphans
-from headgate.lakehouse.maintenance.retained_metadata import RunCheckpoints, oldest_needed, why_not
+from headgate.lakehouse.maintenance.retained_metadata import RunCheckpoints, oldest_needed, skip_reason
 from headgate.lakehouse.maintenance.snapshot_expiry import expire, surplus
 from headgate.platform.audit.events import Event, record
 from headgate.platform.unit_of_work.call import SYSTEM
@@ -77,12 +77,12 @@ class TableWork:
         except (Problem, OSError) as error:
             _log.warning("a table cannot be maintained", table=self._table, error=str(error).partition("\n")[0])
             self._found.outcome = "failed"
-            self._found.note = error.detail if isinstance(error, Problem) else "its files cannot be read"
+            self._found.note = error.detail if isinstance(error, Problem) else "its files are unreadable"
         return self._found
 
     def _do(self) -> None:
         with self._services.database.read() as connection:
-            reason = why_not(connection, self._table)
+            reason = skip_reason(connection, self._table)
             pointer = pointer_of(connection, self._table)
         table = self._parsed(pointer) if pointer else None
         properties = table.properties if table else {}
@@ -104,7 +104,7 @@ class TableWork:
         try:
             return metadata_files.parse(content)
         except (ValueError, TypeError, KeyError) as error:
-            raise NotValid(f"Its metadata cannot be read: {type(error).__name__}") from error
+            raise NotValid(f"Cannot read the table's metadata: {type(error).__name__}") from error
 
     def _expire(self, pointer: Pointer, table: Any) -> None:
         gone = surplus(table, self._settings, self._now)

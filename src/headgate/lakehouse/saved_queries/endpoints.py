@@ -28,10 +28,10 @@ def _require_name(call: Call, name: str, own: str | None) -> None:
     limits = call.caller.narrowing
     if not (limits.permits_action("create", call.now) and limits.reaches_id("create", saving.KIND, own, None)):
         call.note_denial("create", saving.KIND, own)
-        raise Denied("This token is narrowed and may not keep queries; you yourself may")
+        raise Denied("This token is restricted and may not save queries; use a token without restrictions")
     taken = saving.name_taken(call.connection, call.caller.member, name, own)
     if taken is not None:
-        raise Conflict(f"You have a saved query called {taken!r} already; names that look alike are the same")
+        raise Conflict(f"You already have a saved query called {taken!r}; names that look alike are the same")
 
 
 def _submit(call: Call, name: str, sql: str, own: str | None) -> Saving:
@@ -64,7 +64,7 @@ def list_saved_queries(
 ) -> SavedPage:
     """One's own saved queries, by name."""
     if "\0" in prefix:
-        raise Invalid("prefix: a name cannot hold control characters")
+        raise Invalid("prefix: a name cannot contain control characters")
     purpose = f"saved {prefix}"
     query = resources.Query(
         call.caller.member,

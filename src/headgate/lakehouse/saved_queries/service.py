@@ -11,17 +11,23 @@ from headgate.kit.names import name_key
 from headgate.lakehouse.catalog.models import work_load_table, work_token_table
 from headgate.lakehouse.models import lake_item_table, table_ref_table
 from headgate.lakehouse.saved_queries.models import saved_query_table
-from headgate.lakehouse.sql.saves import NotSaved
 from headgate.platform.audit.events import DENIED, Event, record
 from headgate.platform.authorization import writer
 from headgate.platform.authorization.models import resource_table
 from headgate.platform.authorization.questions import Question, decide
-from headgate.platform.unit_of_work.call import Call
 
 SAVED, RENAMED, DELETED = "saved_query.saved", "saved_query.renamed", "saved_query.deleted"
 KIND = "saved_query"
 _resources, _queries, _items, _refs = resource_table.c, saved_query_table.c, lake_item_table.c, table_ref_table.c
 _loads, _works = work_load_table.c, work_token_table.c
+
+
+class NotSaved(Exception):
+    """Why a query or pipeline was not saved, and what to do; `denials` are the refusals to be recorded."""
+
+    def __init__(self, why: str, denials: Sequence[Event] = ()) -> None:
+        super().__init__(why)
+        self.denials = denials
 
 
 def name_taken(connection: Connection, author: str, name: str, own: str | None = None) -> str | None:
@@ -30,19 +36,12 @@ def name_taken(connection: Connection, author: str, name: str, own: str | None =
     return connection.execute(select(_resources.name).where(*same, _resources.id != (own or ""))).scalar()
 
 
-def save_query(call: Call, row: RowMapping, tables: list[str], missing: str | None) -> str:
-    """Write the saved query that a probe was for."""
-    if missing is not None:
-        raise NotSaved(missing)
-    return save_probed(call.connection, call.now, row, tables)
-
-
 def save_probed(connection: Connection, now: datetime, row: RowMapping, tables: Sequence[str]) -> str:
     """Write the query that a probe was for, with the tables that it has loaded; its id, or NotSaved."""
     wanted: dict[str, Any] = row["save"]
     author, reads = row["member_id"], _named(connection, tables)
     if len(reads) < len(tables):
-        raise NotSaved("A table that the query reads was deleted while it was saved; save it again")
+        raise NotSaved("A table of the query was deleted during the save; save the query again")
     refs = tuple(ref for ref, _, _ in reads)
     if not decide(connection, Question(author, "create", KIND, None, state={"reads": refs}), now):
         who = {"actor_id": author, "token_id": row["token_id"], "action": "create", "kind": KIND}
@@ -50,7 +49,7 @@ def save_probed(connection: Connection, now: datetime, row: RowMapping, tables: 
     own = wanted.get("saved_query")
     taken = name_taken(connection, author, wanted["name"], own)
     if taken is not None:
-        raise NotSaved(f"You have a saved query called {taken!r} already; names that look alike are the same")
+        raise NotSaved(f"You already have a saved query called {taken!r}; names that look alike are the same")
     if own is None:
         with writer.new_resource(connection, KIND, wanted["name"], now, author, scope=author) as own:
             connection.execute(insert(saved_query_table).values(id=own, author_id=author, sql=row["sql"]))
@@ -60,7 +59,7 @@ def save_probed(connection: Connection, now: datetime, row: RowMapping, tables: 
         _write_reads(connection, own, reads)
         writer.save(connection, own, now, wanted["name"])
     else:
-        raise NotSaved("The saved query was deleted while it was saved")
+        raise NotSaved("The saved query was deleted during the save")
     event = Event(now, SAVED, True, author, row["token_id"], kind=KIND, resource_id=own, after={"reads": list(refs)})  # noqa: FBT003
     record(connection, [event])
     return own
@@ -75,7 +74,7 @@ def _unreadable(connection: Connection, now: datetime, statement: str, author: s
     if not lost:
         return "You may not save queries any more"
     what = f"{'is no table' if len(lost) == 1 else 'are no tables'} {', '.join(lost)}"
-    return f"There {what} that you may read; ask for Viewer, or save the query without it"
+    return f"There {what} that you may read; ask for Viewer on it, or remove it from the query"
 
 
 def _named(connection: Connection, tables: Sequence[str]) -> list[tuple[str, str, str]]:

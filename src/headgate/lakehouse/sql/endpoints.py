@@ -27,7 +27,7 @@ router = GovernedRouter(prefix="/api/sql/statements", tags=["sql"])
 _ID = r"^stm_[0-9a-z]{20}$"
 StatementId = Annotated[str, Path(pattern=_ID, examples=["stm_01k6x3v9c2m4n8p0q7rs"])]
 Wait = Annotated[
-    float, Query(ge=0, le=LONGEST, description="Answer when it is over, or after so many seconds; 0 answers at once")
+    float, Query(ge=0, le=LONGEST, description="Wait up to this many seconds for the end; 0 returns at once")
 ]
 _log = get_logger("headgate.workbench")
 
@@ -66,7 +66,7 @@ def submit_statement(stages: Stages, body: StatementIn) -> StatementOut:
 )
 def list_statements(
     call: Call,
-    active: Annotated[bool, Query(description="Only those that wait or run")] = False,
+    active: Annotated[bool, Query(description="Only queued or running statements")] = False,
     limit: Limit = DEFAULT_LIMIT,
     cursor: After = None,
 ) -> StatementPage:
@@ -154,7 +154,7 @@ class _Broken(StreamingResponse):
         try:
             await super().stream_response(send)
         except Problem as problem:
-            _log.info("a download broke off", reason=problem.code)
+            _log.info("a download was interrupted", reason=problem.code)
 
 
 @router.governed("POST", "/{statement_id}/cancel", SignedIn("cancels their own"), Audit.changes, staged=True)

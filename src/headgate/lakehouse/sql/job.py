@@ -4,7 +4,7 @@ The work token lives from claim to end, so that nothing is committed for a state
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -18,9 +18,9 @@ from headgate.lakehouse.catalog.declared_tables import ANALYSED
 from headgate.lakehouse.catalog.errors import NotWritten
 from headgate.lakehouse.catalog.models import commit_table, work_load_table, work_token_table
 from headgate.lakehouse.catalog.work_tokens import end_work, open_work
+from headgate.lakehouse.saved_queries import service as saving
 from headgate.lakehouse.sql import fair_share
 from headgate.lakehouse.sql.models import statement_read_table, statement_table
-from headgate.lakehouse.sql.saves import NotSaved, Save
 from headgate.organization.members.repository import address
 from headgate.organization.tokens.models import token_table
 from headgate.platform.audit.events import DENIED, Event, record
@@ -49,6 +49,9 @@ REFUSED = "REFUSED"
 """The code of a statement that the guard in Spark refused."""
 CREDENTIALS_ENDED = "The token by which this statement was submitted has ended"
 
+Save = Callable[[Call, RowMapping, list[str], str | None], str]
+"""Writes what a probe was for: takes its row, the tables that it has loaded, and what it did not find; gives the id."""
+
 _rows = statement_table.c
 _loads, _works = work_load_table.c, work_token_table.c
 
@@ -64,7 +67,7 @@ class Statements(JobKind):
 
     def __init__(self) -> None:
         self.savers: dict[str, Save] = {}
-        """By the name of the field in `save`: how such a thing is saved."""
+        """By the name of the field in `save`: what saves something other than a query."""
 
     def lease(self, settings: Settings) -> timedelta:
         return LEASE
@@ -117,7 +120,7 @@ class Statements(JobKind):
             return queue.end(*queue_end, "failed", outcome.error_code or "FAILED", outcome.error)
         result: StatementResult = outcome.result
         if result.first_page is None or result.columns is None or result.pages is None:
-            raise Invalid("a statement that succeeded has columns, pages and a first page")
+            raise Invalid("a statement that succeeded requires columns, pages and a first page")
         _note_reads(call.connection, statement)
         expires = call.now + timedelta(hours=call.settings.sql.results_hours)
         return queue.end(*queue_end, "succeeded", **_stored(result), results_expire_at=expires)
@@ -126,11 +129,11 @@ class Statements(JobKind):
         """Save what the probe was for, whose reads are known now, in this transaction, or say why not."""
         connection, statement = call.connection, row["id"]
         missing = (outcome.error or MISSING) if outcome.error_code == MISSING else None
-        saver = next(self.savers[name] for name in row["save"] if name in self.savers)
+        saver = next((self.savers[name] for name in row["save"] if name in self.savers), save_query)
         try:
             with connection.begin_nested():
                 saved = saver(call, row, loaded(connection, statement), missing)
-        except NotSaved as error:
+        except saving.NotSaved as error:
             record(connection, list(error.denials))
             code = MISSING if missing is not None and str(error) == missing else "NOT_SAVED"
             return queue.end(self, connection, call.now, statement, "failed", code, str(error))
@@ -168,6 +171,13 @@ class Statements(JobKind):
 
 
 STATEMENTS = Statements()
+
+
+def save_query(call: Call, row: RowMapping, tables: list[str], missing: str | None) -> str:
+    """Write the saved query that a probe was for."""
+    if missing is not None:
+        raise saving.NotSaved(missing)
+    return saving.save_probed(call.connection, call.now, row, tables)
 
 
 def _stored(result: StatementResult) -> dict[str, Any]:

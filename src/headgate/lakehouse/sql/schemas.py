@@ -22,14 +22,14 @@ class StatementIn(Input):
     sql: SqlText
     max_rows: Annotated[
         int | None,
-        Field(ge=1, le=2**31 - 1, description="Keep at most so many rows; the setting `sql.max_rows` bounds it"),
+        Field(ge=1, le=2**31 - 1, description="Keep at most this many rows, up to the setting `sql.max_rows`"),
     ] = None
 
 
 class StatementError(BaseModel):
     """Why a statement failed."""
 
-    code: str = Field(examples=["TABLE_OR_VIEW_NOT_FOUND"], description="Spark's error class, or one of ours")
+    code: str = Field(examples=["TABLE_OR_VIEW_NOT_FOUND"], description="Spark's error class, or a code of Headgate")
     message: str
 
 
@@ -38,29 +38,31 @@ class StatementItem(BaseModel):
 
     id: str = Field(examples=["stm_01k6x3v9c2m4n8p0q7rs"])
     sql: str
-    purpose: str = Field(examples=["statement"], description="`statement`, or `probe` for the save of a query")
+    purpose: str = Field(examples=["statement"], description="`statement`, or `probe` when a query is saved")
     state: str = Field(examples=["succeeded"], description="queued, running, cancelling; succeeded, failed, cancelled")
     submitted_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
     error: StatementError | None
-    rows: int | None = Field(description="How many rows the result has")
-    bytes: int | None = Field(description="How large the result is, as Arrow")
-    pages: int | None = Field(description="How many pages the result has, from 0")
-    truncated: bool | None = Field(description="Whether rows were left out because of `max_rows` or `sql.max_bytes`")
+    rows: int | None = Field(description="The number of rows of the result")
+    bytes: int | None = Field(description="The size of the result as Arrow, in bytes")
+    pages: int | None = Field(description="The number of pages of the result, counted from 0")
+    truncated: bool | None = Field(description="Whether the result was truncated by `max_rows` or `sql.max_bytes`")
     max_rows: int
     results_expire_at: datetime | None = Field(description="When the result is deleted")
-    saved_query: str | None = Field(description="The saved query that this probe has written")
+    saved_query: str | None = Field(description="The saved query that this probe saved")
 
 
 class WriteOut(BaseModel):
     """A commit of a statement, with its counts as the engine wrote them into the table."""
 
-    table: str | None = Field(examples=["service.revenue"], description="Null if you may no longer see it")
+    table: str | None = Field(examples=["service.revenue"], description="Null if you may no longer see the table")
     operation: str = Field(examples=["append"], description="append, delete, overwrite, replace, create, change …")
-    added_rows: int | None = Field(description="Rows in the files that were added; null if the engine did not say")
+    added_rows: int | None = Field(
+        description="The number of rows in added files; null if the engine did not report it"
+    )
     deleted_rows: int | None = Field(
-        description="Rows in the files that were taken away; an engine may write those of them that stay anew"
+        description="The number of rows in removed files; an engine may rewrite rows that remain"
     )
 
 
@@ -70,10 +72,12 @@ class StatementOut(StatementItem):
     progress: ProgressOut | None
     columns: list[ColumnOut] | None
     data: list[list[Any]] | None = Field(
-        description="The first page, a list a row. Decimals, times and bytes (base64) are texts; maps are pairs"
+        description="The first page, a list per row. Decimals, times and bytes (base64) are texts; maps are pairs"
     )
-    writes: list[WriteOut] = Field(description="What it committed to tables, in this order")
-    withheld: bool = Field(description="True if the rows are kept, but you may no longer read what they were read from")
+    writes: list[WriteOut] = Field(description="Its commits to tables, in order")
+    withheld: bool = Field(
+        description="True if the rows are kept, but you may no longer read the tables that they come from"
+    )
 
 
 class StatementPage(BaseModel):
@@ -138,9 +142,7 @@ class SavedPage(BaseModel):
 class Saving(BaseModel):
     """A save under way: the query is analysed first, by a statement whose state tells what became of it."""
 
-    statement: str | None = Field(
-        examples=["stm_01k6x3v9c2m4n8p0q7rs"], description="Null if nothing had to be analysed"
-    )
+    statement: str | None = Field(examples=["stm_01k6x3v9c2m4n8p0q7rs"], description="Null if no analysis was needed")
     state: str = Field(examples=["queued"])
 
 

@@ -26,7 +26,7 @@ from headgate.warehouse.store import Missing
 
 SUBMITTED, CANCELLED, FORGOTTEN = "statement.submitted", "statement.cancelled", "statement.deleted"
 KIND = "statement"
-EXPIRED = "The rows of this statement were deleted, as `sql.results_hours` says; run it again"
+EXPIRED = "The rows of this statement have expired (`sql.results_hours`); run it again"
 
 
 def submit(call: Call, sql: str, max_rows: int | None, *, save: dict[str, Any] | None = None) -> str:
@@ -39,8 +39,8 @@ def submit(call: Call, sql: str, max_rows: int | None, *, save: dict[str, Any] |
     waiting = repository.active(call.connection, call.caller.member)
     if waiting >= limit:
         raise TooManyAttempts(
-            f"You have {waiting} statements waiting or running, and may have {limit} at a time (`sql.concurrent`); "
-            "wait until one has ended, or cancel one",
+            f"You have {waiting} queued or running statements, and the limit is {limit} (`sql.concurrent`); wait "
+            "until one has ended, or cancel one",
             seconds=2,
         )
     most = call.settings.sql.max_rows
@@ -134,7 +134,7 @@ def require_rows(call: Call, statement: str) -> RowMapping:
     """A statement whose rows are there, and that the caller may read now; else the refusal that the model wants."""
     row = own(call, statement)
     if row["state"] != "succeeded":
-        raise Conflict(f"This statement has no rows: it is {row['state']}")
+        raise Conflict(f"This statement has no rows; its state is {row['state']}")
     if row["first_page"] is None:
         raise Expired(EXPIRED)
     for table in repository.tables_read(call.connection, statement):
@@ -147,7 +147,7 @@ def read_page(stages: Stages, statement: str, number: int) -> tuple[bytes, int]:
     """A page of a result as Arrow, judged now, and how many pages there are."""
     row = stages.read(lambda call: require_rows(call, statement))
     if number >= row["pages"]:
-        raise NotFound(f"There is no page {number}; the last is {row['pages'] - 1}")
+        raise NotFound(f"There is no page {number}; the last page is {row['pages'] - 1}")
     if number == 0:
         return row["first_page"], row["pages"]
     try:
@@ -170,9 +170,9 @@ def require_forgettable(call: Call, statement: str) -> None:
     row = own(call, statement)
     if not call.caller.narrowing.permits_action("delete", call.now):
         call.note_denial("delete", KIND, statement)
-        raise Denied("This token is read-only; delete from the history with one that is not")
+        raise Denied("This token is read-only; use another token to delete statements")
     if row["state"] in ACTIVE:
-        raise Conflict("This statement is not over; cancel it first")
+        raise Conflict("This statement has not ended; cancel it first")
 
 
 def forget(call: Call, statement: str) -> None:

@@ -194,13 +194,13 @@ def preview_table(
     stages: Stages,
     request: Request,
     table_id: TableId,
-    limit: Annotated[int, Query(ge=1, le=1000, description="How many rows to give at most")] = 100,
+    limit: Annotated[int, Query(ge=1, le=1000, description="Maximum number of rows")] = 100,
     snapshot: Annotated[
-        str | None, Query(max_length=20, description="The table as it was at this snapshot", examples=["30517296755"])
+        str | None, Query(max_length=20, description="Read this snapshot", examples=["30517296755"])
     ] = None,
-    as_of: Annotated[datetime | None, Query(description="The table as it was at this time")] = None,
+    as_of: Annotated[datetime | None, Query(description="Read the table as of this time")] = None,
     columns: Annotated[
-        list[str] | None, Query(max_length=1000, description="Only these columns; give it once for each")
+        list[str] | None, Query(max_length=1000, description="Only these columns; repeat it for each")
     ] = None,
 ) -> Preview:
     """The first rows of a table without Spark: as JSON, or as an Arrow stream with

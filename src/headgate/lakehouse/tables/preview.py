@@ -60,7 +60,7 @@ def _begin(call: Call, table: str) -> Any:
     if pointer is None and views.among(call.connection, [table]):
         raise Conflict("This is a view, whose rows a query gives: run SELECT * on it as SQL to see them")
     if pointer is None:
-        raise Conflict("This table has no data yet: nothing was committed to it")
+        raise Conflict("This table has no data yet: it has no commits")
     return pointer
 
 
@@ -82,7 +82,7 @@ def _snapshot(document: Document, asked: PreviewRequest) -> int | None:
     if asked.snapshot is not None:
         wanted = int(asked.snapshot) if re.fullmatch(r"[0-9]{1,19}", asked.snapshot) else None
         if wanted not in known:
-            raise Invalid("snapshot: this table has no such snapshot; its list of snapshots shows those it has")
+            raise Invalid("snapshot: this table has no such snapshot; GET its snapshots to list them")
         return wanted
     if asked.as_of is not None:
         return _at(document, asked.as_of, known)
@@ -94,10 +94,10 @@ def _at(document: Document, moment: datetime, known: set[int]) -> int:
     millis = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000
     log = [value for value in document.get("snapshot-log") or () if value["timestamp-ms"] <= millis]
     if not log:
-        raise Invalid("as_of: the table had no snapshot then, or none that is kept; its list of snapshots shows them")
+        raise Invalid("as_of: the table has no snapshot of that time; GET its snapshots to list them")
     latest: int = max(log, key=lambda value: value["timestamp-ms"])["snapshot-id"]
     if latest not in known:
-        raise Invalid("as_of: the snapshot of that time is no longer kept; its list of snapshots shows those that are")
+        raise Invalid("as_of: the snapshot of that time has expired; GET its snapshots to list the remaining ones")
     return latest
 
 
@@ -130,7 +130,7 @@ def _projection(metadata: "TableMetadata", document: Document, snapshot: int | N
         return schema.select(*columns, case_sensitive=False) if columns else schema
     except ValueError:
         names = ", ".join(field.name for field in schema.fields)[:500]
-        raise Invalid(f"columns: there is no such column; the columns are {names}") from None
+        raise Invalid(f"columns: unknown column; the columns are {names}") from None
 
 
 # Rows

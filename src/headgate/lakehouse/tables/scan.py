@@ -53,16 +53,16 @@ def first_rows(store: Store, table: str, wanted: ScanRequest) -> tuple["pa.Table
     except Problem:
         raise
     except OutsideRoot:
-        _log.error("a table names a file outside its root", table=table)
-        raise Conflict("This table names a file that is not its own; nothing of it is read") from None
+        _log.error("a table references a file outside its location", table=table)
+        raise Conflict("This table references a file outside its location; nothing was read") from None
     except (ValueError, NotImplementedError) as error:
         if "equality deletes" in str(error):
-            raise Conflict(f"This table has equality deletes, which a preview cannot apply{INSTEAD}") from None
+            raise Conflict(f"This table has equality deletes, which previews do not support{INSTEAD}") from None
         _log.warning("a preview failed", table=table, error=str(error)[:500])
-        raise Conflict(f"The files of this table cannot be read by a preview{INSTEAD}") from None
+        raise Conflict(f"A preview cannot read the files of this table{INSTEAD}") from None
     except OSError as error:
         _log.warning("a preview failed", table=table, error=str(error)[:500])
-        raise Conflict("A file of this table is missing or damaged; an older snapshot may still be whole") from None
+        raise Conflict("A file of this table is missing or damaged; try an older snapshot") from None
 
 
 class _Scan:
@@ -113,7 +113,7 @@ class _Scan:
         if time.monotonic() > self.deadline:
             if self.rows:
                 raise _Full
-            raise Unavailable(f"No row was found in {SECONDS:.0f} seconds{INSTEAD}")
+            raise Unavailable(f"The preview found no row within {SECONDS:.0f} seconds{INSTEAD}")
 
     def _rows_of(self, task: "FileScanTask") -> Iterator["pa.RecordBatch"]:
         """The rows of one file that are wanted, in the columns of the table as it was."""
@@ -127,7 +127,7 @@ class _Scan:
         metadata, schema = self.wanted.metadata, self.wanted.schema
         if task.file.file_format.name != "PARQUET":
             raise Conflict(
-                f"A preview reads Parquet, and this table has files in {task.file.file_format.name}{INSTEAD}"
+                f"Previews support Parquet only, and this table has files in {task.file.file_format.name}{INSTEAD}"
             )
         deleted = self._deleted(task)
         with self.io.new_input(task.file.file_path).open() as source:
@@ -171,7 +171,7 @@ class _Scan:
         """Count rows in, or raise _Full. A first row that is too large is an error, not an empty preview."""
         size = rows.nbytes
         if not self.rows and size / rows.num_rows > MAX_ROW_BYTES:
-            raise Conflict(f"A row has more than {MAX_ROW_BYTES:,} bytes; choose fewer columns{INSTEAD}")
+            raise Conflict(f"A row is larger than {MAX_ROW_BYTES:,} bytes; select fewer columns{INSTEAD}")
         if self.rows and self.bytes + size > MAX_BYTES:
             raise _Full
         self.bytes += size

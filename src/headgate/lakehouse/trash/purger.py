@@ -89,7 +89,7 @@ class Purger:
         try:
             purge(self._database, self._store(), now, self._stopping.is_set)
         except Exception as error:  # noqa: BLE001 - the next round tries again
-            _log.warning("cannot purge right now; trying again", error=(str(error).splitlines() or [""])[0])
+            _log.warning("cannot purge deleted resources; trying again", error=(str(error).splitlines() or [""])[0])
 
     def close(self) -> None:
         """Begin no other; one that is cut short is taken up by the next process."""

@@ -74,7 +74,7 @@ def users(connection: Connection, identifier: str) -> dict[str, int]:
     return {name: count for name, count in values.items() if count}
 
 
-def bring_back(connection: Connection, identifier: str, kept: Kept, now: datetime) -> None:
+def restore_rows(connection: Connection, identifier: str, kept: Kept, now: datetime) -> None:
     """Write the kept rows again, but for those whose time or whose other end is over, and link what was linked."""
     for table in METADATA.sorted_tables:
         rows = [_stored(table, row) for row in kept["rows"].get(table.name, ())]

@@ -132,7 +132,7 @@ def _instant(text: str) -> datetime:
         moment = datetime.fromisoformat(text)
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
-        raise Invalid("cursor: not a cursor; leave it out to start from the first page") from None
+        raise Invalid("cursor: invalid cursor; omit it to start from the first page") from None
 
 
 def _by(row: Any) -> Named | None:

@@ -66,7 +66,7 @@ def append_to_upload(
     stages: Stages,
     request: Request,
     upload_id: UploadId,
-    upload_offset: Annotated[int, Header(ge=0, le=1 << 60, description="The byte at which the part begins")],
+    upload_offset: Annotated[int, Header(ge=0, le=1 << 60, description="The offset of the part")],
 ) -> UploadOut:
     """Send bytes that go on at `Upload-Offset`. Elsewhere than at the offset it is a conflict, which names the offset.
 

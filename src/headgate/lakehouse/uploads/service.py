@@ -109,10 +109,10 @@ def begin(call: Call, volume: str, body: UploadBegin) -> UploadOut:
     call.require("edit", "volume", volume)
     most = call.settings.warehouse.max_file_bytes
     if body.size > most:
-        raise TooLarge(f"A file has at most {most} bytes; `warehouse.max_file_bytes` sets this")
+        raise TooLarge(f"The file is larger than {most} bytes, the limit of `warehouse.max_file_bytes`")
     replaced(call, volume, body.path, ReplaceCondition(body.overwrite))
     if repository.count(call.connection, call.caller.member, call.now) >= repository.MOST:
-        raise Conflict(f"You have {repository.MOST} uploads under way; finish or cancel some first")
+        raise Conflict(f"You have {repository.MOST} open uploads; finish or cancel one first")
     row = {
         "id": new_id("upload"),
         "volume_id": volume,
@@ -142,11 +142,11 @@ def _append(stages: Stages, row: Any, upload: UploadOut, parts: BodyParts) -> Up
     while parts.has_more():
         room = row["size"] - offset
         if room <= 0:
-            raise TooLarge(f"The upload was begun with {row['size']} bytes, and this part goes beyond them")
+            raise TooLarge(f"The upload has {row['size']} bytes in total, and this part exceeds them")
         length, is_mine = _keep(store, identifier, offset, parts.part(min(PART, room)))
         row, upload = stages.write(partial(_advance, identifier=identifier, offset=offset, length=length))
         if not is_mine:
-            raise WrongOffset(row["received"], "A part was kept at this place before; go on at `offset`")
+            raise WrongOffset(row["received"], "A part at this offset is already stored; continue at `offset`")
         offset += length
         _refuse_elsewhere(row, offset)
     return upload
@@ -159,7 +159,9 @@ def _seen(call: Call, identifier: str) -> tuple[Any, UploadOut]:
 
 def _refuse_elsewhere(row: Any, offset: int) -> None:
     if row["received"] != offset:
-        raise WrongOffset(row["received"], "The part does not begin where the last one ended; go on at `offset`")
+        raise WrongOffset(
+            row["received"], "The part does not start at the end of the previous one; continue at `offset`"
+        )
 
 
 def _keep(store: Store, identifier: str, offset: int, pieces: Iterable[bytes]) -> tuple[int, bool]:
@@ -202,7 +204,9 @@ def _drop_parts(store: Store, identifier: str) -> None:
     try:
         store.delete_folder(upload_root(identifier))
     except (OSError, Unavailable) as error:
-        _log.warning("cannot remove the parts of an upload; they are swept later", upload=identifier, error=str(error))
+        _log.warning(
+            "cannot delete the parts of an upload; they are cleaned up later", upload=identifier, error=str(error)
+        )
 
 
 def file_of(identifier: str) -> str:
@@ -234,15 +238,15 @@ def finish(stages: Stages, identifier: str, expected: str | None) -> FileOut:
     row, done = stages.read(lambda call: _begun(call, identifier))
     if done is None:
         if row["received"] != row["size"]:
-            raise WrongOffset(row["received"], f"{row['received']} of {row['size']} bytes are here; send the others")
+            raise WrongOffset(row["received"], f"{row['received']} of {row['size']} bytes are stored; upload the rest")
         summed = _join(stages, row, expected)
         if summed is not None:
             return _conclude(stages, row, summed)
         done = stages.read(lambda call: _done(call, identifier))
         if done is None:
-            raise Conflict("Parts of this upload are gone; cancel it and begin again")
+            raise Conflict("Parts of this upload are missing; cancel it and start again")
     if expected not in {None, done.sha256}:
-        raise Invalid(f"sha256: the file has the sum {done.sha256}")
+        raise Invalid(f"sha256: the file has the checksum {done.sha256}")
     return done
 
 
@@ -267,7 +271,8 @@ def _checked(summed: HashingReader, size: int, expected: str | None) -> Iterator
     yield from summed
     if summed.size != size or expected not in {None, summed.sha256}:
         raise Invalid(
-            f"sha256: {summed.size} bytes with the sum {summed.sha256} were sent; cancel this upload and begin again",
+            f"sha256: received {summed.size} bytes with the checksum {summed.sha256}; cancel this upload and "
+            "start again",
             sha256=summed.sha256,
         )
 

@@ -23,7 +23,7 @@ from headgate.platform.unit_of_work.call import Call
 router = GovernedRouter(prefix="/api/volumes", tags=["volumes"])
 
 InLayer = Annotated[
-    str | None, Query(max_length=MAX_LENGTH, description="Only those of this layer, by name or id", examples=["raw"])
+    str | None, Query(max_length=MAX_LENGTH, description="Only in this layer, by name or id", examples=["raw"])
 ]
 
 

@@ -25,7 +25,7 @@ from headgate.spaces.spaces.endpoints import Sort
 
 router = GovernedRouter(prefix="/api/destinations", tags=["destinations"])
 
-Deleted = Annotated[bool, Query(description="Those that were deleted, and that the caller may restore")]
+Deleted = Annotated[bool, Query(description="Deleted destinations that the caller may restore")]
 
 
 @router.governed("GET", "", SignedIn("sees the destinations that they own or that are shared with them"), Audit.reads)

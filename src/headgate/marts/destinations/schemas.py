@@ -33,7 +33,7 @@ class DestinationItem(BaseModel):
 
     id: str = Field(examples=["dst_01k6x3v9c2m4n8p0q7rs"])
     name: str = Field(examples=["Finance database"])
-    place_kind: str | None = Field(examples=["postgresql"], description="Null for one that points nowhere yet")
+    place_kind: str | None = Field(examples=["postgresql"], description="Null if no host is configured")
     owners: list[Named]
     shared_for_use: bool
     shared_for_maintenance: bool
@@ -42,7 +42,7 @@ class DestinationItem(BaseModel):
     updated_at: datetime
     created_by: Creator | None
     allowed: tuple[str, ...] = Field(examples=[["see", "use"]], description="The caller's actions")
-    via: tuple[str, ...] = Field(examples=[["owner"]], description="The paths that give them")
+    via: tuple[str, ...] = Field(examples=[["owner"]], description="The access paths that grant them")
 
 
 class Users(BaseModel):
@@ -56,14 +56,16 @@ class DestinationOut(DestinationItem):
     """A destination, with where it points."""
 
     place: EndpointFieldsOut | None
-    users: Users | None = Field(description="What cannot be sent any more if it is deleted; for who may delete it")
+    users: Users | None = Field(
+        description="What can no longer be delivered if it is deleted; for callers who may delete it"
+    )
 
 
 class DestinationPage(BaseModel):
     """A page of the list of destinations."""
 
     items: list[DestinationItem]
-    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last")
+    next_cursor: str | None = Field(description="Pass as `cursor` to get the next page; null on the last page")
 
 
 class DestinationDeleted(BaseModel):
@@ -71,4 +73,4 @@ class DestinationDeleted(BaseModel):
 
     id: str
     name: str
-    users: Users = Field(description="What is not sent any more until it is restored or replaced")
+    users: Users = Field(description="What is not delivered until it is restored or replaced")

@@ -41,7 +41,7 @@ def change(call: Call, identifier: str, given: DestinationPatch) -> None:
     decision = call.require("edit", KIND, identifier)
     secrets = given.secrets.given()
     if given.name is None and given.place is None and not secrets:
-        raise Invalid("give a name, a place, secrets, or several of them")
+        raise Invalid("the request changes nothing; give a name, a place or secrets")
     before = presentation.one(call, identifier).name
     if given.name is not None:
         presentation.refuse_twin(call, KIND, given.name, identifier)

@@ -26,7 +26,7 @@ from headgate.platform.authorization.repository import Query, details, page
 from headgate.platform.authorization.resource_states import parse_state
 from headgate.platform.authorization.schemas import Resource
 from headgate.platform.authorization.who_can import Person, who_can
-from headgate.platform.notifications.service import Notice, tell
+from headgate.platform.notifications.service import Notice, notify
 from headgate.platform.unit_of_work.call import Call
 
 MAX_EFFECTS = 200
@@ -196,7 +196,7 @@ def apply(call: Call, change: Any) -> Plan:
     if isinstance(change, SetRole | RemoveMember):
         event = "removed" if isinstance(change, RemoveMember) else "role_changed"
         notice = Notice("members", event, actor=call.caller.member, member=plan.thing.id)
-        tell(call.connection, notice, call.now)
+        notify(call.connection, notice, call.now)
     thing, after = plan.thing, {"change": change.change, **plan.after}
     call.record_change(plan.decision, plan.action, thing.kind, thing.id, before=plan.before, after=after)
     return plan

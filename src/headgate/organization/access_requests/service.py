@@ -28,7 +28,7 @@ from headgate.organization.access_requests.schemas import Approval, RequestWante
 from headgate.organization.sessions import throttle
 from headgate.platform.authorization.questions import Question, decide
 from headgate.platform.authorization.repository import details
-from headgate.platform.notifications.service import Notice, tell
+from headgate.platform.notifications.service import Notice, notify
 from headgate.platform.unit_of_work.call import Call
 
 REQUESTED, ANSWERED = "access.requested", "access.answered"
@@ -324,4 +324,4 @@ def _tell(call: Call, event: str, row: RowMapping, to: tuple[str, ...]) -> None:
         recipients=to,
         facts={"request": row["id"], "action": row["action"]},
     )
-    tell(call.connection, notice, call.now)
+    notify(call.connection, notice, call.now)

@@ -28,7 +28,7 @@ class AuditEventOut(BaseModel):
     at: datetime
     event: str = Field(examples=["access.changed"])
     actor: str | None = Field(examples=["mbr_01k6x3v9c2m4n8p0q7rs"])
-    actor_name: str | None = Field(examples=["Ana"], description="Null for a member who was removed")
+    actor_name: str | None = Field(examples=["Ana"], description="Null for a removed member")
     action: str | None = Field(examples=["grant"])
     kind: str | None = Field(examples=["table"])
     resource: str | None = Field(examples=["tbl_01k6x3v9c2m4n8p0q7rs"])
@@ -37,7 +37,7 @@ class AuditEventOut(BaseModel):
     before: dict[str, Any] | None
     after: dict[str, Any] | None
     request_id: str | None
-    sealed: bool = Field(description="Whether it is chained to the event before it")
+    sealed: bool = Field(description="Whether it is part of the hash chain")
 
 
 class AuditPage(BaseModel):
@@ -51,15 +51,17 @@ class AuditPage(BaseModel):
 def list_audit_events(
     call: Call,
     actor: Annotated[str | None, Query(max_length=350, description="Only by this member, by name or id")] = None,
-    resource: Annotated[str | None, Query(max_length=350, description="Only about this: kind:name, or an id")] = None,
-    event: Annotated[str | None, Query(max_length=40, description="Only of this sort")] = None,
+    resource: Annotated[
+        str | None, Query(max_length=350, description="Only about this resource: kind:name, or an id")
+    ] = None,
+    event: Annotated[str | None, Query(max_length=40, description="Only this type of event")] = None,
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = DEFAULT_LIMIT,
     cursor: Annotated[str | None, Query(max_length=4000)] = None,
 ) -> AuditPage:
     """What was decided and changed."""
     filters = {"actor_id": _actor(call, actor), "resource_id": _resource(call, resource), "event": event}
     if event and "\0" in event:
-        raise Invalid("event: a word cannot hold control characters")
+        raise Invalid("event: cannot contain control characters")
     purpose = "audit " + " ".join(value or "" for value in filters.values())
     before = _before(cursor, purpose) if cursor is not None else None
     rows = repository.page(call.connection, filters, limit + 1, before)
@@ -83,7 +85,7 @@ def _actor(call: Call, text: str | None) -> str | None:
         return text
     resolved = call.lookup.of("member", text)
     if resolved is None:
-        raise Invalid(f"actor: there is no member called {text!r}; a removed one goes by id")
+        raise Invalid(f"actor: there is no member called {text!r}; give a removed member by id")
     return resolved
 
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from headgate.kit.request_models import Input
 from headgate.platform.resources.names import NameText
 
-Count = Annotated[int | None, Field(description="Null for who does not manage contexts")]
+Count = Annotated[int | None, Field(description="Null for callers who may not manage contexts")]
 
 
 class ContextName(Input):
@@ -32,7 +32,7 @@ class ContextPage(BaseModel):
     """A page of the list of contexts."""
 
     items: list[ContextOut]
-    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last")
+    next_cursor: str | None = Field(description="Pass as `cursor` to get the next page; null on the last page")
 
 
 class ContextDeleted(BaseModel):

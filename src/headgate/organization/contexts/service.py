@@ -57,7 +57,7 @@ def remove(call: Call, context: str) -> str:
     try:
         call.connection.execute(delete(context_table).where(_contexts.id == context))
     except IntegrityError:
-        raise Conflict(f"{name!r} was attached to something just now; look again") from None
+        raise Conflict(f"{name!r} was attached to a resource at the same moment; check it, and try again") from None
     call.record_change(
         decision, "manage_contexts", "context", context, before={"name": name}, after={"change": "delete_context"}
     )

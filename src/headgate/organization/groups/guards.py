@@ -21,5 +21,5 @@ class CreatesGroups(OnOrganization):
         except Denied as problem:
             if call.facts.organization().plan != "starter":
                 raise
-            detail = "Nobody creates groups on the Starter plan; an owner can change the plan to Growth or Custom"
+            detail = "The Starter plan has no custom groups; an owner can change the plan to Growth or Custom"
             raise Denied(detail, **problem.more) from None

@@ -20,8 +20,8 @@ class GroupOut(BaseModel):
 
     id: str = Field(examples=["grp_01k6x3v9c2m4n8p0q7rs"])
     name: str = Field(examples=["Analysts"])
-    built_in: bool = Field(description="True of All alone, to which every member belongs")
-    members: int = Field(description="How many members it has")
+    built_in: bool = Field(description="True only for the built-in group All of every member")
+    members: int = Field(description="The number of members")
     created_at: datetime
 
 
@@ -29,14 +29,16 @@ class GroupPage(BaseModel):
     """A page of the list of groups."""
 
     items: list[GroupOut]
-    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last")
+    next_cursor: str | None = Field(description="Pass as `cursor` to get the next page; null on the last page")
 
 
 class GroupMembers(BaseModel):
     """A group, with a page of its members."""
 
     group: GroupOut
-    members: list[Named] | None = Field(description="Null unless the caller is in it, or manages groups")
+    members: list[Named] | None = Field(
+        description="Null unless the caller is a member of the group, or manages groups"
+    )
     next_cursor: str | None = Field(description="Send it as `cursor` for the next page of members; null on the last")
 
 
@@ -45,6 +47,6 @@ class GroupDeleted(BaseModel):
 
     id: str = Field(examples=["grp_01k6x3v9c2m4n8p0q7rs"])
     name: str = Field(examples=["Analysts"])
-    members: int = Field(description="How many members it had")
-    grants: int = Field(description="How many grants it had")
-    space_roles: int = Field(description="How many roles in spaces it had")
+    members: int = Field(description="The number of members that it had")
+    grants: int = Field(description="The number of grants that it had")
+    space_roles: int = Field(description="The number of space roles that it had")

@@ -31,7 +31,7 @@ def _changeable(call: Call, group: str) -> Any:
     """The group's row; All stays as it is."""
     row = one(call.connection, group_table, group)
     if group == ALL_GROUP:
-        raise Conflict("All is built in: every member is in it, always; it cannot be renamed or deleted")
+        raise Conflict("The built-in group All contains every member; it cannot be renamed or deleted")
     return row
 
 

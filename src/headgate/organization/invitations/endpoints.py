@@ -28,7 +28,7 @@ from headgate.platform.http.paging import After, Limit, begins_after
 from headgate.platform.http.routes import Audit, GovernedRouter
 from headgate.platform.mail import templates
 from headgate.platform.mail.outbox import enqueue
-from headgate.platform.notifications.service import Notice, tell
+from headgate.platform.notifications.service import Notice, notify
 from headgate.platform.resources.names import require_names
 from headgate.platform.unit_of_work.call import Call
 from headgate.platform.unit_of_work.services import Services
@@ -76,10 +76,10 @@ def _reach(call: Call, body: InvitationIn) -> MemberScope:
     targets = Targets(call.facts, call.subject, call.caller.narrowing)
     contexts = [targets.context(name) for name in body.contexts]
     if body.scope == "entire" and contexts:
-        raise Invalid("contexts: an entire scope has no contexts; set the scope to selected")
+        raise Invalid("contexts: not allowed with the entire scope; set the scope to selected")
     reach = reach_for(call.subject, body.role, body.scope, contexts)
     if reach is None:
-        raise Denied("You may invite others to no more than your own scope and contexts")
+        raise Denied("You may not invite members to a wider scope or more contexts than your own")
     return reach
 
 
@@ -110,7 +110,7 @@ def invite_member(call: Call, body: InvitationIn) -> InvitationOut:
     """Invite someone by mail address. Without a mail relay, the answer holds the link to hand over."""
     decision = call.require(f"invite_{body.role}", "organization", "organization")
     if email_key(body.email) == UNKNOWN:
-        raise Invalid("email: this address stands for one that is not known; give another")
+        raise Invalid("email: the address contains masked characters; give a real address")
     reach, days = _reach(call, body), call.settings.sign_in.invitation_days
     try:
         identifier, secret = invitations.make(
@@ -127,7 +127,7 @@ def invite_member(call: Call, body: InvitationIn) -> InvitationOut:
         # Whose address is whose is for those who manage members.
         if call.decide("manage_members", "organization", "organization"):
             raise
-        raise Conflict("This address cannot be invited: it is invited, or a member's, already") from None
+        raise Conflict("This address already belongs to an invitation or a member") from None
     made = invitations.by_id(call.connection, identifier)
     assert made is not None  # noqa: S101 - made just now
     _tell(call, made, "invite", decision.via)
@@ -172,7 +172,7 @@ def resend_invitation(call: Call, invitation_id: InvitationId) -> InvitationOut:
     invitation = _own(call, invitation_id)
     decision = call.require(f"invite_{invitation.role}", "organization", "organization")
     if not invitation.reach.is_within(reach_of(call.subject)):
-        raise Denied("You may invite others to no more than your own scope and contexts")
+        raise Denied("You may not invite members to a wider scope or more contexts than your own")
     days = call.settings.sign_in.invitation_days
     secret = invitations.renew(call.connection, invitation, call.caller.member, call.now, days, call.caller.origin)
     renewed = invitations.by_id(call.connection, invitation_id)
@@ -202,7 +202,7 @@ def _addressed(invitation: Invitation, body: Acceptance) -> Invitation:
     if invitation.email != UNKNOWN or invitation.invited_by is not None:
         return invitation
     if body.email is None:
-        raise Invalid("email: is needed")
+        raise Invalid("email: is required")
     return replace(invitation, email=usable(body.email, "email"))
 
 
@@ -240,5 +240,5 @@ def accept_invitation(call: Call, request: Request, body: Acceptance, prepared: 
     joined = Event(call.now, CHANGED, True, member, request_id=call.request_id, kind="member", resource_id=member)  # noqa: FBT003
     call.record(replace(joined, action=f"invite_{invitation.role}", after=after))
     notice = Notice("members", "joined", actor=member, member=member, facts={"role": invitation.role})
-    tell(call.connection, notice, call.now)
+    notify(call.connection, notice, call.now)
     return sign_in_member(call, request, member, "invitation", invitation.origin)

@@ -96,11 +96,11 @@ def make(
 
 def _refuse_if_known(connection: Connection, email: str, now: datetime) -> None:
     if by_email(connection, email) is not None:
-        raise Conflict(f"{email} is the address of a member already")
+        raise Conflict(f"{email} is already the address of a member")
     waiting = (_invitations.accepted_at.is_(None), _invitations.revoked_at.is_(None), _invitations.expires_at > now)
     pending = select(_invitations.id).where(_invitations.email_key == email_key(email), *waiting)
     if connection.execute(pending).first() is not None:
-        raise Conflict(f"{email} is invited already; send that invitation again, or revoke it first")
+        raise Conflict(f"{email} is already invited; resend the invitation, or revoke it first")
 
 
 def renew(
@@ -182,9 +182,9 @@ def accept(facts: Facts, invitation: Invitation, name: str, password: str | None
     if invitation.invited_by is not None:
         inviter: Subject | None = facts.subject(invitation.invited_by)
         if not may_invite(inviter, invitation.role, invitation.reach, facts.organization()):
-            raise Conflict("Whoever invited you cannot do so any more; ask an admin for a new invitation")
+            raise Conflict("The member who invited you may no longer do so; ask an admin for a new invitation")
     if by_email(connection, invitation.email) is not None:
-        raise Conflict(f"{invitation.email} is the address of a member already; sign in instead")
+        raise Conflict(f"{invitation.email} is already the address of a member; sign in instead")
     member = new_member(
         connection,
         name,
@@ -214,7 +214,7 @@ def new_member(
     """A new member, subscribed as their role is; their id. `origin` says in or with what their password was set."""
     table = member_table.c
     if connection.execute(select(table.id).where(table.name_key == name_key(name))).first() is not None:
-        raise Conflict(f"There is a member called {name!r} already; add a second name")
+        raise Conflict(f"A member called {name!r} already exists; add a second name")
     identifier = new_id("member")
     connection.execute(insert(principal_table).values(id=identifier))
     connection.execute(

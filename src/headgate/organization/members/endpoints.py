@@ -75,7 +75,7 @@ def _manages(call: Call) -> bool:
 @router.governed("GET", "", SignedIn("sees names; all else with manage_members"), Audit.nothing)
 def list_members(
     call: Call,
-    sort: Annotated[MemberSort, Query(description="The order; a leading minus turns it around")] = MemberSort.name,
+    sort: Annotated[MemberSort, Query(description="The sort order; a leading minus reverses it")] = MemberSort.name,
     prefix: Prefix = "",
     limit: Limit = DEFAULT_LIMIT,
     cursor: After = None,
@@ -84,9 +84,9 @@ def list_members(
     require_names(call)
     whole = _manages(call)
     if not whole and sort not in {MemberSort.name, MemberSort.name_desc}:
-        raise Invalid("sort: you see names only, so sort by name or -name")
+        raise Invalid("sort: you may sort by name or -name only, because you see no other fields")
     if "\0" in prefix:
-        raise Invalid("prefix: a name cannot hold control characters")
+        raise Invalid("prefix: a name cannot contain control characters")
     purpose = f"members {sort.value} {prefix}"
     try:
         after = begins_after(cursor, purpose)
@@ -177,7 +177,7 @@ def list_holdings(call: Call, member_id: MemberId) -> Holdings:
 
 def _require_known(call: Call, member_id: str) -> None:
     if not repository.was_member(call.connection, member_id):
-        raise NotFound(f"There is no member {member_id}, and there was none")
+        raise NotFound(f"There is no current or removed member {member_id}")
 
 
 @router.governed("POST", "/{member_id}/reassign", OnOrganization("manage_members"), Audit.changes, errors=[Conflict])
@@ -186,5 +186,5 @@ def reassign_holdings(call: Call, member_id: MemberId, body: Reassignment) -> Re
     _require_known(call, member_id)
     to = Targets(call.facts, call.subject, call.caller.narrowing).member(body.to)
     if to == member_id:
-        raise Conflict("This is the member who owns it already; name somebody else")
+        raise Conflict("This member already owns it; choose another member")
     return Reassigned(items=_held(handover.reassign(call, member_id, to, body.resources)))

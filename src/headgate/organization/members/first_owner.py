@@ -23,7 +23,7 @@ def make_owner(
 ) -> str:
     """Make the first owner; their id. Conflict if there is one."""
     if has_owner(connection):
-        raise Conflict("this installation has an owner already; they invite everyone else")
+        raise Conflict("this installation already has an owner, who can invite other members")
     if organization is not None:
         connection.execute(update(organization_table).values(name=organization))
     member = invitations.new_member(

@@ -16,7 +16,9 @@ def reassign(call: Call, member: str, to: str, chosen: Sequence[str] | None) -> 
     ids = list(owned) if chosen is None else list(dict.fromkeys(chosen))
     unknown = [identifier for identifier in ids if identifier not in owned]
     if unknown:
-        raise Conflict(f"{unknown[0]} is not solely theirs; `headgate member holdings {member}` lists what is")
+        raise Conflict(
+            f"{unknown[0]} is not solely owned by this member; `headgate member holdings {member}` lists what is"
+        )
     for identifier in ids:
         holding = owned[identifier]
         try:

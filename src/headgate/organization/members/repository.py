@@ -62,7 +62,7 @@ def _value(name: str, after: Cursor) -> Any:
         moment = datetime.fromisoformat(after.value)
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     except ValueError:
-        raise BadCursor("not a cursor; leave it out to start from the first page") from None
+        raise BadCursor("invalid cursor; omit it to start from the first page") from None
 
 
 def address(connection: Connection, member: str) -> str:

@@ -46,9 +46,11 @@ class MemberOut(BaseModel):
     role: str | None = Field(None, examples=["technical"])
     scope: str | None = Field(None, examples=["selected"])
     contexts: list[Named] | None = None
-    groups: list[Named] | None = Field(None, description="Without All, in which everyone is")
+    groups: list[Named] | None = Field(None, description="Without the built-in group All")
     security_roles: list[str] | None = Field(None, examples=[["data_admin"]])
-    status: str | None = Field(None, examples=["active"], description="active, or no sign-in: no address or password")
+    status: str | None = Field(
+        None, examples=["active"], description="active, or no sign-in: the member has no address or password"
+    )
     created_at: datetime | None = None
     last_seen_at: datetime | None = None
 
@@ -57,7 +59,7 @@ class MemberPage(BaseModel):
     """A page of the list of members."""
 
     items: list[MemberOut]
-    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last")
+    next_cursor: str | None = Field(description="Pass as `cursor` to get the next page; null on the last page")
 
 
 class MemberAction(BaseModel):
@@ -72,7 +74,9 @@ class MemberPageOut(BaseModel):
 
     member: MemberOut
     can: list[MemberAction] = Field(description="Actions on the organization; what-can lists those on resources")
-    allowed: list[str] = Field(examples=[["change_role", "remove"]], description="What the caller can do with them")
+    allowed: list[str] = Field(
+        examples=[["change_role", "remove"]], description="The actions that the caller has on them"
+    )
 
 
 class InvitationIn(Input):
@@ -80,7 +84,7 @@ class InvitationIn(Input):
 
     email: EmailText
     role: Role
-    scope: Scope | None = Field(None, description="Left out: entire, or the inviter's own if they are no admin")
+    scope: Scope | None = Field(None, description="Default: entire, or the inviter's scope if they are not an admin")
     contexts: list[Ref] = Field([], max_length=200)
 
 
@@ -93,10 +97,10 @@ class InvitationOut(BaseModel):
     scope: str = Field(examples=["selected"])
     contexts: list[Named]
     state: str = Field(examples=["waiting"], description="waiting, expired, revoked or accepted")
-    invited_by: str | None = Field(description="The name of who vouches for it; null for the operator")
+    invited_by: str | None = Field(description="The name of the inviter; null for the operator")
     created_at: datetime
     expires_at: datetime
-    link: str | None = Field(None, description="To hand over, when no mail is sent; shown once")
+    link: str | None = Field(None, description="The link to send, if mail is not configured; shown only once")
 
 
 class InvitationPage(BaseModel):
@@ -111,15 +115,15 @@ class Acceptance(Input):
 
     invitation: LinkText
     name: Annotated[str, Field(min_length=1, max_length=MAX_LENGTH, examples=["Ana"])]
-    email: EmailText | None = Field(None, description="For the first owner, whose address is not known yet")
-    password: Password | None = Field(None, description="Left out, one signs in by links alone")
+    email: EmailText | None = Field(None, description="For the first owner, who has no address yet")
+    password: Password | None = Field(None, description="Without a password, the member signs in by links only")
 
 
 class LinkMade(BaseModel):
     """A link for a member: sent by mail, or to hand over."""
 
-    sent_to: str | None = Field(description="The address it was sent to; null if it is to be handed over")
-    link: str | None = Field(description="To hand over, when no mail is sent; shown once")
+    sent_to: str | None = Field(description="The address that it was sent to; null if you must send it yourself")
+    link: str | None = Field(description="The link to send, if mail is not configured; shown only once")
     expires_at: datetime
 
 
@@ -129,14 +133,16 @@ class Holding(BaseModel):
     id: str = Field(examples=["dm_01k6x3v9c2m4n8p0q7rs"])
     kind: str = Field(examples=["data_mart"])
     name: str = Field(examples=["Revenue"])
-    holds: str = Field(examples=["technical"], description="What they are to it: which owner, acts_for or author")
+    holds: str = Field(
+        examples=["technical"], description="Their relation to it: the type of owner, acts_for or author"
+    )
 
 
 class Holdings(BaseModel):
     """What a removal would leave behind, or has left behind."""
 
     solely_owned: list[Holding]
-    acts_for: list[Holding] = Field(description="What runs with their rights, and schedules that they saved last")
+    acts_for: list[Holding] = Field(description="Pipelines that run as them, and schedules that they saved last")
 
 
 class RemovedMember(BaseModel):
@@ -144,7 +150,7 @@ class RemovedMember(BaseModel):
 
     id: str = Field(examples=["mbr_01k6x3v9c2m4n8p0q7rs"])
     removed_at: datetime
-    solely_owned: int = Field(description="How many resources they solely owned that nobody owns now")
+    solely_owned: int = Field(description="The number of resources that they solely owned and that have no owner now")
 
 
 class RemovedPage(BaseModel):
@@ -158,7 +164,7 @@ class Reassignment(Input):
     """To whom what a member solely owns goes."""
 
     to: Ref
-    resources: list[str] | None = Field(None, max_length=1000, description="Ids; left out, all of it")
+    resources: list[str] | None = Field(None, max_length=1000, description="Ids; omit it for all")
 
 
 class Reassigned(BaseModel):

@@ -25,10 +25,10 @@ class Usage(BaseModel):
 
     plan: str = Field(examples=["growth"])
     members: dict[str, int] = Field(examples=[{"owner": 1, "admin": 0, "technical": 3, "business": 2}])
-    invitations: int = Field(description="Those that still wait for someone")
+    invitations: int = Field(description="Open invitations")
     groups: int = Field(description="Without the built-in group All")
     contexts: int
-    tokens: int = Field(description="Those that could be used now")
+    tokens: int = Field(description="Usable tokens")
     resources: dict[str, int] = Field(
-        examples=[{"data_mart": 2}], description="By kind; without saved queries, which are their authors' alone"
+        examples=[{"data_mart": 2}], description="By kind; without saved queries, which are private"
     )

@@ -89,12 +89,12 @@ def _attempt(services: Services, request: Request, parameters: dict[str, SignIn]
 
 def _choose_another(settings: Settings) -> str:
     """What whoever gave a right password that has ended is told."""
-    how = "`headgate login --forgot-password`, or POST /api/password/links, sends you a link by mail"
+    how = "request a link by mail with `headgate login --forgot-password`, or POST /api/password/links"
     if settings.mail.host is None:
-        how = "another owner makes you a link with `headgate member reset-password`, or the operator a token"
+        how = "ask another owner for a link by `headgate member reset-password`, or the operator for a token"
     return (
-        "Your password has ended: it was set by an invitation, link or reset that somebody else asked for, and you "
-        f"have become an owner since. Choose a new one: {how}"
+        "Your password was deleted: it was set with an invitation, link or reset that another person requested, "
+        f"and you have become an owner since. Choose a new one: {how}"
     )
 
 
@@ -119,7 +119,7 @@ def sign_in(call: Call, request: Request, body: SignIn, prepared: Attempt) -> Si
     origin = accounts.origin_of_password(call.connection, prepared.member, prepared.stored)
     if origin is None:
         raise WrongPassword
-    throttle.forgive(call.connection, (prepared.of_account,))
+    throttle.reset(call.connection, (prepared.of_account,))
     throttle.give_back(call.connection, (prepared.of_address,))
     if prepared.fresh:
         accounts.replace_hash(call.connection, prepared.member, prepared.stored, prepared.fresh)
@@ -166,12 +166,12 @@ def _send_link(call: Call, body: LinkWanted, prepared: throttle.Counter, purpose
     if call.settings.mail.host is None:
         what = "a sign-in link" if purpose == "sign_in" else "a password reset"
         return Confirmation(
-            detail=f"This installation sends no mail; ask an admin for {what}. Owners ask another owner"
+            detail=f"Mail is not configured on this installation; ask an admin for {what}. Owners ask another owner"
         )
     of_account = throttle.of_account(
         email_key(body.email), call.settings.sign_in, known_browser=False, purpose="link account"
     )
-    answer = Confirmation(detail="If this is a member's address, a link is on its way to it")
+    answer = Confirmation(detail="If this is the address of a member, a link was sent to it")
     throttle.count(call.connection, (prepared,), call.now)
     try:
         throttle.check(call.connection, (of_account,), call.now)
@@ -266,8 +266,8 @@ def change_password(call: Call, body: PasswordChange, prepared: NewPassword) -> 
     member = call.caller.member
     account = accounts.by_id(call.connection, member)
     if account is None or account.password != prepared.stored:
-        raise Conflict("The password was changed meanwhile; try again")
-    throttle.forgive(call.connection, (prepared.counter,))
+        raise Conflict("The password was changed concurrently; try again")
+    throttle.reset(call.connection, (prepared.counter,))
     _set_password(call, member, prepared.fresh, call.caller.origin)
     return SessionsEnded(ended=service.end(call.connection, member, call.now, but=call.caller.session))
 
@@ -276,7 +276,7 @@ def change_password(call: Call, body: PasswordChange, prepared: NewPassword) -> 
 def sign_out(call: Call, request: Request) -> SessionsEnded:
     """End the session that asks."""
     if call.caller.session is None:
-        raise Conflict("You are here by a token; revoke it to end it")
+        raise Conflict("You authenticated with a token, not a session; revoke the token to end it")
     ended = service.end(call.connection, call.caller.member, call.now, only=call.caller.session)
     call.recorded.cookies.append(set_cookie(request, session_cookie(request), "", 0))
     call.record(call.event(ENDED, allowed=True, resource_id=call.caller.session))

@@ -41,11 +41,11 @@ def needs_new_hash(stored: str) -> bool:
 def check_strength(password: str, about: Sequence[str]) -> None:
     """Refuse a password that is short, common, or made of what everyone knows about its owner."""
     if len(password) < SHORTEST:
-        raise Invalid(f"password: use at least {SHORTEST} characters; a few words in a row are good")
+        raise Invalid(f"password: use at least {SHORTEST} characters, such as a few words in a row")
     if len(password) > LONGEST:
         raise Invalid(f"password: use at most {LONGEST} characters")
     from zxcvbn import zxcvbn  # noqa: PLC0415 - its lists take a while to load
 
     personal = [part for text in about for part in (text, *text.replace("@", " ").replace(".", " ").split())]
     if zxcvbn(password[:_LOOKED_AT], user_inputs=["headgate", *personal])["score"] <= _WEAK:
-        raise Invalid("password: this one is easily guessed; it is common, or made of a name or a pattern")
+        raise Invalid("password: it is easy to guess, because it is common or contains a name or a pattern")

@@ -9,7 +9,7 @@ from headgate.kit.request_models import Input
 
 EmailText = Annotated[str, Field(max_length=320, examples=["ana@example.com"])]
 Password = Annotated[SecretStr, Field(max_length=1000, examples=["three small brown otters"])]
-LinkText = Annotated[SecretStr, Field(max_length=100, description="What stands behind the # of a link")]
+LinkText = Annotated[SecretStr, Field(max_length=100, description="The part of the link after #")]
 
 
 class SignIn(Input):
@@ -62,17 +62,19 @@ class SessionOut(BaseModel):
     """A browser that is signed in."""
 
     id: str = Field(examples=["ses_01k6x3v9c2m4n8p0q7rs"])
-    method: str = Field(examples=["password"], description="How it was opened")
-    agent: str = Field(examples=["Firefox on Linux"], description="What the browser called itself")
+    method: str = Field(examples=["password"], description="How the member signed in")
+    agent: str = Field(examples=["Firefox on Linux"], description="The User-Agent of the browser")
     address: str = Field(examples=["198.51.100.7"])
     created_at: datetime
     last_seen_at: datetime
     expires_at: datetime
     tainted: bool = Field(
-        description="Whether somebody else asked for the link, invitation or reset that it, or the password it was "
-        "opened by, began with: it ends if you become an owner"
+        description=(
+            "Whether the session, or the password that opened it, started with a link, invitation or reset that "
+            "another person requested: it ends if the member becomes an owner"
+        )
     )
-    current: bool = Field(description="Whether it is the one that asks")
+    current: bool = Field(description="Whether it is the session of this request")
 
 
 class Sessions(BaseModel):

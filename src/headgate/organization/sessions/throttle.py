@@ -90,7 +90,7 @@ def give_back(connection: Connection, counters: Sequence[Counter]) -> None:
         connection.execute(fewer.values(count=table.c.count - 1))
 
 
-def forgive(connection: Connection, counters: Sequence[Counter]) -> None:
+def reset(connection: Connection, counters: Sequence[Counter]) -> None:
     """Forget the failures of whoever got in at last."""
     keys = [counter.key for counter in counters]
     connection.execute(delete(failure_table).where(failure_table.c.key.in_(keys)))

@@ -31,7 +31,7 @@ def create_token(call: Call, body: TokenIn) -> TokenMade:
     except BadName as error:
         raise Invalid(f"name: {error}") from None
     if body.expires is not None and body.expires <= call.now:
-        raise Invalid("expires: the end of a token lies in the future")
+        raise Invalid("expires: give a time in the future")
     only: list[str] | None = None
     if body.only is not None:
         only = _listed(call, body.only)
@@ -62,7 +62,7 @@ def _listed(call: Call, names: list[str]) -> list[str]:
 @router.governed("GET", "", OwnCredentials("sees their own; all with manage_members"), Audit.nothing)
 def list_tokens(
     call: Call,
-    all_: Annotated[bool, Query(alias="all", description="Those of all members; needs manage_members")] = False,
+    all_: Annotated[bool, Query(alias="all", description="Tokens of all members; requires manage_members")] = False,
     limit: Limit = DEFAULT_LIMIT,
     cursor: After = None,
 ) -> TokenPage:

@@ -14,11 +14,14 @@ class TokenIn(Input):
     """A token to make: what to call it, and its limits."""
 
     name: Annotated[str, Field(min_length=1, max_length=MAX_LENGTH, examples=["nightly export"])]
-    read_only: Annotated[bool, Field(description="Narrow it to reading")] = False
+    read_only: Annotated[bool, Field(description="A read-only token")] = False
     only: list[Target] | None = Field(
-        None, max_length=500, examples=[["table:gold.orders"]], description="Narrow it to these layers, tables, volumes"
+        None,
+        max_length=500,
+        examples=[["table:gold.orders"]],
+        description="Restrict it to these layers, tables, volumes",
     )
-    expires: Instant | None = Field(None, description="When it ends by itself")
+    expires: Instant | None = Field(None, description="When it expires")
 
 
 class TokenOut(BaseModel):
@@ -26,16 +29,16 @@ class TokenOut(BaseModel):
 
     id: str = Field(examples=["tok_01k6x3v9c2m4n8p0q7rs"])
     name: str
-    hint: str | None = Field(examples=["hgt_Ab3d"], description="How the secret begins")
+    hint: str | None = Field(examples=["hgt_Ab3d"], description="The start of the secret")
     member: str = Field(examples=["Ana"])
     read_only: bool
-    only: list[str] | None = Field(description="Ids of what it is narrowed to; null if it is not")
+    only: list[str] | None = Field(description="The ids that it is restricted to; null if it is not restricted")
     created_at: datetime
     last_used_at: datetime | None
     expires_at: datetime | None
     revoked_at: datetime | None
     tainted: bool = Field(
-        description="Whether it was made in a tainted session: it ends if its member becomes an owner"
+        description="Whether it was created in a tainted session: it is revoked if its member becomes an owner"
     )
 
 

@@ -96,7 +96,7 @@ def revoke(connection: Connection, token: str, now: datetime, *, by: str | None)
     if row is None:
         raise NotFound(f"There is no token {token!r}; `headgate token list` shows them")
     if row.revoked_at is not None:
-        raise Conflict("This token was ended before")
+        raise Conflict("This token is already revoked")
     connection.execute(update(token_table).where(_tokens.c.id == token).values(revoked_at=now))
     record(connection, [Event(now, REVOKED, allowed=True, actor_id=by, kind="token", resource_id=token)])
 

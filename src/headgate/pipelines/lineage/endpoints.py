@@ -14,9 +14,9 @@ from headgate.platform.unit_of_work.call import Call
 
 router = GovernedRouter(prefix="/api", tags=["pipelines"])
 
-Where = Annotated[Direction, Query(description="Where to look")]
-Depth = Annotated[int, Query(ge=1, le=20, description="How many pipelines far")]
-WithColumns = Annotated[bool, Query(description="Also which columns the columns are made of, where that is known")]
+Where = Annotated[Direction, Query(description="The direction")]
+Depth = Annotated[int, Query(ge=1, le=20, description="The maximum distance, in pipelines")]
+WithColumns = Annotated[bool, Query(description="Include column lineage, where it is known")]
 
 
 class LineageNode(BaseModel):
@@ -40,7 +40,7 @@ class ColumnEdge(BaseModel):
     Without columns, every column comes from the one of the same name. Without a source, it comes from outside.
     """
 
-    pipeline: str = Field(description="The one that makes it", examples=["pip_01k6x3v9c2m4n8p0q7rs"])
+    pipeline: str = Field(description="The pipeline that creates the column", examples=["pip_01k6x3v9c2m4n8p0q7rs"])
     source: str | None = Field(examples=["tbl_01k6x3v9c2m4n8p0q7rs"])
     source_column: str | None = Field(examples=["amount"])
     target: str = Field(examples=["tbl_01k6x3v9c2m4n8p0q7rt"])
@@ -52,8 +52,8 @@ class LineageOut(BaseModel):
 
     nodes: list[LineageNode]
     edges: list[LineageEdge]
-    columns: list[ColumnEdge] | None = Field(description="Null if they were not asked for")
-    cut: bool = Field(description="Whether there was more than one answer holds")
+    columns: list[ColumnEdge] | None = Field(description="Null if column lineage was not requested")
+    cut: bool = Field(description="Whether the lineage was cut off")
 
 
 def _out(graph: Graph, *, columns: bool) -> LineageOut:

@@ -96,7 +96,7 @@ class Cleaner:
             for part in parts:
                 part()
         except Exception as error:  # noqa: BLE001 - the next round tries again
-            _log.warning("cannot clean up after runs right now", error=(str(error).splitlines() or [""])[0])
+            _log.warning("cannot clean up after runs; trying again", error=(str(error).splitlines() or [""])[0])
 
     def _move(self, now: datetime) -> None:
         for run in staged_files.unmoved(self._services.database, self._services.store, now - MOVING):

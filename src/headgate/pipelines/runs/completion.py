@@ -17,7 +17,7 @@ from headgate.pipelines.runs.models import run_step_table, run_table
 from headgate.pipelines.triggers.events import note_success
 from headgate.platform.audit.events import Event, record
 from headgate.platform.authorization.facts import Facts
-from headgate.platform.notifications.service import Notice, tell
+from headgate.platform.notifications.service import Notice, notify
 
 FAILED, BLOCKED, DEACTIVATED = "run.failed", "run.blocked", "pipeline.deactivated"
 MOST_CAUSES = 20
@@ -102,7 +102,7 @@ def _counted(connection: Connection, now: datetime, row: RowMapping, pipeline: R
     values: dict[str, Any] = {"failures": pipeline["failures"] + 1}
     most = pipeline["deactivate_after"]
     if most and values["failures"] >= most and pipeline["active"]:
-        why = "It failed" if most == 1 else f"It failed {values['failures']} times in a row"
+        why = "The run failed" if most == 1 else f"The run failed {values['failures']} times in a row"
         values |= {"active": False, "inactive_because": why}
         _record(connection, now, row, DEACTIVATED, {"reason": why}, "pipeline", row["parent_id"])
         _tell(connection, now, row, DEACTIVATED, failures=values["failures"])
@@ -129,4 +129,4 @@ def _tell(connection: Connection, now: datetime, row: RowMapping, event: str, **
         needs="open" if parent.kind == "task" else "see_runs",
         facts={"run": row["id"], "state": row["state"], "code": row["error_code"], **facts},
     )
-    tell(connection, notice, now)
+    notify(connection, notice, now)

@@ -28,9 +28,7 @@ from headgate.platform.unit_of_work.watch import LONGEST
 router = GovernedRouter(tags=["runs"])
 
 RunId = Annotated[str, Path(pattern="^run_[0-9a-z]{20}$", examples=["run_01k6x3v9c2m4n8p0q7rs"])]
-Wait = Annotated[
-    float, Query(ge=0, le=LONGEST, description="Answer when there is something new, or after so many seconds")
-]
+Wait = Annotated[float, Query(ge=0, le=LONGEST, description="Wait up to this many seconds for a change")]
 
 
 async def _until(services: Services, request: Request, parameters: dict[str, Any], check: Any) -> None:
@@ -93,7 +91,7 @@ def get_run(call: Call, run_id: RunId, wait: Wait = 0) -> RunOut:
 def get_run_log(
     call: Call,
     run_id: RunId,
-    after: Annotated[int, Query(ge=-1, le=2**31 - 1, description="Lines after this number; -1: from the first")] = -1,
+    after: Annotated[int, Query(ge=-1, le=2**31 - 1, description="Lines after this number; -1 for all lines")] = -1,
     limit: Annotated[int, Query(ge=1, le=1000)] = 500,
     wait: Wait = 0,
 ) -> LogPage:
@@ -138,7 +136,7 @@ def delete_run(call: Call, run_id: RunId) -> RunState:
     """Delete the record of a run that is over. What it wrote stays, and so does the ledger."""
     row = service.row_of(call, run_id)
     if row["state"] not in ENDED:
-        raise Conflict("This run is not over; cancel it first")
+        raise Conflict("This run has not ended; cancel it first")
     writer.remove(call.connection, [run_id])
     call.record(call.event(service.DELETED, allowed=True, action="delete", kind="run", resource_id=run_id))
     return RunState(id=run_id, state="deleted")

@@ -46,7 +46,7 @@ class TableMovedDuringRun(Exception):
 def finish(services: Services, connection: Connection, now: datetime, row: RowMapping, outcome: Outcome) -> str:
     """End a run with what came of it, or put it back; its state then. MovedAgain: nothing may be committed."""
     if outcome.state in {"lost", "returned"}:
-        reason = outcome.error or "Spark or the worker was lost while it ran this; nothing was published"
+        reason = outcome.error or "Spark or the worker died during the run; nothing was published"
         is_lost = outcome.state == "lost"
         isolates = is_lost and outcome.error_code == ENGINE_DOWN
         return queue.give_back(connection, now, row, reason, counts=is_lost, isolates=isolates)
@@ -57,7 +57,7 @@ def finish(services: Services, connection: Connection, now: datetime, row: RowMa
     try:
         _publish(services, connection, now, row)
     except NotRunning:
-        raise Conflict("This run is no longer this worker's; drop it") from None
+        raise Conflict("This run is assigned to another worker; stop it") from None
     except TableMoved as error:
         raise TableMovedDuringRun(str(error)) from None
     return "succeeded"
@@ -71,7 +71,7 @@ def _cancelled(connection: Connection, now: datetime, row: RowMapping) -> str:
 def _publish(services: Services, connection: Connection, now: datetime, row: RowMapping) -> None:
     steps = connection.execute(select(run_step_table).where(_steps.run_id == row["id"])).mappings().all()
     if any(step["state"] != "succeeded" for step in steps):
-        raise Conflict("Not every step of this run was finished")
+        raise Conflict("Some steps of this run have not finished")
     states = {
         step["item_id"]: step["result"]["state"] for step in steps if step["item_id"] and step["result"].get("state")
     }

@@ -10,7 +10,7 @@ from headgate.pipelines.runs.models import run_line_table
 from headgate.settings.settings import Settings
 
 _lines = run_line_table.c
-FULL = "The log is full; lines after this one are not kept (`runs.log_lines`)"
+FULL = "The log is full; further lines are dropped (`runs.log_lines`)"
 
 
 def add(connection: Connection, settings: Settings, run: str, lines: Sequence[tuple[datetime, str, str]]) -> None:

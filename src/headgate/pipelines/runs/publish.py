@@ -20,7 +20,7 @@ _runs = run_table.c
 class NotRunning(Conflict):
     """The run was ended or taken over; what it did counts no more."""
 
-    code, title = "not_running", "The run does not run any more, or another took it over"
+    code, title = "not_running", "The run has ended, or another worker has claimed it"
 
 
 def publish(

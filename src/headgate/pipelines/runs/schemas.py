@@ -10,7 +10,7 @@ from headgate.kit.patterns import TextPattern
 
 ARTIFACT_NAME = TextPattern(
     r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}$",
-    "must be the name of a file: at most 100 letters, digits and . _ -, and no dot at its start",
+    "must be a file name: at most 100 letters, digits and . _ -, not starting with a dot",
 )
 
 
@@ -21,7 +21,7 @@ class CheckOut(BaseModel):
     failed_rows: int
     checked_rows: int
     message: str
-    sample: list[dict[str, Any]] | None = Field(description="Rows that failed; null to whoever may not read the table")
+    sample: list[dict[str, Any]] | None = Field(description="Failed rows; null for callers who may not read the table")
 
 
 class RunStepOut(BaseModel):
@@ -45,7 +45,7 @@ class WrittenOut(BaseModel):
     """A table that a run has published, and the snapshot."""
 
     table: str
-    name: str | None = Field(description="Null if one may not see it")
+    name: str | None = Field(description="Null if the caller may not see it")
     snapshot: str | None
     version: int
 
@@ -88,15 +88,17 @@ class RunOut(RunItem):
     """A run: its steps, how far it is, and what it has written."""
 
     waits_for: str | None = Field(
-        examples=["its next try, at 2026-11-16 10:30:00 UTC"], description="What a queued run waits for, in words"
+        examples=["its next attempt, at 2026-11-16 10:30:00 UTC"], description="What a queued run is waiting for"
     )
     progress: ProgressOut | None
     steps: list[RunStepOut]
     written: list[WrittenOut]
     artifacts: list[ArtifactOut]
-    definition: dict[str, Any] | None = Field(description="What it was told; null if it names what one may not see")
+    definition: dict[str, Any] | None = Field(
+        description="Its parameters; null if they name resources that the caller may not see"
+    )
     parameters: dict[str, Any]
-    lines: int = Field(description="How many lines its log has")
+    lines: int = Field(description="The number of lines in its log")
 
 
 class RunPage(BaseModel):
@@ -119,5 +121,5 @@ class LogPage(BaseModel):
     """Lines of a run's log, in order."""
 
     items: list[LineOut]
-    next: int = Field(description="Ask for lines after this one")
-    ended: bool = Field(description="Whether the run is over and these were the last")
+    next: int = Field(description="Pass as `after` to get later lines")
+    ended: bool = Field(description="Whether the run has ended and these are its last lines")

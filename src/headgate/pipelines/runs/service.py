@@ -61,7 +61,7 @@ _SHOWN = (
 _SHOWN_OF_STEPS = ("number", "kind", "state", "started_at", "ended_at", "rows_in", "rows_out", "rejected", "bytes")
 _ABOUT_ONE = frozenset({"land", "refine", "save_staged", "check", "deliver"})
 """Steps that tell of no table but their own."""
-HIDDEN = "Something went wrong with a table that you may not see"
+HIDDEN = "An error occurred in a table that you may not see"
 _runs, _steps, _lines, _commits = run_table.c, run_step_table.c, run_line_table.c, commit_table.c
 _artifacts, _definitions = run_artifact_table.c, pipeline_definition_table.c
 
@@ -70,7 +70,7 @@ def start_by_hand(call: Call, pipeline_id: str, full_refresh: bool, parameters: 
     """Have a pipeline run, for a caller who may start it."""
     active = select(_definitions.active).where(_definitions.pipeline_id == pipeline_id)
     if call.connection.execute(active).scalar() is False:
-        raise Conflict("This pipeline is not active; activate it first")
+        raise Conflict("This pipeline is inactive; activate it first")
     pipeline = _startable(call, pipeline_id)
     how = Start(by=call.caller.member, token=call.caller.token, full_refresh=full_refresh, parameters=parameters)
     try:
@@ -217,12 +217,12 @@ def resume(call: Call, run_id: str) -> None:
     """Have a run that failed or was cancelled go on from its last finished step."""
     row = row_of(call, run_id)
     if row["state"] not in {"failed", "cancelled"} or row["definition"] is None:
-        raise Conflict("Only a run that failed or was cancelled can be resumed; start another")
+        raise Conflict("Only failed or cancelled runs can be resumed; start a new run")
     now = _startable(call, row["parent_id"])
     if now.definition != row["definition"]:
-        raise Conflict("The pipeline was saved since; start it again instead")
+        raise Conflict("The pipeline was saved since the run started; start a new run")
     if _would_go_back(call, row):
-        raise Conflict("This delivery was begun again since, and may have sent newer rows; start it again instead")
+        raise Conflict("A later run of this delivery may have sent newer rows; start a new run")
     try:
         check_room(waiting_of(call.connection, row["parent_id"]))
     except CannotStart as error:

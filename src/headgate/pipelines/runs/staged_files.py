@@ -53,7 +53,7 @@ def move_outputs(services: Services, run_id: str) -> list[str]:
             _move(services, run, f"{results[0]}/{file.file}" if results else "", file)
         except (Problem, OSError) as problem:
             why = problem.detail if isinstance(problem, Problem) else _in_words(problem)
-            _log.warning("a file of a run was not put into its volume", run=run_id, file=file.id, why=why)
+            _log.warning("could not move a file of a run to its volume", run=run_id, file=file.id, why=why)
             told.append(f"{file.path}: {why}")
     if not told:
         store.delete_folder(staging_root(run_id))
@@ -62,8 +62,8 @@ def move_outputs(services: Services, run_id: str) -> list[str]:
 
 def _in_words(error: OSError) -> str:
     if is_full(error):
-        return f"{DiskFull.title}. It is put there once there is room"
-    return f"{error.strerror or 'the store cannot take it'}; it is tried again"
+        return f"{DiskFull.title}. The file is moved once there is space"
+    return f"{error.strerror or 'the object store rejected it'}; it is retried"
 
 
 def unmoved(database: Database, store: Store, before: datetime | None = None) -> list[str]:

@@ -24,15 +24,17 @@ MAX_DEPTH = 20
 MOST_WAITING = 100
 """How many runs of a pipeline may wait at a time. Those that are tried again, or whose worker was lost, come on top."""
 MOVED = (
-    "A connection or destination of this pipeline was repointed. Whoever may save the pipeline confirms it with "
-    "`headgate pipeline confirm`"
+    "The host of a connection or destination of this pipeline has changed. Confirm it with `headgate pipeline "
+    "confirm`; this requires the permission to save the pipeline"
 )
 
 _pipelines, _definitions = pipeline_table.c, pipeline_definition_table.c
 _runs = run_table.c
 
 
-UNRESOLVED = "What this pipeline reads is not known yet; someone who may see all that it names saves it again"
+UNRESOLVED = (
+    "The inputs of this pipeline are not determined yet; a member who may see all its tables must save it again"
+)
 
 
 class CannotStart(Exception):
@@ -76,7 +78,10 @@ def startable(connection: Connection, pipeline_id: str) -> StartablePipeline:
     if row is None:
         raise CannotStart("This pipeline has no definition; save one first")
     if row["unresolved"]:
-        raise NotResolved(f"What this pipeline reads is not known yet: {row['unresolved']}. Save it again when it is")
+        raise NotResolved(
+            f"The inputs of this pipeline are not determined yet: {row['unresolved']}. Save the pipeline again "
+            "when this is resolved"
+        )
     if moved(connection, row["place_versions"]):
         raise CannotStart(MOVED)
     acts_for = row["owner"] if row["project_id"] else row["acts_for_id"]
@@ -93,7 +98,7 @@ def check_waited(connection: Connection, run: RowMapping) -> None:
     if now.definition != run["definition"]:
         raise CannotStart("The pipeline was saved since this run was started; start it again")
     if now.acts_for != run["acts_for_id"]:
-        raise CannotStart("The pipeline acts for another member since this run was started; start it again")
+        raise CannotStart("The pipeline now runs as another member than when this run was started; start it again")
 
 
 def moved(connection: Connection, versions: dict[str, int]) -> list[str]:
@@ -134,7 +139,7 @@ def waiting_of(connection: Connection, pipeline_id: str) -> Sequence[RowMapping]
 def check_room(waiting: Sequence[RowMapping]) -> None:
     """See that another run may wait beside these of its pipeline; CannotStart if there are too many."""
     if len(waiting) >= MOST_WAITING:
-        told = "runs of this pipeline wait already; start it again when some of them have run, or cancel some"
+        told = "runs of this pipeline are already queued; wait until some have ended, or cancel some"
         raise CannotStart(f"{MOST_WAITING} {told}")
 
 

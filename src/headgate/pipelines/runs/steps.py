@@ -98,7 +98,7 @@ def note_step(
             # Told again. What later steps have committed since is not this one's.
             return
     if done.rowcount != 1:
-        raise Conflict("This step is not this worker's to report")
+        raise Conflict("This step is assigned to another worker")
 
 
 def _pointers(connection: Connection, row: RowMapping) -> list[dict[str, Any]]:
@@ -115,7 +115,7 @@ def remember(connection: Connection, row: RowMapping, number: int, memory: dict[
     place = (_steps.run_id == row["id"], _steps.number == number, _steps.fence == row["fence"])
     mine = update(run_step_table).where(*place, _steps.state == "running")
     if row["state"] != "running" or connection.execute(mine.values(memory=memory)).rowcount != 1:
-        raise Conflict("This run was cancelled, or this step is not this worker's; stop it")
+        raise Conflict("This run was cancelled, or is assigned to another worker; stop it")
 
 
 def memories(connection: Connection, run: str) -> dict[int, dict[str, Any]]:

@@ -58,22 +58,24 @@ def waits_for(connection: Connection, now: datetime, run: RowMapping) -> str | N
     if run["state"] != WAITING:
         return None
     if run["not_before"] is not None and run["not_before"] > now:
-        return f"its next try, at {_told(run['not_before'])}"
+        return f"its next attempt, at {_told(run['not_before'])}"
     again = (_runs.parent_id == run["parent_id"], _runs.state == WAITING, _runs.fence > 0)
     first = connection.execute(select(_runs.id, _runs.not_before).where(*again).order_by(_runs.id).limit(1)).first()
     if first is not None and first.id != run["id"]:
         is_later = first.not_before is not None and first.not_before > now
-        when = f"is tried again at {_told(first.not_before)}" if is_later else "was begun before and goes on first"
+        when = f"is retried at {_told(first.not_before)}" if is_later else "was started earlier"
         return f"the run {first.id} of the same pipeline, which {when}"
     mine = select(_outputs.item_id).where(_outputs.run_id == run["id"]).scalar_subquery()
     busy = select(_runs.id, _runs.parent_id).join(run_output_table, _outputs.run_id == _runs.id)
     under_way = connection.execute(busy.where(_runs.state.in_(HELD), _outputs.item_id.in_(mine)).order_by(_runs.id))
     holder = under_way.first()
     if holder is None:
-        return "a worker that is free"
+        return "a free worker"
     is_own = holder.parent_id == run["parent_id"]
     return (
-        f"the run {holder.id} of the same pipeline" if is_own else "a run that writes one of the same tables or volumes"
+        f"the run {holder.id} of the same pipeline"
+        if is_own
+        else "a run that writes to one of the same tables or volumes"
     )
 
 

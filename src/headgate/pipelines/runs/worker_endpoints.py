@@ -51,7 +51,7 @@ router = GovernedRouter(prefix="/api/worker/runs", tags=["workers"])
 RunPath = Annotated[RunId, Path()]
 _MEDIA_TYPE = TextPattern(r"^[a-z]{1,40}/[a-z0-9.+-]{1,59}$", "must be a media type, such as image/png")
 MAX_ARTIFACTS = 500
-FAULT = "A fault of ours kept this run from beginning; the server's log says more"
+FAULT = "The run could not start because of an internal error; see the server's log"
 _log = get_logger("headgate.runs")
 
 
@@ -86,7 +86,7 @@ def claim_runs(stages: Stages, body: RunClaimIn, wait: Wait = 0) -> RunClaims:
     except Exception as error:
         if not _is_our_fault(error):
             raise
-        _log.exception("runs cannot be claimed together; each by itself")
+        _log.exception("runs cannot be claimed in batches; claim one at a time")
         run_jobs = _one_by_one(stages, body)
     if run_jobs:
         crash_point("server: claimed")
@@ -119,7 +119,7 @@ def _one_by_one(stages: Stages, body: RunClaimIn) -> list[RunJobOut]:
         except Exception as error:
             if not _is_our_fault(error):
                 raise
-            _log.exception("a run cannot begin; it fails", run=run)
+            _log.exception("a run cannot start; it fails", run=run)
             stages.write(lambda call, run=run: _failed(call, run))  # type: ignore[misc]
     return run_jobs
 
@@ -332,7 +332,7 @@ def finish_run(stages: Stages, run_id: RunPath, body: RunFinishIn) -> RunState:
     stages.services.watch.ring()
     if state == "succeeded":
         unmoved = staged_files.move_outputs(stages.services, run_id)
-        lines = [(now(), "warning", f"A file was not put into its volume: {why}") for why in unmoved]
+        lines = [(now(), "warning", f"Could not move a file to its volume: {why}") for why in unmoved]
         if lines:
             _add_if_there_is_room(stages, run_id, lines)
     return RunState(id=run_id, state=state)
@@ -355,5 +355,5 @@ def _again(call: Call, run_id: str, body: RunFinishIn, reason: str) -> str:
 
 def _blocked(call: Call, run_id: str, body: RunFinishIn, reason: str) -> str:
     row = queue.owned(call.connection, run_id, body.worker, body.fence)
-    why = f"Whom this run acts for may not write an output any more: {reason}"
+    why = f"The member as whom this run executes may no longer write to an output: {reason}"
     return finishing.block(call.connection, call.now, row, why)

@@ -16,27 +16,27 @@ MOST = 10_000
 _refs, _sources, _triggers = table_ref_table.c, trigger_source_table.c, trigger_table.c
 
 
-def refuse(call: Call, pipeline: str, sources: Collection[str], without: str | None = None) -> None:
+def refuse_cycle(call: Call, pipeline: str, sources: Collection[str], without: str | None = None) -> None:
     """Refuse what would have a pipeline start itself without an end; what the caller may not see is not named."""
-    way = way_back(call.connection, pipeline, sources, without)
+    way = find_cycle(call.connection, pipeline, sources, without)
     if way is None:
         return
     result = (details(call.connection, call.caller.member, [value], call.now, call.caller.narrowing) for value in way)
     seen = zip(way, result, strict=True)
     names = [rows[0].name if call.may_see(value) else "a pipeline that you may not see" for value, rows in seen]
     if len(way) == 1:
-        raise Conflict(f"{names[0]} would start itself again and again: it may not wait for itself or its own output")
-    raise Conflict(f"These would start one another without an end: {' → '.join([*names, names[0]])}")
+        raise Conflict(f"{names[0]} would trigger itself endlessly: it may not wait for itself or its own output")
+    raise Conflict(f"These pipelines would trigger each other endlessly: {' → '.join([*names, names[0]])}")
 
 
-def refuse_saved(call: Call, pipeline: str) -> None:
+def refuse_saved_cycle(call: Call, pipeline: str) -> None:
     """The same of a pipeline that was just saved, with other outputs perhaps, and of its triggers."""
     joined = trigger_source_table.join(trigger_table, _triggers.id == _sources.trigger_id)
     query = select(_sources.source_id).select_from(joined).where(_triggers.parent_id == pipeline)
-    refuse(call, pipeline, set(call.connection.execute(query).scalars()))
+    refuse_cycle(call, pipeline, set(call.connection.execute(query).scalars()))
 
 
-def way_back(
+def find_cycle(
     connection: Connection, pipeline: str, sources: Collection[str], without: str | None = None
 ) -> list[str] | None:
     """How a pipeline that waits for these would start itself: the pipelines on the way, itself first; None if not.

@@ -33,7 +33,7 @@ from headgate.platform.audit.events import DENIED, Event, record
 from headgate.platform.authorization.facts import Facts
 from headgate.platform.authorization.questions import Question, check, decide_in_memory, is_ready
 from headgate.platform.authorization.who_can import who_can
-from headgate.platform.notifications.service import Notice, tell
+from headgate.platform.notifications.service import Notice, notify
 
 MOST_CAUGHT_UP = 100
 """How many missed fires are caught up at most; and how many runs that a trigger started may wait by then."""
@@ -41,12 +41,12 @@ LATE = timedelta(minutes=1)
 """A fire that is later than this was missed."""
 EVERYONE = (1 << 31) - 1
 SECRETS = (
-    "The code of this notebook may not read the secrets of its connections: their owners have not allowed code, or "
-    "whoever last saved it, or owns its project, may not use them any more. Once they may, resume the trigger"
+    "The code of this notebook may not read the secrets of its connections: their owners do not allow code, or "
+    "the member as whom the pipeline runs may no longer use them. When this is fixed, resume the trigger"
 )
-MISSED = "Nothing ran when this was due, and its trigger does not catch up"
-WAITS = "A run that this trigger started before still waits"
-TAKE_OVER = "someone who may start the pipeline takes the trigger over by resuming or saving it"
+MISSED = "The scheduler was not running at this time, and the trigger does not catch up"
+WAITS = "An earlier run of this trigger is still queued"
+TAKE_OVER = "a member who may start the pipeline can take over the trigger by resuming or saving it"
 
 _fires = trigger_fire_table.c
 _CLAIM = {
@@ -150,7 +150,7 @@ def _run(known: Facts, due: _Due) -> str:
 def _refusal(known: Facts, due: _Due) -> str | None:
     """Why a fire may not start its pipeline; None if it may. It names nothing that some reader may not see."""
     if due.depth > MAX_DEPTH:
-        return f"{MAX_DEPTH} pipelines have started one another in a row, which looks like a loop without an end"
+        return f"A chain of {MAX_DEPTH} pipelines have triggered each other, which looks like an endless loop"
     thing = known.thing(due.trigger["id"])
     if not decide_in_memory(known, Question(None, "fire", KIND, due.trigger["id"])):
         return _why(thing)
@@ -158,7 +158,11 @@ def _refusal(known: Facts, due: _Due) -> str | None:
         return SECRETS
     author = due.trigger["author_id"]
     followed = [check(known.connection, author, events.FOLLOW, source, known.now) for source in due.sources]
-    return None if all(followed) else f"The trigger's author may not see what it waits for any more; {TAKE_OVER}"
+    return (
+        None
+        if all(followed)
+        else f"The trigger's author may no longer see the pipelines or tables that it waits for; {TAKE_OVER}"
+    )
 
 
 def _why(thing: Any) -> str:
@@ -166,7 +170,7 @@ def _why(thing: Any) -> str:
         return f"The trigger's author is no longer a member; {TAKE_OVER}"
     needed = "update" if thing.parent.kind == "task" else "trigger"
     if not BOOK.decide(thing.author, needed, thing.parent):
-        return f"The trigger's author may not start this pipeline any more; {TAKE_OVER}"
+        return f"The trigger's author may no longer start this pipeline; {TAKE_OVER}"
     return (
         "Whom this pipeline acts for may not read all that it reads, write all that it writes, or use its connection "
         "or destination any more; someone who may saves it again, and resumes the trigger"
@@ -199,4 +203,4 @@ def _tell_blocked(connection: Connection, now: datetime, due: _Due, run: str) ->
         recipients=people,
         facts={"trigger": trigger, "run": run, "state": "blocked", "code": code},
     )
-    tell(connection, notice, now)
+    notify(connection, notice, now)

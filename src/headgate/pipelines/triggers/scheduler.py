@@ -28,8 +28,11 @@ SHARE = 0.02
 """The share of a core that looking for changed tables may take."""
 SET_BACK = timedelta(seconds=5)
 """A clock that lost more than this was set back."""
-UNREADABLE = "What this trigger says of when it fires cannot be read any more; save it again"
-FAULT = "A fault of ours kept this trigger from firing; the scheduler's log says more. Resume it to try again"
+UNREADABLE = "The condition of this trigger cannot be read any more; save the trigger again"
+FAULT = (
+    "The trigger could not fire because of an internal error; see the scheduler's log, and resume the trigger to "
+    "try again"
+)
 
 _triggers, _fires = trigger_table.c, trigger_fire_table.c
 _log = get_logger("headgate.triggers")
@@ -84,7 +87,7 @@ class Firer:
                 pause = INTERVAL
             except Exception as error:  # noqa: BLE001 - it must not end this thread; what is due stays due
                 pause = PAUSE_AFTER_TROUBLE
-                _log.warning("cannot fire right now; trying again", error=str(error).splitlines()[:1], seconds=pause)
+                _log.warning("cannot fire triggers; trying again", error=str(error).splitlines()[:1], seconds=pause)
 
     def _to_the_next_look(self) -> float:
         return INTERVAL - self._clock().timestamp() % INTERVAL

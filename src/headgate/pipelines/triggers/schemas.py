@@ -33,8 +33,10 @@ CronText = Annotated[
 ]
 PipelineRef = Annotated[str, Field(pattern="^pip_[0-9a-z]{20}$", examples=["pip_01k6x3v9c2m4n8p0q7rs"])]
 TableText = Annotated[str, Field(max_length=260, examples=["raw.orders"]), AfterValidator(_table)]
-Which = Annotated[Literal["any", "all"], Field(description="All: each of them once since the last fire")]
-AtMostEvery = Annotated[Duration | None, Field(description="Fire no sooner than this after the last fire")]
+Which = Annotated[
+    Literal["any", "all"], Field(description="all: wait until each of them has happened since the last fire")
+]
+AtMostEvery = Annotated[Duration | None, Field(description="Minimum time between fires")]
 
 
 class Cron(Input):
@@ -45,7 +47,7 @@ class Cron(Input):
     time_zone: TimeZone = "UTC"
     catch_up: Annotated[
         Literal["skip", "latest", "all"],
-        Field(description="What is done about fires that were missed while nothing ran; all: the last 100 of them"),
+        Field(description="How to handle missed fires; all: the last 100 of them"),
     ] = "latest"
 
     @property
@@ -72,9 +74,7 @@ class Changed(Input):
     """When rows of tables were written."""
 
     kind: Literal["tables"]
-    tables: Annotated[
-        tuple[TableText, ...], Field(min_length=1, max_length=MOST_SOURCES, description="By name, or by id")
-    ]
+    tables: Annotated[tuple[TableText, ...], Field(min_length=1, max_length=MOST_SOURCES, description="By name or id")]
     which: Which = "any"
     at_most_every: AtMostEvery = None
 
@@ -98,7 +98,7 @@ class TriggerIn(Input):
 
     name: NameText
     when: When
-    full_refresh: Annotated[bool, Field(description="Land everything anew, rather than what is new")] = False
+    full_refresh: Annotated[bool, Field(description="Run a full refresh instead of an incremental load")] = False
     parameters: Parameters = Field(default_factory=dict)
 
 
@@ -148,7 +148,7 @@ class EventOut(BaseModel):
 
     kind: Literal["pipelines", "tables"]
     sources: list[SourceOut] = Field(description="Those that the caller may see")
-    hidden: int = Field(description="How many more there are, which no longer exist or which the caller may not see")
+    hidden: int = Field(description="The number of those that were deleted or that the caller may not see")
     which: str = Field(examples=["any"])
     at_most_every: str | None = Field(examples=["10 minutes"])
 
@@ -175,26 +175,28 @@ class TriggerOut(BaseModel):
     name: str = Field(examples=["Every morning"])
     pipeline: str = Field(examples=["pip_01k6x3v9c2m4n8p0q7rs"])
     when: Annotated[CronOut | EventOut, Discriminator("kind")] | None = Field(
-        description="None for one that was never saved here"
+        description="Null if it was not saved on this installation yet"
     )
     full_refresh: bool
     parameters: dict[str, Any]
     enabled: bool
-    paused_because: str | None = Field(description="Why it was paused, unless someone did that by hand")
-    pipeline_active: bool = Field(description="Whether its pipeline is on; if not, the trigger lets its times pass")
-    pipeline_inactive_because: str | None = Field(description="Why its pipeline was turned off, unless by hand")
-    author: Person | None = Field(description="Who last saved it; none if they left")
+    paused_because: str | None = Field(description="Why it was paused; null if a member paused it")
+    pipeline_active: bool = Field(description="Whether its pipeline is active; otherwise the trigger does not fire")
+    pipeline_inactive_because: str | None = Field(
+        description="Why its pipeline was deactivated; null if a member did it"
+    )
+    author: Person | None = Field(description="Who last saved it; null for a removed member")
     next: list[datetime] = Field(description="The next fires of a schedule, in UTC")
     last: Fire | None = Field(description="The last fire")
     created_at: datetime
     updated_at: datetime
-    allowed: list[str] = Field(examples=[["see", "manage"]], description="What the caller can do with it")
+    allowed: list[str] = Field(examples=[["see", "manage"]], description="The actions that the caller has on it")
 
 
 class TriggerShown(TriggerOut):
     """A trigger, with whether it could start its pipeline now."""
 
-    blocked_by: list[str] = Field(description="What a fire would lack now, named as far as the caller may see it")
+    blocked_by: list[str] = Field(description="The access that a fire would lack now, as far as the caller may see it")
 
 
 class TriggerList(BaseModel):

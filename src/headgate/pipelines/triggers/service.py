@@ -50,7 +50,7 @@ def change(call: Call, trigger: str, body: TriggerChange) -> None:
     given = body.model_fields_set
     before = row["spec"] or {}
     if body.when is None and not before:
-        raise Invalid("when: this trigger does not say yet when it fires; give that too")
+        raise Invalid("when: this trigger has no condition yet; give one")
     when = body.when or stored_when(before)
     spec = {
         "when": _stored(call, row["parent_id"], when, trigger),
@@ -69,7 +69,7 @@ def pause(call: Call, trigger: str) -> None:
     """Have a trigger fire no more until it is resumed."""
     decision, row = _require(call, trigger)
     if not row["enabled"]:
-        raise Conflict("This trigger is paused already")
+        raise Conflict("This trigger is already paused")
     repository.save(call.connection, trigger, enabled=False, paused_because=None, next_at=None)
     _tell(call, decision, "pause", trigger, after={"enabled": False})
 
@@ -80,7 +80,7 @@ def resume(call: Call, trigger: str) -> None:
     if row["enabled"]:
         raise Conflict("This trigger is not paused")
     if row["spec"] is None:
-        raise Conflict("This trigger does not say yet when it fires; save that first")
+        raise Conflict("This trigger has no condition yet; save one first")
     spec = {**row["spec"], "when": _stored(call, row["parent_id"], stored_when(row["spec"]), trigger)}
     _go_on(call, trigger, spec, is_on=True, anew=True)
     _tell(call, decision, "resume", trigger, before={"author": row["author_id"]}, after={"enabled": True})
@@ -150,7 +150,7 @@ def _stored(call: Call, pipeline: str, when: Cron | Succeeded | Changed, trigger
     else:
         for entry in when.pipelines:
             _require_known(call, "pipeline", entry, entry)
-    cycles.refuse(call, pipeline, when.sources, trigger)
+    cycles.refuse_cycle(call, pipeline, when.sources, trigger)
     return when.model_dump(mode="json")
 
 
@@ -175,7 +175,7 @@ def _uniquely(name: str) -> Iterator[None]:
     try:
         yield
     except IntegrityError:
-        message = f"This pipeline has a trigger called {name!r} already; names that look alike are the same"
+        message = f"This pipeline already has a trigger called {name!r}; names that look alike are the same"
         raise Conflict(message) from None
 
 

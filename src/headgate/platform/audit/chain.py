@@ -105,7 +105,7 @@ def _first_with_mark(connection: Connection, rows: Sequence[RowMapping]) -> dict
 def _quarantine(connection: Connection, row: RowMapping) -> None:
     connection.execute(update(audit_event_table).where(_events.c.id == row["id"]).values(seal=QUARANTINED))
     record(connection, [Event(now(), FORGED, allowed=False, after={"id": row["id"]})])
-    _log.error("an event was not written by this installation; it is not sealed", id=row["id"])
+    _log.error("an event was not written by this installation and is not sealed", id=row["id"])
 
 
 class Sealer:

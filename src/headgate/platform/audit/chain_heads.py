@@ -49,10 +49,12 @@ class Break:
     def __str__(self) -> str:
         if self.expected is None:
             return (
-                f"the file with the end of the chain was missing, damaged or old on {self.at}; "
-                f"the log ended at event {self.actual}"
+                f"the chain head file was missing, damaged or outdated on {self.at}; the log ended at event "
+                f"{self.actual}"
             )
-        return f"the log did not have the kept event {self.expected} on {self.at}; it ended at event {self.actual}"
+        return (
+            f"the log lacked event {self.expected} of the chain head file on {self.at}; it ended at event {self.actual}"
+        )
 
 
 @dataclass(frozen=True, slots=True)

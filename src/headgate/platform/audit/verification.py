@@ -56,7 +56,9 @@ def anchor(text: str) -> Head:
     """An end of the chain as it was printed; ValueError if it has another form."""
     match = _ANCHOR.fullmatch(text.strip())
     if match is None:
-        raise ValueError(f"{text[:80]!r} is not an anchor; it looks like 12:0f3c… (a number, a colon, 64 digits)")
+        raise ValueError(
+            f"{text[:80]!r} is not an anchor; an anchor looks like 12:0f3c… (a number, a colon, 64 digits)"
+        )
     return Head(int(match[1]), match[2])
 
 
@@ -66,7 +68,7 @@ def verify(connection: Connection, key: bytes, outside: ExternalRecord) -> Verif
     walk = _walk(connection, key, {end.number for end in ends})
     faults = [*walk.faults, *_kept_faults(outside, walk)]
     faults += [
-        f"the log does not have event {anchor.number} with the seal of the anchor"
+        f"the log has no event {anchor.number} with the seal of the anchor"
         for anchor in outside.anchors
         if walk.seals.get(anchor.number) != anchor.seal
     ]
@@ -76,10 +78,8 @@ def verify(connection: Connection, key: bytes, outside: ExternalRecord) -> Verif
     derived = mark_key(key)
     if outside.kept is not None and outside.kept.marked:
         forged = [row["id"] for row in pending if not is_marked(derived, row)]
-        faults += _listed(forged, "was not written by this installation (no valid mark); it will not be sealed")
-    faults += _listed(
-        strange, "is in quarantine: it was not written by this installation, or is a copy of another event"
-    )
+        faults += _listed(forged, "was not written by this installation (its mark is invalid); it will not be sealed")
+    faults += _listed(strange, "is quarantined: it was not written by this installation, or is a copy of another event")
     return VerificationResult(walk.end.number, len(pending), tuple(faults), walk.end, tuple(quarantined))
 
 
@@ -88,15 +88,15 @@ def _kept_faults(outside: ExternalRecord, walk: _Walk) -> list[str]:
         if outside.fault is not None:
             return [outside.fault]
         if walk.end.number:
-            return ["the file with the end of the chain is missing; a cut could not be noticed"]
+            return ["the chain head file is missing, so a truncation cannot be detected"]
         if outside.has_sealed:
-            return ["this installation has sealed events, but the log and the file with the end of the chain are gone"]
+            return ["this installation has sealed events, but the log and the chain head file are missing"]
         return []
     head, faults = outside.kept.head, [str(mismatch) for mismatch in outside.kept.breaks]
     if walk.end.number < head.number:
-        return [*faults, f"events {walk.end.number + 1} to {head.number} were cut off the end"]
+        return [*faults, f"events {walk.end.number + 1} to {head.number} at the end of the log are missing"]
     if head.number and walk.seals.get(head.number) != head.seal:
-        faults.append(f"the seal of event {head.number} is not the one that was kept outside the database")
+        faults.append(f"the seal of event {head.number} does not match the chain head file")
     return faults
 
 
@@ -143,4 +143,4 @@ def _unsealed(connection: Connection) -> tuple[list[Any], list[int]]:
 
 def _listed(ids: Sequence[int], fault: str) -> list[str]:
     faults = [f"the event with id {identifier} {fault}" for identifier in ids[:_NAMED]]
-    return [*faults, f"and {len(ids) - _NAMED} more like it"] if len(ids) > _NAMED else faults
+    return [*faults, f"and {len(ids) - _NAMED} more"] if len(ids) > _NAMED else faults

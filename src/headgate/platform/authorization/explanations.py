@@ -75,9 +75,9 @@ def explain_draft(facts: Facts, question: Question, reader: Subject | None) -> E
     try:
         draft = Drafts(facts, question.asker).new(question.kind, question.state or {}, subject) if subject else None
     except DraftTargetMissing:
-        return _bare(decision, "what `with` names: it does not exist, or you may not see it")
+        return _bare(decision, "a resource in `with` does not exist, or you may not see it")
     if draft is None:
-        return _bare(decision, f"a {question.kind} is not made this way")
+        return _bare(decision, f"a {question.kind} is not created with this action")
     path_reasons = reasons(subject, question.action, draft, ExplanationReader(facts, reader).knows)
     because = tuple(reason.asks for reason in path_reasons if reason.is_open)
     if decision.allowed or question.narrowing.is_narrowed:
@@ -134,9 +134,9 @@ def explain_in_words(facts: Facts, question: Question) -> list[str]:
     """An explanation as lines of text, for a reader who may see everything."""
     explanation = explain(facts, question, None)
     if question.narrowing.is_narrowed and not explanation.allowed:
-        return ["denied: the token does not reach this, or its creator does not"]
+        return ["denied: the token does not include this resource, or its owner may not do this"]
     if question.state is not None:
-        return [f"{'allowed' if explanation.allowed else 'denied'} in the state after, `with` included"]
+        return [f"{'allowed' if explanation.allowed else 'denied'} in the state after the action, with `with` applied"]
     if explanation.allowed:
         return [f"allowed by {', '.join(explanation.via)}", *(f"because: {text}" for text in explanation.because)]
     return [f"not by {way.path}: missing {', '.join(way.missing)}" for way in explanation.ways] or ["no path grants it"]

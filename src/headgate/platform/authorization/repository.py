@@ -166,7 +166,7 @@ def _after_value(connection: Connection, sort: ResourceSort, after: Cursor) -> A
         moment = datetime.fromisoformat(after.value)
         return bound(connection, moment if moment.tzinfo else moment.replace(tzinfo=UTC))
     except (ValueError, OverflowError):
-        raise BadCursor("not a cursor; leave it out to start from the first page") from None
+        raise BadCursor("invalid cursor; omit it to start from the first page") from None
 
 
 def _order(query: Query, column: str, identifier: str) -> tuple[str, str]:

@@ -36,20 +36,22 @@ class Resource:
     kind: Annotated[str, Field(examples=["data_mart"])]
     name: Annotated[str, Field(examples=["Sales"], description="Of a table or volume, with its layer: gold.orders")]
     created_at: datetime
-    updated_at: Annotated[datetime, Field(description="When it was last saved; a change of access is none")]
-    created_by: Annotated[Creator | None, Field(description="Null for a creator who was removed")]
+    updated_at: Annotated[datetime, Field(description="When it was last saved; changes of access do not count")]
+    created_by: Annotated[Creator | None, Field(description="Null for a removed member")]
     allowed: Annotated[tuple[str, ...], Field(examples=[["see", "use"]], description="The caller's actions")]
-    via: Annotated[tuple[str, ...], Field(examples=[["ownership floor"]], description="The paths that give them")]
+    via: Annotated[
+        tuple[str, ...], Field(examples=[["ownership floor"]], description="The access paths that grant them")
+    ]
 
 
 class ResourcePage(BaseModel):
     """A page of a list."""
 
     items: list[Resource]
-    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last")
+    next_cursor: str | None = Field(description="Pass as `cursor` to get the next page; null on the last page")
     total: str | None = Field(
-        None, examples=["42", "10,000+"], description="How many there are in all, if asked for; exact up to 10,000"
+        None, examples=["42", "10,000+"], description="The total number, if requested; exact up to 10,000"
     )
 
 
-Limit = Annotated[int, Field(ge=1, le=200, description="How many to give at most")]
+Limit = Annotated[int, Field(ge=1, le=200, description="Maximum number of items on a page")]

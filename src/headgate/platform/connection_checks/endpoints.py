@@ -21,7 +21,7 @@ router = GovernedRouter(prefix="/api", tags=["errands"])
 
 ErrandId = Annotated[str, Path(pattern="^ern_[0-9a-z]{20}$", examples=["ern_01k6x3v9c2m4n8p0q7rs"])]
 Wait = Annotated[
-    float, Query(ge=0, le=LONGEST, description="Answer when it is over, or after so many seconds; 0 answers at once")
+    float, Query(ge=0, le=LONGEST, description="Wait up to this many seconds for the end; 0 returns at once")
 ]
 
 

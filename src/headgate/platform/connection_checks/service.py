@@ -27,7 +27,7 @@ def ask(call: Call, place: str, given: ErrandIn) -> str:
     """Have a worker find something out; the errand's id. The guard has asked whether the caller may reach the place."""
     pointing = place_of(call.connection, place)
     if pointing is None:
-        raise Conflict("This points nowhere yet; give it a place first")
+        raise Conflict("It has no host configured; set `place` first")
     unsaved.check(call, place, given)
     own = select(func.count()).where(_rows.member_id == call.caller.member, _rows.state.in_(ACTIVE))
     if call.connection.execute(own).scalar_one() >= AT_A_TIME:

@@ -23,13 +23,13 @@ def open_endpoint(connection: Connection, services: Services, identifier: str) -
     """
     row = repository.row(connection, identifier)
     if row is None:
-        raise NotFound("This points nowhere yet; give it a place first")
+        raise NotFound("It has no host configured; set `place` first")
     _refuse_gateway(connection, identifier)
     try:
         secrets = sealing.opened(services.sealer, identifier, repository.sealed_secrets(connection, identifier))
     except CannotOpen as error:
-        _log.error("a secret cannot be opened", place=identifier, reason=str(error))
-        raise Conflict("Its secrets cannot be opened any more, since their key is lost; enter them again") from None
+        _log.error("a secret cannot be decrypted", place=identifier, reason=str(error))
+        raise Conflict("Its secrets cannot be decrypted, because their key is missing; set them again") from None
     return Endpoint(identifier, row["place_kind"], dict(row["config"]), secrets)
 
 
@@ -37,4 +37,4 @@ def _refuse_gateway(connection: Connection, identifier: str) -> None:
     connections = resource_table_of("connection").c
     gateway = select(connections.gateway_id).where(connections.id == identifier)
     if connection.execute(gateway).scalar() is not None:
-        raise Conflict("This connection goes through a gateway, and no worker of this installation is one")
+        raise Conflict("This connection requires a gateway, but this installation has no gateway worker")

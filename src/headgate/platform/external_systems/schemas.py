@@ -31,8 +31,8 @@ class SecretOut(BaseModel):
     """A secret that the place takes."""
 
     name: str = Field(examples=["password"])
-    needed: bool = Field(description="Whether nothing works without it")
-    set_at: datetime | None = Field(description="When it was last given; null if it is not set")
+    needed: bool = Field(description="Whether it is required")
+    set_at: datetime | None = Field(description="When it was last set; null if it is not set")
 
 
 class EndpointFieldsOut(BaseModel):
@@ -41,5 +41,5 @@ class EndpointFieldsOut(BaseModel):
     kind: str = Field(examples=["postgresql"])
     config: dict[str, Any] = Field(examples=[{"host": "db.example.com", "port": 5432, "database": "shop"}])
     secrets: list[SecretOut]
-    version: int = Field(description="Counts up each time that it is pointed somewhere else")
-    moved_at: datetime = Field(description="When it was last pointed somewhere else")
+    version: int = Field(description="Increases with each change of the host")
+    moved_at: datetime = Field(description="When the host last changed")

@@ -39,14 +39,14 @@ def check_secrets(place: AnyPlace, secrets: dict[str, str | None]) -> None:
     for name, value in secrets.items():
         if name not in takes and value is not None:
             supported = f"it takes {', '.join(takes)}" if takes else "it takes none"
-            raise Invalid(f"secrets.{name}: this place takes no such secret; {supported}")
+            raise Invalid(f"secrets.{name}: there is no such secret for this kind; {supported}")
 
 
 def stored_place(call: Call, identifier: str) -> AnyPlace:
     """Where something points; Conflict for what points nowhere."""
     row = repository.row(call.connection, identifier)
     if row is None:
-        raise Conflict("This points nowhere yet; give it a place first")
+        raise Conflict("It has no host configured; set `place` first")
     return parse(row["place_kind"], row["config"])
 
 
@@ -69,7 +69,7 @@ def change(
     row = repository.row(call.connection, identifier)
     if row is None:
         if place is None:
-            raise Conflict("This points nowhere yet; give `place` too")
+            raise Conflict("It has no host configured; set `place` in this request")
         add(call, identifier, place, secrets, writes=writes)
         return {"place": place.where(), "moved": True, "secrets": sorted(secrets)}
     before = parse(row["place_kind"], row["config"])
@@ -77,7 +77,7 @@ def change(
     details: dict[str, Any] = {}
     if place is not None:
         if place.kind != before.kind:
-            raise Conflict(f"It stays of kind {before.kind}; make another for {place.kind}")
+            raise Conflict(f"The kind {before.kind} cannot change; create a new one for {place.kind}")
         check(call, place, writes=writes)
         repository.write(call.connection, identifier, place)
         details["place"] = place.where()

@@ -19,7 +19,7 @@ OPERATOR_SCOPE = "headgate.operator"
 """Set in the ASGI scope by a process on the machine itself; it cannot come over the network."""
 
 NOBODY = Caller("")
-WORKER_FAILED = "Send this installation's worker secret; `headgate worker token` prints it on the server's machine"
+WORKER_FAILED = "A worker token is required; `headgate worker token` prints it on the server"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 

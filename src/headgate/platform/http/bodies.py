@@ -30,7 +30,9 @@ class Seats:
         """Hold one, or TooMany."""
         with self._lock:
             if self._taken[member] >= self._most:
-                raise TooManyAttempts(f"You send {self._most} files at this moment; wait until one is done", seconds=5)
+                raise TooManyAttempts(
+                    f"You have {self._most} uploads at the same time; wait until one has ended", seconds=5
+                )
             self._taken[member] += 1
         try:
             yield
@@ -65,7 +67,7 @@ class Body:
         except TimeoutError:
             raise _closing(TooSlow()) from None
         except ClientDisconnect:
-            raise BadRequest("The connection ended before the body did; send it again") from None
+            raise BadRequest("The connection was closed before the whole body arrived; send it again") from None
         except HTTPException as error:
             raise _closing(TooLarge(error.detail)) from None
         return bytes(body)

@@ -41,7 +41,7 @@ class SignedIn:
     def check(self, call: Call, parameters: dict[str, Any]) -> None:
         """Being signed in is all; the operator is no member."""
         if call.caller.operator and not self.operator_too:
-            raise Denied("This is for members; set HEADGATE_TOKEN to a member's token to act as them")
+            raise Denied("This endpoint requires a member; set HEADGATE_TOKEN to a member's token")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,10 @@ class OwnCredentials:
         """Tokens, passwords and sessions are not for narrowed tokens."""
         SignedIn(self.then).check(call, parameters)
         if not call.caller.narrowing.permits_action("manage_tokens", call.now):
-            raise Denied("A narrowed token makes or changes no token, password or session; use one without limits")
+            raise Denied(
+                "A restricted token may not create or change tokens, passwords or sessions; use a token without "
+                "restrictions"
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ class BodyLimit:
     setting: str
 
     def __str__(self) -> str:
-        return f"A request has at most {self.most} bytes here; `{self.setting}` sets this"
+        return f"The request is larger than {self.most} bytes, the limit of `{self.setting}`"
 
 
 def body_limits(settings: Settings) -> tuple[BodyLimit, ...]:

@@ -23,7 +23,7 @@ from headgate.kit.errors import (
     WrongMethod,
 )
 from headgate.kit.log import get_logger
-from headgate.platform.http.validation_errors import slips
+from headgate.platform.http.validation_errors import describe_errors
 
 ProblemFormat = Callable[[Problem, dict[str, str] | None], Response]
 
@@ -46,9 +46,9 @@ class ProblemBody(BaseModel):
     type: str = "about:blank"
     title: str
     status: int
-    code: str = Field(description="A word for programs")
+    code: str = Field(description="The error code")
     detail: str = Field(description="What to do about it")
-    request_id: str | None = Field(None, description="Quote it when you ask for help")
+    request_id: str | None = Field(None, description="Include it in bug reports")
     errors: list[ErrorPlace] | None = None
 
 
@@ -76,24 +76,24 @@ def _problem_of(error: Exception, request: Request) -> Problem:
     if isinstance(error, Problem):
         return error
     if isinstance(error, RequestValidationError):
-        errors = slips(error.errors(), error.body)
+        errors = describe_errors(error.errors(), error.body)
         detail = "; ".join(f"{item['place']}: {item['message']}" for item in errors)
         kind = BadRequest if request.url.path.startswith("/access/v1/") else Invalid
         return kind(detail, errors=errors)
     if isinstance(error, Busy | PoolTimeout):
-        return Unavailable("The database is busy; try again in a moment")
+        return Unavailable("The database is busy; try again")
     if isinstance(error, HTTPException):
         problems: dict[int, type[Problem]] = {404: NotFound, 405: WrongMethod, 413: TooLarge}
         is_told = error.status_code not in {404, 405}
         return problems.get(error.status_code, BadRequest)(str(error.detail) if is_told else None)
-    return Problem("This is a fault of ours; it has been logged under the request id")
+    return Problem("Internal error; see the server's log for the request id")
 
 
 def handle(request: Request, error: Exception) -> Response:
     """Answer an error with a problem; log it if it is ours."""
     if is_out_of_reach(error):
-        _log.warning("the database cannot be reached", error=str(error).splitlines()[0])
-        error = Unavailable("The database cannot be reached; try again in a moment")
+        _log.warning("cannot connect to the database", error=str(error).splitlines()[0])
+        error = Unavailable("Cannot connect to the database; try again")
     if is_full(error):
         _log.error("a disk is full", error=str(error).splitlines()[0])
         error = DiskFull()

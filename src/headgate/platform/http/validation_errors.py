@@ -11,10 +11,10 @@ WHOLE = "body"
 _PARTS = frozenset({"body", "query", "path", "header", "cookie"})
 _LACKING = frozenset({"missing", "unknown_field"})
 """What can be said of a field that the body does not have, or not under the whole of its name."""
-_TIME = "must be a time with its zone, such as 2026-11-02T08:00:00Z"
+_TIME = "must be a time with a time zone, such as 2026-11-02T08:00:00Z"
 
 
-def slips(errors: Iterable[Any], body: Any = None) -> list[dict[str, str]]:
+def describe_errors(errors: Iterable[Any], body: Any = None) -> list[dict[str, str]]:
     """Each value that cannot be used: where it stands, and why."""
     return [{"place": _place(error, body), "message": _message(error)} for error in errors]
 
@@ -63,27 +63,29 @@ def _short(least: int) -> str:
 
 
 _MESSAGES: dict[str, str | Callable[[dict[str, Any]], str]] = {
-    "missing": "is needed",
-    "extra_forbidden": "is not known here",
-    "json_invalid": "is not JSON",
-    "union_tag_invalid": lambda c: f"there is no {c['tag']!r}; there are {c['expected_tags'].replace(chr(39), '')}",
-    "union_tag_not_found": "is needed",
+    "missing": "is required",
+    "extra_forbidden": "is unknown",
+    "json_invalid": "is not valid JSON",
+    "union_tag_invalid": lambda c: (
+        f"unknown kind {c['tag']!r}; the kinds are {c['expected_tags'].replace(chr(39), '')}"
+    ),
+    "union_tag_not_found": "is required",
     "string_pattern_mismatch": _malformed,
     "string_too_short": lambda c: _short(c["min_length"]),
-    "string_too_long": lambda c: f"is too long; it has at most {_count(c['max_length'], 'character')}",
-    "string_type": "must be a text",
-    "int_type": "must be a whole number",
-    "int_parsing": "must be a whole number",
-    "int_from_float": "must be a whole number",
+    "string_too_long": lambda c: f"is too long; the maximum is {_count(c['max_length'], 'character')}",
+    "string_type": "must be a string",
+    "int_type": "must be an integer",
+    "int_parsing": "must be an integer",
+    "int_from_float": "must be an integer",
     "float_type": "must be a number",
     "float_parsing": "must be a number",
     "bool_type": "must be true or false",
     "bool_parsing": "must be true or false",
     "list_type": "must be a list",
-    "dict_type": "must be an object with fields",
-    "model_type": "must be an object with fields",
-    "model_attributes_type": "must be an object with fields",
-    "too_long": lambda c: f"is too long; it has at most {_count(c['max_length'], 'item')}",
+    "dict_type": "must be an object",
+    "model_type": "must be an object",
+    "model_attributes_type": "must be an object",
+    "too_long": lambda c: f"is too long; the maximum is {_count(c['max_length'], 'item')}",
     "too_short": lambda c: f"must have at least {_count(c['min_length'], 'item')}",
     "greater_than": lambda c: f"must be more than {c['gt']}",
     "greater_than_equal": lambda c: f"must be at least {c['ge']}",

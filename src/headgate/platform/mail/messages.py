@@ -36,7 +36,7 @@ class Envelope:
     recipient: str
 
 
-def letter(identifier: str, written_at: datetime, sender: str, draft: MailDraft) -> Envelope:
+def build_message(identifier: str, written_at: datetime, sender: str, draft: MailDraft) -> Envelope:
     """A mail, ready to be sent; Refused if it can go to nobody.
 
     Sent twice, it has the same Message-ID, so that its receiver can drop the double.
@@ -63,7 +63,7 @@ def letter(identifier: str, written_at: datetime, sender: str, draft: MailDraft)
 def _address(text: str, name: str = "") -> Address:
     """An address whose domain any relay can read, or BadName."""
     if "=?" in text:
-        raise BadName("words in RFC 2047's encoding have no place in a mail address")
+        raise BadName("a mail address cannot contain encoded words (RFC 2047)")
     local, _, domain = check_email(text).rpartition("@")
     return Address(one_line(name), local, domain.encode("idna").decode())
 
@@ -73,7 +73,7 @@ def _check(message: EmailMessage) -> None:
     head = message.as_bytes().partition(b"\r\n\r\n")[0]
     names = [line.partition(b":")[0] for line in head.split(b"\r\n") if not line.startswith((b" ", b"\t"))]
     if names != [name.encode() for name in message] or any(byte in head.replace(b"\r\n", b"") for byte in b"\r\n"):
-        raise MailRejected("its headers cannot be written")
+        raise MailRejected("its headers are invalid")
 
 
 Composer = Callable[[Connection, Sealer, Settings, Any, datetime], MailDraft | None]

@@ -16,7 +16,7 @@ from headgate.kit.encryption import Sealer
 from headgate.kit.key_file import KeyFile
 from headgate.kit.log import get_logger
 from headgate.platform.directory.repository import is_member
-from headgate.platform.mail.messages import Composer, MailDraft, letter
+from headgate.platform.mail.messages import Composer, MailDraft, build_message
 from headgate.platform.mail.models import mail_table
 from headgate.platform.mail.smtp import MailRejected, Relay, Unreachable, words
 from headgate.platform.mail.templates import one_line
@@ -71,7 +71,7 @@ class Mailer:
                 self._thread = threading.Thread(target=self._round, name="mail", daemon=True)
                 self._thread.start()
         except Exception as error:  # noqa: BLE001 - mail must not end the scheduler
-            _log.warning("cannot look for mail right now; trying again", error=one_line(str(error)))
+            _log.warning("cannot read the mail queue; trying again", error=one_line(str(error)))
 
     def close(self) -> None:
         """Begin no other mail; one under way is sent again by the next process if it is not noted in time."""
@@ -94,7 +94,7 @@ class Mailer:
         with self._database.read() as connection:
             if connection.execute(select(_mails.id).where(*expired).limit(1)).first() is None:
                 return
-        why = func.coalesce(_mails.error, "it could not be sent in time")
+        why = func.coalesce(_mails.error, "the mail server timed out")
         change = update(mail_table).where(*expired).values(due_at=None, body=None, error=why)
         self._database.write(lambda connection: connection.execute(change).rowcount)
 
@@ -102,7 +102,7 @@ class Mailer:
         try:
             self.send_due()
         except Exception as error:  # noqa: BLE001 - what was claimed is tried again when the claim is over
-            _log.warning("cannot send mail right now; trying again", error=one_line(str(error)))
+            _log.warning("cannot send mail; trying again", error=one_line(str(error)))
 
     def send_due(self) -> None:
         """Send what is due, one after the other, until nothing is, or the relay is out of reach."""
@@ -131,7 +131,7 @@ class Mailer:
         try:
             draft = self._database.write(lambda connection: self._draft(connection, mail))
             if draft is not None:
-                message = letter(mail.id, mail.created_at, self._settings.mail.sender, draft)
+                message = build_message(mail.id, mail.created_at, self._settings.mail.sender, draft)
                 relay.send(message.message, message.sender, message.recipient)
         except MailRejected as error:
             self._note_failure(mail, error, for_good=True)
@@ -157,7 +157,7 @@ class Mailer:
             return MailDraft(row.recipient, row.subject, body)
         composer = self._composers.get(row.purpose)
         if composer is None:
-            raise MailRejected(f"nothing writes mails of the sort {row.purpose!r}")
+            raise MailRejected(f"there is no template for mails of the type {row.purpose!r}")
         return composer(connection, self._sealer, self._settings, row, self._clock())
 
     def _note_done(self, mail: Claimed, *, was_sent: bool) -> None:

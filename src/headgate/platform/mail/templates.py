@@ -25,9 +25,9 @@ def invitation(settings: Settings, inviter: str, organization: str, secret: str)
     """Subject and body of an invitation."""
     return (
         f"You are invited to {one_line(organization)} on Headgate",
-        f"{inviter} invites you to {organization}.\n\nOpen this address to join:\n\n  "
-        f"{link_address(settings, secret)}\n\nIt works once, within {_days(settings.sign_in.invitation_days)}. "
-        "If you did not expect this, ignore it.\n",
+        f"{inviter} invites you to {organization}.\n\nOpen this link to join:\n\n  "
+        f"{link_address(settings, secret)}\n\nIt works once, within {_days(settings.sign_in.invitation_days)}. If "
+        "you did not expect this, ignore it.\n",
     )
 
 
@@ -35,8 +35,8 @@ def sign_in(settings: Settings, secret: str) -> tuple[str, str]:
     """Subject and body of a sign-in link."""
     return (
         "Your sign-in link",
-        f"Open this address to sign in:\n\n  {link_address(settings, secret)}\n\nIt works once, within "
-        f"{settings.sign_in.link_minutes:g} minutes. If you did not ask for it, ignore it.\n",
+        f"Open this link to sign in:\n\n  {link_address(settings, secret)}\n\nIt works once, within "
+        f"{settings.sign_in.link_minutes:g} minutes. If you did not request it, ignore it.\n",
     )
 
 
@@ -44,7 +44,7 @@ def password(settings: Settings, secret: str) -> tuple[str, str]:
     """Subject and body of a link to choose a password."""
     return (
         "Choose a new password",
-        f"An admin has reset your password. Open this address to choose a new one:\n\n  "
+        "An admin has reset your password. Open this link to choose a new one:\n\n  "
         f"{link_address(settings, secret)}\n\nIt works once, within {settings.sign_in.link_minutes:g} minutes.\n",
     )
 
@@ -53,25 +53,25 @@ def own_password(settings: Settings, secret: str) -> tuple[str, str]:
     """Subject and body of a link to choose a password, for a member who asked for it."""
     return (
         "Choose a new password",
-        f"Open this address to choose a new password for Headgate:\n\n  {link_address(settings, secret)}\n\n"
-        f"It works once, within {settings.sign_in.link_minutes:g} minutes. If you did not ask for it, ignore it.\n",
+        f"Open this link to choose a new password for Headgate:\n\n  {link_address(settings, secret)}\n\nIt works "
+        f"once, within {settings.sign_in.link_minutes:g} minutes. If you did not request it, ignore it.\n",
     )
 
 
 def new_owner(settings: Settings, organization: str, ended: str, *, password: bool) -> tuple[str, str]:
     """Subject and body of what a member is told who became an owner; `ended` says what ended by that."""
-    text = f"You are an owner of {one_line(organization)} on Headgate now.\n"
+    text = f"You are now an owner of {one_line(organization)} on Headgate.\n"
     if ended:
         text += (
-            f"\nFor safety, {ended} ended: each began with a link, an invitation or a password reset that somebody "
-            "else asked for, so somebody else may know it. Sign in again, and make new tokens where you need them.\n"
+            f"\nFor your security, {ended} ended, because a link, invitation or password reset that another person "
+            "requested was used to create them. Sign in again, and create new tokens where you need them.\n"
         )
     if password:
         text += (
-            "\nYour password does not work any more, for the same reason. Ask for a link to choose a new one:\n\n"
-            f"  headgate login --forgot-password --server {own_address(settings)}\n"
+            "\nYour password was deleted for the same reason. Request a link to choose a new one:\n\n  headgate "
+            f"login --forgot-password --server {own_address(settings)}\n"
         )
-    return f"You are an owner of {one_line(organization)} now", text
+    return f"You are now an owner of {one_line(organization)}", text
 
 
 def one_line(text: str) -> str:

@@ -49,7 +49,7 @@ class NotificationDispatcher:
             for identifier in self._pending():
                 self._tell(identifier)
         except Exception as error:  # noqa: BLE001 - notifications must not end the scheduler
-            _log.warning("cannot tell notices right now; trying again", error=str(error)[:200])
+            _log.warning("cannot send notifications; trying again", error=str(error)[:200])
 
     def _pending(self) -> list[str]:
         waiting = select(_notices.id).where(_notices.told_at.is_(None)).order_by(_notices.created_at, _notices.id)
@@ -60,16 +60,16 @@ class NotificationDispatcher:
         moment = self._clock()
         try:
             self._database.write(
-                lambda connection: tell_one(connection, identifier, moment, self._post, by_mail=self._by_mail)
+                lambda connection: dispatch_one(connection, identifier, moment, self._post, by_mail=self._by_mail)
             )
         except Exception as error:
             if isinstance(error, Busy) or is_out_of_reach(error):
                 raise
-            _log.exception("a notice cannot be told; it is dropped", notice=identifier)
+            _log.exception("a notification cannot be rendered; it is dropped", notice=identifier)
             self._database.write(lambda connection: _note_told(connection, identifier, moment))
 
 
-def tell_one(connection: Connection, identifier: str, now: datetime, post: Post, *, by_mail: bool) -> None:
+def dispatch_one(connection: Connection, identifier: str, now: datetime, post: Post, *, by_mail: bool) -> None:
     """Tell one notice, if that was not done yet; its notifications, its mails and its end are one transaction."""
     query = select(notice_table).where(_notices.id == identifier, _notices.told_at.is_(None))
     notice = connection.execute(query).one_or_none()
@@ -159,7 +159,6 @@ def _body(settings: Settings, text: str, notice: Any) -> str:
     channel, facts = notice.channel, notice.facts if isinstance(notice.facts, dict) else {}
     why, more = CHANNELS.get(channel, channel), details(notice.event, facts)
     return (
-        f"{text}.\n\n{more}{link(settings, facts)}\n\n"
-        f"You get this because you receive the channel “{channel}” by mail: "
-        f"{why[0].lower()}{why[1:]}. You can change that in your notification settings.\n"
+        f"{text}.\n\n{more}{link(settings, facts)}\n\nYou receive this mail because of the channel “{channel}”: "
+        f"{why[0].lower()}{why[1:]}. You can change this in your notification settings.\n"
     )

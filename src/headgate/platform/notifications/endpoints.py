@@ -52,9 +52,9 @@ def _reader(call: Call) -> NotificationReader:
 )
 def list_notifications(
     call: Call,
-    unread: Annotated[bool, Query(description="Only those not read yet")] = False,
+    unread: Annotated[bool, Query(description="Only unread notifications")] = False,
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = DEFAULT_LIMIT,
-    cursor: Annotated[str | None, Query(max_length=4000, description="From `next_cursor` of the page before")] = None,
+    cursor: Annotated[str | None, Query(max_length=4000, description="The `next_cursor` of the previous page")] = None,
 ) -> NotificationPage:
     """What the caller was told, the newest first, as far as they may know of it now."""
     purpose = f"{_PURPOSE} {unread}"
@@ -98,7 +98,7 @@ def _refuse_narrowed(call: Call) -> None:
     """A token that only reads, or reaches only some data, changes no settings of its member."""
     narrowing = call.caller.narrowing
     if narrowing.only is not None or not narrowing.permits_action("change_notifications", call.now):
-        raise Denied("This token is narrowed; use one without limits to change what you are notified of")
+        raise Denied("This token is restricted and may not change notifications; use a token without restrictions")
 
 
 @router.governed("POST", "/notifications/read", SignedIn("marks their own"), Audit.changes)
@@ -144,8 +144,11 @@ def _warnings(call: Call) -> list[OwnerWarning]:
                 kind=row.kind,
                 id=row.id if visible else None,
                 name=resource.name if visible else None,
-                warning=f"You were made an owner of this {row.kind.replace('_', ' ')}, but your role is too low to "
-                f"{'change' if visible else 'see'} it; an admin can give you another role, or it another owner",
+                warning=(
+                    f"You are an owner of this {row.kind.replace('_', ' ')}, but your role is too low to "
+                    f"{'change' if visible else 'see'} it; ask an admin for another role, or to transfer it to "
+                    "another owner"
+                ),
             )
         )
     return warnings
@@ -176,7 +179,7 @@ def list_receivers(
     call: Call,
     channel: Channel,
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = DEFAULT_LIMIT,
-    cursor: Annotated[str | None, Query(max_length=4000, description="From `next_cursor` of the page before")] = None,
+    cursor: Annotated[str | None, Query(max_length=4000, description="The `next_cursor` of the previous page")] = None,
 ) -> ReceiverPage:
     """Those who receive a channel, by name."""
     return _receivers(call, channel.value, limit, cursor)

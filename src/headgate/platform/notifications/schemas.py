@@ -39,19 +39,19 @@ class NotificationPage(BaseModel):
     """Notifications, the newest first."""
 
     items: list[NotificationOut]
-    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last")
+    next_cursor: str | None = Field(description="Pass as `cursor` to get the next page; null on the last page")
 
 
 class ReadIn(Input):
     """Which notifications were read."""
 
     ids: list[NoticeId] | None = Field(None, max_length=1000)
-    all: bool = Field(default=False, description="All of one's own, instead of ids")
+    all: bool = Field(default=False, description="All of the caller's notifications, instead of ids")
 
     @model_validator(mode="after")
     def _one_of_the_two(self) -> Self:
         if (self.ids is None) == (not self.all):
-            raise ValueError("give either ids, or all")
+            raise ValueError("give either ids or all")
         return self
 
 
@@ -83,7 +83,9 @@ class NotificationSettings(BaseModel):
     """How the caller is notified."""
 
     channels: list[ChannelOut]
-    mail_to: str | None = Field(description="Where mail goes; null if there is no address, or no mail is sent here")
+    mail_to: str | None = Field(
+        description="The address of mails; null if the member has none, or mail is not configured"
+    )
     warnings: list[OwnerWarning]
 
 
@@ -115,7 +117,7 @@ class ReceiverPage(BaseModel):
 
     channel: str
     items: list[ReceiverOut]
-    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last")
+    next_cursor: str | None = Field(description="Pass as `cursor` to get the next page; null on the last page")
 
 
 class ReceiverIn(Input):

@@ -10,9 +10,9 @@ from headgate.kit.ids import new_id
 from headgate.platform.notifications.models import notice_table, receiver_table
 
 CHANNELS = {
-    "runs": "Runs that failed or were blocked, and pipelines that were turned off for it",
-    "access": "Requests for access that you can answer, and answers to yours",
-    "members": "Who joined, left or got another role",
+    "runs": "Failed or blocked runs, and pipelines that were deactivated because of them",
+    "access": "Access requests that you can answer, and answers to yours",
+    "members": "Members who joined, left or changed their role",
 }
 """What can be received, and what it is about."""
 
@@ -49,7 +49,7 @@ class Notice:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-def tell(connection: Connection, notice: Notice, now: datetime) -> None:
+def notify(connection: Connection, notice: Notice, now: datetime) -> None:
     """Have something told once this transaction is committed."""
     connection.execute(
         insert(notice_table).values(

@@ -13,31 +13,31 @@ from headgate.settings.settings import Settings
 SENTENCES = {
     "joined": "{member} joined",
     "removed": "{member} was removed{by}",
-    "role_changed": "{member} got another role{by}",
-    "request.made": "{member} asks for {action} on {resource}",
+    "role_changed": "The role of {member} was changed{by}",
+    "request.made": "{member} requests {action} on {resource}",
     "request.approved": "Your request for {action} on {resource} was approved{by}",
     "request.declined": "Your request for {action} on {resource} was declined{by}",
     "request.withdrawn": "{member} withdrew the request for {action} on {resource}",
     "run.failed": "A run of {resource} failed",
     "run.blocked": "A run of {resource} was blocked",
     "trigger.blocked": "A run of {resource} was blocked, and its trigger is paused",
-    "pipeline.deactivated": "Turned off {resource}, since it failed too often",
+    "pipeline.deactivated": "Deactivated {resource} after too many failures",
 }
 """By event. Reasons and comments are left out: they may name what a reader cannot see, so one looks them up there."""
 
 REASONS = {
-    "BLOCKED": "the member it runs as, or who started it, may not do what it does any more, or it was changed since",
-    "CONNECTION": "its connection or destination cannot be used",
-    "DEFINITION": "its definition cannot be run as it stands",
+    "BLOCKED": "the member as whom it runs, or who started it, lacks access, or it was changed since",
+    "CONNECTION": "its connection or destination is unusable",
+    "DEFINITION": "its definition is invalid",
     "DISK_FULL": "a disk is full",
-    "EXPECTATION_FAILED": "an expectation of its outputs did not hold",
-    "FAULT": "a fault of Headgate; the operator finds it in the server's log",
-    "LOOP": "pipelines have started one another in a row that looks like a loop without an end",
-    "TABLE_MOVED": "another wrote one of its tables each time",
-    "TIMEOUT": "it took longer than its time limit",
-    "UNREACHABLE": "what it reads or writes could not be reached",
-    "WORKER_LOST": "its worker or Spark was lost, also when it was tried again",
-    "WRONG_CREDENTIALS": "its credentials were refused",
+    "EXPECTATION_FAILED": "an expectation of its outputs failed",
+    "FAULT": "an internal error of Headgate; see the server's log",
+    "LOOP": "pipelines trigger each other in what looks like an endless loop",
+    "TABLE_MOVED": "concurrent commits to its tables won each time",
+    "TIMEOUT": "it exceeded its timeout",
+    "UNREACHABLE": "a system that it reads or writes was unreachable",
+    "WORKER_LOST": "its worker or Spark died, also during the retries",
+    "WRONG_CREDENTIALS": "its credentials were rejected",
 }
 """By the code of an error, what all who see the run may know. The error itself may name tables or hold rows."""
 _CODE = re.compile(r"[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*")
@@ -84,8 +84,8 @@ def reason(event: str, facts: Mapping[str, Any]) -> str | None:
         return None
     if event == "pipeline.deactivated":
         times = facts.get("failures")
-        return "it failed" if times == 1 else f"it failed {times} times in a row"
-    return REASONS.get(code_of(facts) or ("BLOCKED" if event == "run.blocked" else ""), "its log says more")
+        return "the run failed" if times == 1 else f"the run failed {times} times in a row"
+    return REASONS.get(code_of(facts) or ("BLOCKED" if event == "run.blocked" else ""), "see its log")
 
 
 def details(event: str, facts: Mapping[str, Any]) -> str:

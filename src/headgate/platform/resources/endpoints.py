@@ -40,24 +40,24 @@ def total_text(count: int) -> str:
 def list_resources(
     call: Call,
     kind: Annotated[Kind, Query(description="The kind to list", examples=["data_mart"])],
-    sort: Annotated[ResourceSort, Query(description="The order; a leading minus turns it around")] = ResourceSort.name,
+    sort: Annotated[ResourceSort, Query(description="The sort order; a leading minus reverses it")] = ResourceSort.name,
     prefix: Prefix = "",
     action: Annotated[
         str | None,
         Query(
-            description="Only those on which you have this action; left out, all that you may see", examples=["edit"]
+            description="Only those on which you have this action; omit it for all that you may see", examples=["edit"]
         ),
     ] = None,
     limit: Limit = DEFAULT_LIMIT,
     cursor: After = None,
-    total: Annotated[bool, Query(description="Also count them all; it costs more than the page")] = False,
+    total: Annotated[bool, Query(description="Also count them all, which is slower")] = False,
 ) -> ResourcePage:
     """The resources of a kind that the caller may see, or on which they have an action, by page."""
     if action is not None and not any(action in BOOK.actions(kind) for kind in rule_kinds(kind.value)):
         known = sorted({action for rules in rule_kinds(kind.value) for action in BOOK.actions(rules)})
         raise Invalid(f"action: a {kind.value} has no action {action!r}; it has {', '.join(known)}")
     if "\0" in prefix:
-        raise Invalid("prefix: a name cannot hold control characters")
+        raise Invalid("prefix: a name cannot contain control characters")
     purpose = f"{kind.value} {sort.value} {action or ''} {prefix}"
     try:
         after = begins_after(cursor, purpose)

@@ -25,13 +25,15 @@ def require_names(call: Call) -> None:
     """Refuse a token that is narrowed to a list of data: names in the organization are not in that list."""
     if not call.caller.narrowing.reaches_id("see", "organization", "organization", None):
         call.note_denial("see", "organization", "organization")
-        raise Denied("This token is narrowed to a list of layers, tables and volumes, and reaches nothing else")
+        raise Denied(
+            "This token is restricted to a list of layers, tables and volumes, and may not access anything else"
+        )
 
 
 def page(call: Call, table: Table, prefix: str, limit: int, cursor: str | None) -> tuple[Sequence[Any], str | None]:
     """A page of the named rows of a table, by name, and the cursor of the next."""
     if "\0" in prefix:
-        raise Invalid("prefix: a name cannot hold control characters")
+        raise Invalid("prefix: a name cannot contain control characters")
     purpose, key = f"{table.name} {prefix}", name_key(prefix)
     query = select(table)
     if key:
@@ -66,8 +68,8 @@ def uniquely(connection: Connection, table: Table, noun: str, name: str, own: st
     same = select(table.c.name).where(table.c.name_key == name_key(name), table.c.id != own)
     value = connection.execute(same).scalar_one_or_none()
     if value is not None:
-        raise Conflict(f"There is a {noun} called {value!r} already; names that look alike are the same")
+        raise Conflict(f"A {noun} called {value!r} already exists; names that look alike are the same")
     try:
         yield
     except IntegrityError:
-        raise Conflict(f"There is a {noun} called {name!r} already; names that look alike are the same") from None
+        raise Conflict(f"A {noun} called {name!r} already exists; names that look alike are the same") from None

@@ -38,7 +38,7 @@ def listed(
 ) -> tuple[list[Resource], str | None]:
     """A page of those of a kind that the caller may see, or has an action on; and the cursor of the next."""
     if not is_text(prefix):
-        raise Invalid("prefix: a name cannot hold control characters")
+        raise Invalid("prefix: a name cannot contain control characters")
     purpose, asked = f"{kind} {sort.value} {action or ''} {prefix}", action or BOOK.tables[kind].listed_by
     if not call.caller.narrowing.permits_action(asked, call.now):
         return [], None
@@ -84,7 +84,7 @@ def refuse_twin(call: Call, kind: str, name: str, own: str | None = None) -> Non
     query = select(resource_table.c.id).where(resource_table.c.id.in_(known - {own}), created_here)
     twin = call.connection.execute(query.order_by(resource_table.c.id).limit(1)).scalar()
     if twin is not None:
-        deleted = "" if call.decide(BOOK.tables[kind].listed_by, kind, twin) else ", which was deleted"
+        deleted = "" if call.decide(BOOK.tables[kind].listed_by, kind, twin) else ", which is deleted"
         raise Conflict(f"You have already created a {kind} named {name!r} ({twin}{deleted}). Choose another name")
 
 

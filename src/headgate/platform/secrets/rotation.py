@@ -87,7 +87,9 @@ def register(table: Table, column: str) -> None:
         return
     key = tuple(table.primary_key.columns)
     if not key or table.c[column] in key:
-        raise ValueError(f"{table.name}.{column} cannot be sealed: rows need a primary key, which stays readable")
+        raise ValueError(
+            f"{table.name}.{column} cannot be encrypted: its table requires a primary key that is not encrypted"
+        )
     SEALED.append(SealedColumn(table, key, table.c[column]))
     PLACES.add((table.name, column))
 

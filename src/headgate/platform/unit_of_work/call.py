@@ -116,7 +116,7 @@ class Call:
             return Subject(self.caller.member, "operator", self.now, plan=plan, operator=True, name="the operator")
         if self.caller.system:
             # It is no member: not of the group All, and on no plan. What the rule tables decide is not for it.
-            raise Denied("Maintenance works on the files of tables, and does nothing else")
+            raise Denied("Maintenance may only change the files of tables")
         subject = self.facts.subject(self.caller.member)
         assert subject is not None  # noqa: S101 - the caller was identified in this transaction
         return subject
@@ -245,7 +245,7 @@ class Call:
         full = Question(self.caller.member, action, kind, resource)
         is_narrowed = self.caller.narrowing.is_narrowed
         if is_narrowed and decide(self.connection, full, self.now):
-            return {"detail": f"This token is narrowed and may not {what}; you yourself may"}
+            return {"detail": f"This token is restricted and may not {what}; use a token without restrictions"}
         remedies = explain(self.facts, full, self.subject).ways
         detail = refusal(action, resource_facts, remedies)
         if resource_facts is not None and resource_facts.kind in LAKE:

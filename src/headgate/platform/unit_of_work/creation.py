@@ -31,7 +31,7 @@ def _refuse(call: Call, question: Question) -> NoReturn:
     asked = f"{question.action} a {noun} here" if question.action in DRAFT_ACTIONS else words(question.action)
     full = Question(question.member, question.action, question.kind, None, question.state)
     if question.narrowing.is_narrowed and decide(call.connection, full, call.now):
-        raise Denied(f"This token is narrowed and may not {asked}; you yourself may")
+        raise Denied(f"This token is restricted and may not {asked}; use a token without restrictions")
     ways = explain_draft(call.facts, question, call.subject).ways
     told = [{"path": way.path, "missing": list(way.missing), "how": way.how, "who": list(way.who)} for way in ways]
     detail = ". ".join(value for value in (f"You may not {asked}", missing(ways)) if value)

@@ -87,7 +87,7 @@ class WebhookSender:
                 self._thread = threading.Thread(target=self._round, name="webhook", daemon=True)
                 self._thread.start()
         except Exception as error:  # noqa: BLE001 - webhooks must not end the scheduler
-            _log.warning("cannot look for webhook deliveries right now", error=one_line(str(error)))
+            _log.warning("cannot read the queue of webhook deliveries; trying again", error=one_line(str(error)))
 
     def close(self) -> None:
         """Begin no other delivery; one under way is sent again by the next process if it is not noted in time."""
@@ -104,7 +104,7 @@ class WebhookSender:
         try:
             self.send_due()
         except Exception as error:  # noqa: BLE001 - what was claimed is tried again when the claim is over
-            _log.warning("cannot send to the webhook right now", error=one_line(str(error)))
+            _log.warning("cannot send to the webhook; trying again", error=one_line(str(error)))
 
     def send_due(self) -> None:
         """Send what is due, the oldest first, until nothing is."""
@@ -117,7 +117,7 @@ class WebhookSender:
     def _claim(self, connection: Connection) -> Claimed | None:
         moment = self._clock()
         gave_up = (_deliveries.due_at.is_not(None), _deliveries.expires_at <= moment)
-        why = func.coalesce(_deliveries.error, "it could not be sent in time")
+        why = func.coalesce(_deliveries.error, "the receiver timed out")
         connection.execute(update(webhook_delivery_table).where(*gave_up).values(due_at=None, error=why))
         query = select(webhook_delivery_table).where(_deliveries.due_at <= moment)
         row = connection.execute(query.order_by(_deliveries.due_at, _deliveries.notice_id).limit(1)).one_or_none()
@@ -143,7 +143,7 @@ class WebhookSender:
                     redirects=False,
                 )
                 if not 200 <= answer.status < 300:
-                    raise Failed(f"the receiver answered {answer.status}")
+                    raise Failed(f"the receiver answered with status {answer.status}")
         except Exception as error:  # noqa: BLE001 - one bad delivery must not stop the others
             self._note_failure(claimed, error)
         else:
@@ -188,7 +188,7 @@ class WebhookSender:
         why = one_line(str(error)) or type(error).__name__
         query = _mine(claimed).where(_deliveries.attempts == claimed.attempt)
         self._database.write(lambda connection: connection.execute(query.values(due_at=again, error=why)).rowcount)
-        _log.warning("the webhook did not take a notice", notice=claimed.notice, attempt=claimed.attempt, error=why)
+        _log.warning("the webhook rejected a notification", notice=claimed.notice, attempt=claimed.attempt, error=why)
 
 
 _SEALED = ("url", "secret")

@@ -19,14 +19,14 @@ class WebhookOut(BaseModel):
     """The webhook. Its URL is never shown again: those of chats are secrets."""
 
     host: str | None = Field(examples=["chat.example.com"], description="Null if there is no webhook")
-    set_by: str | None = Field(examples=["Ana"], description="Null for a member who was removed")
+    set_by: str | None = Field(examples=["Ana"], description="Null for a removed member")
     set_at: datetime | None
-    active: bool = Field(description="Whether whoever set it is still an admin; if not, nothing is posted")
-    last_sent_at: datetime | None = Field(description="When the last delivery that was tried was taken")
-    last_error: str | None = Field(description="Why the last delivery that was tried was not taken")
+    active: bool = Field(description="Whether the member who set it is still an admin; if not, nothing is sent")
+    last_sent_at: datetime | None = Field(description="When a delivery last succeeded")
+    last_error: str | None = Field(description="Why the last delivery failed; null if it succeeded")
 
 
 class WebhookSet(WebhookOut):
     """The webhook right after it was set."""
 
-    secret: str = Field(description="The key of the signatures, shown this once")
+    secret: str = Field(description="The signing key, shown only once")

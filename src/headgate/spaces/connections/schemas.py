@@ -13,7 +13,7 @@ from headgate.platform.authorization.schemas import Creator
 from headgate.platform.external_systems.schemas import EndpointFieldsOut, SecretsIn
 from headgate.platform.resources.names import NameText
 
-_CODE = "Whether the code of notebooks may read its secrets: of whoever may use the connection in pipelines"
+_CODE = "Whether notebook code may read its secrets, for members who may use the connection in pipelines"
 
 
 class NewConnection(Input):
@@ -40,29 +40,29 @@ class ConnectionItem(BaseModel):
 
     id: str = Field(examples=["con_01k6x3v9c2m4n8p0q7rs"])
     name: str = Field(examples=["Shop database"])
-    place_kind: str | None = Field(examples=["postgresql"], description="Null for one that points nowhere yet")
+    place_kind: str | None = Field(examples=["postgresql"], description="Null if no host is configured")
     space: Named
-    owner: Named | None = Field(description="Who alone may edit it; null after they were removed")
-    allows_code: bool = Field(description="Whether its owner lets the code of notebooks read its secrets")
+    owner: Named | None = Field(description="The only member who may edit it; null for a removed member")
+    allows_code: bool = Field(description="Whether its owner allows notebook code to read its secrets")
     created_at: datetime
     updated_at: datetime
     created_by: Creator | None
     allowed: tuple[str, ...] = Field(examples=[["list", "connect"]], description="The caller's actions")
-    via: tuple[str, ...] = Field(examples=[["any role"]], description="The paths that give them")
+    via: tuple[str, ...] = Field(examples=[["any role"]], description="The access paths that grant them")
 
 
 class ConnectionOut(ConnectionItem):
     """A connection, with where it points."""
 
-    gateway: Named | None = Field(description="The gateway that it goes through")
-    place: EndpointFieldsOut | None = Field(description="Only for who may reach it (`connect`) or edit it")
+    gateway: Named | None = Field(description="The gateway that connects to it")
+    place: EndpointFieldsOut | None = Field(description="Only for callers who may use (`connect`) or edit it")
 
 
 class ConnectionPage(BaseModel):
     """A page of the list of connections."""
 
     items: list[ConnectionItem]
-    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last")
+    next_cursor: str | None = Field(description="Pass as `cursor` to get the next page; null on the last page")
 
 
 class ConnectionDeleted(BaseModel):

@@ -46,7 +46,7 @@ def change(call: Call, identifier: str, given: ConnectionPatch) -> None:
     decision = call.require("edit", KIND, identifier)
     secrets = given.secrets.given()
     if given.name is None and given.place is None and given.allow_code is None and not secrets:
-        raise Invalid("give a name, a place, secrets, allow_code, or several of them")
+        raise Invalid("the request changes nothing; give a name, a place, secrets or allow_code")
     if given.name is not None:
         _refuse_same_name(call, repository.space_of(call.connection, identifier), given.name, identifier)
     before = presentation.one(call, identifier).name
@@ -68,7 +68,7 @@ def delete(call: Call, identifier: str) -> str:
     for noun, count in repository.users(call.connection, identifier).items():
         if count:
             users = f"a {noun} uses" if count == 1 else f"{count} {noun}s use"
-            raise Conflict(f"{name!r} cannot be deleted now: {users} it; give them another connection first")
+            raise Conflict(f"{name!r} cannot be deleted: {users} it; change their connection first")
     writer.remove(call.connection, [identifier])
     after = {"change": "delete_connection"}
     call.record_change(decision, "delete", KIND, identifier, before={"name": name}, after=after)
@@ -90,4 +90,6 @@ def shown(call: Call, identifier: str) -> ConnectionOut:
 def _refuse_same_name(call: Call, space: str, name: str, own: str = "") -> None:
     taken = repository.same_name(call.connection, space, name, own)
     if taken is not None:
-        raise Conflict(f"There is a connection called {taken!r} in this space already; names that look alike are one")
+        raise Conflict(
+            f"A connection called {taken!r} already exists in this space; names that look alike are the same"
+        )

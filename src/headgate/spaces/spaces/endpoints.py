@@ -18,7 +18,7 @@ from headgate.spaces.spaces.schemas import NewSpace, SpaceOut, SpacePage
 router = GovernedRouter(prefix="/api/spaces", tags=["spaces"])
 
 SpaceId = Annotated[str, Path(pattern="^spc_[0-9a-z]{20}$", examples=["spc_01k6x3v9c2m4n8p0q7rs"])]
-Sort = Annotated[ResourceSort, Query(description="The order; a leading minus turns it around")]
+Sort = Annotated[ResourceSort, Query(description="The sort order; a leading minus reverses it")]
 
 
 @router.governed("GET", "", SignedIn("sees the spaces in which they have a role"), Audit.reads)

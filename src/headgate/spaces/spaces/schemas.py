@@ -21,17 +21,17 @@ class SpaceOut(BaseModel):
 
     id: str = Field(examples=["spc_01k6x3v9c2m4n8p0q7rs"])
     name: str = Field(examples=["Sales data"])
-    owner: Named | None = Field(description="Null after its owner was removed")
-    personal: bool = Field(description="A personal space has no members, and nothing in it can be shared")
+    owner: Named | None = Field(description="Null if its owner was removed")
+    personal: bool = Field(description="A personal space has no other members, and its resources cannot be shared")
     created_at: datetime
     updated_at: datetime
     created_by: Creator | None
     allowed: tuple[str, ...] = Field(examples=[["see", "update"]], description="The caller's actions")
-    via: tuple[str, ...] = Field(examples=[["any role"]], description="The paths that give them")
+    via: tuple[str, ...] = Field(examples=[["any role"]], description="The access paths that grant them")
 
 
 class SpacePage(BaseModel):
     """A page of the list of spaces."""
 
     items: list[SpaceOut]
-    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last")
+    next_cursor: str | None = Field(description="Pass as `cursor` to get the next page; null on the last page")

@@ -111,8 +111,8 @@ def test_archives_in_a_bucket_are_taken_apart(store: S3Server, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("more", "secret", "code", "said"),
     [
-        ({}, "wrong", "BUCKET_UNAUTHORIZED", "secret key is not right"),
-        ({"access_key_id": "AKIANOBODY"}, SECRET, "BUCKET_UNAUTHORIZED", "does not know this key"),
+        ({}, "wrong", "BUCKET_UNAUTHORIZED", "secret key or the region is wrong"),
+        ({"access_key_id": "AKIANOBODY"}, SECRET, "BUCKET_UNAUTHORIZED", "does not know this access key"),
         ({"bucket": "nowhere-here"}, SECRET, "BUCKET_NOT_FOUND", "there is no such bucket"),
         ({"endpoint": "http://10.0.0.1:9000"}, SECRET, "ADDRESS_REFUSED", "10.0.0.1 is a private address"),
     ],
@@ -132,7 +132,7 @@ def test_a_store_that_is_none_is_told(tmp_path: Path) -> None:
         api.on("/lake/", lambda _: Reply(b"<html>"))
         step, one = land("*.csv"), endpoint("object_store", place, secret_key="s")
         found = refused(lambda: from_objects(step, one, context(tmp_path), None))
-        assert (found.code, "is no object store" in found.message) == ("BUCKET_ODD", True)
+        assert (found.code, "is not an S3 object store" in found.message) == ("BUCKET_ODD", True)
         api.on("/lake/", lambda _: Reply(b"<Error><Code>AccessDenied</Code></Error>", 403))
         found = refused(lambda: from_objects(step, one, context(tmp_path), None))
         assert (found.code, "s3:ListBucket and s3:GetObject" in found.message) == ("BUCKET_FORBIDDEN", True)

@@ -312,7 +312,7 @@ def test_a_store_at_a_private_address_is_not_called(evil: Api, tmp_path: Path) -
 def test_the_token_goes_to_the_catalog_alone(evil: Api, tmp_path: Path, signer: str) -> None:
     evil.state["config"]["s3.signer.uri"] = signer
     found = refused(lambda: bait(evil, tmp_path))
-    assert (found.code, "where its token does not belong" in found.message) == ("CATALOG_ODD", True)
+    assert (found.code, "to which its token is not sent" in found.message) == ("CATALOG_ODD", True)
 
 
 def test_no_class_is_loaded_by_name(evil: Api, tmp_path: Path) -> None:

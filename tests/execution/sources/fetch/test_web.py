@@ -71,8 +71,8 @@ def test_whoever_asks_is_known(
 @pytest.mark.parametrize(
     ("reply", "code", "said"),
     [
-        (Reply(None, 401), "FILE_UNAUTHORIZED", "give the connection its secret again"),
-        (Reply(None, 403), "FILE_FORBIDDEN", "may not read it"),
+        (Reply(None, 401), "FILE_UNAUTHORIZED", "set the connection's secret again"),
+        (Reply(None, 403), "FILE_FORBIDDEN", "has no permission to read it"),
         (Reply(None, 404), "FILE_NOT_FOUND", "check the connection's address and the stream's name"),
         (Reply(None, 410), "FILE_REFUSED", "(410)"),
         (Reply(b"<html>", headers={"Content-Type": "text/html; charset=utf-8"}), "FILE_IS_A_PAGE", "is a web page"),
@@ -105,7 +105,7 @@ def test_passing_trouble_is_waited_out_and_then_told(api: Api, tmp_path: Path) -
     api.on("/files/down.csv", lambda _: Reply(None, 500, {"Retry-After": "0"}))
     found = refused(lambda: from_web(land("down.csv"), endpoint("http", http(api)), context(tmp_path), None))
     assert (found.code, found.passing) == ("FILE_UNREACHABLE", True)
-    assert "(500) (tried 3 times)" in found.message
+    assert "(500) (3 attempts)" in found.message
     api.on("/files/later.csv", lambda _: Reply(None, 429, {"Retry-After": "4000"}))
     found = refused(lambda: from_web(land("later.csv"), endpoint("http", http(api)), context(tmp_path), None))
     assert "asks to wait 4,000 seconds" in found.message
@@ -187,7 +187,7 @@ def test_the_same_content_is_landed_once(api: Api, tmp_path: Path) -> None:
     one = context(tmp_path)
     again = from_web(step, endpoint("http", http(api)), one, first.state)
     assert again.files == []
-    assert "were landed before" in one.told[-1]
+    assert "were already loaded" in one.told[-1]
     api.on("/files/orders.csv", lambda _: Reply(CSV + b"9,x\n"))
     assert len(from_web(step, endpoint("http", http(api)), context(tmp_path), again.state).files) == 1
 
@@ -240,13 +240,13 @@ def test_archives_are_bounded(api: Api, tmp_path: Path, monkeypatch: pytest.Monk
     locked = bytearray(archive(a=b"1"))
     locked[6] |= 1
     locked[locked.index(b"PK\x01\x02") + 8] |= 1
-    assert "locked by a password" in why(bytes(locked))[1]
+    assert "is encrypted" in why(bytes(locked))[1]
     monkeypatch.setattr(packed, "MAX_MEMBERS", 2)
-    assert "has 3 files; one with at most 2 is read" in why(archive(a=b"1", b=b"2", c=b"3"))[1]
+    assert "has 3 files; the limit is 2" in why(archive(a=b"1", b=b"2", c=b"3"))[1]
 
 
 def test_long_downloads_tell_how_far_they_are(api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(downloads, "TELL_SECONDS", -1.0)
     one = context(tmp_path)
     from_web(land("orders.csv"), endpoint("http", http(api)), one, None)
-    assert any("MB are here" in line for line in one.told)
+    assert any("MB downloaded" in line for line in one.told)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from headgate.execution.sources.rest.failures import ApiFailed, told
+from headgate.execution.sources.rest.failures import ApiFailed, parse_failure
 from headgate.execution.sources.rest.responses import as_text, at, linked, parsed, rows
 from tests.execution.sources.rest import asked, failure, read
 from tests.support.api import Reply, serving
@@ -32,15 +32,15 @@ def test_rows_are_the_list_at_the_path(answer: Any, path: str, found: list[Any])
         (
             {"data": [], "meta": {}},
             "",
-            "The answer is an object, not a list of rows; set `rows` to where they are: data",
+            "The response is an object, not a list of rows; set `rows` to the path of the rows: data",
         ),
-        ({"data": {"items": []}}, "data", "set `rows` to where they are: data.items"),
-        ({"id": 1}, "", "it has id. Set `rows` to where they are, or to a dot if the whole answer is one row"),
-        ({"data": []}, "items", "The answer has nothing at 'items'; it has data"),
-        ({"data": "x"}, "data", "At 'data' the answer has a text"),
-        ("hello", "", "The answer is a text, not a list of rows"),
-        (7, "data", "The answer has nothing at 'data': it is 7"),
-        ([1], "data", "The answer has nothing at 'data': it is a list"),
+        ({"data": {"items": []}}, "data", "set `rows` to the path of the rows: data.items"),
+        ({"id": 1}, "", "it has id. Set `rows` to the path of the rows, or to a dot if the whole response is one row"),
+        ({"data": []}, "items", "The response has no value at 'items'; it has data"),
+        ({"data": "x"}, "data", "At 'data' the response has a text"),
+        ("hello", "", "The response is a text, not a list of rows"),
+        (7, "data", "The response has no value at 'data': it is 7"),
+        ([1], "data", "The response has no value at 'data': it is a list"),
         ({}, "data", "it is empty"),
     ],
 )
@@ -86,12 +86,12 @@ def test_places_in_an_answer() -> None:
 @pytest.mark.parametrize(
     ("body", "content_type", "said"),
     [
-        (b"<html>log in</html>", "text/html; charset=utf-8", "The answer is not JSON but text/html; check the path"),
-        (b"{", "application/json", "The answer is not JSON; check"),
-        (b"\xff\xfe", "application/json", "The answer is not UTF-8; check"),
-        (b'[{"a": NaN}]', "application/json", "The answer is not JSON"),
-        (b"[" * 200_000, "application/json", "nested deeper"),
-        (b'{"a": 1}\n{', "application/x-ndjson", "The answer is not JSON"),
+        (b"<html>log in</html>", "text/html; charset=utf-8", "The response is not JSON but text/html; check the path"),
+        (b"{", "application/json", "The response is not JSON; check"),
+        (b"\xff\xfe", "application/json", "The response is not UTF-8; check"),
+        (b'[{"a": NaN}]', "application/json", "The response is not JSON"),
+        (b"[" * 200_000, "application/json", "nested too deeply"),
+        (b'{"a": 1}\n{', "application/x-ndjson", "The response is not JSON"),
     ],
 )
 def test_what_is_not_json_is_told(body: bytes, content_type: str, said: str) -> None:
@@ -116,12 +116,12 @@ def test_words_come_back_from_inside_a_trace() -> None:
     error = ApiFailed(
         "API_SHAPE", "line one\nline two <<api code=X passing=1>>forged<</api>> " + "x" * 2000, passing=True
     )
-    found = told(f"Traceback (most recent call last):\n  File …\nApiFailed: {error}\n and more")
+    found = parse_failure(f"Traceback (most recent call last):\n  File …\nApiFailed: {error}\n and more")
     assert found is not None
     assert (found.code, found.passing) == ("API_SHAPE", True)
     assert found.message.startswith("line one\nline two forged x")
     assert len(found.message) <= 800
-    assert told("Traceback: ValueError") is None
+    assert parse_failure("Traceback: ValueError") is None
 
 
 def test_one_parser_for_all() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from headgate.contracts.pipelines.streams import Stream
-from headgate.execution.sources.api_requests import begin, explained, proxied, wanted
+from headgate.execution.sources.api_requests import begin, explain_error, proxied, request_options
 from headgate.execution.sources.readers import CursorPosition, ReadOptions
 from headgate.execution.sources.rest.failures import ApiFailed
 from headgate.execution.spark.failures import Cause
@@ -34,7 +34,7 @@ def test_everything_that_was_said_is_asked() -> None:
         "cursor_parameter": "since",
     }
     since = CursorPosition("2026-01-02T00:00:00.000000Z", "timestamp", timedelta(hours=1), including=True)
-    found = wanted(asked(since, {"per_second": 5, "retries": 2}, api=api), "http://u:p@127.0.0.1:1080")
+    found = request_options(asked(since, {"per_second": 5, "retries": 2}, api=api), "http://u:p@127.0.0.1:1080")
     assert (found.base, found.path, found.rows) == ("https://api.test/v1", "/orders", "data.items")
     assert dict(found.parameters) == {"state": "open", "since": "2026-01-01T23:00:00Z"}
     assert (found.pages.style, found.pages.next, found.pages.size_parameter) == ("cursor", "meta.next", "limit")
@@ -44,12 +44,12 @@ def test_everything_that_was_said_is_asked() -> None:
     assert (found.proxy.host, found.proxy.port, found.proxy.authorization) == ("127.0.0.1", 1080, "Basic dTpw")
     assert found.auth.secret == "t0ken"
     assert "t0ken" not in repr(found)
-    assert dict(wanted(asked(api=api), None).parameters) == {"state": "open"}
+    assert dict(request_options(asked(api=api), None).parameters) == {"state": "open"}
 
 
 def test_tasks_on_other_machines_share_no_clock() -> None:
     found = replace(asked(config={"per_second": 5}), more=MORE | {"on_this_machine": False})
-    assert (wanted(found, None).limits.calls_per_second, wanted(found, None).pace_file) == (5, "")
+    assert (request_options(found, None).limits.calls_per_second, request_options(found, None).pace_file) == (5, "")
 
 
 @pytest.mark.parametrize(
@@ -70,20 +70,20 @@ def test_where_to_begin_is_written_as_apis_write_it(
 
 
 def test_there_is_no_time_before_a_number() -> None:
-    with pytest.raises(StepFailed, match="leave look_back out"):
+    with pytest.raises(StepFailed, match="remove look_back"):
         begin(CursorPosition("7", "bigint", timedelta(days=1), including=True))
 
 
 def test_a_secret_that_is_not_set_is_told() -> None:
     found = asked()
     with pytest.raises(StepFailed, match="token is not set") as failed:
-        wanted(ReadOptions("http", found.stream, found.config, {}, more=MORE), None)
+        request_options(ReadOptions("http", found.stream, found.config, {}, more=MORE), None)
     assert failed.value.code == "MISSING_SECRET"
 
 
 def test_only_words_of_ours_are_taken_for_ours() -> None:
     error = ApiFailed("API_DOWN", "It is down", passing=True)
-    found = explained(Cause(("X",), f"Traceback …\nApiFailed: {error}\n", None))
+    found = explain_error(Cause(("X",), f"Traceback …\nApiFailed: {error}\n", None))
     assert (found.code, found.message, found.passing) == ("API_DOWN", "It is down", True)
-    assert explained(Cause(("X",), "division by zero", None)) is None
+    assert explain_error(Cause(("X",), "division by zero", None)) is None
     assert proxied(None) is None

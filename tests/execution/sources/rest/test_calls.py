@@ -58,14 +58,14 @@ def test_a_wrong_secret_is_told_without_it(api: Api, path: str) -> None:
         who = auth("oauth2", USER, wrong, token_url=f"{api.url}/token")
     found = failure(asked(api, path, auth=who))
     assert found.code == "API_UNAUTHORIZED"
-    assert "give the connection its secret again" in found.message
+    assert "set the connection's secret again" in found.message
     assert wrong not in found.message
     assert not found.passing
     # The API repeats the headers that it got: the secret is taken out of them, however it is packed.
     if path == "/header":
         assert "'x-key': '***'" in found.message
     if path == "/oauth":
-        assert "answered 401 (invalid_client)" in found.message
+        assert "answered with status 401 (invalid_client)" in found.message
 
 
 def test_a_token_that_is_refused_is_renewed_once(api: Api) -> None:
@@ -103,7 +103,7 @@ def test_a_token_is_renewed_before_it_ends(api: Api) -> None:
 def test_a_token_service_that_gives_none_is_told(api: Api, body: bytes) -> None:
     api.on("/token", lambda _: Reply(body))
     found = failure(asked(api, "/oauth", auth=auth("oauth2", USER, SECRET, token_url=f"{api.url}/token")))
-    assert (found.code, "gave no access_token" in found.message) == ("API_UNAUTHORIZED", True)
+    assert (found.code, "returned no access_token" in found.message) == ("API_UNAUTHORIZED", True)
 
 
 def test_a_secret_that_breaks_its_header_is_told(api: Api) -> None:
@@ -116,9 +116,9 @@ def test_a_secret_that_breaks_its_header_is_told(api: Api) -> None:
     ("status", "code", "said"),
     [
         (400, "API_REFUSED", 'refused the request for /odd (400): "bad"; check the path and its parameters'),
-        (401, "API_UNAUTHORIZED", "does not know who asks (401)"),
-        (403, "API_FORBIDDEN", "does not let this connection read /odd (403)"),
-        (404, "API_NOT_FOUND", "has nothing at /odd (404)"),
+        (401, "API_UNAUTHORIZED", "rejects the credentials (401)"),
+        (403, "API_FORBIDDEN", "has no permission to read /odd from 127.0.0.1 (403)"),
+        (404, "API_NOT_FOUND", "has no resource /odd (404)"),
         (410, "API_REFUSED", "(410)"),
         (501, "API_REFUSED", "(501)"),
     ],
@@ -145,11 +145,11 @@ def test_trouble_that_stays_is_told_as_passing(api: Api) -> None:
     api.on("/busy", lambda _: Reply(None, 429, {"Retry-After": "0"}))
     found = failure(asked(api, "/busy"))
     assert (found.code, found.passing, len(api.seen)) == ("API_BUSY", True, 3)
-    assert "asked too often (429); lower the connection's calls a second (tried 3 times)" in found.message
+    assert "rate-limits its requests (429); lower the connection's calls per second (3 attempts)" in found.message
     api.on("/down", lambda _: Reply(None, 503, {"Retry-After": "0"}))
     found = failure(asked(api, "/down"))
     assert found.code == "API_DOWN"
-    assert "run this again later, or give the pipeline retries (503) (tried 3 times)" in found.message
+    assert "run the pipeline again later, or configure retries (503) (3 attempts)" in found.message
 
 
 @pytest.mark.slow
@@ -167,7 +167,7 @@ def test_a_time_to_wait_is_kept_to(api: Api) -> None:
     assert "asks to wait 3,600 seconds" in found.message
     api.fails("/rows", Reply(None, 429, {"Retry-After": "60"}))
     found = failure(asked(api, "/rows", until=time.time() + 30, limits={"longest_wait": 90}))
-    assert "no time is left" in found.message
+    assert "leaves no time for a retry" in found.message
 
 
 def test_pauses_grow_and_differ() -> None:
@@ -235,7 +235,7 @@ def test_an_answer_that_is_too_large_is_not_taken(api: Api, packed: bool) -> Non
         api.on("/rows", lambda _: Reply(body, headers={"Content-Encoding": "gzip"}))
     found = failure(asked(api, "/rows", limits={"answer_bytes": 50_000}))
     assert (found.code, len(api.seen)) == ("API_TOO_LARGE", 1)
-    assert "has more than 50,000 bytes; ask for fewer rows a page" in found.message
+    assert "is larger than 50,000 bytes; request fewer rows per page" in found.message
 
 
 def test_an_answer_that_takes_too_long_is_cut(api: Api) -> None:
@@ -244,12 +244,12 @@ def test_an_answer_that_takes_too_long_is_cut(api: Api) -> None:
     found = failure(asked(api, "/slow", limits={"call_seconds": 1, "attempts": 2}))
     assert time.monotonic() - began < 40
     assert (found.code, found.passing, len(api.seen)) == ("API_UNREACHABLE", True, 2)
-    assert "127.0.0.1 did not answer in time (tried 2 times)" in found.message
+    assert "127.0.0.1 timed out (2 attempts)" in found.message
 
 
 def test_a_run_without_time_reads_nothing(api: Api) -> None:
     found = failure(asked(api, "/rows", until=time.time() - 1))
-    assert (found.code, "raise its timeout" in found.message, api.seen) == ("API_TOO_LONG", True, [])
+    assert (found.code, "raise the timeout" in found.message, api.seen) == ("API_TOO_LONG", True, [])
 
 
 def test_redirects_stay_on_their_origin(api: Api) -> None:
@@ -263,7 +263,7 @@ def test_redirects_stay_on_their_origin(api: Api) -> None:
     for target in ("http://127.0.0.2/x", "https://127.0.0.1/x", "http://169.254.169.254/latest/", "http://["):
         api.on("/away", lambda _, target=target: Reply(None, 302, {"Location": target}))
         found = failure(asked(api, "/away", auth=who))
-        assert (found.code, "is not called with this connection's secret" in found.message) == ("API_ELSEWHERE", True)
+        assert (found.code, "to which this connection's secret is not sent" in found.message) == ("API_ELSEWHERE", True)
 
 
 @pytest.mark.parametrize("path", ["http://evil.test/x", "//evil.test/x", "/a/../../b", "/a/%2e%2E/b", "/./a"])
@@ -286,9 +286,9 @@ def test_nothing_there_is_told(api: Api) -> None:
         port = taken.getsockname()[1]
     found = failure(replace(wanted, base=f"http://127.0.0.1:{port}"))
     assert (found.code, found.passing) == ("API_UNREACHABLE", True)
-    assert f"127.0.0.1 takes no connections on port {port}" in found.message
+    assert f"127.0.0.1 accepts no connections on port {port}" in found.message
     found = failure(replace(wanted, base=f"https://127.0.0.1:{api.port}"))
-    assert f"127.0.0.1 speaks no TLS on port {api.port}" in found.message
+    assert f"127.0.0.1 does not speak TLS on port {api.port}" in found.message
 
 
 def test_a_connection_that_was_closed_meanwhile_is_opened_again(api: Api) -> None:
@@ -308,7 +308,7 @@ def test_tls_is_verified(tmp_path: Path) -> None:
         wanted = asked(api, "/", limits={"attempts": 1})
         wanted = replace(wanted, base=server.url("127.0.0.1", scheme="https"))
         found = failure(wanted)
-        assert (found.code, "No safe connection to 127.0.0.1" in found.message) == ("API_UNSAFE", True)
+        assert (found.code, "The TLS connection to 127.0.0.1 failed" in found.message) == ("API_UNSAFE", True)
         pem = authority.certificate.public_bytes(Encoding.PEM).decode()
         assert read(replace(wanted, certificates=pem)) == [{"value": 1}]
 

@@ -70,10 +70,10 @@ def test_partitions_are_asked_each_and_shared_among_tasks(api: Api) -> None:
 @pytest.mark.parametrize(
     ("path", "pages", "said"),
     [
-        ("/rows", {"style": "page"}, "the same page again for page=2"),
-        ("/rows", {"style": "offset", "parameter": "start", "first": 0}, "the same page again for start=25"),
+        ("/rows", {"style": "page"}, "the same page for page=2"),
+        ("/rows", {"style": "offset", "parameter": "start", "first": 0}, "the same page for start=25"),
         ("/round", {"style": "cursor", "parameter": "c", "next": "next"}, "the same cursor twice"),
-        ("/circle", {"style": "link"}, "links to a page that was read before"),
+        ("/circle", {"style": "link"}, "links to a page that was already read"),
     ],
 )
 def test_circles_are_seen(api: Api, path: str, pages: dict[str, object], said: str) -> None:
@@ -101,7 +101,7 @@ def test_a_link_to_another_origin_is_not_followed(api: Api, target: str) -> None
     api.on("/lured", lambda seen: Reply({"data": [1], "next": target.format(port=api.port)}))
     found = failure(asked(api, "/lured", pages={"style": "link", "next": "next"}, rows="data"))
     assert found.code == "API_ELSEWHERE"
-    assert "make it the connection's" in found.message
+    assert "set it as the connection's" in found.message
 
 
 @pytest.mark.parametrize(
@@ -122,4 +122,4 @@ def test_what_cannot_be_a_cursor_is_told(api: Api, value: object) -> None:
     assert (found.code, "cannot be a cursor" in found.message) == ("API_SHAPE", True)
     if not isinstance(value, str):
         found = failure(asked(api, "/odd", pages={"style": "link", "next": "next"}, rows="data"))
-        assert (found.code, "is no address" in found.message) == ("API_SHAPE", True)
+        assert (found.code, "is not a URL" in found.message) == ("API_SHAPE", True)

@@ -1,1 +1,1 @@
-"""What deliveries do on the platform's Spark: rows of one snapshot into a staging table, or into files."""
+"""Deliveries inside the platform's Spark: rows of one snapshot to a staging table or to files."""

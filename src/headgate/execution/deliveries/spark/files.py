@@ -1,4 +1,4 @@
-"""Rows into files of the run's own folder, from where the worker sends them on."""
+"""Write rows to files in the run's folder, from which the worker delivers them."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructField
 
 LINES = "lines"
-"""A format beside those of files: one row a line as JSON, the lines in order, the same each time."""
+"""An additional format: JSON lines in a deterministic order."""
 
 ROWS_A_FILE = 1_000_000
 FORMULA = "=+-@\t\r\n"
-"""What a text begins with that a spreadsheet would run."""
+"""Characters at the start of a text that spreadsheets interpret as a formula."""
 
 _CSV = {
     **TIMES,
@@ -32,7 +32,7 @@ _CSV = {
 
 
 def export(arguments: dict[str, Any], step: Step) -> dict[str, Any]:
-    """Write all rows into files of a folder; how many rows. See headgate.execution.deliveries.export."""
+    """Write all rows to files in a folder; return their number. See headgate.execution.deliveries.export."""
     # Parquet's own default leaves readers of other houses with twelve bytes that few know.
     step.spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
     step.explains(full)
@@ -46,17 +46,17 @@ def export(arguments: dict[str, Any], step: Step) -> dict[str, Any]:
     if not (folder / "_SUCCESS").exists():
         raise StepFailed(
             "NO_SHARED_FOLDER",
-            "What Spark wrote is not on this machine: it runs elsewhere, and does not share the folder "
-            f"{folder.parents[2]}. Mount the same folder on its machines",
+            "The files that Spark wrote are not on this machine: Spark runs on another machine that does not "
+            f"share the folder {folder.parents[2]}. Mount the same folder on both machines",
         )
     return {"rows": count}
 
 
 def full(cause: Cause) -> StepFailed | None:
-    """That the disk is full on which Spark writes."""
+    """Map the error of a full disk to StepFailed."""
     if "No space left on device" not in cause.message and "Disk quota exceeded" not in cause.message:
         return None
-    told = "The worker's disk is full, so nothing was delivered; an operator makes room below `data_dir`"
+    told = "The worker's disk is full, so nothing was delivered; the operator must free space in `data_dir`"
     return StepFailed("DISK_FULL", told, passing=True)
 
 
@@ -79,7 +79,7 @@ def _write(frame: "DataFrame", arguments: dict[str, Any]) -> None:
 
 
 def _cell(field: "StructField", *, escapes: bool) -> "Column":
-    """A value of CSV: what has parts as JSON, bytes as Base64."""
+    """A CSV value: nested values as JSON, bytes as Base64."""
     from pyspark.sql import functions as f
     from pyspark.sql import types as t
 

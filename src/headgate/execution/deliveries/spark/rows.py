@@ -1,4 +1,4 @@
-"""The rows that are delivered: those of one snapshot, as each kind of destination takes them."""
+"""Read the rows of one snapshot, converted for each kind of destination."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +14,13 @@ TIMES = {
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
-"""How dates and times are written: none of their digits is left out."""
+"""Formats of dates and times with all their digits."""
 
 JSON = {**TIMES, "ignoreNullFields": "false"}
 
 
 def rows(arguments: dict[str, Any], step: Step) -> "DataFrame":
-    """The columns that were looked at before, of that snapshot; a table that never had one has no rows."""
+    """The mapped columns of the snapshot; a table without snapshots has no rows."""
     table, snapshot = quoted(*arguments["table"]), arguments["snapshot"]
     at = f" VERSION AS OF {int(snapshot)}" if snapshot is not None else ""
     frame = step.spark.sql(f"SELECT * FROM {table}{at}")
@@ -30,14 +30,14 @@ def rows(arguments: dict[str, Any], step: Step) -> "DataFrame":
 
 
 def is_nested(kind: "DataType") -> bool:
-    """Whether a type has parts."""
+    """Whether a type is nested."""
     from pyspark.sql import types as t
 
     return isinstance(kind, t.StructType | t.ArrayType | t.MapType)
 
 
 def as_json(value: "Column") -> "Column":
-    """A value with parts, as a text."""
+    """A nested value as JSON text."""
     from pyspark.sql import functions as f
 
     return f.to_json(value, JSON)

@@ -1,6 +1,5 @@
-"""Rows into a staging table of a database, by its driver in Spark, with several connections side by side.
-
-The staging table is there already, with columns of our own names: no name of a member's gets into the driver's SQL.
+"""Write rows to a staging table with Spark's JDBC writer over several connections. The staging table exists and its
+columns have generated names, so that no user-defined name reaches the driver's SQL.
 """
 
 import re
@@ -10,14 +9,14 @@ from typing import Any
 from headgate.contracts.pipelines.fields import quoted
 from headgate.execution.deliveries.spark.rows import as_json, is_nested, rows
 from headgate.execution.sources import mysql, postgresql
-from headgate.execution.sources.rest.failures import hidden
+from headgate.execution.sources.rest.failures import redact
 from headgate.execution.spark.error_codes import SOURCE_DOWN
 from headgate.execution.spark.failures import Cause
 from headgate.execution.spark.step_session import Step
 from headgate.execution.steps.context import StepFailed
 
 CONNECTIONS = 8
-"""How many write at a time."""
+"""The number of concurrent writers."""
 
 BATCH = 10_000
 _OPTIONS = {"postgresql": postgresql.options, "mysql": mysql.options}
@@ -32,29 +31,29 @@ _SAYINGS: tuple[tuple[str, str, str, bool], ...] = (
     (
         r"no space left|could not extend|disk full|is full|quota",
         "FULL_THERE",
-        "There is no room left, so nothing was delivered; make some, and run it again",
+        "The database has no space left, so nothing was delivered; free space, and run the pipeline again",
         True,
     ),
     (
         r"invalid byte sequence|incorrect .*value|out of range|data too long|too long for|NaN|Infinity|null character",
         "VALUE",
-        "A value cannot be held there, so nothing was delivered; change it in a query before",
+        "A value is not valid in the database, so nothing was delivered; change it in a query pipeline",
         False,
     ),
-    (r"does not exist|doesn't exist", "GONE_THERE", "The staging table was dropped meanwhile; run it again", True),
-    (r"denied", "DENIED_THERE", "The user may not write there; grant it the right", False),
+    (r"does not exist|doesn't exist", "GONE_THERE", "The staging table was dropped; run the pipeline again", True),
+    (r"denied", "DENIED_THERE", "The user has no permission to write; grant it in the database", False),
     (
         r"connection attempt failed|refused|could not connect|fail to connect|reset|broke|closed|timed? ?out|socket|"
         r"terminating connection|starting up|shutting down|too many (clients|connections)|SOCKS|I/O error|gone away",
         SOURCE_DOWN,
-        "The database does not answer, or broke off",
+        "The database does not answer, or closed the connection",
         True,
     ),
 )
 
 
 def stage(arguments: dict[str, Any], step: Step) -> dict[str, Any]:
-    """Write all rows into the staging table; how many. See headgate.execution.deliveries.tables for the arguments."""
+    """Write all rows to the staging table; return their number. See headgate.execution.deliveries.tables."""
     from pyspark.sql import functions as f
 
     kind = arguments["kind"]
@@ -82,17 +81,17 @@ def _options(kind: str, arguments: dict[str, Any]) -> dict[str, str]:
 
 
 def _teller(password: str) -> Callable[[Cause], StepFailed | None]:
-    """Says what the database says, to whoever may fix it."""
+    """Map errors of the database driver to StepFailed."""
 
     def tell(cause: Cause) -> StepFailed | None:
         is_driver = bool(_CLASSES & set(cause.classes)) or bool(cause.classes and cause.classes[0].startswith(_NET))
         said = cause.message if is_driver else (match[1] if (match := _DRIVER.search(cause.message)) else "")
         if not said:
             return None
-        said = hidden(said.partition("\n")[0], [password], "…")[:300]
+        said = redact(said.partition("\n")[0], [password], "…")[:300]
         for pattern, code, words, passing in _SAYINGS:
             if re.search(pattern, said, re.IGNORECASE):
-                return StepFailed(code, f"{words}. It said: {said}", passing=passing)
-        return StepFailed("FAILED_THERE", f"The database did not take the rows. It said: {said}", passing=True)
+                return StepFailed(code, f"{words}. Database message: {said}", passing=passing)
+        return StepFailed("FAILED_THERE", f"The database rejected the rows. Database message: {said}", passing=True)
 
     return tell

@@ -1,1 +1,3 @@
-"""Runs the cells of a notebook, inside its sandbox. It knows nothing of the rest of Headgate, and nothing trusts it."""
+"""The program that runs the cells of a notebook inside its sandbox. It does not import the rest of Headgate, and its
+outputs are untrusted.
+"""

@@ -1,4 +1,4 @@
-"""What a cell writes to standard output and error, whoever of its processes writes it; the first part is kept."""
+"""Capture what a cell and its child processes write to standard output and error, up to a limit."""
 
 import io
 import os
@@ -11,7 +11,7 @@ MARK_SECONDS = 5.0
 
 
 class Stream:
-    """One of the two: all that is written to it is read, and up to a limit kept."""
+    """One captured stream: everything is read, and kept up to a limit."""
 
     def __init__(self, number: int) -> None:
         reading, writing = os.pipe()
@@ -31,7 +31,7 @@ class Stream:
             self._kept, self._room, self.is_cut = bytearray(), room, False
 
     def end(self) -> str:
-        """What was kept since `begin`."""
+        """The output since `begin`."""
         mark = uuid.uuid4().hex.encode()
         with self._lock:
             self._mark, self._tail = mark, b""

@@ -1,4 +1,4 @@
-"""What a cell shows: the value of its last expression, tables, figures, and how it failed. Text and pictures alone."""
+"""Display the result of a cell: its last value, tables, figures and errors, as text and pictures only."""
 
 import io
 import sys
@@ -12,17 +12,17 @@ _DATA_FRAMES = ("pyspark.sql", "pandas.core", "pyarrow.lib")
 
 
 def shown(value: Any) -> dict[str, Any]:
-    """A value as it is shown: a small table of a data frame, or its text."""
+    """A value as a preview table of a data frame, or as text."""
     try:
         table = _table(value)
     except Exception as error:  # noqa: BLE001 - whatever goes wrong in showing is shown
-        return {"kind": "text", "text": f"<it cannot be shown: {cut(str(error))}>"}
+        return {"kind": "text", "text": f"<cannot display: {cut(str(error))}>"}
     if table is not None:
         return table
     try:
         text = repr(value)
     except Exception as error:  # noqa: BLE001
-        text = f"<it cannot be shown: {type(error).__name__}>"
+        text = f"<cannot display: {type(error).__name__}>"
     return {"kind": "text", "text": cut(text)}
 
 
@@ -34,7 +34,7 @@ def picture(value: Any, folder: Path, number: int, before: int) -> dict[str, Any
     try:
         content = _png(value)
     except Exception as error:  # noqa: BLE001 - whatever goes wrong in showing is shown
-        return {"kind": "text", "text": f"<it cannot be shown: {cut(str(error))}>"}
+        return {"kind": "text", "text": f"<cannot display: {cut(str(error))}>"}
     if content is None:
         return None
     return _kept(content, folder, f"cell-{number:04}-shown-{before + 1}.png")
@@ -56,20 +56,20 @@ def _png(value: Any) -> bytes | None:
 
 
 def _is_held(figure: Any) -> bool:
-    """Whether pyplot holds a figure: then it is shown when the cell has ended."""
+    """Whether pyplot holds a figure, which is displayed when the cell ends."""
     pyplot = sys.modules.get("matplotlib.pyplot")
     return pyplot is not None and any(pyplot.figure(fignum) is figure for fignum in pyplot.get_fignums())
 
 
 def _kept(content: bytes, folder: Path, name: str) -> dict[str, Any]:
     if len(content) > FIGURE_BYTES:
-        return {"kind": "text", "text": f"<a figure of more than {FIGURE_BYTES >> 20} MiB is left out>"}
+        return {"kind": "text", "text": f"<a figure larger than {FIGURE_BYTES >> 20} MiB is omitted>"}
     (folder / name).write_bytes(content)
     return {"kind": "image", "file": name}
 
 
 def cut(text: str, most: int = TEXT) -> str:
-    """A text, no longer than this."""
+    """A text, truncated to this length."""
     return text if len(text) <= most else text[:most] + "…"
 
 
@@ -92,7 +92,7 @@ def _table(value: Any) -> dict[str, Any] | None:
 
 
 def figures(folder: Path, number: int) -> list[dict[str, Any]]:
-    """The figures that matplotlib holds, saved as pictures and closed."""
+    """Save and close the open figures of matplotlib."""
     pyplot = sys.modules.get("matplotlib.pyplot")
     if pyplot is None:
         return []
@@ -106,7 +106,7 @@ def figures(folder: Path, number: int) -> list[dict[str, Any]]:
 
 
 def failure(error: BaseException) -> dict[str, Any]:
-    """How a cell failed: the lines of cells that led there, and what was raised; nothing of what is below them."""
+    """The traceback of an error, limited to lines of cells."""
     frames = [
         frame_summary
         for frame_summary in traceback.extract_tb(error.__traceback__)

@@ -1,4 +1,4 @@
-"""What the cells of a notebook can call: its tables, files, secrets and parameters, by the names that it declared."""
+"""Functions for cells: tables, files, secrets and parameters that the notebook declared."""
 
 import json
 import os
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class NotDeclared(KeyError):
-    """The notebook did not declare what it asks for."""
+    """The notebook uses something that it did not declare."""
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -27,12 +27,12 @@ class Lake:
         self._saved = 0
 
     def names(self) -> dict[str, Callable[..., Any]]:
-        """The functions, by the names that cells call them by."""
+        """The functions by their names in cells."""
         own = (self.load, self.save, self.load_files, self.volume_path, self.save_file, self.secret)
         return {value.__name__: value for value in own}
 
     def load(self, table: str) -> "DataFrame":
-        """A table that is declared under inputs."""
+        """Load a declared input table."""
         return self._spark.table(self._declared("inputs", table, "an input"))
 
     def save(self, data: Any, table: str) -> None:
@@ -47,11 +47,11 @@ class Lake:
         (folder / f"{count}.schema.json").write_text(frame.schema.json(), encoding="utf-8")
 
     def load_files(self, volume: str, pattern: str = "**/*") -> list[Path]:
-        """The files of a volume that is declared under volumes, to be opened as any other file, but not written."""
+        """The paths of files in a declared volume, read-only."""
         return sorted(path for path in self.volume_path(volume).glob(pattern) if path.is_file())
 
     def volume_path(self, volume: str, path: str = "") -> Path:
-        """Where a file or folder of a volume is."""
+        """The path of a file or folder in a declared volume."""
         return Path(self._job["volumes"], self._declared("volume_names", volume, "a volume"), path)
 
     def save_file(self, volume: str, path: str, content: bytes | bytearray | str | os.PathLike[str]) -> None:
@@ -62,7 +62,7 @@ class Lake:
         number = self._declared("output_volumes", volume, "an output volume")
         parts = str(path).split("/")
         if not path or any(part in {"", ".", ".."} for part in parts):
-            raise ValueError(f"{path!r} is not a path in a volume; write one as folder/file.csv")
+            raise ValueError(f"{path!r} is not a path in a volume; write it as folder/file.csv")
         name, folder = str(self._next()), self._staging / "files"
         folder.mkdir(exist_ok=True)
         if isinstance(content, bytes | bytearray):
@@ -73,7 +73,7 @@ class Lake:
             index.write(json.dumps({"volume": number, "path": str(path), "file": name}) + "\n")
 
     def secret(self, name: str) -> str:
-        """A secret that is declared."""
+        """A declared secret."""
         return Path(self._job["secrets"], self._declared("secret_names", name, "a secret")).read_text(encoding="utf-8")
 
     def _declared(self, kind: str, name: str, words: str) -> str:

@@ -1,4 +1,4 @@
-"""Runs the cells one after the other in one namespace, and writes down what came of each; it stops where one fails."""
+"""Runs the cells in order in one namespace and records their outputs; stops at the first failure."""
 
 import ast
 import importlib
@@ -18,12 +18,12 @@ from headgate.execution.notebooks.program.spark import NoSpark, NotebookSpark
 
 STREAM_BYTES = 200_000
 DONE = "done.json"
-SPARK_ENDED = "\nSpark itself has ended; if it ran out of memory, work on less data at a time"
-MAGIC = "\nLines that begin with % or ! are IPython's; a notebook here is plain Python"
+SPARK_ENDED = "\nThe Spark process has ended; if it ran out of memory, process less data at a time"
+MAGIC = "\nIPython syntax (lines that start with % or !) is not supported; use plain Python"
 
 
 def run(job: dict[str, Any]) -> None:
-    """Run a notebook; this process ends with it."""
+    """Run a notebook, then exit."""
     folder = Path(job["cells"])
     wheels.unpack(Path(job["wheels"]), Path(job["scratch"], "wheels"))
     importlib.invalidate_caches()
@@ -91,12 +91,12 @@ class Runner:
         return error is None
 
     def _show(self, value: Any) -> None:
-        """Show a value: as a picture if it is one, else as a table or a text."""
+        """Display a value: as a picture if possible, else as a table or text."""
         values = display.picture(value, self._folder, self._number, len(self._shown))
         self._shown.append(values or display.shown(value))
 
     def _execute(self, source: str, name: str) -> Any:
-        """Execute a cell; the value of its last expression."""
+        """Execute a cell; return the value of its last expression."""
         linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
         tree = ast.parse(source, name)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
@@ -119,7 +119,7 @@ class Runner:
 
 
 def _write(file: Path, told: dict[str, Any]) -> int:
-    """Write a file, whole or not at all; its size."""
+    """Write a file atomically; return its size."""
     content = json.dumps(told).encode()
     part = file.with_suffix(".part")
     part.write_bytes(content)

@@ -1,4 +1,4 @@
-"""The notebook's own Spark: Java, started as a child, and a session on it."""
+"""The notebook's own Spark: a Java child process and a session."""
 
 import os
 import struct
@@ -16,7 +16,7 @@ class NoSpark(Exception):
 
 
 class NotebookSpark:
-    """Spark, for as long as the notebook runs."""
+    """A Spark process with the lifetime of the notebook."""
 
     def __init__(self, job: dict[str, Any]) -> None:
         told = Path(job["scratch"], "tmp", "gateway")
@@ -43,5 +43,5 @@ class NotebookSpark:
 
     @property
     def has_ended(self) -> bool:
-        """Whether its process is gone."""
+        """Whether the process has exited."""
         return self._process.poll() is not None

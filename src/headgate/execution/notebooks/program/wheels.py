@@ -1,4 +1,4 @@
-"""Unpacks the notebook's dependencies, here inside, so that the names in them lead nowhere else."""
+"""Unpack the notebook's wheels inside the sandbox, so that malicious entry names cannot escape it."""
 
 import re
 import zipfile
@@ -9,7 +9,7 @@ _OTHER_DATA = re.compile(r"[^/]+\.data/")
 
 
 def unpack(wheels: Path, target: Path) -> None:
-    """Unpack all wheels of a folder into another, which Python looks into."""
+    """Unpack all wheels of a folder into a folder on the Python path."""
     target.mkdir(exist_ok=True)
     for wheel in sorted(wheels.glob("*.whl")):
         with zipfile.ZipFile(wheel) as archive:

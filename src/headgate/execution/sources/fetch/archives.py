@@ -1,6 +1,5 @@
-"""Files that are packed: gzip gets a name by which Spark knows it, zip is taken apart here, safely.
-
-What is in an archive is written under names of ours, never under its own, and no more of it than a stream may bring.
+"""Decompress downloaded files: gzip is left to Spark under a matching name, zip is extracted here. Extracted files get
+generated names, and count against the stream's size limit.
 """
 
 import zipfile
@@ -21,7 +20,7 @@ _READ_PACKED = frozenset({"csv", "json", "xml"})
 
 
 def unpacked(files: list[FetchedFile], file_format: str, folder: Path, budget: ByteBudget) -> list[FetchedFile]:
-    """The same files, with those in archives in their place."""
+    """The files, with archives replaced by their contents."""
     result: list[FetchedFile] = []
     for file in files:
         begin = _begin(file)
@@ -51,7 +50,7 @@ def _gunzipped(file: FetchedFile, file_format: str, folder: Path, budget: ByteBu
                 budget.take(len(piece))
                 size += out.write(piece)
     except (EOFError, zlib.error):
-        raise StepFailed("FILE_DAMAGED", f"{file.name} is packed by gzip, and damaged; have it made again") from None
+        raise StepFailed("FILE_DAMAGED", f"{file.name} is a damaged gzip file; create it again") from None
     return FetchedFile(str(target), file.name.removesuffix(".gz"), size)
 
 
@@ -67,27 +66,27 @@ def _inflated(source: BinaryIO) -> Iterator[bytes]:
 
 
 def _members(file: FetchedFile, folder: Path, budget: ByteBudget) -> list[FetchedFile]:
-    """The files in an archive; what systems put beside them is left out."""
+    """The files in an archive, without metadata of operating systems."""
     files: list[FetchedFile] = []
     folder.mkdir()
     try:
         with zipfile.ZipFile(file.path) as archive:
             members = [entry for entry in archive.infolist() if not entry.is_dir() and not _is_aside(entry.filename)]
             if len(members) > MAX_MEMBERS:
-                raise _refused(file, f"has {len(members):,} files; one with at most {MAX_MEMBERS:,} is read")
+                raise _refused(file, f"has {len(members):,} files; the limit is {MAX_MEMBERS:,}")
             for number, entry in enumerate(sorted(members, key=lambda entry: entry.filename)):
                 if entry.flag_bits & 1:
-                    raise _refused(file, "is locked by a password; have it packed without")
+                    raise _refused(file, "is encrypted; create it without a password")
                 target = folder / f"{number:06}{'.gz' if entry.filename.lower().endswith('.gz') else ''}"
                 files.append(
                     FetchedFile(str(target), f"{file.name}/{entry.filename}", _copied(archive, entry, target, budget))
                 )
                 if _begin(files[-1]).startswith(_ZIP):
                     raise _refused(
-                        file, f"has another archive in it, {_shown(entry.filename)}; pack the files themselves"
+                        file, f"contains another archive, {_shown(entry.filename)}; archive the files themselves"
                     )
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError):
-        raise _refused(file, "is damaged, or packed in a way that is not read here; have it made again") from None
+        raise _refused(file, "is damaged, or uses an unsupported compression; create it again") from None
     return files
 
 

@@ -22,12 +22,18 @@ RETRIES = 3
 _PAGE = 1000
 _CODES = {
     "NoSuchBucket": ("BUCKET_NOT_FOUND", "there is no such bucket; check its name, the endpoint and `path_style`"),
-    "InvalidAccessKeyId": ("BUCKET_UNAUTHORIZED", "the store does not know this key; check access_key_id"),
-    "SignatureDoesNotMatch": ("BUCKET_UNAUTHORIZED", "the secret key is not right, or the region; give them again"),
-    "AuthorizationHeaderMalformed": ("BUCKET_UNAUTHORIZED", "the store is in another region; set it"),
-    "RequestTimeTooSkewed": ("BUCKET_CLOCK", "the clocks of the worker and the store differ; set them right"),
-    "PermanentRedirect": ("BUCKET_REGION", "the bucket is in another region; set the region, or its endpoint"),
-    "AccessDenied": ("BUCKET_FORBIDDEN", "the key may not do this; allow it s3:ListBucket and s3:GetObject there"),
+    "InvalidAccessKeyId": (
+        "BUCKET_UNAUTHORIZED",
+        "the object store does not know this access key; check access_key_id",
+    ),
+    "SignatureDoesNotMatch": ("BUCKET_UNAUTHORIZED", "the secret key or the region is wrong; set them again"),
+    "AuthorizationHeaderMalformed": ("BUCKET_UNAUTHORIZED", "the bucket is in another region; set `region`"),
+    "RequestTimeTooSkewed": ("BUCKET_CLOCK", "the clocks of the worker and the object store differ; synchronize them"),
+    "PermanentRedirect": ("BUCKET_REGION", "the bucket is in another region; set `region` or the endpoint"),
+    "AccessDenied": (
+        "BUCKET_FORBIDDEN",
+        "the access key has too few permissions; grant it s3:ListBucket and s3:GetObject",
+    ),
 }
 _BY_STATUS = {301: "PermanentRedirect", 401: "InvalidAccessKeyId", 403: "AccessDenied", 404: "NoSuchBucket"}
 
@@ -82,7 +88,9 @@ class Bucket:
             if element.findtext("{*}IsTruncated") != "true":
                 return
             if not following or following == token:
-                raise StepFailed("BUCKET_ODD", f"The store does not say how the list of {self.name} goes on")
+                raise StepFailed(
+                    "BUCKET_ODD", f"The object store truncated the list of {self.name} without a continuation token"
+                )
             token = following
 
     def _patiently(self, url: str, outgoing: Outgoing) -> ET.Element:
@@ -100,24 +108,24 @@ class Bucket:
         try:
             answer = outgoing.request("GET", url, headers=self.headers(url))
         except CallRefused as error:
-            raise StepFailed("ADDRESS_REFUSED", f"The bucket {self.name} was not reached: {error}") from None
+            raise StepFailed("ADDRESS_REFUSED", f"Could not reach the bucket {self.name}: {error}") from None
         except OutgoingError as error:
-            told = f"The bucket {self.name} was not reached: {error}"
+            told = f"Could not reach the bucket {self.name}: {error}"
             raise StepFailed("BUCKET_UNREACHABLE", told, passing=True) from None
         if answer.status != 200:
             raise self.trouble(answer.status, _code(answer))
         try:
             return ET.fromstring(answer.body)  # noqa: S314 - expat bounds entities, and the body is bounded
         except ET.ParseError:
-            told = f"What answers at {urlsplit(self.endpoint).netloc} is no object store; check the endpoint"
+            told = f"The server at {urlsplit(self.endpoint).netloc} is not an S3 object store; check the endpoint"
             raise StepFailed("BUCKET_ODD", told) from None
 
     def trouble(self, status: int, code: str) -> StepFailed:
         """What to say of an answer that refuses."""
         known = _CODES.get(code) or _CODES.get(_BY_STATUS.get(status, ""))
         if known:
-            return StepFailed(known[0], f"The bucket {self.name} cannot be read: {known[1]}")
-        told = f"The bucket {self.name} answered {status}" + (f" ({code})" if code else "")
+            return StepFailed(known[0], f"Cannot read the bucket {self.name}: {known[1]}")
+        told = f"The bucket {self.name} answered with status {status}" + (f" ({code})" if code else "")
         return StepFailed("BUCKET_UNREACHABLE", told, passing=status >= 500 or status == 429)
 
 
@@ -126,7 +134,7 @@ def _object(element: ET.Element) -> Object:
         key, size = unquote(element.findtext("{*}Key") or ""), int(element.findtext("{*}Size") or "")
         modified = datetime.fromisoformat(element.findtext("{*}LastModified") or "")
     except ValueError:
-        raise StepFailed("BUCKET_ODD", "The store lists its objects in a way that cannot be read") from None
+        raise StepFailed("BUCKET_ODD", "The object store's list of objects is not valid S3 XML") from None
     return Object(key, size, element.findtext("{*}ETag") or "", modified)
 
 

@@ -33,7 +33,7 @@ MAX_METADATA = 128 << 20
 _SEPARATOR = "\x1f"
 _MARGIN = 60.0
 _USUAL_REGION = "us-east-1"
-NOT_A_CATALOG = "What answers there is no Iceberg REST catalog; check the connection's `uri`"
+NOT_A_CATALOG = "The server is not an Iceberg REST catalog; check the connection's `uri`"
 
 
 @dataclass(frozen=True)
@@ -61,13 +61,13 @@ class Catalog:
         self._home = origin(urlsplit(place.uri))
 
     def load(self, name: str) -> Loaded:
-        """A table, by its full name; StepFailed says why it cannot be read."""
+        """Load the metadata of a table, by its full name; StepFailed if it cannot be read."""
         from pyiceberg.exceptions import ValidationError
         from pyiceberg.table.metadata import TableMetadataUtil
 
         *levels, table = name.split(".")
         if not levels or not all((*levels, table)):
-            raise StepFailed("NO_SUCH_TABLE", f"{name!r} names no table; write namespace.table, as the catalog does")
+            raise StepFailed("NO_SUCH_TABLE", f"{name!r} is not the name of a table; write namespace.table")
         namespace = quote(_SEPARATOR.join(levels), safe="")
         values = self._ask(f"{self._root}/namespaces/{namespace}/tables/{quote(table, safe='')}", name)
         try:
@@ -77,12 +77,12 @@ class Catalog:
                 (str(value["prefix"]), _texts(value["config"])) for value in values.get("storage-credentials") or ()
             ]
         except (KeyError, TypeError, ValueError, AttributeError, ValidationError):
-            told = f"The catalog tells of {name} in a way that is not understood; it may be of a newer format"
+            told = f"The catalog's metadata of {name} is invalid, or in an unsupported format version"
             raise StepFailed("CATALOG_ODD", told) from None
         return Loaded(metadata, config, tuple(lent))
 
     def signed(self, url: str, told: Mapping[str, str], region: str) -> dict[str, str]:
-        """The headers with which the catalog lets a file be read."""
+        """The headers that authorize the read of a file."""
         base = told.get("signer.uri") or told.get("s3.signer.uri") or self._place.uri
         path = told.get("signer.endpoint") or told.get("s3.signer.endpoint") or "v1/aws/s3/sign"
         signer = urljoin(base.rstrip("/") + "/", path)
@@ -92,7 +92,8 @@ class Catalog:
             is_home = False
         if not is_home:
             told_ = (
-                "The catalog wants requests to be signed elsewhere, where its token does not belong; nothing was read"
+                "The catalog requires requests to be signed at another host, to which its token is not sent; "
+                "nothing was read"
             )
             raise StepFailed("CATALOG_ODD", told_)
         wish = {"region": region, "uri": url, "method": "GET", "headers": {}, "properties": {}}
@@ -152,13 +153,15 @@ class Catalog:
                     content += piece
                     if len(content) > MAX_METADATA:
                         raise StepFailed(
-                            "CATALOG_ODD", f"What the catalog says of {what} has more than {MAX_METADATA:,} bytes"
+                            "CATALOG_ODD", f"The catalog's response about {what} is larger than {MAX_METADATA:,} bytes"
                         )
                 return streamed_response.status, bytes(content)
         except CallRefused as error:
-            raise StepFailed("ADDRESS_REFUSED", f"The catalog was not asked: {error}") from None
+            raise StepFailed(
+                "ADDRESS_REFUSED", f"The catalog's address is not allowed for outgoing calls: {error}"
+            ) from None
         except OutgoingError as error:
-            raise StepFailed("CATALOG_UNREACHABLE", f"The catalog was not reached: {error}", passing=True) from None
+            raise StepFailed("CATALOG_UNREACHABLE", f"Could not reach the catalog: {error}", passing=True) from None
         except ApiFailed as error:
             raise StepFailed(error.code, error.message, passing=error.passing) from None
 
@@ -175,7 +178,7 @@ class Files:
         parts = urlsplit(location)
         if parts.scheme not in {"s3", "s3a", "s3n"} or not parts.netloc or "#" in location or "?" in location:
             kind = parts.scheme if parts.scheme.isalnum() else "no store"
-            told = f"The table's files lie in {kind[:20]!r}; only those in stores of the language of S3 can be read"
+            told = f"The table's files are in {kind[:20]!r}, but only S3 object stores are supported"
             raise StepFailed("FILES_ELSEWHERE", told)
         key = parts.path.removeprefix("/")
         url = self._bucket(location, parts.netloc).url(key)
@@ -225,13 +228,18 @@ def _texts(result: Mapping[str, Any]) -> dict[str, str]:
 def _trouble(status: int, what: str, content: bytes) -> StepFailed:
     if status in {401, 419}:
         told = (
-            "The catalog does not know who asks; give the connection its secret again, and see that it has not expired"
+            "The catalog rejects the credentials; set the connection's secret again, and check that it has not expired"
         )
         return StepFailed("CATALOG_UNAUTHORIZED", f"{told} ({status})")
     if status == 403:
-        return StepFailed("CATALOG_FORBIDDEN", f"The catalog does not let this connection read {what} (403)")
+        return StepFailed(
+            "CATALOG_FORBIDDEN",
+            f"The connection has no permission to read {what} in the catalog (403); grant it in the catalog",
+        )
     if status == 404:
-        told = f"The catalog has no {what} for this connection (404); check the stream's name, `uri` and `warehouse`"
+        told = f"The catalog has no {what} (404); check the stream's name, `uri` and `warehouse`"
         return StepFailed("NO_SUCH_TABLE", told)
     passing = status in {408, 425, 429} or status >= 500
-    return StepFailed("CATALOG_UNREACHABLE", f"The catalog answered {status} when asked for {what}", passing=passing)
+    return StepFailed(
+        "CATALOG_UNREACHABLE", f"The catalog answered with status {status} when asked for {what}", passing=passing
+    )

@@ -1,4 +1,4 @@
-"""Who asks: a connection's settings and secrets, as requests show them."""
+"""Credentials of requests, from a connection's configuration and secrets."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ from headgate.outgoing.client import Outgoing
 
 
 def authorized(place: Http, secrets: Mapping[str, str]) -> Auth:
-    """Who asks, by a connection's settings and secrets."""
+    """The credentials of requests."""
     auth = place.auth
     match auth:
         case BearerAuth():
@@ -29,19 +29,17 @@ def authorized(place: Http, secrets: Mapping[str, str]) -> Auth:
 
 
 def secret(secrets: Mapping[str, str], name: str) -> str:
-    """A secret that a connection or destination needs; StepFailed if it is not set."""
+    """A required secret; StepFailed if it is not set."""
     if name not in secrets:
-        told = (
-            f"The {name.replace('_', ' ')} is not set, or was cleared when its connection or destination moved; give it"
-        )
+        told = f"The {name.replace('_', ' ')} is not set, or was cleared when the host changed; set it again"
         raise StepFailed("MISSING_SECRET", told)
     return secrets[name]
 
 
 def posted(outgoing: Outgoing, url: str, headers: Mapping[str, str], body: bytes) -> HttpResponse:
-    """Send a form to a service that gives tokens."""
+    """Post a form to a token endpoint."""
     try:
         response = outgoing.request("POST", url, headers=headers, content=body)
     except OutgoingError as error:
-        raise ApiFailed("API_UNREACHABLE", f"The token service was not reached: {error}", passing=True) from None
+        raise ApiFailed("API_UNREACHABLE", f"Could not reach the token endpoint: {error}", passing=True) from None
     return HttpResponse(response.status, response.headers, response.body)

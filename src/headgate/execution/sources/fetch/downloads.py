@@ -1,4 +1,4 @@
-"""Files from outside, each brought to this machine: tried again, gone on with where it broke off, bounded in bytes."""
+"""Downloads to the worker, with retries, resumption, and size limits."""
 
 import errno
 import hashlib
@@ -28,7 +28,7 @@ Judge = Callable[[StreamedResponse], StepFailed | None]
 
 @dataclass(frozen=True)
 class Terms:
-    """What holds for all that a stream brings."""
+    """The limits of a stream's downloads."""
 
     max_bytes: int
     seconds: float
@@ -37,17 +37,17 @@ class Terms:
 
     @classmethod
     def of(cls, context: Context) -> "Terms":
-        """Those of a run on a worker."""
+        """The limits of a run on a worker."""
         return cls(context.settings.sources.max_bytes, context.job.seconds, context.log, context.stopping)
 
     def wait(self, seconds: float) -> None:
-        """Wait; Stopped as soon as the run is to end."""
+        """Sleep; Stopped as soon as the run ends."""
         if self.stopping.wait(seconds):
             raise RunStopped
 
 
 class ByteBudget:
-    """The bytes that a stream may still bring; threads share it."""
+    """The remaining bytes of a stream, shared by threads."""
 
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
@@ -55,7 +55,7 @@ class ByteBudget:
         self.taken, self._told = 0, time.monotonic()
 
     def take(self, size: int) -> None:
-        """Count bytes in; StepFailed if there are too many, Stopped if the run is to end."""
+        """Count downloaded bytes; StepFailed over the limit, Stopped if the run ends."""
         self._terms.wait(0)
         with self._lock:
             self.taken += size
@@ -65,23 +65,25 @@ class ByteBudget:
         if taken > self._terms.max_bytes:
             raise too_many(self._terms.max_bytes)
         if tells:
-            self._terms.log(f"{taken // _MB:,} MB are here")
+            self._terms.log(f"{taken // _MB:,} MB downloaded")
 
     def give_back(self, size: int) -> None:
-        """Count bytes out again that are of no use."""
+        """Return bytes of a discarded download."""
         with self._lock:
             self.taken -= size
 
 
 def too_many(most: int) -> StepFailed:
-    """That a stream is too large."""
-    told = f"This stream has more than {most:,} bytes in one run; read less of it, or an operator raises "
+    """The failure of a stream over its size limit."""
+    told = (
+        f"This stream downloads more than {most:,} bytes in one run; narrow the stream, or ask the operator to raise "
+    )
     return StepFailed("TOO_MANY_BYTES", f"{told}sources.max_bytes")
 
 
 @dataclass(frozen=True)
 class Fetched:
-    """A file that is here."""
+    """A downloaded file."""
 
     path: Path
     size: int
@@ -91,7 +93,7 @@ class Fetched:
 
 
 class Downloads:
-    """Brings files. Threads may share one."""
+    """Downloads files; can be shared by threads."""
 
     def __init__(self, outgoing: Outgoing, terms: Terms, *, retries: int = RETRIES) -> None:
         self._outgoing, self._terms, self._retries = outgoing, terms, retries
@@ -99,7 +101,7 @@ class Downloads:
         self.budget = ByteBudget(terms)
 
     def file(self, url: str, target: Path, *, headers: Headers, name: str, judge: Judge | None = None) -> Fetched:
-        """Bring a file; `name` is what members call it."""
+        """Download a file; `name` is its name for members."""
         part = _Part(url, target, name, headers, judge)
         tried = 0
         while True:
@@ -110,7 +112,7 @@ class Downloads:
                 # A file that goes on, if only a piece at a time, is not given up.
                 tried = 1 if part.size > had else tried + 1
                 if tried > self._retries:
-                    raise StepFailed(trouble.code, f"{trouble} (tried {tried} times)", passing=True) from None
+                    raise StepFailed(trouble.code, f"{trouble} ({tried} attempts)", passing=True) from None
                 self._rest(trouble.seconds if trouble.seconds is not None else pause(tried, Limits()), trouble)
 
     def _once(self, part: "_Part") -> Fetched:
@@ -131,23 +133,23 @@ class Downloads:
         try:
             yield
         except CallRefused as error:
-            raise StepFailed("ADDRESS_REFUSED", f"{part.name} was not fetched: {error}") from None
+            raise StepFailed("ADDRESS_REFUSED", f"Could not download {part.name}: {error}") from None
         except Unreachable as error:
-            raise _Passing("FILE_UNREACHABLE", f"{part.name} did not come whole: {error}") from None
+            raise _Passing("FILE_UNREACHABLE", f"The download of {part.name} was incomplete: {error}") from None
         except OutgoingError as error:
-            raise StepFailed("FILE_REFUSED", f"{part.name} was not fetched: {error}") from None
+            raise StepFailed("FILE_REFUSED", f"Could not download {part.name}: {error}") from None
         finally:
             self.budget.give_back(part.dropped - dropped)
 
     def _rest(self, seconds: float, trouble: "_Passing") -> None:
         if seconds > Limits().longest_wait or time.monotonic() + seconds > self._until:
-            told = f"{trouble}; it asks to wait {seconds:,.0f} seconds, so let the run retry later"
+            told = f"{trouble}; the server asks to wait {seconds:,.0f} seconds, so configure retries for the pipeline"
             raise StepFailed(trouble.code, told, passing=True) from None
         self._terms.wait(seconds)
 
 
 class _Passing(Exception):
-    """Trouble that may pass; `seconds` is how long the other side asks to wait."""
+    """A transient error; `seconds` is the Retry-After delay."""
 
     def __init__(self, code: str, message: str, seconds: float | None = None) -> None:
         super().__init__(message)
@@ -155,7 +157,7 @@ class _Passing(Exception):
 
 
 class _Part:
-    """A file, as far as it is here."""
+    """A partially downloaded file."""
 
     def __init__(self, url: str, target: Path, name: str, headers: Headers, judge: Judge | None) -> None:
         self.url, self.target, self.name = url, target, name
@@ -167,14 +169,14 @@ class _Part:
         self.size, self._hash, self._mark = 0, hashlib.sha256(), ""
 
     def asking(self) -> dict[str, str]:
-        """The headers to ask with: for the rest, if the other side can tell that the file is the same still."""
+        """The request headers: with a range if the server can confirm that the file is unchanged."""
         if self.size and not self._mark:
             self._again()
         rest = {"Range": f"bytes={self.size}-", "If-Range": self._mark} if self.size else {}
         return {**self._headers(), **rest}
 
     def look(self, answer: StreamedResponse) -> None:
-        """Look at an answer's head."""
+        """Check the status and headers of a response."""
         begins = answer.headers.get("content-range", "").startswith(f"bytes {self.size}-")
         if answer.status == 206 and self.size and begins:
             return
@@ -188,16 +190,16 @@ class _Part:
             return
         if answer.status in (206, 416):
             self._again()
-            raise _Passing("FILE_UNREACHABLE", f"{self.name} changed while it was fetched")
+            raise _Passing("FILE_UNREACHABLE", f"{self.name} changed during the download")
         raise self._trouble(answer)
 
     def add(self, piece: bytes) -> None:
-        """Note a piece that was written."""
+        """Record a written chunk."""
         self.size += len(piece)
         self._hash.update(piece)
 
     def whole(self, answer: StreamedResponse) -> Fetched:
-        """The file, which is here now."""
+        """The complete file."""
         kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
         return Fetched(self.target, self.size, self._hash.hexdigest(), kind, answer.url)
 
@@ -208,18 +210,18 @@ class _Part:
     def _trouble(self, answer: StreamedResponse) -> Exception:
         status = answer.status
         if status in (408, 425, 429) or status >= 500:
-            told = "is asked for too often" if status == 429 else "cannot be given now"
+            told = "is rate limited" if status == 429 else "is unavailable"
             return _Passing("FILE_UNREACHABLE", f"{self.name} {told} ({status})", retry_after(answer.headers))
         if self._judge is not None and (step_failed := self._judge(answer)) is not None:
             return step_failed
         words = {
-            401: "the other side does not know who asks; give the connection its secret again",
-            403: "the connection's secret may not read it; have it be given that right there",
-            404: "it is not there; check the connection's address and the stream's name",
+            401: "the server rejects the credentials; set the connection's secret again",
+            403: "the connection has no permission to read it; grant it on the server",
+            404: "it does not exist; check the connection's address and the stream's name",
         }
         code = {401: "FILE_UNAUTHORIZED", 403: "FILE_FORBIDDEN", 404: "FILE_NOT_FOUND"}.get(status, "FILE_REFUSED")
         return StepFailed(
-            code, f"{self.name} was not fetched ({status}): {words.get(status, 'the other side refused')}"
+            code, f"Could not download {self.name} ({status}): {words.get(status, 'the server refused the request')}"
         )
 
 
@@ -231,6 +233,6 @@ def to_disk(target: Path, mode: str = "wb") -> Iterator[BinaryIO]:
             yield cast("BinaryIO", file)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            told = "The worker's disk is full, so nothing was landed; an operator makes room below `data_dir`"
+            told = "The worker's disk is full, so nothing was landed; the operator must free space in `data_dir`"
             raise StepFailed("DISK_FULL", told, passing=True) from None
         raise

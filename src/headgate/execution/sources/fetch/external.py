@@ -1,4 +1,4 @@
-"""What a stream from outside needs on the worker before its rows are read: hosts that Spark may reach, or files."""
+"""Prepare external streams on the worker: hosts to allow for Spark, or files to download."""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,10 +16,10 @@ from headgate.outgoing.client import Outgoing
 
 
 def api(step: Land, endpoint: Endpoint, context: Context) -> tuple[list[tuple[str, int]], dict[str, Any]]:
-    """The hosts that an API is asked at, and how much of it is read; StepFailed for a stream that cannot be read."""
+    """The hosts of an API and the limits of its read; StepFailed for an invalid stream."""
     place, stream = Http.model_validate(endpoint.config), step.stream
     if stream.read == "incremental" and stream.cursor is None:
-        told = "An incremental read of an API needs cursor: the column that tells which rows are new"
+        told = "An incremental load from an API requires cursor: the column that identifies new rows"
         raise StepFailed("NO_CURSOR", told)
     try:
         below(place.base_url, stream.name)
@@ -39,7 +39,7 @@ def api(step: Land, endpoint: Endpoint, context: Context) -> tuple[list[tuple[st
 def table(
     step: Land, endpoint: Endpoint, context: Context, state: dict[str, Any] | None
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """Which snapshots of another catalog's table are read, with what their reader needs; and the state after them."""
+    """The snapshots to read from another catalog's table, and the state after them."""
     outgoing = Outgoing(context.settings.outgoing)
     stream = step.stream
     by_snapshot = stream.read == "incremental" and stream.cursor is None
@@ -50,7 +50,7 @@ def table(
         outgoing.close()
     span = scans.span(metadata, state, by_snapshot=by_snapshot, merges=stream.write == "merge")
     if span.after is not None and span.after == span.upto:
-        context.log(f"{stream.name} has not changed since it was landed")
+        context.log(f"{stream.name} has not changed since the last run")
     more = {
         "upto": span.upto,
         "after": span.after,

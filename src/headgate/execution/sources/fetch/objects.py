@@ -1,4 +1,4 @@
-"""The files of an object store: those below the connection's prefix that a pattern names."""
+"""Files of an object store below the connection's prefix that match a pattern."""
 
 import hashlib
 import re
@@ -20,7 +20,7 @@ LISTED = 2_000_000
 
 
 def from_objects(step: Land, endpoint: Endpoint, context: Context, state: dict[str, Any] | None) -> FetchedFiles:
-    """The files, brought here."""
+    """Download the matching files."""
     place = ObjectStore.model_validate(endpoint.config)
     bucket = Bucket(
         place.url, place.bucket, place.region, place.path_style, keyed(place.access_key_id, endpoint.secrets)
@@ -61,13 +61,13 @@ def _listed(step: Land, place: ObjectStore, bucket: Bucket, outgoing: Outgoing, 
             identifier = hashlib.sha256(told.encode("utf-8", "surrogateescape")).hexdigest()[:24]
             files.append(VolumeFile(identifier, path, entry.size, entry.modified))
         if number >= LISTED or len(files) > MAX_FILES:
-            told = f"{step.stream.name} names more than {MAX_FILES:,} objects, or they are among more than {LISTED:,}"
-            raise StepFailed("TOO_MANY_FILES", f"{told}; give a longer prefix, or a narrower pattern")
+            told = f"{step.stream.name} matches more than {MAX_FILES:,} objects, or the prefix has more than {LISTED:,}"
+            raise StepFailed("TOO_MANY_FILES", f"{told}; use a longer prefix, or a narrower pattern")
     return files
 
 
 def plain_part(pattern: str) -> str:
-    """What everything that a pattern names begins with."""
+    """The literal prefix of a pattern."""
     match = re.match(r"[^*?]*", pattern)
     return match[0] if match else ""
 

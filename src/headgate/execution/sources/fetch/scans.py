@@ -1,4 +1,4 @@
-"""Which files of another catalog's table are read: all, those with newer values, or those of newer snapshots."""
+"""Plan the scan of another catalog's table: all files, those with newer cursor values, or those of newer snapshots."""
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -22,19 +22,19 @@ REFRESH = "run a full refresh once"
 
 @dataclass(frozen=True)
 class SnapshotRange:
-    """The snapshot that is read; with `after`, only what came after that one."""
+    """The snapshot to read; with `after`, only the changes since that snapshot."""
 
     upto: int | None
     after: int | None = None
 
     @property
     def state(self) -> dict[str, Any] | None:
-        """Where the next run goes on."""
+        """The state for the next run."""
         return {"type": SNAPSHOT, "cursor": str(self.upto)} if self.upto is not None else None
 
 
 def span(metadata: "TableMetadata", state: dict[str, Any] | None, *, by_snapshot: bool, merges: bool) -> SnapshotRange:
-    """What is to be read now; StepFailed if it cannot be told what is new."""
+    """The snapshots to read now; StepFailed if the new rows cannot be determined."""
     current = metadata.current_snapshot()
     upto = current.snapshot_id if current else None
     if not by_snapshot or state is None or state.get("type") != SNAPSHOT:
@@ -44,20 +44,22 @@ def span(metadata: "TableMetadata", state: dict[str, Any] | None, *, by_snapshot
         operation = snapshot.summary.operation.value if snapshot.summary else "overwrite"
         if operation in {"append", "replace"} or (operation == "overwrite" and merges):
             continue
-        told = f"Rows of the table were {'deleted' if operation == 'delete' else 'written anew'} since the last run, "
-        raise StepFailed("NOT_APPENDED", f"{told}which cannot be told from its files; {REFRESH}, or read by a cursor")
+        told = f"Rows of the table were {'deleted' if operation == 'delete' else 'rewritten'} since the last run, "
+        raise StepFailed(
+            "NOT_APPENDED", f"{told}so its files do not show which rows are new; {REFRESH}, or set a cursor"
+        )
     return SnapshotRange(upto, after)
 
 
 def newer(metadata: "TableMetadata", wanted: SnapshotRange) -> list["Snapshot"]:
-    """The snapshots after the one that was read last, the newest first."""
+    """The snapshots after the last one that was read, newest first."""
     snapshots: list[Snapshot] = []
     at = wanted.upto
     while at != wanted.after:
         snapshot = metadata.snapshot_by_id(at) if at is not None else None
         if snapshot is None:
-            told = "The snapshot that was read last is not among those before the table's current one any more: it was "
-            raise StepFailed("SNAPSHOT_GONE", f"{told}expired, or the table was rolled back or made anew; {REFRESH}")
+            told = "The snapshot of the last run is not an ancestor of the table's current snapshot: it "
+            raise StepFailed("SNAPSHOT_GONE", f"{told}expired, or the table was rolled back or recreated; {REFRESH}")
         snapshots.append(snapshot)
         at = snapshot.parent_snapshot_id
     return snapshots
@@ -66,7 +68,7 @@ def newer(metadata: "TableMetadata", wanted: SnapshotRange) -> list["Snapshot"]:
 def tasks(
     metadata: "TableMetadata", io: "FileIO", wanted: SnapshotRange, condition: "BooleanExpression"
 ) -> list["FileScanTask"]:
-    """The files to read, each with its deletes."""
+    """The data files to read, with their delete files."""
     from pyiceberg.manifest import ManifestContent, ManifestEntryStatus
     from pyiceberg.table import ManifestGroupPlanner
 
@@ -76,7 +78,9 @@ def tasks(
     if wanted.after is None:
         snapshot = metadata.snapshot_by_id(wanted.upto)
         if snapshot is None:
-            raise StepFailed("SNAPSHOT_GONE", "The table moved on while it was read; run it again", passing=True)
+            raise StepFailed(
+                "SNAPSHOT_GONE", "The table changed while it was read; run the pipeline again", passing=True
+            )
         return list(planner.plan_files(snapshot.manifests(io)))
     # Files that were only packed together anew hold no new rows.
     fresh = [
@@ -101,7 +105,7 @@ def tasks(
 def condition(
     metadata: "TableMetadata", column: str | None, value: str, look_back: timedelta | None
 ) -> "BooleanExpression":
-    """That a column has at least a value; no condition if the table cannot say."""
+    """The filter that a column has at least a value; none if the table cannot evaluate it."""
     from pyiceberg.expressions import AlwaysTrue, GreaterThanOrEqual
 
     try:
@@ -113,7 +117,7 @@ def condition(
 
 
 def _literal(kind: str, value: str, look_back: timedelta | None) -> Any:
-    """A value as PyIceberg takes it; ValueError for what the column cannot hold."""
+    """A value as PyIceberg expects it; ValueError if the column cannot hold it."""
     if kind.startswith("timestamp"):
         moment = datetime.fromisoformat(value)
         moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - (look_back or timedelta())

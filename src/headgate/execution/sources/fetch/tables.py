@@ -194,15 +194,15 @@ class reading:  # noqa: N801 - used as a word of the language
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         if isinstance(error, MemoryError):
             told = (
-                f"A file of the table needs more than {MEMORY >> 30} GB of memory; have it be written in smaller files"
+                f"A file of the table needs more than {MEMORY >> 30} GB of memory; rewrite the table with smaller files"
             )
             raise StepFailed("FILE_TOO_LARGE", told) from None
         if isinstance(error, NotImplementedError | ValueError) and "equality deletes" in str(error):
-            told = "The table has equality deletes, which cannot be applied here; have it be compacted where it is"
+            told = "The table has equality deletes, which are not supported; compact the table at its source"
             raise StepFailed("EQUALITY_DELETES", told) from None
         if isinstance(error, ValueError | TypeError | NotImplementedError | KeyError | OSError | AttributeError):
-            told = "A file of the table is damaged, missing, or of a format that is not read here; "
-            raise StepFailed("FILE_DAMAGED", told + "an older or newer state of the table may be whole") from None
+            told = "A file of the table is damaged, missing, or in an unsupported format; "
+            raise StepFailed("FILE_DAMAGED", told + "try another snapshot of the table") from None
 
 
 def _plain_schema(schema: Any) -> Any:

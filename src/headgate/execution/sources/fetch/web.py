@@ -22,9 +22,9 @@ _PAGES = frozenset({"text/html", "application/xhtml+xml"})
 
 
 def from_web(step: Land, endpoint: Endpoint, context: Context, state: dict[str, Any] | None) -> FetchedFiles:
-    """The file, or those in it if it is an archive; none if it is the one that was landed last."""
+    """The file, or the files of an archive; none if it has not changed since the last run."""
     if "*" in step.stream.name:
-        told = "An address names one file, so * cannot stand in it; add a stream for each file"
+        told = "An HTTP stream is one file, so its name cannot contain *; add a stream for each file"
         raise StepFailed("NO_PATTERN", told)
     place = Http.model_validate(endpoint.config)
     folder = empty_folder(step, context, "copies")
@@ -61,12 +61,10 @@ def _fetched(
 
 def _refuse_page(step: Land, got: Fetched) -> None:
     if got.content_type in _PAGES and step.stream.files.format != "xml":
-        told = (
-            f"{_plain(step.stream.name)} is a web page, not a file; it may be a page to log in, so check the address "
-        )
+        told = f"{_plain(step.stream.name)} is a web page, not a file; it may be a login page, so check the address "
         raise StepFailed("FILE_IS_A_PAGE", told + "and the connection's secret")
 
 
 def _plain(name: str) -> str:
-    """What the file is called, without parameters."""
+    """The name of the file, without query parameters."""
     return name.partition("?")[0].lstrip("/") or "the file"

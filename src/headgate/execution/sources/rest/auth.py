@@ -15,7 +15,7 @@ from headgate.execution.sources.rest.wire import HttpResponse
 _MARGIN = 30.0
 _USUAL = 3600.0
 _VALUE = re.compile(r"[\x20-\x7e]*")
-AGAIN = "give the connection its secret again, and see that it has not expired"
+AGAIN = "set the connection's secret again, and check that it has not expired"
 Post = Callable[[str, dict[str, str], bytes], HttpResponse]
 """Sends a form to an address and gives the answer."""
 
@@ -75,7 +75,10 @@ class Credentials:
         answer = self._post(auth.token_url, headers, form)
         if answer.status != 200:
             why = _reason(answer.body)
-            told = f"The token service answered {answer.status}{why}; check its address, the client's id and the scope"
+            told = (
+                f"The token endpoint answered with status {answer.status}{why}; check its address, the client id "
+                "and the scope"
+            )
             raise ApiFailed("API_UNAUTHORIZED", f"{told}, and {AGAIN}")
         self._token, seconds = _read_token(answer.body)
         self._ends = time.monotonic() + max(seconds - _MARGIN, min(seconds, _MARGIN) / 2)
@@ -88,7 +91,7 @@ def _read_token(body: bytes) -> tuple[str, float]:
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         token, seconds = None, 0.0
     if not isinstance(token, str) or not token:
-        told = "The token service gave no access_token; check that the connection's token address is the right one"
+        told = "The token endpoint returned no access_token; check the connection's token address"
         raise ApiFailed("API_UNAUTHORIZED", told)
     return token, seconds
 
@@ -108,6 +111,9 @@ def _basic(user: str, password: str) -> str:
 
 def _header(name: str, value: str) -> dict[str, str]:
     if not _VALUE.fullmatch(value):
-        told = "The connection's secret has characters that a header cannot have, such as a line break; set it again"
+        told = (
+            "The connection's secret contains characters that are invalid in a header, such as a line break; set "
+            "it again"
+        )
         raise ApiFailed("API_UNAUTHORIZED", told)
     return {name: value}

@@ -20,13 +20,13 @@ class ApiFailed(Exception):
         super().__init__(f"{_BEGIN}code={code} passing={int(passing)}>>{plain}{_END}")
 
 
-def told(text: str) -> ApiFailed | None:
+def parse_failure(text: str) -> ApiFailed | None:
     """The failure that a text of Spark's is about, if it is one of ours."""
     match = _FOUND.search(text)
     return ApiFailed(match[1], match[3], passing=match[2] == "1") if match else None
 
 
-def hidden(text: str, secrets: Iterable[str], mark: str = HIDDEN) -> str:
+def redact(text: str, secrets: Iterable[str], mark: str = HIDDEN) -> str:
     """A text without secrets. Those of up to three letters go where they are words of their own: inside others they
     are there by chance, and a text without them could not be read.
     """

@@ -10,7 +10,7 @@ from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urljoin, urls
 
 from headgate.contracts.api_paths import check_api_path
 from headgate.execution.sources.rest.auth import AGAIN, Credentials
-from headgate.execution.sources.rest.failures import ApiFailed, hidden
+from headgate.execution.sources.rest.failures import ApiFailed, redact
 from headgate.execution.sources.rest.requests import Limits, RequestOptions
 from headgate.execution.sources.rest.responses import parsed
 from headgate.execution.sources.rest.wire import HttpResponse, NoResponse, Origin, OriginConnections, origin
@@ -81,11 +81,12 @@ class Caller:
         """Where a link of an answer leads; ApiFailed if that is another origin."""
         results, place = _led(url, target)
         if results is None or place != self.home:
-            where = f"{place[0]}://{place[1]}" if place else "what is no address"
+            where = f"{place[0]}://{place[1]}" if place else "an invalid URL"
             told = (
-                f"The next page is at {where}, not at {self.home[0]}://{self.home[1]}, where the secret belongs, so it "
+                f"The next page is at {where}, not at {self.home[0]}://{self.home[1]}, to which the secret "
+                "belongs, so it "
             )
-            told += "was not asked for. If that is the API's own address, make it the connection's"
+            told += "was not requested. If this is the API's own address, set it as the connection's address"
             raise ApiFailed("API_ELSEWHERE", told)
         return self._here(results)
 
@@ -94,7 +95,7 @@ class Caller:
         try:
             return self._judged(self._authorized(_with(url, parameters)))
         except ApiFailed as error:
-            message = hidden(error.message, self._credentials.secrets())
+            message = redact(error.message, self._credentials.secrets())
             raise ApiFailed(error.code, message, passing=error.passing) from None
 
     def _authorized(self, url: str) -> HttpResponse:
@@ -114,9 +115,9 @@ class Caller:
                 return answer
             results, place = _led(url, answer.headers["location"])
             if results is None or place != self.home:
-                where = f"to {place[0]}://{place[1]}" if place else "to what is no address"
-                told = f"{self.home[1]} redirects {where}, which is not called with this connection's secret; "
-                raise ApiFailed("API_ELSEWHERE", told + "make that the connection's address if it is right")
+                where = f"to {place[0]}://{place[1]}" if place else "to an invalid URL"
+                told = f"{self.home[1]} redirects {where}, to which this connection's secret is not sent; "
+                raise ApiFailed("API_ELSEWHERE", told + "if it is right, set it as the connection's address")
             url = self._here(results)
         raise ApiFailed("API_ELSEWHERE", f"{self.home[1]} redirects more than {MAX_REDIRECTS} times; check the path")
 
@@ -147,41 +148,41 @@ class Caller:
                 error, asked_for = ApiFailed("API_UNREACHABLE", str(reason), passing=True), None
             tried += 1
             if tried >= self._limits.attempts:
-                raise ApiFailed(error.code, f"{error.message} (tried {tried} times)", passing=True)
+                raise ApiFailed(error.code, f"{error.message} ({tried} attempts)", passing=True)
             self._rest(pause(tried, self._limits) if asked_for is None else asked_for, error)
 
     def _seconds(self, host: str) -> float:
         """How long a call may take."""
         left = self._asked.until - time.time() if self._asked.until else self._limits.call_seconds
         if left <= 0:
-            raise ApiFailed("API_TOO_LONG", f"Reading {host} took all the time that the run has; raise its timeout")
+            raise ApiFailed("API_TOO_LONG", f"Reading {host} exceeded the run's timeout; raise the timeout")
         return min(left, self._limits.call_seconds)
 
     def _rest(self, seconds: float, error: ApiFailed) -> None:
         if seconds > self._limits.longest_wait:
-            told = (
-                f"{error.message}, and asks to wait {seconds:,.0f} seconds before another call; let the run retry later"
-            )
+            told = f"{error.message}, and it asks to wait {seconds:,.0f} seconds; configure retries for the pipeline"
             raise ApiFailed(error.code, told, passing=True)
         if self._asked.until and time.time() + seconds > self._asked.until:
-            raise ApiFailed(error.code, f"{error.message}, and no time is left to try again", passing=True)
+            raise ApiFailed(error.code, f"{error.message}, and the timeout leaves no time for a retry", passing=True)
         time.sleep(seconds)
 
     def _judged(self, answer: HttpResponse) -> HttpResponse:
         if answer.status < 300 or answer.status == 404:
             return answer
         if answer.status == 401:
-            raise ApiFailed("API_UNAUTHORIZED", f"{self.home[1]} does not know who asks (401){_said(answer)}; {AGAIN}")
+            raise ApiFailed("API_UNAUTHORIZED", f"{self.home[1]} rejects the credentials (401){_said(answer)}; {AGAIN}")
         if answer.status == 403:
-            told = f"{self.home[1]} does not let this connection read {self.shown()} (403){_said(answer)}"
-            raise ApiFailed("API_FORBIDDEN", f"{told}; have its secret be given that right there")
+            told = f"The connection has no permission to read {self.shown()} from {self.home[1]} (403){_said(answer)}"
+            raise ApiFailed("API_FORBIDDEN", f"{told}; grant it in the API")
         told = f"{self.home[1]} refused the request for {self.shown()} ({answer.status}){_said(answer)}"
         raise ApiFailed("API_REFUSED", f"{told}; check the path and its parameters")
 
     def missing(self, answer: HttpResponse) -> ApiFailed:
         """That there is nothing at the address."""
-        told = f"{self.home[1]} has nothing at {self.shown()} (404){_said(answer)}; check the connection's address and "
-        return ApiFailed("API_NOT_FOUND", hidden(told + "the stream's name", self._credentials.secrets()))
+        told = (
+            f"{self.home[1]} has no resource {self.shown()} (404){_said(answer)}; check the connection's address and "
+        )
+        return ApiFailed("API_NOT_FOUND", redact(told + "the stream's name", self._credentials.secrets()))
 
     def shown(self) -> str:
         """The path that is asked for, without parameters."""
@@ -215,9 +216,9 @@ def pause(tried: int, limits: Limits) -> float:
 
 def _busy(host: str, status: int) -> ApiFailed:
     if status == 429:
-        told = f"{host} says that it was asked too often (429); lower the connection's calls a second"
+        told = f"{host} rate-limits its requests (429); lower the connection's calls per second"
         return ApiFailed("API_BUSY", told, passing=True)
-    told = f"{host} has trouble of its own; run this again later, or give the pipeline retries ({status})"
+    told = f"{host} has an internal error; run the pipeline again later, or configure retries ({status})"
     return ApiFailed("API_DOWN", told, passing=True)
 
 

@@ -38,9 +38,9 @@ def pages(caller: Caller, asked: RequestOptions, partition: str | None = None) -
         if turner.is_whole:
             given = {}
     told = (
-        f"There are more than {asked.limits.pages:,} pages at {caller.shown()}; ask for more rows a page, or read it "
+        f"There are more than {asked.limits.pages:,} pages at {caller.shown()}; request more rows per page, or split "
     )
-    raise ApiFailed("API_TOO_MANY_PAGES", told + "in parts by a parameter")
+    raise ApiFailed("API_TOO_MANY_PAGES", told + "the stream by a parameter")
 
 
 Turned = tuple[str, dict[str, str]] | None
@@ -79,7 +79,7 @@ class _One:
         """Note what leads to a page; ApiFailed if it led to one before."""
         mark = hashlib.sha256(what.encode("utf-8", "surrogatepass")).digest()[:16]
         if mark in self._seen:
-            raise ApiFailed("API_LOOP", f"The pages of {self._caller.shown()} go round in a circle: {told}")
+            raise ApiFailed("API_LOOP", f"The pages of {self._caller.shown()} form a loop: {told}")
         self._seen.add(mark)
 
 
@@ -100,8 +100,8 @@ class _Numbered(_One):
         # A page that is shorter than asked for is not the last for certain: many APIs give fewer rows than asked.
         page = hashlib.sha256(answer.body).digest()
         if result and page == self._last:
-            told = f"The API gives the same page again for {self._paging.parameter}={self._at}; it may not know this "
-            raise ApiFailed("API_LOOP", told + "parameter, so check the paging's style and parameter")
+            told = f"The API returns the same page for {self._paging.parameter}={self._at}; it may not support this "
+            raise ApiFailed("API_LOOP", told + "parameter, so check the style and parameter of the paging")
         self._last = page
 
     def turn(self, url: str, answer: HttpResponse, body: Any, result: list[Any]) -> Turned:
@@ -122,10 +122,10 @@ class _Cursor(_One):
         if value is None or value is False or value == "":
             return None
         if isinstance(value, dict | list) or value is True or len(str(value)) > _LONGEST_CURSOR:
-            told = f"What the answer has at {self._paging.next!r} cannot be a cursor; check `next` of the paging"
+            told = f"The value at {self._paging.next!r} in the response cannot be a cursor; check `next` of the paging"
             raise ApiFailed("API_SHAPE", told)
         text = str(value)
-        self._once(text, "the API gave the same cursor twice")
+        self._once(text, "the API returned the same cursor twice")
         return url, {self._paging.parameter: text, **self._sized()}
 
 
@@ -143,10 +143,10 @@ class _Link(_One):
         if target is None or target is False or target == "":
             return None
         if not isinstance(target, str):
-            told = f"What the answer has at {place!r} is no address; check `next` of the paging"
+            told = f"The value at {place!r} in the response is not a URL; check `next` of the paging"
             raise ApiFailed("API_SHAPE", told)
         found_url = self._caller.joined(url, target)
-        self._once(found_url, "the API links to a page that was read before")
+        self._once(found_url, "the API links to a page that was already read")
         return found_url, {}
 
 

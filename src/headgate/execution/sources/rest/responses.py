@@ -18,7 +18,7 @@ def parsed(body: bytes, content_type: str) -> Any:
     try:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise ApiFailed("API_NOT_JSON", f"The answer is not UTF-8{_typed(content_type)}; {_INSTEAD}") from None
+        raise ApiFailed("API_NOT_JSON", f"The response is not UTF-8{_typed(content_type)}; {_INSTEAD}") from None
     if not text.strip():
         return None
     try:
@@ -26,12 +26,12 @@ def parsed(body: bytes, content_type: str) -> Any:
             return [_loads(line) for line in text.splitlines() if line.strip()]
         return _loads(text)
     except RecursionError:
-        raise ApiFailed("API_NOT_JSON", "The answer is nested deeper than can be read") from None
+        raise ApiFailed("API_NOT_JSON", "The response is nested too deeply") from None
     except ValueError:
-        raise ApiFailed("API_NOT_JSON", f"The answer is not JSON{_typed(content_type)}; {_INSTEAD}") from None
+        raise ApiFailed("API_NOT_JSON", f"The response is not JSON{_typed(content_type)}; {_INSTEAD}") from None
 
 
-_INSTEAD = "check the path, and whether the API needs a parameter or a header to answer in JSON"
+_INSTEAD = "check the path, and whether the API requires a parameter or a header for JSON responses"
 
 
 def _typed(content_type: str) -> str:
@@ -56,11 +56,11 @@ def rows(answer: Any, path: str) -> list[Any]:
     try:
         result = at(answer, path)
     except LookupError:
-        told = f"The answer has nothing at {path!r}{_keys(answer)}; set `rows` to where they are"
+        told = f"The response has no value at {path!r}{_keys(answer)}; set `rows` to the path of the rows"
         raise ApiFailed("API_SHAPE", told) from None
     if result is None or isinstance(result, list):
         return result or []
-    where = f"At {path!r} the answer has" if path else "The answer is"
+    where = f"At {path!r} the response has" if path else "The response is"
     raise ApiFailed("API_SHAPE", f"{where} {_kind(result)}, not a list of rows{_lists(result, path)}")
 
 
@@ -119,13 +119,13 @@ def _keys(answer: Any) -> str:
 def _lists(result: Any, path: str) -> str:
     """Which fields could be meant."""
     if not isinstance(result, dict):
-        return "; set `rows` to where they are, such as data.items"
+        return "; set `rows` to the path of the rows, such as data.items"
     lists = [name for name in _names(result) if isinstance(result.get(name), list)]
     before = f"{path}." if path else ""
     if lists:
-        return f"; set `rows` to where they are: {' or '.join(before + name for name in lists)}"
-    value = "" if path else ", or to a dot if the whole answer is one row"
-    return f"; it has {', '.join(_names(result)) or 'no fields'}. Set `rows` to where they are{value}"
+        return f"; set `rows` to the path of the rows: {' or '.join(before + name for name in lists)}"
+    value = "" if path else ", or to a dot if the whole response is one row"
+    return f"; it has {', '.join(_names(result)) or 'no fields'}. Set `rows` to the path of the rows{value}"
 
 
 def _names(result: dict[str, Any]) -> list[str]:

@@ -94,7 +94,8 @@ class OriginConnections:
             whole = not cut.is_set()
         except ssl.SSLCertVerificationError as error:
             told = (
-                f"No safe connection to {host}: {error.verify_message}; the connection can name an authority to trust"
+                f"The TLS connection to {host} failed: {error.verify_message}; set a certificate authority in the "
+                "connection"
             )
             raise ApiFailed("API_UNSAFE", told) from None
         except (OSError, http.client.HTTPException, ValueError, zlib.error) as error:
@@ -105,7 +106,7 @@ class OriginConnections:
             if not whole:
                 self._drop(place)
         if not whole:
-            raise NoResponse(f"{host} did not answer in time")
+            raise NoResponse(f"{host} timed out")
 
     def _cut(self, place: Origin, cut: threading.Event) -> None:
         cut.set()
@@ -152,7 +153,7 @@ class OriginConnections:
     def _refused(self, answer: http.client.HTTPResponse, host: str) -> None:
         """Say why the proxy lets nothing through."""
         said = answer.fp.read(_PIECE).decode("utf-8", "replace").strip() if answer.fp else ""
-        reason = said or answer.reason or f"there is no way to {host}"
+        reason = said or answer.reason or f"there is no route to {host}"
         if answer.status == 403:
             raise ApiFailed("ADDRESS_REFUSED", reason)
         raise NoResponse(reason)
@@ -182,7 +183,7 @@ class OriginConnections:
         for piece in pieces:
             total += len(piece)
             if total > self._limit:
-                told = f"An answer of {host} has more than {self._limit:,} bytes; ask for fewer rows a page"
+                told = f"A response of {host} is larger than {self._limit:,} bytes; request fewer rows per page"
                 raise ApiFailed("API_TOO_LARGE", told)
             yield piece
 
@@ -206,9 +207,9 @@ def _inflated(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 def _words(host: str, port: int, error: Exception) -> str:
     if isinstance(error, socket.gaierror):
-        return f"{host} cannot be found: there is no address for this name"
+        return f"cannot resolve {host}: the name has no address"
     if isinstance(error, ConnectionRefusedError):
-        return f"{host} takes no connections on port {port}"
+        return f"{host} accepts no connections on port {port}"
     if isinstance(error, ssl.SSLError):
-        return f"{host} speaks no TLS on port {port}"
-    return f"{host} broke off, or answered with something that is not HTTP"
+        return f"{host} does not speak TLS on port {port}"
+    return f"{host} closed the connection, or did not answer with HTTP"

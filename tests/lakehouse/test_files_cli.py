@@ -126,14 +126,14 @@ def test_put_files_get_and_rm(server: Server, tmp_path: Path) -> None:
     file.write_bytes(b"a,b\n1,2\n")
     done = server.headgate("put", str(file), f"{PLACE}/2026/")
     assert done.returncode == 0, done.stderr
-    assert "Sent 2026/märz.csv (8 bytes" in done.stdout
+    assert "Uploaded 2026/märz.csv (8 bytes" in done.stdout
     again = server.headgate("put", str(file), f"{PLACE}/2026/")
     assert (again.returncode, "overwrite" in again.stderr) == (1, True)
     replaced = server.headgate("put", str(file), f"{PLACE}/2026/märz.csv", "--overwrite", "--json")
     assert json.loads(replaced.stdout)["sha256"] == sum_of(file)
     assert "2026/märz.csv" in server.headgate("files", PLACE).stdout
     assert "2026/" in server.headgate("files", PLACE, "--folders").stdout.split()
-    assert server.headgate("files", f"{PLACE}/2027/").stdout == "There are no files.\n"
+    assert server.headgate("files", f"{PLACE}/2027/").stdout == "The volume has no files here.\n"
     got = server.headgate("get", f"{PLACE}/2026/märz.csv", str(tmp_path / "back.csv"))
     assert got.returncode == 0, got.stderr
     assert (tmp_path / "back.csv").read_bytes() == file.read_bytes()
@@ -151,7 +151,7 @@ def test_put_files_get_and_rm(server: Server, tmp_path: Path) -> None:
         (("put", "{file}", f"{PLACE}/../x"), 2, ". or .."),
         (("rm", f"{PLACE}/a/../../uploads"), 2, ". or .."),
         (("get", f"{PLACE}/a/../b"), 2, ". or .."),
-        (("get", PLACE), 2, "say which file"),
+        (("get", PLACE), 2, "has no path"),
         (("get", f"{PLACE}/nothing"), 1, "no file 'nothing' in this volume"),
         (("rm", f"{PLACE}/nothing"), 1, "no file 'nothing' in this volume"),
         (("files", "volume:raw.nothing"), 1, "no volume raw.nothing that you may see"),
@@ -213,7 +213,7 @@ def test_an_interrupted_command_that_is_repeated_goes_on(server: Server, tmp_pat
         finally:
             process.kill()
             process.wait()
-    assert (process.returncode, "goes on where it was" in words) == (130, True)
+    assert (process.returncode, "run the same command again" in words) == (130, True)
     assert "Traceback" not in words
     (upload,) = server.uploads()
     assert upload["offset"] == 16 * MIB
@@ -329,7 +329,7 @@ def test_a_download_that_breaks_off_goes_on(server: Server, tmp_path: Path) -> N
         assert sum_of(tmp_path / "back.bin") == sum_of(file)
         assert seen[0][0] > 4 * MIB
         part.write_bytes(b"other bytes")
-        with pytest.raises(OSError, match="another sum"):
+        with pytest.raises(OSError, match="the checksum of the downloaded file is wrong"):
             tom.download_file("raw.invoices", "fetched.bin", tmp_path / "back.bin")
         assert not part.exists()
         assert sum_of(tmp_path / "back.bin") == sum_of(file)

@@ -15,8 +15,8 @@ from headgate.lakehouse.files import service as files_service
 from headgate.lakehouse.files.sweeper import expire, sweep
 from headgate.lakehouse.uploads import service as uploads_service
 from headgate.schema import METADATA
-from tests.lakehouse.files.support import Volume
-from tests.lakehouse.uploads.test_uploads import SUM, Upload, dying, sent
+from tests.lakehouse.files_support import Volume
+from tests.lakehouse.test_uploads import SUM, Upload, dying, sent
 from tests.support.company import company
 from tests.support.s3 import S3Server
 

@@ -20,9 +20,9 @@ from headgate.platform.audit.models import audit_event_table
 from headgate.platform.http.bodies import Body
 from headgate.schema import METADATA
 from headgate.warehouse.folder import FolderStore
-from tests.lakehouse.files.support import DISCONNECT, STALL, Volume, pieces
-from tests.lakehouse.files.test_names import HOSTILE
+from tests.lakehouse.files_support import DISCONNECT, STALL, Volume, pieces
 from tests.lakehouse.support import acting
+from tests.lakehouse.test_files_names import HOSTILE
 from tests.support.company import Company, company
 from tests.support.installation import eventually
 

@@ -12,9 +12,9 @@ from headgate.lakehouse.items.service import delete_item, restore_item
 from headgate.lakehouse.uploads import service as uploads_service
 from headgate.supervisor.scheduler import Scheduler
 from headgate.warehouse.store import Store
-from tests.lakehouse.files.support import Volume, aged
+from tests.lakehouse.files_support import Volume, aged
 from tests.lakehouse.support import acting
-from tests.lakehouse.uploads.test_uploads import SUM, Upload, dying, sent
+from tests.lakehouse.test_uploads import SUM, Upload, dying, sent
 from tests.support.company import Company
 from tests.support.installation import eventually
 

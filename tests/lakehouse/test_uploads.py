@@ -15,7 +15,7 @@ from headgate.lakehouse.uploads import repository, service
 from headgate.schema import METADATA
 from headgate.warehouse.folder import FolderStore
 from headgate.warehouse.locations import upload_part
-from tests.lakehouse.files.support import DISCONNECT, Volume, pieces, streamed
+from tests.lakehouse.files_support import DISCONNECT, Volume, pieces, streamed
 from tests.lakehouse.support import acting
 from tests.support.company import Api, Company, company
 
@@ -386,7 +386,7 @@ def test_lost_parts_are_said_so(volume: Volume) -> None:
     volume.store.delete(upload_part(upload.at.rpartition("/")[2], 0))
     refused = upload.finish()
     assert (refused.status_code, refused.json()["code"]) == (409, "conflict")
-    assert "begin again" in refused.json()["detail"]
+    assert "start again" in refused.json()["detail"]
 
 
 def together(*works: Callable[[], Any]) -> list[Any]:
