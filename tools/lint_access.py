@@ -80,7 +80,7 @@ PARAMETERS = frozenset({"ownership", "role", "security_role", "space_role"})
 """Names of variables that hold a fact wherever it came from."""
 
 VALUES = frozenset({*ROLES, *SECURITY_ROLES, *SPACE_ROLES, *LEVELS, *SCOPES, PLANS[0], "operator"})
-VOCABULARY = tuple(f"headgate.access.{module}" for module in ("atoms", "conditions", "meetings", "rules"))
+VOCABULARY = tuple(f"headgate.access.{module}" for module in ("atoms", "audience_keys", "conditions", "rules"))
 FREE = frozenset({"Remedy"})
 """What explains a refusal is no check."""
 CONSTANTS = frozenset({"ADMINS"})

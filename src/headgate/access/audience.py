@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from headgate.access.atoms import MEMBER, RESOURCE
+from headgate.access.audience_keys import Meeting, MemberValues, Source, meeting_of
 from headgate.access.book import BOOK, RuleBook
 from headgate.access.conditions import AllOf, AnyOf, Atom, Can, Condition, OnRelated, SqlPosition, Term
 from headgate.access.kinds import KINDS, RELATIONS
-from headgate.access.meetings import Meeting, MemberValues, Source, meeting_of
 from headgate.access.sql import ACTIVE
 
 

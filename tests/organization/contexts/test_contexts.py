@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, update
 
-from headgate.access.inviting import MemberScope
+from headgate.access.invitations import MemberScope
 from headgate.kit.clock import now
 from headgate.organization.invitations import service as invitations
 from headgate.organization.invitations.models import invitation_table

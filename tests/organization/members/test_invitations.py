@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from headgate.access.inviting import MemberScope
+from headgate.access.invitations import MemberScope
 from headgate.kit.clock import now
 from headgate.organization.invitations.service import make
 from headgate.organization.members.first_owner import UNKNOWN

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection
 
-from headgate.access.inviting import MemberScope
+from headgate.access.invitations import MemberScope
 from headgate.kit.clock import now
 from headgate.organization.invitations import service as invitations
 from tests.organization.profile.support import ADMINS, EVERYONE, OTHERS, changes, counted, told

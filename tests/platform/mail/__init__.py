@@ -18,7 +18,7 @@ from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult, LoginPassword
 from sqlalchemy import select
 
-from headgate.access.inviting import MemberScope
+from headgate.access.invitations import MemberScope
 from headgate.kit.clock import now
 from headgate.kit.database import Database
 from headgate.kit.encryption import Sealer

@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 
 from headgate.access.actions import DATA_READING, DRAFT_ACTIONS
 from headgate.access.book import BOOK
-from headgate.access.granting import why_not
+from headgate.access.grants import why_not
 from headgate.access.kinds import KINDS, rule_kinds, stored_kind
 from headgate.kit.errors import Denied, Invalid, NotFound
 from headgate.kit.ids import kind_of

@@ -7,10 +7,10 @@ from typing import Any, NoReturn
 from sqlalchemy import RowMapping
 
 from headgate.access.actions import words
-from headgate.access.asking import can_be_asked_for
 from headgate.access.book import BOOK
 from headgate.access.kinds import rule_kinds
 from headgate.access.own import AccessRequest
+from headgate.access.requests import can_be_asked_for
 from headgate.access.sql import NOBODYS
 from headgate.kit.errors import Conflict, Denied, Invalid, NotFound
 from headgate.kit.paging import Cursor

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fastapi import Path, Request
 
-from headgate.access.inviting import MemberScope, reach_for, reach_of
+from headgate.access.invitations import MemberScope, reach_for, reach_of
 from headgate.kit.clock import now as clock
 from headgate.kit.errors import Conflict, Denied, Invalid, LinkSpent, TooManyAttempts
 from headgate.kit.names import BadName, check_name, email_key

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, insert, select, update
 
 from headgate.access.facts import Subject
-from headgate.access.inviting import MemberScope, is_subscribed_on_joining, may_invite
+from headgate.access.invitations import MemberScope, is_subscribed_on_joining, may_invite
 from headgate.kit.credentials import Sort, digest, is_well_formed, new_secret
 from headgate.kit.errors import Conflict, LinkSpent
 from headgate.kit.ids import new_id

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, update
 
-from headgate.access.inviting import MemberScope
+from headgate.access.invitations import MemberScope
 from headgate.kit.errors import Conflict
 from headgate.organization.invitations import service as invitations
 from headgate.organization.invitations.models import invitation_table

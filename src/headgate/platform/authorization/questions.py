@@ -14,7 +14,7 @@ from headgate.access.facts import MemberThing, Thing
 from headgate.access.kinds import KINDS, rule_kinds
 from headgate.access.narrowing import UNLIMITED, Narrowing
 from headgate.access.own import DESCRIBED_KINDS
-from headgate.access.saving import SAVES, decide_save
+from headgate.access.save_rules import SAVES, decide_save
 from headgate.access.sql import decider
 from headgate.kit.database import bound, fetch
 from headgate.kit.ids import KINDS as KIND_OF_PREFIX

@@ -7,7 +7,6 @@ from typing import Any, NoReturn
 
 from sqlalchemy import Connection
 
-from headgate.access.asking import can_be_asked_for
 from headgate.access.book import BOOK
 from headgate.access.decision import Decision
 from headgate.access.explain import level_held
@@ -15,6 +14,7 @@ from headgate.access.facts import Subject
 from headgate.access.kinds import KINDS, rule_kinds
 from headgate.access.narrowing import UNLIMITED, Narrowing
 from headgate.access.own import OWN_KINDS, OWN_PATH
+from headgate.access.requests import can_be_asked_for
 from headgate.access.system import decide_system
 from headgate.kit.errors import Denied, NotFound
 from headgate.kit.ids import kind_of

@@ -9,7 +9,7 @@ from sqlalchemy import select
 from headgate.access import facts
 from headgate.access.actions import ADMINS, LEVEL_NAMES
 from headgate.access.decision import Decision
-from headgate.access.inviting import is_subscribed_on_joining
+from headgate.access.invitations import is_subscribed_on_joining
 from headgate.kit.clock import iso
 from headgate.kit.errors import Conflict, Invalid, NotFound
 from headgate.kit.ids import ALL_GROUP, new_id
