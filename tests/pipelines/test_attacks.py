@@ -179,7 +179,7 @@ def test_what_does_not_exist_is_said_to_admins_too(works: Works) -> None:
 
 def keep(hand: Any, job: dict[str, Any], name: str, content: bytes) -> None:
     about = {"worker": hand.id, "fence": job["fence"], "media_type": "image/png"}
-    answer = hand.request("PUT", f"/{job['id']}/artifacts/{name}", params=about, content=content)
+    answer = hand.request("PUT", f"/runs/{job['id']}/artifacts/{name}", params=about, content=content)
     assert answer.status_code == 200, answer.text
 
 
@@ -289,10 +289,11 @@ def test_tokens_open_their_own_doors_alone(works: Works) -> None:
     run, reading = Api(client, job["token"]), Api(client, job["reading_token"])
     about = {"worker": hand.id, "fence": job["fence"]}
     place = f"/api/worker/runs/{job['id']}"
+    job_path = f"/api/worker/jobs/run/{job['id']}"
     for api in (run, reading, works.as_("Adam"), works.as_("Ben"), works.as_(None)):
-        assert api.post(f"{place}/finish", {**about, "state": "succeeded"}).status_code == 401
-        assert api.post(f"{place}/lines", {**about, "lines": []}).status_code == 401
-        assert api.post("/api/worker/runs/claim", {**hand.about(), "slots": 1}).status_code == 401
+        assert api.post(f"{job_path}/finish", {**about, "state": "succeeded"}).status_code == 401
+        assert api.post(f"{job_path}/log", {**about, "lines": []}).status_code == 401
+        assert api.post("/api/worker/jobs/run/claim", {**hand.about(), "slots": 1}).status_code == 401
         assert api.get(f"{place}/volumes/{works.company.id('volume', 'land.crates')}", **about).status_code == 401
     for path in ("/api/pipelines", f"/api/runs/{job['id']}", "/api/connections", "/api/tokens"):
         for secret in (job["token"], job["reading_token"], hand.secret):
@@ -300,7 +301,7 @@ def test_tokens_open_their_own_doors_alone(works: Works) -> None:
     made = reading.post("/iceberg/v1/namespaces/mill/tables", {"name": "bread", "schema": {"type": "struct"}})
     assert made.status_code in {403, 404}
     stranger = {"worker": f"wrk_{ZERO}", "fence": job["fence"], "state": "succeeded"}
-    assert hand.request("POST", f"/{job['id']}/finish", json=stranger).status_code == 409
+    assert hand.request("POST", f"/jobs/run/{job['id']}/finish", json=stranger).status_code == 409
 
 
 def test_no_answer_holds_a_secret(works: Works) -> None:

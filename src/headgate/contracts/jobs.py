@@ -1,11 +1,14 @@
 """What workers and the server say to each other about jobs of every kind. A newer worker may send more fields."""
 
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
 from headgate.kit.request_models import LooseInput
 
+MAX_LINES = 500
+MAX_LINE = 4000
 LEAVING = "leaving"
 """The field of a worker's state that says that it shuts down."""
 WorkerId = Annotated[str, Field(pattern=r"^wrk_[0-9a-z]{20}$", examples=["wrk_01k6x3v9c2m4n8p0q7rs"])]
@@ -99,6 +102,22 @@ class FinishIn(LooseInput):
     error_code: Annotated[str, Field(max_length=1000)] | None = None
     error: Annotated[str, Field(max_length=1_000_000)] | None = None
     result: dict[str, Any] = Field(default_factory=dict, description="The result, as the kind of job defines it")
+
+
+class LogLine(LooseInput):
+    """A line of a job's log."""
+
+    at: datetime
+    level: Literal["info", "warning", "error"] = "info"
+    text: Annotated[str, Field(max_length=MAX_LINE)]
+
+
+class LogIn(LooseInput):
+    """Lines for a job's log."""
+
+    worker: WorkerId
+    fence: Fence
+    lines: list[LogLine] = Field(max_length=MAX_LINES)
 
 
 class JobState(BaseModel):

@@ -5,18 +5,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from headgate.contracts.jobs import Count, Fence, ProgressOut, WorkerId, WorkerIn
+from headgate.contracts.jobs import Count, Fence, WorkerId
 from headgate.kit.request_models import LooseInput
 
 RunId = Annotated[str, Field(pattern=r"^run_[0-9a-z]{20}$", examples=["run_01k6x3v9c2m4n8p0q7rs"])]
-MAX_LINES = 500
-MAX_LINE = 4000
-
-
-class RunClaimIn(WorkerIn):
-    """A worker that has room for runs."""
-
-    slots: Annotated[int, Field(ge=1, le=64, description="The number of free slots for runs")]
 
 
 class EndpointOut(BaseModel):
@@ -28,12 +20,10 @@ class EndpointOut(BaseModel):
     secrets: dict[str, str]
 
 
-class RunJobOut(BaseModel):
+class RunPayload(BaseModel):
     """A run to execute."""
 
-    id: str
     pipeline: str
-    fence: int
     token: str = Field(description="A catalog token, which is not stored")
     user: str = Field(description="The result of `current_user()`: the email address of the member as whom it runs")
     reading_token: str = Field(description="A read-only token for the notebook; empty if there is none")
@@ -41,51 +31,11 @@ class RunJobOut(BaseModel):
     done: int = Field(description="The number of completed steps")
     moment: datetime
     time_zone: str
-    seconds: float
     full_refresh: bool
     parameters: dict[str, Any]
     states: dict[str, dict[str, Any]]
     memories: dict[int, dict[str, Any]] = Field(description="The checkpoints of an earlier attempt, by step number")
     endpoints: list[EndpointOut]
-    isolated: bool = Field(
-        default=False, description="Spark died during an earlier attempt: run it on a server of its own"
-    )
-
-
-class RunClaims(BaseModel):
-    """Runs for a worker."""
-
-    jobs: list[RunJobOut]
-
-
-class RunBeatIn(LooseInput):
-    """How far a run has come."""
-
-    id: RunId
-    fence: Fence
-    progress: ProgressOut | None = None
-
-
-class RunHeartbeatIn(WorkerIn):
-    """A worker that lives, and the runs that it has."""
-
-    running: list[RunBeatIn] = Field(max_length=256)
-
-
-class LineIn(LooseInput):
-    """A line of a run's log."""
-
-    at: datetime
-    level: Literal["info", "warning", "error"] = "info"
-    text: Annotated[str, Field(max_length=MAX_LINE)]
-
-
-class LinesIn(LooseInput):
-    """Lines of a run's log."""
-
-    worker: WorkerId
-    fence: Fence
-    lines: list[LineIn] = Field(max_length=MAX_LINES)
 
 
 class CheckIn(LooseInput):
@@ -114,16 +64,6 @@ class StepIn(LooseInput):
     memory: Annotated[
         dict[str, Any] | None, Field(description="Of a step that runs: what it must know if it is begun again")
     ] = None
-
-
-class RunFinishIn(LooseInput):
-    """What came of a run."""
-
-    worker: WorkerId
-    fence: Fence
-    state: Literal["succeeded", "failed", "lost", "returned"]
-    error_code: Annotated[str, Field(max_length=120)] | None = None
-    error: Annotated[str, Field(max_length=20_000)] | None = None
 
 
 class Acknowledged(BaseModel):

@@ -71,7 +71,6 @@ class Scheduler:
         self._uses = Batches(self._database, note_uses, "times of use")
         services = Services(settings, self._database, self._batches, self._uses, key_file(settings))
         self._runs = runs.Cleaner(services)
-        self._lost = (runs.Sweeper(settings, self._database),)
         self._leases = [LeaseSweeper(kind, settings, self._database) for kind in all_kinds()]
         self._sweeper = Sweeper(self._database, lambda: open_store(settings))
         self._catalog = CatalogSweeper(self._database, lambda: open_store(settings))
@@ -133,8 +132,6 @@ class Scheduler:
             self._teller.tell_pending()
             self._mailer.nudge()
             self._webhooks.nudge()
-            for lost in self._lost:
-                lost.sweep(moment)
             for leases in self._leases:
                 leases.sweep(moment)
             self._maintainer.nudge(moment)

@@ -52,7 +52,7 @@ def work(settings: Settings, server: str, secret: str | None = None) -> None:
     from headgate.execution.worker.class_archive import Archiving  # noqa: PLC0415
     from headgate.execution.worker.connection_checks import CheckHandler  # noqa: PLC0415
     from headgate.execution.worker.replacement import Replacing  # noqa: PLC0415
-    from headgate.execution.worker.runs import Runs  # noqa: PLC0415
+    from headgate.execution.worker.run_execution import RunHandler  # noqa: PLC0415
     from headgate.execution.worker.table_rewrites import RewriteHandler  # noqa: PLC0415
     from headgate.execution.worker.worker import Worker  # noqa: PLC0415
 
@@ -61,10 +61,10 @@ def work(settings: Settings, server: str, secret: str | None = None) -> None:
     worker = Worker(server, secret, spark, slots=settings.spark.slots, prewarm=settings.spark.prewarm)
     platform = PlatformSpark(settings, f"{server}/iceberg")
     folder = settings.data_dir.absolute() / "work" / "runs"
-    worker.parts.append(Runs(worker.link, settings, folder, spark, platform))
+    runs = RunHandler(worker.link, settings, folder, spark, platform)
     checks = CheckHandler(worker.link, settings)
     rewrites = RewriteHandler(worker.link, settings, folder.with_name("rewriting"), platform)
-    worker.handle([checks, rewrites])
+    worker.handle([runs, checks, rewrites], platform)
     worker.parts.append(Archiving(settings, spark))
     # The last to stop: until then, a successor would take this one for alive.
     worker.parts.append(Replacing(worker.link, folder.with_name("workers")))

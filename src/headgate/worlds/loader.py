@@ -284,7 +284,7 @@ class _Loader:
 
     def _run(self, identifier: str, fields: dict[str, Any]) -> None:
         parent, name = next(iter(fields.items()))
-        self.add(run_table, id=identifier, parent_id=self.names.of(parent, name))
+        self.add(run_table, id=identifier, parent_id=self.names.of(parent, name), state="succeeded")
 
     def _layer(self, identifier: str, fields: dict[str, Any]) -> None:
         self.add(layer_table, id=identifier)

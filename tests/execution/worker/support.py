@@ -14,7 +14,8 @@ from starlette.testclient import TestClient
 
 from headgate.execution.spark.errors import CANCELED, TIME_LIMIT, SparkUnavailable, SqlFailed, StatementRefused
 from headgate.execution.spark.member import StageProgress, StatementProgress
-from headgate.execution.worker.runs import Runs
+from headgate.execution.worker.job_loop import JobLoop
+from headgate.execution.worker.run_execution import RunHandler
 from headgate.execution.worker.server_link import Link
 from headgate.execution.worker.worker import Worker
 from headgate.kit.database import Database
@@ -154,7 +155,7 @@ def running(millrace: Company, folder: Path) -> Iterator[None]:
     secret = millrace.client.app.state.services.worker_secret  # type: ignore[attr-defined]
     with served(millrace) as address:
         link = Link(address, secret, new_id("worker"), "here")
-        runs = Runs(link, millrace.settings, folder, StandIn(), StandIn())
+        runs = JobLoop(link, [RunHandler(link, millrace.settings, folder, StandIn(), StandIn())])
         runs.start()
         try:
             yield

@@ -47,7 +47,7 @@ def disk() -> Iterator[Disk]:
 def test_a_run_says_that_the_servers_disk_is_full_and_ends_when_there_is_room(
     millrace_on_sqlite: Company, tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    millrace, ends, flush = millrace_on_sqlite, threading.Event(), execution.Execution._flush
+    millrace, ends, flush = millrace_on_sqlite, threading.Event(), execution.RunAttempt._flush
 
     def flushes(*args: Any) -> None:
         ends.set()
@@ -60,7 +60,7 @@ def test_a_run_says_that_the_servers_disk_is_full_and_ends_when_there_is_room(
 
     monkeypatch.setattr(execution, "execute", fills)
     monkeypatch.setattr(link, "PATIENCE", 0.5)
-    monkeypatch.setattr(execution.Execution, "_flush", flushes)
+    monkeypatch.setattr(execution.RunAttempt, "_flush", flushes)
     run = start(millrace, make(millrace))
     with running(millrace, tmp_path / "runs"):
         assert ends.wait(60)

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from headgate.contracts.jobs import JobOut
+from headgate.contracts.runs import RunPayload
 from headgate.execution.spark.errors import SparkUnavailable
-from headgate.execution.steps.context import Result, RunJob
+from headgate.execution.steps.context import Result
 from headgate.execution.worker import run_execution as execution
 from headgate.settings.settings import Settings
 
@@ -46,15 +48,19 @@ def test_steps_of_an_isolated_run_call_a_spark_of_its_own(
     monkeypatch.setattr(execution, "title", str)
     told: list[tuple[str, str]] = []
     link = SimpleNamespace(
-        catalog_url="",
+        server="",
+        worker="",
         is_full=False,
-        step=lambda *_: None,
-        lines=lambda *_: None,
-        finish=lambda _, state, code, __: told.append((state, code)),
+        surely=lambda *_, **__: {},
+        finish=lambda _, __, state, code, *___: told.append((state, code)),
     )
-    nothing: Any = {"full_refresh": False, "states": {}, "endpoints": {}}
-    job = RunJob("run", 2, "token", ["land"], 0, datetime.now(UTC), "UTC", 60, **nothing, isolated=isolated)
+    nothing: Any = {"full_refresh": False, "states": {}, "endpoints": [], "parameters": {}, "memories": {}}
+    text: Any = {"pipeline": "", "token": "token", "reading_token": "", "user": "", "time_zone": "UTC"}
+    payload = RunPayload(**text, steps=[], done=0, moment=datetime.now(UTC), **nothing)
+    job = JobOut(id="run", fence=2, seconds=60, isolated=isolated, payload=payload.model_dump(mode="json"))
     platform: Any = Platform()
-    execution.Execution(job, link, Settings(data_dir=tmp_path), tmp_path, None, platform).run()  # type: ignore[arg-type]
+    attempt = execution.RunAttempt(job, link, Settings(data_dir=tmp_path), tmp_path, None, platform)  # type: ignore[arg-type]
+    attempt._run.steps.append("land")
+    attempt.run()
     assert told == [ended]
     assert [one.called for one in (platform, *platform.own)] == ([0, 1] if isolated else [1])

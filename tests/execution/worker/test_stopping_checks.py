@@ -53,7 +53,7 @@ def test_a_worker_that_dies_before_it_tells_the_end_leaves_it_to_be_made_again(
     millrace = millrace_on_sqlite
     findings.append(False)
     run = start(millrace, make(millrace, expectations=[CHECK]))
-    monkeypatch.setattr("headgate.execution.worker.run_execution.Execution._finish", lambda *_: None)
+    monkeypatch.setattr("headgate.execution.worker.run_execution.RunAttempt.finish", lambda *_: None)
     with running(millrace, tmp_path / "runs"):
         eventually(lambda: not findings and len(show(millrace, run)["steps"]) == 2)
         eventually(lambda: show(millrace, run)["steps"][1]["check"] is not None)

@@ -129,8 +129,8 @@ def test_what_a_finished_step_left_is_kept_while_its_run_goes_on_or_can_be_resum
     item = LakeItem(events.company.id("table", "raw.events"), "raw", "events")
     history = History(kind="history", table="raw.orders", output="raw.events", keys=["id"])
     steps: list[Any] = [KeepHistory(history, item, item)]
-    row: Any = {"id": run.id, "fence": run.fence, "plan": to_json(steps)}
-    assert events.company.database.write(lambda c: begin_steps(c, row, steps, 9)) == 0, "it begins anew"
+    row: Any = {"id": run.id, "fence": 9, "plan": to_json(steps)}
+    assert events.company.database.write(lambda c: begin_steps(c, row, steps)) == 0, "it begins anew"
     assert count(events) == 3
 
 

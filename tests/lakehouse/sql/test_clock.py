@@ -27,7 +27,7 @@ class Times:
         self.off, self.ticks = timedelta(), 100.0
         real = clock.now
         self.now = lambda: real() + self.off
-        monkeypatch.setattr("headgate.platform.http.routes.clock", self.now)
+        monkeypatch.setattr("headgate.platform.unit_of_work.stages.clock", self.now)
         self.sweeper = LeaseSweeper(statements.STATEMENTS, company.settings, company.database, lambda: self.ticks)
         self.sweeper.sweep(self.now())
 

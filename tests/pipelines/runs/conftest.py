@@ -10,7 +10,8 @@ import pytest
 
 from headgate.execution.spark.platform import PlatformSpark
 from headgate.execution.spark.platform_environment import RUNS
-from headgate.execution.worker.runs import Runs
+from headgate.execution.worker.job_loop import JobLoop
+from headgate.execution.worker.run_execution import RunHandler
 from headgate.kit.database import Database
 from tests.execution.worker.support import working
 from tests.lakehouse.sql.conftest import Bench, KeptOpen, opened
@@ -33,7 +34,8 @@ class Plant(Bench):
         settings = self.millrace.settings
         with working(self.millrace, self.address, spark) as worker:
             platform = PlatformSpark(settings, self.spark.doorway.catalog_url)
-            runs = Runs(worker.link, settings, settings.data_dir / RUNS, spark, platform)
+            handler = RunHandler(worker.link, settings, settings.data_dir / RUNS, spark, platform)
+            runs = JobLoop(worker.link, [handler], spark.state)
             runs.start()
             try:
                 yield

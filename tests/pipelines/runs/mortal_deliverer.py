@@ -10,7 +10,7 @@ from pathlib import Path
 
 from headgate.execution.spark.platform import PlatformSpark
 from headgate.execution.spark.server import Address
-from headgate.execution.worker.runs import Runs
+from headgate.execution.worker.run_execution import RunHandler
 from headgate.execution.worker.worker import Worker
 from headgate.settings.settings import Settings
 from tests.pipelines.runs.mortal_worker import Elsewhere
@@ -22,7 +22,7 @@ def main() -> None:
     spark = Elsewhere(Address(**plan["spark"]))
     worker = Worker(plan["server"], plan["secret"], spark, slots=1, prewarm=False)
     platform = PlatformSpark(settings, plan["catalog"])
-    worker.parts.append(Runs(worker.link, settings, Path(plan["folder"]), spark, platform))
+    worker.handle([RunHandler(worker.link, settings, Path(plan["folder"]), spark, platform)])
     worker.run()
 
 

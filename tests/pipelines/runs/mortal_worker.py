@@ -14,7 +14,7 @@ from headgate.execution.spark import conf
 from headgate.execution.spark.connect import Connection
 from headgate.execution.spark.server import Address
 from headgate.execution.spark.session import SqlSession
-from headgate.execution.worker.runs import Runs
+from headgate.execution.worker.run_execution import RunHandler
 from headgate.execution.worker.worker import Worker
 from headgate.settings.settings import Settings
 
@@ -51,7 +51,7 @@ def main() -> None:
     settings = Settings(**plan["settings"])
     spark = Elsewhere(Address(**plan["spark"]))
     worker = Worker(plan["server"], plan["secret"], spark, slots=1, prewarm=False)
-    worker.parts.append(Runs(worker.link, settings, Path(plan["folder"]), spark, spark))
+    worker.handle([RunHandler(worker.link, settings, Path(plan["folder"]), spark, spark)])
     worker.run()
 
 

@@ -5,10 +5,10 @@ from typing import Any
 
 from headgate.kit.clock import now
 from headgate.kit.ids import new_id
-from headgate.pipelines.runs import cleanup as cleaning
+from headgate.pipelines.runs.job import RUNS
+from headgate.platform.jobs.cleanup import LeaseSweeper
 from tests.support.company import Company
 
-RUNS = "/api/worker/runs"
 HISTORY = {"kind": "history", "table": "raw.orders", "output": "trusted.versions", "keys": ["id"]}
 
 
@@ -42,25 +42,25 @@ class RunHand:
 
     def request(self, method: str, path: str, **more: Any) -> Any:
         headers = {"Authorization": f"Bearer {self.secret}", **more.pop("headers", {})}
-        return self.millrace.client.request(method, f"{RUNS}{path}", headers=headers, **more)
+        return self.millrace.client.request(method, f"/api/worker{path}", headers=headers, **more)
 
     def about(self) -> dict[str, Any]:
         return {"worker": self.id, "name": "by hand", "version": "1", "state": {}}
 
     def claim(self, slots: int = 8) -> list[dict[str, Any]]:
-        answer = self.request("POST", "/claim", json={**self.about(), "slots": slots})
+        answer = self.request("POST", "/jobs/run/claim", json={**self.about(), "slots": slots})
         assert answer.status_code == 200, answer.text
-        return list(answer.json()["jobs"])
+        return [{**job, **job["payload"]} for job in answer.json()["jobs"]]
 
     def beat(self, *jobs: dict[str, Any]) -> dict[str, Any]:
-        running = [{"id": job["id"], "fence": job["fence"]} for job in jobs]
-        answer = self.request("POST", "/heartbeat", json={**self.about(), "running": running})
+        running = [{"kind": "run", "id": job["id"], "fence": job["fence"]} for job in jobs]
+        answer = self.request("POST", "/jobs/heartbeat", json={**self.about(), "running": running})
         assert answer.status_code == 200, answer.text
         return dict(answer.json())
 
     def step(self, job: dict[str, Any], number: int, state: str, **more: Any) -> Any:
         body = {"worker": self.id, "fence": job["fence"], "state": state, **more}
-        return self.request("POST", f"/{job['id']}/steps/{number}", json=body)
+        return self.request("POST", f"/runs/{job['id']}/steps/{number}", json=body)
 
     def do(self, job: dict[str, Any], **more: Any) -> None:
         """All steps that are left, each begun and finished."""
@@ -71,14 +71,14 @@ class RunHand:
     def lines(self, job: dict[str, Any], *texts: str) -> Any:
         told = [{"at": now().isoformat(), "text": one} for one in texts]
         return self.request(
-            "POST", f"/{job['id']}/lines", json={"worker": self.id, "fence": job["fence"], "lines": told}
+            "POST", f"/jobs/run/{job['id']}/log", json={"worker": self.id, "fence": job["fence"], "lines": told}
         )
 
     def finish(self, job: dict[str, Any], state: str = "succeeded", **more: Any) -> Any:
         body = {"worker": self.id, "fence": job["fence"], "state": state, **more}
-        return self.request("POST", f"/{job['id']}/finish", json=body)
+        return self.request("POST", f"/jobs/run/{job['id']}/finish", json=body)
 
 
 def lose(millrace: Company) -> None:
     """As if every lease had run out a while ago."""
-    cleaning.Sweeper(millrace.settings, millrace.database).sweep(now() + timedelta(minutes=5))
+    LeaseSweeper(RUNS, millrace.settings, millrace.database).sweep(now() + timedelta(minutes=5))

@@ -13,7 +13,7 @@ def kept(millrace: Company, pipeline: str) -> str:
     hand = RunHand(millrace)
     (job,) = hand.claim()
     about = {"worker": hand.id, "fence": job["fence"], "media_type": "image/png"}
-    answer = hand.request("PUT", f"/{run}/artifacts/plot.png", content=b"plot", params=about)
+    answer = hand.request("PUT", f"/runs/{run}/artifacts/plot.png", content=b"plot", params=about)
     assert answer.status_code == 200, answer.text
     hand.finish(job, "failed", error_code="X", error="why")
     return run

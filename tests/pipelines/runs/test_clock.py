@@ -7,8 +7,9 @@ from sqlalchemy import update
 
 from headgate.kit import clock
 from headgate.kit.crash_points import VARIABLE, crash_point
-from headgate.pipelines.runs.cleanup import Sweeper
+from headgate.pipelines.runs.job import RUNS
 from headgate.pipelines.runs.models import run_table
+from headgate.platform.jobs.cleanup import LeaseSweeper
 from tests.pipelines.runs.support import RunHand, make, show, start
 from tests.support.company import Company
 
@@ -25,9 +26,9 @@ class Times:
         self.company, self.off, self.ticks = company, timedelta(), 100.0
         real = clock.now
         self.now = lambda: real() + self.off
-        for place in ("headgate.platform.http.routes.clock", "headgate.pipelines.runs.worker_endpoints.now"):
+        for place in ("headgate.platform.unit_of_work.stages.clock", "headgate.platform.jobs.worker_endpoints.now"):
             monkeypatch.setattr(place, self.now)
-        self.sweeper = Sweeper(company.settings, company.database, lambda: self.ticks)
+        self.sweeper = LeaseSweeper(RUNS, company.settings, company.database, lambda: self.ticks)
         self.look()
 
     def look(self) -> None:
@@ -137,7 +138,7 @@ def test_the_end_of_a_run_can_be_told_twice(millrace: Company) -> None:
     (job,) = hand.claim()
     hand.do(job)
     for _ in range(2):
-        assert hand.finish(job).json() == {"id": run, "state": "succeeded"}
+        assert hand.finish(job).json() == {"state": "succeeded"}
     assert hand.finish({**job, "fence": 2}).status_code == 409
     assert RunHand(millrace).finish(job).status_code == 409
     ended = datetime.fromisoformat(show(millrace, run)["ended_at"])

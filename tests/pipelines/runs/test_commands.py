@@ -70,7 +70,9 @@ def test_a_file_of_a_run_is_saved_or_none_is(millrace: Company, run: Commands, t
     hand = RunHand(millrace)
     (job,) = hand.claim()
     about = {"worker": hand.id, "fence": job["fence"], "media_type": "image/png"}
-    assert hand.request("PUT", f"/{identifier}/artifacts/plot.png", content=b"plot", params=about).status_code == 200
+    assert (
+        hand.request("PUT", f"/runs/{identifier}/artifacts/plot.png", content=b"plot", params=about).status_code == 200
+    )
     to = tmp_path / "plot.png"
     missing = run("Tess", "run", "artifact", identifier, "other.png", "-o", str(to))
     assert (missing.exit_code, to.exists()) == (1, False)

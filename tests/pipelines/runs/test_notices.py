@@ -15,8 +15,9 @@ from sqlalchemy import update
 from headgate.kit.clock import now
 from headgate.kit.database import Database
 from headgate.kit.key_file import KeyFile
-from headgate.pipelines.runs import queue
+from headgate.pipelines.runs.job import LOSSES, RUNS
 from headgate.pipelines.runs.models import run_table
+from headgate.platform.jobs import queue
 from headgate.platform.webhooks.delivery import WebhookSender
 from headgate.platform.webhooks.models import webhook_delivery_table
 from tests.pipelines.runs.support import RunHand, lose, make, show, start
@@ -115,7 +116,7 @@ def fail(mill: House, pipeline: str, code: str = "UNREACHABLE") -> str:
 def lost(mill: House, pipeline: str) -> str:
     """A run whose workers die, one after the other."""
     run = start(mill.company, pipeline)
-    for _ in range(queue.LOSSES + 1):
+    for _ in range(LOSSES + 1):
         assert RunHand(mill.company).claim()
         lose(mill.company)
     return run
@@ -132,7 +133,7 @@ def blocked(mill: House, pipeline: str) -> str:
 def broken(mill: House, pipeline: str) -> str:
     """A run whose definition cannot be read any more."""
     run = start(mill.company, pipeline)
-    assert mill.database.write(lambda c: queue.fail_waiting(c, now(), run, "FAULT", "a fault"))
+    assert mill.database.write(lambda c: queue.end(RUNS, c, now(), run, "failed", "FAULT", "a fault"))
     return run
 
 

@@ -8,9 +8,10 @@ from sqlalchemy import Connection, update
 
 from headgate.kit.clock import now
 from headgate.pipelines.models import pipeline_definition_table
-from headgate.pipelines.runs import finish as finishing
-from headgate.pipelines.runs import queue
+from headgate.pipelines.runs import job as run_jobs
+from headgate.pipelines.runs.job import MOVES, RUNS, begin_anew
 from headgate.pipelines.runs.models import run_table
+from headgate.platform.jobs import queue
 from tests.pipelines.runs.support import RunHand, lose, make, show, start
 from tests.support.company import Company
 
@@ -28,7 +29,7 @@ def test_a_run_is_claimed_executed_and_published(millrace: Company) -> None:
     assert show(millrace, run)["state"] == "running"
     hand.lines(job, "first", "second")
     hand.do(job, rows_in=5, rows_out=3)
-    assert hand.finish(job).json() == {"id": run, "state": "succeeded"}
+    assert hand.finish(job).json() == {"state": "succeeded"}
     found = show(millrace, run)
     assert (found["state"], found["rows_in"], found["rows_out"], found["lines"]) == ("succeeded", 5, 3, 2)
     assert found["acts_for"] == found["started_by"] == millrace.id("member", "Tess")
@@ -281,21 +282,21 @@ def test_a_run_that_cannot_begin_for_a_fault_of_ours_keeps_none_of_the_others_wa
 ) -> None:
     one, other = make(millrace), make(millrace, name="Others", output="trusted.others")
     bad, next_of_it, good = start(millrace, one), start(millrace, one), start(millrace, other)
-    usual = queue._take
+    usual = run_jobs._payload
 
-    def take(connection: Any, known: Any, settings: Any, worker: str, row: Any) -> Any:
+    def payload(call: Any, row: Any) -> Any:
         if row["id"] == bad:
             raise KeyError("what nobody thought of")
-        return usual(connection, known, settings, worker, row)
+        return usual(call, row)
 
-    monkeypatch.setattr(queue, "_take", take)
+    monkeypatch.setattr(run_jobs, "_payload", payload)
     assert [job["id"] for job in RunHand(millrace).claim(slots=5)] == [next_of_it, good]
     found = show(millrace, bad)
     assert (found["state"], found["error_code"]) == ("failed", "FAULT")
     assert "see the server's log" in found["error"]
     assert show(millrace, good)["state"] == "running"
-    ended = millrace.database.write(lambda c: queue.fail_waiting(c, now(), good, "FAULT", "too late"))
-    assert not ended, "one that has begun by now goes on"
+    locked = millrace.database.write(lambda c: queue.locked(RUNS, c, good))
+    assert locked is None, "one that has begun by now goes on"
     assert show(millrace, good)["state"] == "running"
 
 
@@ -320,8 +321,8 @@ def test_one_that_is_cancelled_while_a_table_moves_under_it_ends(millrace: Compa
     assert millrace.as_("Tess").post(f"/api/runs/{run}/cancel", None).json()["state"] == "cancelling"
 
     def moved(connection: Connection) -> str:
-        row = queue.owned(connection, run, hand.id, job["fence"])
-        return finishing.begin_anew(connection, now(), row, "it has moved")
+        row = queue.owned(RUNS, connection, run, hand.id, job["fence"])
+        return begin_anew(connection, now(), row, "it has moved")
 
     assert millrace.database.write(moved) == "cancelled"
     assert show(millrace, run)["state"] == "cancelled"
@@ -338,11 +339,9 @@ def test_one_under_which_tables_move_too_often_is_tried_again_from_the_start(mil
     hand.step(job, 0, "succeeded")
 
     def moved(connection: Connection) -> str:
-        often = update(run_table).where(run_table.c.id == run).values(losses=finishing.MOVES)
+        often = update(run_table).where(run_table.c.id == run).values(losses=MOVES)
         connection.execute(often)
-        return finishing.begin_anew(
-            connection, now(), queue.owned(connection, run, hand.id, job["fence"]), "it has moved"
-        )
+        return begin_anew(connection, now(), queue.owned(RUNS, connection, run, hand.id, job["fence"]), "it has moved")
 
     assert millrace.database.write(moved) == "queued"
     (again,) = hand.claim()

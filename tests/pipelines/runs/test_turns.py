@@ -8,7 +8,7 @@ import pytest
 from headgate.kit.clock import now
 from headgate.pipelines.runs import start as starting
 from headgate.pipelines.runs.models import run_table
-from headgate.pipelines.runs.waiting import is_waiting
+from headgate.pipelines.runs.waiting import waiting
 from tests.pipelines.runs.support import HISTORY, RunHand, lose, make, show, start
 from tests.pipelines.runs.test_memory import destination
 from tests.support.company import Company
@@ -167,8 +167,8 @@ def test_looking_costs_little_while_a_newer_run_waits_behind(millrace: Company) 
     assert fail(hand, job) == "queued"
     start(millrace, pipeline)
     with millrace.database.read() as connection:
-        assert not is_waiting(connection, now())
-        assert is_waiting(connection, now() + timedelta(hours=2))
+        assert not waiting(connection, now())
+        assert waiting(connection, now() + timedelta(hours=2))
 
 
 # Resumed

@@ -24,7 +24,7 @@ def test_an_errand_is_taken_from_the_dead_alone(
     millrace: Company, monkeypatch: pytest.MonkeyPatch, jump: timedelta
 ) -> None:
     real, set_by, ticks = clock.now, timedelta(), 100.0
-    monkeypatch.setattr("headgate.platform.http.routes.clock", lambda: real() + set_by)
+    monkeypatch.setattr("headgate.platform.unit_of_work.stages.clock", lambda: real() + set_by)
     found = LeaseSweeper(checks.CONNECTION_CHECKS, millrace.settings, millrace.database, lambda: ticks)
 
     def passes(seconds: float) -> None:

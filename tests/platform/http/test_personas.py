@@ -293,19 +293,13 @@ TABLE: dict[tuple[str, str], tuple[Any, str]] = {
     ("DELETE", "/api/runs/{run_id}"): (None, "404"),
     ("GET", "/api/runs/{run_id}/artifacts/{name}"): (None, "404"),
     ("POST", "/api/worker/replace"): ({**A_WORKER, "dead": [f"wrk_{'1' * 20}"]}, NOBODY),
-    ("POST", "/api/worker/runs/claim"): ({**A_WORKER, "slots": 1}, NOBODY),
-    ("POST", "/api/worker/runs/heartbeat"): ({**A_WORKER, "running": []}, NOBODY),
     ("GET", "/api/worker/runs/{run_id}/volumes/{volume_id}"): ({"worker": A_WORKER["worker"], "fence": 1}, NOBODY),
-    ("POST", "/api/worker/runs/{run_id}/lines"): ({"worker": A_WORKER["worker"], "fence": 1, "lines": []}, NOBODY),
+    ("POST", "/api/worker/jobs/{kind}/{job_id}/log"): ({"worker": A_WORKER["worker"], "fence": 1, "lines": []}, NOBODY),
     ("POST", "/api/worker/runs/{run_id}/steps/{number}"): (
         {"worker": A_WORKER["worker"], "fence": 1, "state": "running"},
         NOBODY,
     ),
     ("PUT", "/api/worker/runs/{run_id}/artifacts/{name}"): (None, NOBODY),
-    ("POST", "/api/worker/runs/{run_id}/finish"): (
-        {"worker": A_WORKER["worker"], "fence": 1, "state": "lost"},
-        NOBODY,
-    ),
     ("POST", "/api/worker/jobs/{kind}/claim"): ({**A_WORKER, "slots": 1}, NOBODY),
     ("POST", "/api/worker/jobs/heartbeat"): ({**A_WORKER, "running": []}, NOBODY),
     ("POST", "/api/worker/jobs/{kind}/{job_id}/finish"): (

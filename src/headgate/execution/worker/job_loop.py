@@ -15,7 +15,6 @@ BEAT = 0.5
 QUIET = 5.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.125, 2.0
 STOP_SECONDS = 5.0
-CANCELLED = "The job was cancelled"
 STOPPING = "The worker shuts down"
 TROUBLE = (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError)
 _log = get_logger("headgate.worker")
@@ -138,7 +137,7 @@ class JobLoop:
     def _obey(self, running: list[Attempt], stopped: set[str]) -> None:
         for attempt in running:
             if attempt.job.id in stopped:
-                attempt.stop(CANCELLED)
+                attempt.stop(f"The {attempt.kind} was cancelled")
             if attempt.is_stuck:
                 _log.error("A job does not end; given up", kind=attempt.kind, job=attempt.job.id)
                 attempt.give_up()

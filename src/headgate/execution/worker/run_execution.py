@@ -3,20 +3,20 @@
 import importlib
 import shutil
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from headgate.contracts.jobs import JobOut
 from headgate.contracts.pipelines.steps import AnyStep, title
 from headgate.execution.spark.errors import SparkUnavailable, SqlFailed, StatementRefused
-from headgate.execution.steps.context import Context, Result, RunJob, RunStopped, Session, StepFailed
+from headgate.execution.steps.context import Context, Result, RunStopped, Session, StepFailed
 from headgate.execution.steps.volumes import StoredVolumes
-from headgate.execution.worker.run_link import RunLink
-from headgate.execution.worker.server_link import Dropped, ServerFull
+from headgate.execution.worker.attempts import FAULT, Attempt
+from headgate.execution.worker.run_link import RunLink, run_job
+from headgate.execution.worker.server_link import Dropped, Link, ServerFull
 from headgate.kit.clock import now
 from headgate.kit.crash_points import crash_point
 from headgate.kit.errors import DiskFull, is_disk_full
@@ -35,7 +35,6 @@ EXECUTORS = {
 """Where each kind of step is executed; loaded when one comes."""
 
 EXPECTATION_FAILED = "EXPECTATION_FAILED"
-FAULT = "This is a fault of ours; the worker's log says more under the run's id"
 DISK_FULL = "DISK_FULL"
 FULL = "The worker's disk is full, so nothing was published; an operator makes room below `data_dir`"
 SERVER_FULL = f"{DiskFull.title}. Nothing was published"
@@ -49,43 +48,44 @@ NO_MEMORY = (
     "Read fewer rows or build smaller values; whoever operates this installation can raise `spark.memory`"
 )
 TOO_LONG = "The run took longer than its {:g} seconds; give the pipeline a longer `timeout`, or less to do at a time"
-GRACE = 60.0
-"""Seconds after which a run that was told to stop, and does not, is given up."""
+KIND = "run"
 _LINES_EVERY = 0.5
 _log = get_logger("headgate.worker")
 
 
-class Execution:
-    """A run that this worker has. `run` works in one thread; the others stop it, or report it, from theirs."""
+class RunAttempt(Attempt):
+    """A run on this worker, from its first unfinished step on."""
 
-    def __init__(self, job: RunJob, link: RunLink, settings: Settings, folder: Path, spark: Any, platform: Any) -> None:
-        self.job, self._link, self._spark = job, link, spark
-        self._lock = threading.Lock()
-        self._progress: Any = None
+    kind = KIND
+    grace = 60.0
+
+    def __init__(self, job: JobOut, link: Link, settings: Settings, folder: Path, spark: Any, platform: Any) -> None:
+        super().__init__(job, link)
+        self._run, self._told_by, self._spark = run_job(job), RunLink(link), spark
         self._lines: list[tuple[datetime, str, str]] = []
-        self._stopped_at: float | None = None
-        self._why = ""
-        self._returning = self._told = False
         self._over = threading.Event()
         self.context = Context(
-            job,
+            self._run,
             settings,
             folder / job.id / str(job.fence),
             open_member=self._open,
             platform=platform,
             tell=self._tell,
-            note=self._note,
-            volumes=StoredVolumes(settings, lambda volume: link.files(job, volume)),
-            catalog_url=link.catalog_url,
-            keep=lambda name, media_type, content: link.artifact(job, name, media_type, content),
+            note=self.note_progress,
+            volumes=StoredVolumes(settings, lambda volume: self._told_by.files(self._run, volume)),
+            catalog_url=self._told_by.catalog_url,
+            keep=lambda name, media_type, content: self._told_by.artifact(self._run, name, media_type, content),
         )
         self.context.remembers = self._remember
+
+    def interrupt(self) -> None:
+        self.context.stop()
 
     def _open(self) -> Session:
         """A session on the guarded Spark, with the run's member, token and time zone."""
         spark = self._spark.isolated if self.job.isolated else self._spark
         spark.ensure()
-        session: Session = spark.open(self.job.token, user=self.job.user, time_zone=self.job.time_zone)
+        session: Session = spark.open(self._run.token, user=self._run.user, time_zone=self._run.time_zone)
         return session
 
     @contextmanager
@@ -100,45 +100,16 @@ class Execution:
     def _remember(self, number: int, memory: dict[str, Any]) -> None:
         """Have the server keep what a step tells; Stopped if it says that the run is not to go on."""
         try:
-            self._link.remember(self.job, number, memory)
+            self._told_by.remember(self._run, number, memory)
         except ServerFull:
             raise
         except Dropped:
             self.stop("The run was cancelled, or has another worker")
             raise RunStopped from None
 
-    # What other threads ask for
-
-    def beat(self) -> dict[str, Any]:
-        """How far it is, for the server; the same progress is told once."""
-        with self._lock:
-            told, self._progress = self._progress, None
-        return {"id": self.job.id, "fence": self.job.fence, "progress": told}
-
-    def stop(self, why: str, *, returning: bool = False) -> None:
-        """Have it end. When `returning`, it is given back, to be gone on with elsewhere."""
-        with self._lock:
-            if self._stopped_at is not None:
-                return
-            self._stopped_at, self._returning, self._why = time.monotonic(), returning, why
-        self.context.stop()
-
-    @property
-    def is_stuck(self) -> bool:
-        """Whether it should have ended long ago."""
-        return self._stopped_at is not None and time.monotonic() > self._stopped_at + GRACE
-
-    def give_up(self) -> None:
-        """Report it from here, since its own thread does not come back."""
-        if self._returning:
-            self._finish("returned")
-        else:
-            self._finish("failed", "STUCK", f"{self._why}; it did not stop in time")
-
     # The work itself
 
-    def run(self) -> None:
-        """Execute it, and report what came of it. Nothing is raised."""
+    def work(self) -> None:
         limit = threading.Timer(self.job.seconds, self.stop, [TOO_LONG.format(self.job.seconds)])
         limit.daemon = True
         limit.start()
@@ -146,12 +117,10 @@ class Execution:
         teller.start()
         try:
             with self._platform():
-                state, code, message = self._outcome()
+                outcome = self._outcome()
             crash_point("before the finish")
             self._flush(teller)
-            self._finish(state, code, message)
-        except Dropped:
-            _log.info("a run was taken from this worker", run=self.job.id)
+            self.finish(*outcome)
         finally:
             limit.cancel()
             self._over.set()
@@ -179,7 +148,7 @@ class Execution:
         except SparkUnavailable as error:
             return self._without_spark(error)
         except RunStopped:
-            return self._failed("STOPPED", self._why or "The run was stopped")
+            return self._failed("STOPPED", self.reason or "The run was stopped")
         except Exception as error:  # noqa: BLE001 - whatever it is, whoever sees the run is told, and the worker goes on
             return self._at_fault(error)
         return "succeeded", None, None
@@ -198,19 +167,19 @@ class Execution:
 
     def _failed(self, code: str, message: str, *, is_ours: bool = False) -> tuple[str, str | None, str | None]:
         """How a failure is told: if the run was stopped meanwhile, that is what it was."""
-        if self._returning:
+        if self.is_returning:
             return "returned", None, None
-        if self._stopped_at is not None:
-            code, message, is_ours = "STOPPED", self._why, False
+        if self.is_stopped:
+            code, message, is_ours = "STOPPED", self.reason, False
         self.context.log(message, "error")
         return ("lost" if is_ours else "failed"), code, message
 
     def _steps(self) -> None:
-        for number, step in enumerate(self.job.steps):
-            if number < self.job.done:
+        for number, step in enumerate(self._run.steps):
+            if number < self._run.done:
                 continue
             self.context.check_stopped()
-            self._link.step(self.job, number, "running")
+            self._told_by.step(self._run, number, "running")
             self.context.log(title(step))
             crash_point(f"in step {number}")
             try:
@@ -219,12 +188,12 @@ class Execution:
                 raise
             except BaseException:
                 with suppress(Dropped):
-                    self._link.step(self.job, number, "failed")
+                    self._told_by.step(self._run, number, "failed")
                 raise
             crash_point(f"after the work of step {number}")
             self.context.check_stopped()
             # One that stops the run is not finished: whoever goes on with the run must make it again.
-            self._link.step(self.job, number, "failed" if _stops(step, result) else "succeeded", result)
+            self._told_by.step(self._run, number, "failed" if _stops(step, result) else "succeeded", result)
             self._judge(step, result)
             crash_point(f"after step {number}")
 
@@ -242,16 +211,6 @@ class Execution:
         with self._lock:
             self._lines.append((now(), level, text))
 
-    def _note(self, progress: Any) -> None:
-        stages = [
-            {"id": stage.id, "tasks": stage.tasks_total, "done": stage.tasks_done, "bytes_read": stage.bytes_read}
-            | {"complete": stage.done}
-            for stage in progress.stages
-        ]
-        told = {name: value for name, value in asdict(progress).items() if name != "stages"}
-        with self._lock:
-            self._progress = {**told, "stages": stages}
-
     def _send_lines(self) -> None:
         """Send lines as they come, a few at a time."""
         while True:
@@ -260,7 +219,7 @@ class Execution:
                 lines, self._lines = self._lines[:400], self._lines[400:]
             if lines:
                 with suppress(Dropped):
-                    self._link.lines(self.job, lines)
+                    self._told_by.lines(self._run, lines)
             elif is_over:
                 return
 
@@ -268,16 +227,8 @@ class Execution:
         """Have all lines sent before the end is told: after it the run is no longer ours."""
         self._over.set()
         teller.join(30)
-        while self._link.is_full and teller.is_alive():
+        while self._told_by.is_full and teller.is_alive():
             teller.join(1)
-
-    def _finish(self, state: str, code: str | None = None, message: str | None = None) -> None:
-        with self._lock:
-            if self._told:
-                return
-            self._told = True
-        with suppress(Dropped):
-            self._link.finish(self.job, state, code, message)
 
 
 def _stops(step: AnyStep, result: Result) -> bool:
@@ -291,3 +242,19 @@ def execute(step: AnyStep, context: Context) -> Result:
     module = importlib.import_module(EXECUTORS[step.kind])
     result: Result = module.run(step, context)
     return result
+
+
+class RunHandler:
+    """Executes runs, so many at a time."""
+
+    kind = KIND
+
+    def __init__(self, link: Link, settings: Settings, folder: Path, spark: Any, platform: Any) -> None:
+        self._link, self._settings, self._folder = link, settings, folder
+        self._spark, self._platform, self.slots = spark, platform, settings.runs.slots
+        # A killed predecessor may have left files.
+        shutil.rmtree(folder, ignore_errors=True)
+
+    def attempt(self, job: JobOut) -> RunAttempt:
+        """An attempt at a run."""
+        return RunAttempt(job, self._link, self._settings, self._folder, self._spark, self._platform)

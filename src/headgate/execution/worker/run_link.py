@@ -5,9 +5,11 @@ from datetime import datetime
 from typing import Any
 
 from headgate.contracts.external_systems.endpoints import Endpoint
+from headgate.contracts.jobs import JobOut
 from headgate.contracts.pipelines.steps import from_json
+from headgate.contracts.runs import RunPayload
 from headgate.execution.steps.context import Result, RunJob, VolumeFile
-from headgate.execution.worker.server_link import POLL_SECONDS, Link
+from headgate.execution.worker.server_link import JOBS, Link
 
 RUNS = "/api/worker/runs"
 LONGEST_LINE = 4000
@@ -25,22 +27,10 @@ class RunLink:
         """Whether the server's last answer was that a disk of its own is full."""
         return self._link.is_full
 
-    def claim(self, slots: int, state: dict[str, Any]) -> list[RunJob]:
-        """Runs for so many free slots; waits for some."""
-        body = {**self._link.about, "state": state, "slots": slots}
-        result = self._link.ask("POST", f"{RUNS}/claim", json=body, params={"wait": POLL_SECONDS})
-        return [_job(value) for value in result["jobs"]]
-
-    def beat(self, running: list[dict[str, Any]], state: dict[str, Any], wait: float) -> tuple[list[str], list[str]]:
-        """Keep runs alive; which of them to stop, and which are no longer ours."""
-        body = {**self._link.about, "state": state, "running": running}
-        result = self._link.ask("POST", f"{RUNS}/heartbeat", json=body, params={"wait": wait})
-        return result["cancel"], result["lost"]
-
     def lines(self, job: RunJob, lines: list[tuple[datetime, str, str]]) -> None:
         """Add to the run's log."""
         told = [{"at": at.isoformat(), "level": level, "text": text[:LONGEST_LINE]} for at, level, text in lines]
-        self._surely("POST", f"{job.id}/lines", waits=True, json={**self._mine(job), "lines": told})
+        self._link.surely("POST", f"{JOBS}/run/{job.id}/log", waits=True, json={**self._mine(job), "lines": told})
 
     def step(self, job: RunJob, number: int, state: str, result: Result | None = None) -> None:
         """Tell that a step has begun, or what came of it."""
@@ -73,13 +63,6 @@ class RunLink:
             VolumeFile(**{**value, "created": datetime.fromisoformat(value["created"])}) for value in result["items"]
         ]
 
-    def finish(self, job: RunJob, state: str, code: str | None = None, message: str | None = None) -> str:
-        """Say what came of a run; its state then."""
-        body = {**self._mine(job), "state": state, "error_code": code and code[:120]}
-        body["error"] = message and message[:20_000]
-        told = self._surely("POST", f"{job.id}/finish", waits=True, json=body)
-        return str(told["state"])
-
     def _mine(self, job: RunJob) -> dict[str, Any]:
         return {"worker": self._link.worker, "fence": job.fence}
 
@@ -87,23 +70,25 @@ class RunLink:
         return self._link.surely(method, f"{RUNS}/{path}", **more)
 
 
-def _job(told: dict[str, Any]) -> RunJob:
+def run_job(job: JobOut) -> RunJob:
+    """A run as its steps see it."""
+    payload = RunPayload.model_validate(job.payload)
     return RunJob(
-        id=told["id"],
-        fence=told["fence"],
-        token=told["token"],
-        reading_token=told["reading_token"],
-        user=told["user"],
-        steps=from_json(told["steps"]),
-        done=told["done"],
-        moment=datetime.fromisoformat(told["moment"]),
-        time_zone=told["time_zone"],
-        seconds=told["seconds"],
-        full_refresh=told["full_refresh"],
-        states=told["states"],
-        memories={int(number): memory for number, memory in told["memories"].items()},
-        pipeline=told["pipeline"],
-        endpoints={value["id"]: Endpoint(**value) for value in told["endpoints"]},
-        parameters=told["parameters"],
-        isolated=told["isolated"],
+        id=job.id,
+        fence=job.fence,
+        token=payload.token,
+        reading_token=payload.reading_token,
+        user=payload.user,
+        steps=from_json(payload.steps),
+        done=payload.done,
+        moment=payload.moment,
+        time_zone=payload.time_zone,
+        seconds=job.seconds,
+        full_refresh=payload.full_refresh,
+        states=payload.states,
+        memories=payload.memories,
+        pipeline=payload.pipeline,
+        endpoints={end.id: Endpoint(end.id, end.kind, end.config, end.secrets) for end in payload.endpoints},
+        parameters=payload.parameters,
+        isolated=job.isolated,
     )

@@ -33,6 +33,13 @@ class Part(Protocol):
         """End."""
 
 
+class Closable(Protocol):
+    """A Spark that ends with the worker."""
+
+    def close(self) -> None:
+        """End it."""
+
+
 class Worker:
     """Runs statements of one server, so many at a time, and the jobs of further handlers."""
 
@@ -42,10 +49,12 @@ class Worker:
         self._stopping = threading.Event()
         self._jobs = JobLoop(self.link, [StatementHandler(self.link, spark, slots)], spark.state, self._stopping.set)
         self.parts: list[Part] = []
+        self._closing: list[Closable] = []
 
-    def handle(self, handlers: Sequence[Handler]) -> None:
-        """Claim the jobs of these handlers too."""
+    def handle(self, handlers: Sequence[Handler], platform: Closable | None = None) -> None:
+        """Claim the jobs of these handlers too; the platform's Spark, which they use, is closed at the end."""
         self._jobs.handlers += handlers
+        self._closing += [platform] if platform else []
 
     def stop(self) -> None:
         """Ask it to end; safe in a signal handler's thread."""
@@ -63,7 +72,8 @@ class Worker:
         self.link.leave()
         for part in (self._jobs, *self.parts):
             part.stop()
-        self._spark.close()
+        for spark in (*self._closing, self._spark):
+            spark.close()
         self.link.close()
         if self._jobs.refused is not None:
             raise self._jobs.refused

@@ -1,18 +1,15 @@
-"""What the scheduler does for runs: takes back what dead workers had, and deletes the record of those long over."""
+"""What the scheduler does for runs: moves the files of dead servers, and deletes the record of those long over."""
 
 import threading
-import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from sqlalchemy import ColumnElement, Connection, select
 
 from headgate.kit.database import Database
-from headgate.kit.leases import LeaseGrace
 from headgate.kit.log import get_logger
-from headgate.pipelines.runs import artifacts, queue, staged_files
+from headgate.pipelines.runs import artifacts, staged_files
 from headgate.pipelines.runs.models import run_table
-from headgate.pipelines.runs.waiting import wait_no_longer
 from headgate.platform.authorization import writer
 from headgate.platform.jobs.models import ENDED
 from headgate.platform.unit_of_work.services import Services
@@ -24,27 +21,6 @@ MOVING = timedelta(seconds=20)
 """How long a server may take to put the files of a run into their volumes, before another process looks after them."""
 _runs = run_table.c
 _log = get_logger("headgate.scheduler")
-
-
-class Sweeper:
-    """Takes back what dead workers had. After the clock was set, those that live have time to renew their leases."""
-
-    def __init__(self, settings: Settings, database: Database, ticks: Callable[[], float] = time.monotonic) -> None:
-        self._database, self._lease = database, queue.lease(settings)
-        self._patience = LeaseGrace(self._lease, ticks)
-
-    def sweep(self, now: datetime) -> None:
-        """Look once. It costs one statement."""
-        off = self._patience.look(now)
-        if off is None or off < 0:
-            self._database.write(lambda connection: wait_no_longer(connection, now))
-        if not self._patience.is_over:
-            return
-        with self._database.read() as connection:
-            if not queue.has_expired(connection, now, self._lease):
-                return
-        for run in self._database.write(lambda connection: queue.sweep(connection, now, self._lease)):
-            _log.warning("a worker was lost", run=run)
 
 
 def purge(

@@ -1,6 +1,6 @@
-"""The end of a run. One function ends every run that was begun or waited, and does what follows from the end.
+"""What follows from the end of a run.
 
-In the same transaction: the row, the tokens and outputs of the run, the audit event, the count of failures of its
+In the transaction of the end: the outputs of the run, the audit event, the count of failures of its
 pipeline, and the notice to those who receive the channel `runs` and may see the pipeline's runs.
 """
 
@@ -11,9 +11,9 @@ from typing import Any
 from sqlalchemy import Connection, delete, null, select, update
 from sqlalchemy.engine import RowMapping
 
-from headgate.lakehouse.catalog.models import run_output_table, run_pointer_table, work_token_table
+from headgate.lakehouse.catalog.models import run_output_table, run_pointer_table
 from headgate.pipelines.models import pipeline_definition_table
-from headgate.pipelines.runs.models import run_step_table, run_table
+from headgate.pipelines.runs.models import run_step_table
 from headgate.pipelines.triggers.events import note_success
 from headgate.platform.audit.events import Event, record
 from headgate.platform.authorization.facts import Facts
@@ -24,39 +24,30 @@ MOST_CAUSES = 20
 """How many causes of a pipeline are told until it succeeds. One that fails differently each time tells no more then."""
 COUNTED = ("rows_in", "rows_out", "rejected", "bytes")
 
-_runs, _steps, _outputs, _own = run_table.c, run_step_table.c, run_output_table.c, run_pointer_table.c
-_works, _definitions = work_token_table.c, pipeline_definition_table.c
+_steps, _outputs, _own = run_step_table.c, run_output_table.c, run_pointer_table.c
+_definitions = pipeline_definition_table.c
 
 
-def end(
-    connection: Connection, now: datetime, run: str, state: str, code: str | None = None, reason: str | None = None
-) -> None:
-    """End a run: succeeded, failed, blocked or cancelled. What it committed and did not publish is forgotten."""
-    end_works(connection, now, run)
+def totals_of(connection: Connection, run: str) -> dict[str, int | None]:
+    """What the steps of a run in the database add up to."""
     counted = select(_steps.kind, *(_steps[name] for name in COUNTED)).where(_steps.run_id == run)
-    values = {"state": state, "ended_at": now, "lease_until": None, "error_code": code and code[:120]}
-    values |= {"error": reason and reason[:20_000], **totals(connection.execute(counted).mappings().all())}
-    connection.execute(update(run_table).where(_runs.id == run).values(values))
-    _settle(connection, run)
-    row = connection.execute(select(run_table).where(_runs.id == run)).mappings().one()
-    if state == "succeeded":
-        _succeeded(connection, now, row)
-    elif state in {"failed", "blocked"}:
-        _stopped(connection, now, row)
+    return totals(connection.execute(counted).mappings().all())
 
 
-def end_works(connection: Connection, now: datetime, run: str) -> None:
-    """End the tokens of a run, so that nothing is committed for it from here on."""
-    alive = (_works.run_id == run, _works.ended_at.is_(None))
-    connection.execute(update(work_token_table).where(*alive).values(ended_at=now))
-
-
-def _settle(connection: Connection, run: str) -> None:
+def settle(connection: Connection, run: str) -> None:
     """Let others write what the run wrote; a step that was under way has failed."""
     connection.execute(delete(run_pointer_table).where(_own.run_id == run))
     connection.execute(delete(run_output_table).where(_outputs.run_id == run))
     under_way = (_steps.run_id == run, _steps.state == "running")
     connection.execute(update(run_step_table).where(*under_way).values(state="failed"))
+
+
+def follow_up(connection: Connection, now: datetime, row: RowMapping) -> None:
+    """Do what follows from the end of a run for its pipeline, its triggers and those who are notified."""
+    if row["state"] == "succeeded":
+        _succeeded(connection, now, row)
+    elif row["state"] in {"failed", "blocked"}:
+        _stopped(connection, now, row)
 
 
 def totals(steps: Sequence[RowMapping]) -> dict[str, int | None]:

@@ -13,14 +13,13 @@ from sqlalchemy import (
 )
 
 from headgate.kit.columns import METADATA, Id, UtcDateTime, Word, text_type
+from headgate.platform.jobs.models import job_columns
 
 run_table = Table(
     "runs",
     METADATA,
     Column("id", Id, ForeignKey("resources.id", ondelete="CASCADE"), primary_key=True),
     Column("parent_id", Id, ForeignKey("resources.id", ondelete="CASCADE"), nullable=False),
-    Column("state", Word, nullable=False, server_default="succeeded"),
-    Column("fence", Integer, nullable=False, server_default="0"),
     Column("definition", JSON),
     Column("named", JSON),
     Column("plan", JSON),
@@ -33,23 +32,12 @@ run_table = Table(
     Column("parameters", JSON),
     Column("depth", Integer, nullable=False, server_default="0"),
     Column("attempt", Integer, nullable=False, server_default="0"),
-    Column("losses", Integer, nullable=False, server_default="0"),
-    Column("isolated", Boolean, nullable=False, server_default="0"),
-    Column("queued_at", UtcDateTime),
-    Column("not_before", UtcDateTime),
-    Column("started_at", UtcDateTime),
-    Column("ended_at", UtcDateTime),
-    Column("worker_id", Id),
-    Column("lease_until", UtcDateTime),
-    Column("cancelled_at", UtcDateTime),
     Column("cancelled_by_id", Id),
-    Column("error_code", text_type(120)),
-    Column("error", Text),
-    Column("progress", JSON),
     Column("rows_in", BigInteger),
     Column("rows_out", BigInteger),
     Column("rejected", BigInteger),
     Column("bytes", BigInteger),
+    *job_columns(),
     Index("ix_runs_parent_id", "parent_id", "id"),
     Index("ix_runs_parent_state", "parent_id", "state"),
     Index("ix_runs_state", "state", "id"),
@@ -57,8 +45,7 @@ run_table = Table(
 )
 """One execution of a data mart, report or pipeline. Only while it is running, and only with this fencing number, do
 commits for it count. `named` is what its pipeline read and wrote when it was started, [[item, layer], …]; `plan` is
-what it was judged for when it was claimed; `losses` counts the workers that it lost;
-`isolated` says that a Spark was lost under it: from then on its SQL and its steps run on servers of its own."""
+what it was judged for when it was claimed."""
 
 run_step_table = Table(
     "run_steps",

@@ -11,7 +11,8 @@ from headgate.kit.errors import Conflict, NotFound
 from headgate.lakehouse.catalog.models import commit_table
 from headgate.lakehouse.catalog.run_outputs import hold_outputs
 from headgate.pipelines.models import pipeline_definition_table, pipeline_table
-from headgate.pipelines.runs import log, queue
+from headgate.pipelines.runs import log
+from headgate.pipelines.runs.job import RUNS
 from headgate.pipelines.runs.models import run_artifact_table, run_line_table, run_step_table, run_table
 from headgate.pipelines.runs.references import sees_all, whole_to
 from headgate.pipelines.runs.schemas import (
@@ -37,6 +38,7 @@ from headgate.pipelines.runs.start import (
 )
 from headgate.pipelines.runs.waiting import waits_for
 from headgate.platform.authorization.models import resource_table
+from headgate.platform.jobs import queue
 from headgate.platform.jobs.models import ENDED
 from headgate.platform.resources import presentation
 from headgate.platform.unit_of_work.call import Call
@@ -208,7 +210,7 @@ def lines(call: Call, run_id: str, after: int, limit: int) -> LogPage:
 def cancel(call: Call, run_id: str) -> None:
     """Cancel a run; one that is over stays as it is."""
     row = row_of(call, run_id)
-    state = queue.cancel(call.connection, call.now, row, call.caller.member)
+    state = queue.cancel(RUNS, call.connection, call.now, row, cancelled_by_id=call.caller.member)
     if state != row["state"]:
         call.record(call.event(CANCELLED, allowed=True, action="trigger", kind=KIND, resource_id=run_id))
 
@@ -227,8 +229,9 @@ def resume(call: Call, run_id: str) -> None:
         check_room(waiting_of(call.connection, row["parent_id"]))
     except CannotStart as error:
         raise Conflict(str(error)) from None
-    values = {"attempt": 0, "losses": 0, "ended_at": None, "error": None, "error_code": None, "cancelled_at": None}
-    queue.wait(call.connection, run_id, None, **values, acts_for_id=now.acts_for)
+    values: dict[str, Any] = {"ended_at": None, "error": None, "error_code": None, "cancelled_at": None}
+    values |= {"attempt": 0, "losses": 0, "acts_for_id": now.acts_for}
+    queue.requeue(RUNS, call.connection, call.now, row, **values)
     hold_outputs(call.connection, run_id, row["parent_id"], now.kind)
     call.record(call.event(RESUMED, allowed=True, action="start", kind=KIND, resource_id=run_id))
 

@@ -17,9 +17,10 @@ from headgate.pipelines.runs.models import run_step_table
 _steps, _own = run_step_table.c, run_pointer_table.c
 
 
-def begin_steps(connection: Connection, row: RowMapping, steps: list[AnyStep], fence: int) -> int:
+def begin_steps(connection: Connection, row: RowMapping, steps: list[AnyStep]) -> int:
     """Lay the steps out, or go on after the last finished one, with the pointers of then; how many are finished."""
-    known = _known(connection, row["id"]) if row["fence"] else []
+    fence, is_again = row["fence"], row["fence"] > 1
+    known = _known(connection, row["id"]) if is_again else []
     finished = [row for row in known if row["state"] == "succeeded"]
     is_same = row["plan"] is not None and from_json(row["plan"]) == steps
     # Maintenance forgets what steps left that ended long ago, and removes the files.
@@ -27,7 +28,7 @@ def begin_steps(connection: Connection, row: RowMapping, steps: list[AnyStep], f
     pointers = (finished[-1]["pointers"] or []) if finished else []
     is_kept = is_kept and _have_layers(connection, pointers)
     if not finished or not is_same or not is_kept:
-        if row["fence"]:
+        if is_again:
             forget_steps(connection, row["id"])
         # What went outside is not taken back: whoever does the same step again must know of it.
         kept = {(row["number"], row["kind"], row["item_id"]): row["memory"] for row in known}

@@ -48,11 +48,6 @@ def waiting(connection: Connection, now: datetime, most: int = LOOK_AT) -> Seque
     return connection.execute(_WAITING, {"now": now, "most": most}).scalars().all()
 
 
-def is_waiting(connection: Connection, now: datetime) -> bool:
-    """Whether a run waits that could begin."""
-    return bool(waiting(connection, now, most=1))
-
-
 def waits_for(connection: Connection, now: datetime, run: RowMapping) -> str | None:
     """What a run waits for, as members are told; None for one that does not wait. No other pipeline is named."""
     if run["state"] != WAITING:

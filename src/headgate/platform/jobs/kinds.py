@@ -10,7 +10,9 @@ from pydantic import BaseModel
 from sqlalchemy import Connection, Table, select
 from sqlalchemy.engine import RowMapping
 
+from headgate.contracts.jobs import LogLine
 from headgate.kit.errors import NotFound
+from headgate.kit.request_models import LooseInput
 from headgate.platform.jobs.models import WAITING
 from headgate.platform.unit_of_work.call import Call
 from headgate.platform.unit_of_work.services import Services
@@ -71,7 +73,7 @@ class JobKind:
     name: ClassVar[str]
     table: ClassVar[Table]
     """The table of its jobs, with `job_columns()` and an `id`."""
-    result: ClassVar[type[BaseModel]] = BaseModel
+    result: ClassVar[type[BaseModel]] = LooseInput
     """What a worker reports of a job that succeeded."""
     max_losses: ClassVar[int] = 1
     """How often a job is retried whose worker or Spark died."""
@@ -106,6 +108,9 @@ class JobKind:
     def is_waiting(self, connection: Connection, now: datetime, slots: WorkerSlots) -> bool:
         """Whether this worker would get a job now. It is asked every 20 ms while a worker waits."""
         return bool(self.waiting(connection, now, slots))
+
+    def log(self, call: Call, job: str, lines: Sequence[LogLine]) -> None:
+        """Add lines to the log of a job, if its kind keeps one."""
 
     def is_blocked(self, connection: Connection, row: RowMapping) -> bool:
         """Whether a job must wait for one that was claimed in this transaction."""

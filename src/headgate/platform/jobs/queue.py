@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, select, update
 from sqlalchemy.engine import RowMapping
 
-from headgate.contracts.jobs import BeatIn, InstructionsOut, JobOut
+from headgate.contracts.jobs import MAX_LINE, BeatIn, InstructionsOut, JobOut, LogLine
 from headgate.kit.database import fetch
 from headgate.kit.errors import Conflict
 from headgate.kit.leases import is_over
@@ -60,7 +60,7 @@ def _begin(kind: JobKind, call: Call, worker: str, row: RowMapping) -> JobOut | 
     try:
         begun = kind.begin(call, row)
     except CannotBegin as refusal:
-        end(kind, call.connection, call.now, job, refusal.state, refusal.code, refusal.message)
+        fail_to_begin(kind, call, job, refusal)
         return None
     return JobOut(
         id=job,
@@ -69,6 +69,12 @@ def _begin(kind: JobKind, call: Call, worker: str, row: RowMapping) -> JobOut | 
         isolated=row["isolated"],
         payload=begun.payload.model_dump(mode="json"),
     )
+
+
+def fail_to_begin(kind: JobKind, call: Call, job: str, refusal: CannotBegin) -> None:
+    """End a job that cannot begin, and say why in its log."""
+    end(kind, call.connection, call.now, job, refusal.state, refusal.code, refusal.message)
+    kind.log(call, job, [LogLine(at=call.now, level="error", text=refusal.message[:MAX_LINE])])
 
 
 # Messages of workers

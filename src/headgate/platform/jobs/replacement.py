@@ -1,6 +1,6 @@
 """Replacing a dead worker: its leases end at once, and its jobs are queued for others, or for its successor."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from sqlalchemy import Connection, select
@@ -11,9 +11,6 @@ from headgate.platform.jobs.models import worker_table
 
 _workers = worker_table.c
 
-RELEASES: dict[str, Callable[[Connection, datetime, str], list[str]]] = {}
-"""What releases the jobs of a worker that are not of a registered kind."""
-
 
 def release(connection: Connection, now: datetime, name: str, dead: Sequence[str]) -> list[str]:
     """Take back the jobs of dead workers of the caller's machine; their ids.
@@ -22,13 +19,8 @@ def release(connection: Connection, now: datetime, name: str, dead: Sequence[str
     that no message with an older one is accepted.
     """
     known = connection.execute(select(_workers.id, _workers.name).where(_workers.id.in_(dead))).all()
-    released: list[str] = []
-    for worker in [row.id for row in known if _host(row.name) == _host(name)]:
-        for release_jobs in RELEASES.values():
-            released += release_jobs(connection, now, worker)
-        for kind in all_kinds():
-            released += queue.release(kind, connection, now, worker)
-    return released
+    here = [row.id for row in known if _host(row.name) == _host(name)]
+    return [job for worker in here for kind in all_kinds() for job in queue.release(kind, connection, now, worker)]
 
 
 def _host(name: str) -> str:

@@ -18,6 +18,7 @@ from headgate.contracts.jobs import (
     JobId,
     JobOut,
     JobState,
+    LogIn,
     WorkerId,
     WorkerIn,
 )
@@ -30,7 +31,7 @@ from headgate.platform.http.authentication import worker as identify
 from headgate.platform.http.guards import ByWorker
 from headgate.platform.http.routes import Audit, GovernedRouter
 from headgate.platform.jobs import queue, replacement
-from headgate.platform.jobs.kinds import JobKind, Outcome, WorkerSlots, kind_named
+from headgate.platform.jobs.kinds import CannotBegin, JobKind, Outcome, WorkerSlots, kind_named
 from headgate.platform.jobs.workers import is_leaving, note_worker
 from headgate.platform.unit_of_work.call import Call
 from headgate.platform.unit_of_work.services import Services
@@ -41,7 +42,7 @@ router = GovernedRouter(prefix="/api/worker", tags=["workers"])
 
 LIMITER = CapacityLimiter(16)
 """Threads for workers alone: however busy members keep the server, jobs stay alive and end."""
-FAULT = "An internal error kept this job from beginning; the server's log has the details"
+FAULT = "The job could not start because of an internal error; see the server's log"
 
 KIND_PATTERN = r"^[a-z_]{1,40}$"
 Kind = Annotated[str, Path(pattern=KIND_PATTERN, examples=["run"], description="The kind of job")]
@@ -152,7 +153,7 @@ def _one_by_one(kind: JobKind, stages: Stages, body: ClaimIn) -> list[JobOut]:
 
 def _fail(kind: JobKind, call: Call, job: str) -> None:
     if queue.locked(kind, call.connection, job) is not None:
-        queue.end(kind, call.connection, call.now, job, "failed", "FAULT", FAULT)
+        queue.fail_to_begin(kind, call, job, CannotBegin("failed", "FAULT", FAULT))
 
 
 @router.governed(
@@ -179,6 +180,29 @@ def renew_leases(stages: Stages, body: HeartbeatIn, wait: Wait = 0) -> Instructi
         return orders
 
     return stages.write(work, in_turn=any(kind.in_turn for kind in _kinds(body.running)))
+
+
+@router.governed(
+    "POST",
+    "/jobs/{kind}/{job_id}/log",
+    ByWorker("writes the log of a job that it holds"),
+    Audit.changes,
+    errors=[Conflict],
+    staged=True,
+    limiter=LIMITER,
+)
+def add_log_lines(stages: Stages, kind: Kind, job_id: Job, body: LogIn) -> JobState:
+    """Add lines to the log of a job."""
+    wanted = kind_named(kind)
+
+    def work(call: Call) -> str:
+        row = queue.owned(wanted, call.connection, job_id, body.worker, body.fence)
+        wanted.log(call, job_id, body.lines)
+        return str(row["state"])
+
+    state = stages.write(work)
+    stages.services.watch.ring()
+    return JobState(state=state)
 
 
 @router.governed(
