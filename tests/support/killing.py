@@ -144,7 +144,7 @@ class Works:
             case "sandbox":
                 found = [pid for one in self._launchers("notebook") for pid in descendants(one)]
             case _:
-                found = [one for one in below(self._child("worker") or 0) if b"engine.step_process" in _command(one)]
+                found = [one for one in below(self._child("worker") or 0) if b"spark.step_process" in _command(one)]
         return [pid for pid in found if pid and started(pid)]
 
     def kill(self, kind: str) -> list[int]:
