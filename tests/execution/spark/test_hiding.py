@@ -52,4 +52,4 @@ def tellers(password: str) -> list[Callable[[Cause], Any]]:
 def test_what_a_database_says_stays_readable(password: str, told: str) -> None:
     for tell in tellers(password):
         found = tell(Cause(("org.postgresql.util.PSQLException",), SAID, None))
-        assert found.message.endswith(f"said: {told}"), found.message
+        assert found.message.endswith(f"message: {told}"), found.message

@@ -400,15 +400,15 @@ BOMB = zlib.compress(b"\0" * (300 << 20), 9)[2:-4]
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (b"", "ends"),
+        (b"", "truncated"),
         (b"PAR1" + b"x" * 100, "not an Avro"),
         (avro(PLAIN, (0, b""), (1, b"\x02x")), "empty block"),
-        (avro(PLAIN, (1, b"\x02x"))[:-1], "ends"),
-        (avro(PLAIN, (1, b"\x02x")) + b"x", "ends|long|empty"),
-        (avro(PLAIN, (1, BOMB), codec=b"deflate"), "unpacks"),
+        (avro(PLAIN, (1, b"\x02x"))[:-1], "truncated"),
+        (avro(PLAIN, (1, b"\x02x")) + b"x", "truncated|long|empty"),
+        (avro(PLAIN, (1, BOMB), codec=b"deflate"), "larger than"),
         (avro(PLAIN, (1, b"junk"), codec=b"deflate"), "damaged"),
         (avro(PLAIN, (1, b"\x02x"), codec=b"snappy"), "codec"),
-        (avro(TWICE, (1, b"\x02x")), "twice"),
+        (avro(TWICE, (1, b"\x02x")), "duplicate"),
         (avro(ALIAS, (1, b"\x02x")), "aliases"),
     ],
 )

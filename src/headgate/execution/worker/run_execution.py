@@ -36,7 +36,7 @@ EXECUTORS = {
 
 EXPECTATION_FAILED = "EXPECTATION_FAILED"
 DISK_FULL = "DISK_FULL"
-FULL = "The worker's disk is full, so nothing was published; an operator makes room below `data_dir`"
+FULL = "The worker's disk is full, so nothing was published; the operator must free space in `data_dir`"
 SERVER_FULL = f"{DiskFull.title}. Nothing was published"
 OURS = frozenset({"ENGINE_DOWN", "STEP_LOST", "SPARK_DID_NOT_START"})
 """What passes and is no fault of the pipeline's: the run goes on from its last finished step."""

@@ -403,7 +403,7 @@ def test_memory_is_bounded_and_told() -> None:
         raise MemoryError
     error: Any = found.value
     assert error.code == "FILE_TOO_LARGE"
-    with pytest.raises(Exception, match="compacted") as found, tables.reading():
+    with pytest.raises(Exception, match="compact the table") as found, tables.reading():
         raise ValueError("PyIceberg does not yet support equality deletes: …")
     error = found.value
     assert error.code == "EQUALITY_DELETES"
