@@ -7,6 +7,7 @@ import pytest
 from headgate.kit.paging import Cursor
 from headgate.lakehouse.items import service
 from headgate.lakehouse.models import lake_text_table
+from headgate.lakehouse.trash import deletion
 from tests.lakehouse.support import acting, everything, is_indexed, put
 from tests.organization.profile.support import at_once, counted, told
 from tests.support.company import Company
@@ -313,7 +314,7 @@ def test_the_list_of_deleted_pages_the_newest_first(millrace: Company) -> None:
     raw, made = millrace.id("layer", "raw"), []
     for n in range(5):
         item = acting(millrace, "Tess", lambda call, n=n: service.create_item(call, "volume", raw, f"v{n}"))
-        acting(millrace, "Tess", lambda call, item=item: service.delete_item(call, item))
+        acting(millrace, "Tess", lambda call, item=item: deletion.delete_item(call, item))
         made.append(item)
     found, cursor = [], None
     while True:

@@ -12,8 +12,8 @@ import pytest
 from headgate.kit.clock import now
 from headgate.kit.database import Database
 from headgate.lakehouse.files import service as files_service
-from headgate.lakehouse.files.sweeper import expire, sweep
 from headgate.lakehouse.uploads import service as uploads_service
+from headgate.lakehouse.uploads.sweeper import expire, sweep
 from headgate.schema import METADATA
 from tests.lakehouse.files_support import Volume
 from tests.lakehouse.test_uploads import SUM, Upload, dying, sent

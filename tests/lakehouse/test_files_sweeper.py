@@ -7,9 +7,9 @@ import pytest
 
 from headgate.kit.clock import now
 from headgate.lakehouse.files import service as files_service
-from headgate.lakehouse.files.sweeper import Sweeper, expire, sweep
-from headgate.lakehouse.items.service import delete_item, restore_item
+from headgate.lakehouse.trash.deletion import delete_item, restore_item
 from headgate.lakehouse.uploads import service as uploads_service
+from headgate.lakehouse.uploads.sweeper import Sweeper, expire, sweep
 from headgate.supervisor.scheduler import Scheduler
 from headgate.warehouse.store import Store
 from tests.lakehouse.files_support import Volume, aged

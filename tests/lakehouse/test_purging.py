@@ -9,8 +9,8 @@ import pytest
 from headgate.kit.clock import now
 from headgate.kit.database import Database
 from headgate.kit.errors import NotFound
-from headgate.lakehouse.items import service
 from headgate.lakehouse.layers.defaults import make_layers
+from headgate.lakehouse.trash import deletion
 from headgate.lakehouse.trash.purger import Purger, purge
 from headgate.settings.settings import Settings
 from headgate.supervisor.preflight import check
@@ -54,7 +54,7 @@ def paths(store: FolderStore) -> set[str]:
 
 def deleted(millrace: Company, kind: str, name: str) -> str:
     item = millrace.id(kind, name)
-    acting(millrace, "Tess", lambda call: service.delete_item(call, item))
+    acting(millrace, "Tess", lambda call: deletion.delete_item(call, item))
     return item
 
 
@@ -71,7 +71,7 @@ def test_folders_and_row_of_what_is_due_end_and_nothing_else_does(millrace: Comp
     assert paths(store) == others
     assert traces(millrace, table) == traces(millrace, volume) == set()
     with pytest.raises(NotFound):
-        acting(millrace, "Tess", lambda call: service.restore_item(call, table))
+        acting(millrace, "Tess", lambda call: deletion.restore_item(call, table))
     told = millrace.as_("Adam").get("/api/audit", event="access.changed", limit=2).json()["items"]
     assert {one["after"]["change"] for one in told} == {"purge_table", "purge_volume"}
 
@@ -86,7 +86,7 @@ def test_a_purge_that_was_cut_short_is_taken_up_and_restores_nothing(
         purge(millrace.database, Fragile(tmp_path / "w", after), now() + LATER)
     for who in ("Tess", "Adam"):
         with pytest.raises(NotFound):
-            acting(millrace, who, lambda call: service.restore_item(call, table))
+            acting(millrace, who, lambda call: deletion.restore_item(call, table))
     assert purge(millrace.database, store, now() + LATER) == 1
     assert paths(store) == set()
     assert purge(millrace.database, store, now() + LATER) == 0
@@ -95,14 +95,14 @@ def test_a_purge_that_was_cut_short_is_taken_up_and_restores_nothing(
 def test_what_is_restored_in_time_is_not_purged(millrace: Company, tmp_path: Path) -> None:
     table = deleted(millrace, "table", "raw.orders")
     store = filled(tmp_path / "w", f"tables/{table}/a")
-    acting(millrace, "Tess", lambda call: service.restore_item(call, table))
+    acting(millrace, "Tess", lambda call: deletion.restore_item(call, table))
     assert purge(millrace.database, store, now() + LATER) == 0
     assert paths(store) == {f"tables/{table}/a"}
 
 
 def test_tables_of_a_layer_that_is_gone_for_good_go_too(millrace: Company, tmp_path: Path) -> None:
     table, layer = deleted(millrace, "table", "service.revenue"), millrace.id("layer", "service")
-    acting(millrace, "Tess", lambda call: service.delete_item(call, layer))
+    acting(millrace, "Tess", lambda call: deletion.delete_item(call, layer))
     later = (now() + LATER * 2).isoformat(" ") if millrace.database.dialect == "postgresql" else "2999-01-01 00:00:00"
     millrace.database.write(
         lambda c: c.exec_driver_sql(f"UPDATE deleted_items SET purge_at = '{later}' WHERE id = '{table}'")
@@ -150,7 +150,7 @@ def test_a_new_installation_has_three_layers_once(database: Database) -> None:
 
 def test_one_that_is_used_gets_none(millrace: Company) -> None:
     deleted(millrace, "table", "service.revenue")
-    acting(millrace, "Tess", lambda call: service.delete_item(call, millrace.id("layer", "service")))
+    acting(millrace, "Tess", lambda call: deletion.delete_item(call, millrace.id("layer", "service")))
     assert not millrace.database.write(lambda c: make_layers(c, now()))
 
 

@@ -14,6 +14,7 @@ from headgate.lakehouse.catalog.models import table_pointer_table
 from headgate.lakehouse.files.models import volume_file_table
 from headgate.lakehouse.items import service
 from headgate.lakehouse.models import lake_text_table
+from headgate.lakehouse.trash import deletion
 from headgate.lakehouse.trash.models import deleted_item_table
 from headgate.lakehouse.trash.retained_rows import _pointing
 from headgate.lakehouse.uploads.models import upload_table
@@ -105,9 +106,9 @@ def test_a_name_that_is_no_sql_name_is_refused_everywhere(millrace_on_sqlite: Co
     for work in works:
         with pytest.raises(Invalid):
             acting(millrace, "Adam", work)
-    acting(millrace, "Adam", lambda call: service.delete_item(call, orders))
+    acting(millrace, "Adam", lambda call: deletion.delete_item(call, orders))
     with pytest.raises(Invalid):
-        acting(millrace, "Adam", lambda call: service.restore_item(call, orders, name=name))
+        acting(millrace, "Adam", lambda call: deletion.restore_item(call, orders, name=name))
 
 
 def test_the_longest_name_fits_and_case_is_lowered(millrace: Company) -> None:
@@ -141,7 +142,7 @@ def test_an_id_that_was_promised_is_used(millrace: Company) -> None:
 
 def test_a_created_table_is_not_the_one_that_a_definition_once_named(millrace: Company) -> None:
     old = millrace.id("table", "raw.orders")
-    acting(millrace, "Tess", lambda call: service.delete_item(call, old))
+    acting(millrace, "Tess", lambda call: deletion.delete_item(call, old))
     raw = millrace.id("layer", "raw")
     new = acting(millrace, "Tess", lambda call: service.create_item(call, "table", raw, "orders"))
     refs = millrace.rows("SELECT DISTINCT item_id FROM table_refs WHERE ref = 'raw.orders'")
@@ -217,7 +218,7 @@ def test_nothing_of_a_deleted_table_is_left_but_its_place_in_the_trash(millrace:
     granted(millrace, "Bea", "table:raw.orders", "viewer")
     pointed(millrace, orders)
     described(millrace, orders, 4, "Amount")
-    acting(millrace, "Tess", lambda call: service.delete_item(call, orders))
+    acting(millrace, "Tess", lambda call: deletion.delete_item(call, orders))
     assert traces(millrace, orders) == {"deleted_items"}
     assert not millrace.as_("Bea").may("see", "layer:raw")
     assert millrace.as_("Tess").get(f"/api/resources/{orders}").status_code == 404
@@ -235,8 +236,8 @@ def test_restoring_brings_everything_back(millrace: Company) -> None:
     millrace.token("Adam")
     before = everything(millrace)
     assert {"grants", "lake_texts", "table_pointers", "table_refs", "token_reach"} <= traces(millrace, orders)
-    acting(millrace, "Tess", lambda call: service.delete_item(call, orders))
-    assert acting(millrace, "Tess", lambda call: service.restore_item(call, orders)) == orders
+    acting(millrace, "Tess", lambda call: deletion.delete_item(call, orders))
+    assert acting(millrace, "Tess", lambda call: deletion.restore_item(call, orders)) == orders
     assert everything(millrace) == before
 
 
@@ -245,9 +246,9 @@ def test_restoring_a_volume_brings_its_files_back_and_ends_its_uploads(millrace:
     put(millrace, volume_file_table, id=new_id("file"), volume_id=invoices, path="a/b.csv", created_by_id=tess)
     before = everything(millrace)
     put(millrace, upload_table, id=new_id("upload"), volume_id=invoices, received=3, created_by_id=tess)
-    acting(millrace, "Tess", lambda call: service.delete_item(call, invoices))
+    acting(millrace, "Tess", lambda call: deletion.delete_item(call, invoices))
     assert not everything(millrace)["volume_files"]
-    acting(millrace, "Tess", lambda call: service.restore_item(call, invoices))
+    acting(millrace, "Tess", lambda call: deletion.restore_item(call, invoices))
     assert everything(millrace) == before
 
 
@@ -257,11 +258,11 @@ def test_what_ended_meanwhile_does_not_come_back(millrace: Company) -> None:
     granted(millrace, "Bea", "table:raw.orders", "viewer")
     granted(millrace, "Dora", "table:raw.orders", "viewer", expires=soon.isoformat())
     granted(millrace, "group:stewards", "table:raw.orders", "manager")
-    acting(millrace, "Tess", lambda call: service.delete_item(call, orders))
+    acting(millrace, "Tess", lambda call: deletion.delete_item(call, orders))
     millrace.as_("Olga").change(change="remove_member", member="Bea").raise_for_status()
     millrace.as_("Olga").request("DELETE", f"/api/groups/{millrace.id('group', 'stewards')}").raise_for_status()
     _later(millrace, orders, soon)
-    acting(millrace, "Tess", lambda call: service.restore_item(call, orders))
+    acting(millrace, "Tess", lambda call: deletion.restore_item(call, orders))
     left = millrace.rows(f"SELECT grantee_id FROM grants WHERE resource_id = '{orders}'")
     assert left == [(millrace.id("member", "Ben"),)]
     assert is_indexed(millrace)
@@ -284,78 +285,78 @@ def test_restoring_is_for_those_who_could_delete_it(millrace: Company) -> None:
     granted(millrace, "Ben", "table:raw.orders", "manager")
     granted(millrace, "Bea", "table:raw.orders", "editor")
     with pytest.raises(Denied):
-        acting(millrace, "Bea", lambda call: service.delete_item(call, orders))
-    acting(millrace, "Ben", lambda call: service.delete_item(call, orders))
+        acting(millrace, "Bea", lambda call: deletion.delete_item(call, orders))
+    acting(millrace, "Ben", lambda call: deletion.delete_item(call, orders))
     for who in ("Bea", "Tom", "Ana"):
         with pytest.raises(NotFound):
-            acting(millrace, who, lambda call: service.restore_item(call, orders))
+            acting(millrace, who, lambda call: deletion.restore_item(call, orders))
     limits = (Narrowing(read_only=True), Narrowing(only=frozenset({millrace.id("layer", "trusted")})))
     for narrowing in limits:
         with pytest.raises(NotFound):
-            acting(millrace, "Adam", lambda call: service.restore_item(call, orders), narrowing)
+            acting(millrace, "Adam", lambda call: deletion.restore_item(call, orders), narrowing)
     with pytest.raises(Denied):
-        acting(millrace, "Ben", lambda call: service.restore_item(call, orders, name="payments"))
-    acting(millrace, "Ben", lambda call: service.restore_item(call, orders))
+        acting(millrace, "Ben", lambda call: deletion.restore_item(call, orders, name="payments"))
+    acting(millrace, "Ben", lambda call: deletion.restore_item(call, orders))
     assert millrace.as_("Ben").may("delete", orders)
     with pytest.raises(NotFound):
-        acting(millrace, "Ben", lambda call: service.restore_item(call, orders))
+        acting(millrace, "Ben", lambda call: deletion.restore_item(call, orders))
 
 
 def test_a_name_that_was_taken_since_asks_for_another(millrace: Company) -> None:
     raw, orders = millrace.id("layer", "raw"), millrace.id("table", "raw.orders")
-    acting(millrace, "Tess", lambda call: service.delete_item(call, orders))
+    acting(millrace, "Tess", lambda call: deletion.delete_item(call, orders))
     acting(millrace, "Tess", lambda call: service.create_item(call, "volume", raw, "orders"))
     with pytest.raises(Conflict, match="give a new name"):
-        acting(millrace, "Tess", lambda call: service.restore_item(call, orders))
-    acting(millrace, "Tess", lambda call: service.restore_item(call, orders, name="orders_2"))
+        acting(millrace, "Tess", lambda call: deletion.restore_item(call, orders))
+    acting(millrace, "Tess", lambda call: deletion.restore_item(call, orders, name="orders_2"))
     assert millrace.id("table", "raw.orders_2") == orders
     assert is_indexed(millrace)
 
 
 def test_a_link_that_was_made_anew_is_not_taken_back(millrace: Company) -> None:
     orders, other = millrace.id("table", "raw.orders"), millrace.id("table", "raw.payments")
-    acting(millrace, "Tess", lambda call: service.delete_item(call, orders))
+    acting(millrace, "Tess", lambda call: deletion.delete_item(call, orders))
     pipeline = millrace.id("pipeline", "Refine orders")
     where = f"resource_id = '{pipeline}' AND ref = 'raw.orders'"
     millrace.database.write(lambda c: c.exec_driver_sql(f"UPDATE table_refs SET item_id = '{other}' WHERE {where}"))
-    acting(millrace, "Tess", lambda call: service.restore_item(call, orders))
+    acting(millrace, "Tess", lambda call: deletion.restore_item(call, orders))
     assert millrace.rows(f"SELECT item_id FROM table_refs WHERE {where}") == [(other,)]
 
 
 def test_a_layer_is_deleted_only_when_empty_and_unused(millrace: Company) -> None:
     raw = millrace.id("layer", "raw")
     with pytest.raises(Conflict, match="3 tables and volumes"):
-        acting(millrace, "Tess", lambda call: service.delete_item(call, raw))
+        acting(millrace, "Tess", lambda call: deletion.delete_item(call, raw))
     items = [
         millrace.id("table", "raw.orders"),
         millrace.id("table", "raw.payments"),
         millrace.id("volume", "raw.invoices"),
     ]
     for item in items[1:]:
-        acting(millrace, "Tess", lambda call, item=item: service.delete_item(call, item))
+        acting(millrace, "Tess", lambda call, item=item: deletion.delete_item(call, item))
     with pytest.raises(Conflict, match="it contains a table or volume; delete or move that first"):
-        acting(millrace, "Tess", lambda call: service.delete_item(call, raw))
-    acting(millrace, "Tess", lambda call: service.delete_item(call, items[0]))
+        acting(millrace, "Tess", lambda call: deletion.delete_item(call, raw))
+    acting(millrace, "Tess", lambda call: deletion.delete_item(call, items[0]))
     with pytest.raises(Conflict, match="2 pipelines write to it"):
-        acting(millrace, "Adam", lambda call: service.delete_item(call, raw))
+        acting(millrace, "Adam", lambda call: deletion.delete_item(call, raw))
     with pytest.raises(Denied):
-        acting(millrace, "Tom", lambda call: service.delete_item(call, raw))
+        acting(millrace, "Tom", lambda call: deletion.delete_item(call, raw))
     trusted = millrace.id("layer", "trusted")
-    acting(millrace, "Tess", lambda call: service.delete_item(call, millrace.id("table", "trusted.orders")))
+    acting(millrace, "Tess", lambda call: deletion.delete_item(call, millrace.id("table", "trusted.orders")))
     with pytest.raises(Conflict, match="a pipeline writes to it; change the output layer of the pipeline first"):
-        acting(millrace, "Tess", lambda call: service.delete_item(call, trusted))
+        acting(millrace, "Tess", lambda call: deletion.delete_item(call, trusted))
 
 
 def test_a_layer_comes_back_with_its_grants_and_then_its_tables(millrace: Company) -> None:
     revenue, layer = millrace.id("table", "service.revenue"), millrace.id("layer", "service")
     before = everything(millrace)
-    acting(millrace, "Tess", lambda call: service.delete_item(call, revenue))
-    acting(millrace, "Tess", lambda call: service.delete_item(call, layer))
+    acting(millrace, "Tess", lambda call: deletion.delete_item(call, revenue))
+    acting(millrace, "Tess", lambda call: deletion.delete_item(call, layer))
     assert traces(millrace, layer) == {"deleted_items"}
     with pytest.raises(Conflict, match="restore the layer first"):
-        acting(millrace, "Adam", lambda call: service.restore_item(call, revenue))
-    acting(millrace, "Tess", lambda call: service.restore_item(call, layer))
-    acting(millrace, "Tess", lambda call: service.restore_item(call, revenue))
+        acting(millrace, "Adam", lambda call: deletion.restore_item(call, revenue))
+    acting(millrace, "Tess", lambda call: deletion.restore_item(call, layer))
+    acting(millrace, "Tess", lambda call: deletion.restore_item(call, revenue))
     assert everything(millrace) == before
 
 
@@ -363,8 +364,8 @@ def test_every_change_is_told(millrace: Company) -> None:
     raw = millrace.id("layer", "raw")
     item = acting(millrace, "Tess", lambda call: service.create_item(call, "table", raw, "t"))
     acting(millrace, "Tess", lambda call: service.rename_item(call, item, name="u"))
-    acting(millrace, "Tess", lambda call: service.delete_item(call, item))
-    acting(millrace, "Tess", lambda call: service.restore_item(call, item))
+    acting(millrace, "Tess", lambda call: deletion.delete_item(call, item))
+    acting(millrace, "Tess", lambda call: deletion.restore_item(call, item))
     found = millrace.as_("Adam").get("/api/audit", event="access.changed", limit=4).json()["items"]
     assert [one["after"]["change"] for one in reversed(found)] == [
         "create_table", "rename_table", "delete_table", "restore_table",

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from headgate.kit.database import Database
-from headgate.lakehouse.items.service import delete_item
+from headgate.lakehouse.trash.deletion import delete_item
 from headgate.lakehouse.uploads import repository, service
 from headgate.schema import METADATA
 from headgate.warehouse.folder import FolderStore

@@ -17,10 +17,10 @@ from headgate.kit.database import Busy
 from headgate.kit.leases import acquire, is_held, release
 from headgate.kit.log import get_logger
 from headgate.lakehouse.catalog.sweeper import CatalogSweeper
-from headgate.lakehouse.files.sweeper import Sweeper
 from headgate.lakehouse.maintenance.scheduler import Maintainer
 from headgate.lakehouse.sql import cleanup as statements
 from headgate.lakehouse.trash.purger import Purger
+from headgate.lakehouse.uploads.sweeper import Sweeper
 from headgate.organization.sessions import mails
 from headgate.organization.sessions.service import purge
 from headgate.organization.sessions.uses import note_uses

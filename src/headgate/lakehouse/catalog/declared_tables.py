@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
+from headgate.kit.columns import METADATA
 from headgate.kit.ids import new_id
 from headgate.lakehouse.catalog import metadata_files
 from headgate.lakehouse.catalog.models import probed_schema_table, work_token_table
 from headgate.lakehouse.catalog.names import Ident
 from headgate.lakehouse.catalog.pointers import CatalogEntry
 from headgate.lakehouse.catalog.table_creation import NewTable, first_metadata
-from headgate.lakehouse.sql.models import statement_table
 from headgate.platform.unit_of_work.call import Call
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PROBE = "probe"
 OWN, ANALYSED, COLUMNS = "own", "analysed", "columns"
 """What a probe's statement says of the output of what it saves: its name, and, once that is known, its columns."""
-_probed, _works, _statements = probed_schema_table.c, work_token_table.c, statement_table.c
+_probed, _works = probed_schema_table.c, work_token_table.c
 
 Fields = list[dict[str, Any]]
 
@@ -39,8 +39,9 @@ def fields(call: Call, ident: Ident, entry: CatalogEntry) -> Fields | None:
 
 def _own(call: Call, work_id: str, ident: Ident) -> Fields | None:
     """Those that the probe itself has found out, of what it is about to save."""
-    joined = statement_table.join(work_token_table, _works.statement_id == _statements.id)
-    query = select(_statements.save).select_from(joined).where(_works.id == work_id)
+    statements = METADATA.tables["statements"]
+    joined = statements.join(work_token_table, _works.statement_id == statements.c.id)
+    query = select(statements.c.save).select_from(joined).where(_works.id == work_id)
     save = call.connection.execute(query).scalar() or {}
     if save.get(OWN) != ident.ref:
         return None

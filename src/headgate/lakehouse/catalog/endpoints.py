@@ -18,6 +18,7 @@ from headgate.lakehouse.catalog.errors import AlreadyExists, Forbidden, Malforme
 from headgate.lakehouse.catalog.names import Ident, from_json, namespace, table
 from headgate.lakehouse.catalog.responses import empty, json_response
 from headgate.lakehouse.items import service as lakehouse
+from headgate.lakehouse.trash import deletion
 from headgate.platform.http.guards import SignedIn
 from headgate.platform.http.middleware import IS_HEAD
 from headgate.platform.http.routes import Audit, GovernedRouter
@@ -191,7 +192,7 @@ def _drop(call: Call, ident: Ident) -> None:
     access.require_table(call, "delete", ident, entry)
     if call.caller.work is not None and call.caller.work.run is not None:
         raise Forbidden("A pipeline run may not drop tables")
-    lakehouse.delete_item(call, entry.table_id or "")
+    deletion.delete_item(call, entry.table_id or "")
 
 
 @router.governed(

@@ -15,6 +15,7 @@ from headgate.lakehouse.catalog.properties import MAX_PROPERTIES, MAX_VALUE, is_
 from headgate.lakehouse.catalog.table_creation import ignores_location
 from headgate.lakehouse.items import service as lakehouse
 from headgate.lakehouse.models import lake_text_table
+from headgate.lakehouse.trash import deletion
 from headgate.platform.audit.events import CHANGED
 from headgate.platform.unit_of_work.call import Call
 
@@ -46,7 +47,7 @@ def drop(call: Call, ident: Ident) -> None:
     """Drop a layer that holds nothing."""
     layer = access.require_layer(call, "delete", ident)
     try:
-        lakehouse.delete_item(call, layer)
+        deletion.delete_item(call, layer)
     except Conflict as error:
         raise NamespaceNotEmpty(f"Namespace {ident} is not empty. {error.detail}") from None
 

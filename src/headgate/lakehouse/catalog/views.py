@@ -32,6 +32,7 @@ from headgate.lakehouse.catalog.responses import json_response
 from headgate.lakehouse.catalog.view_metadata import Document
 from headgate.lakehouse.catalog.work_tokens import loaded
 from headgate.lakehouse.items import service as lakehouse
+from headgate.lakehouse.trash import deletion
 from headgate.platform.audit.events import READ
 from headgate.platform.unit_of_work.call import Call
 from headgate.platform.unit_of_work.stages import Stages
@@ -289,7 +290,7 @@ def drop(stages: Stages, ident: Ident) -> None:
 def _drop(call: Call, ident: Ident) -> None:
     view = require(call, "delete", ident)
     _refuse_runs(call, "drops")
-    lakehouse.delete_item(call, view.id)
+    deletion.delete_item(call, view.id)
 
 
 def rename(stages: Stages, source: Ident, target: Ident) -> None:

@@ -9,8 +9,9 @@ from headgate.kit.errors import Problem
 from headgate.kit.names import name_key
 from headgate.kit.paging import DEFAULT_LIMIT, MAX_LIMIT
 from headgate.lakehouse.completion.functions import functions
-from headgate.lakehouse.items import presentation, repository
+from headgate.lakehouse.items import presentation
 from headgate.lakehouse.items.schemas import LakePage, PreviewColumn, SqlNames, SqlTable
+from headgate.lakehouse.tables import repository as table_repository
 from headgate.lakehouse.tables.endpoints import READING
 from headgate.lakehouse.tables.facts import columns as columns_of
 from headgate.lakehouse.tables.metadata_cache import document
@@ -61,7 +62,7 @@ def _look(
     by_name = ResourceSort.name
     layers = None if cursor else presentation.listed(call, "layer", by_name, prefix, MAX_LIMIT, None)
     tables = presentation.listed(call, "table", by_name, prefix, limit, cursor)
-    pointers = repository.pointers(call.connection, [resource.id for resource in tables.items]) if columns else {}
+    pointers = table_repository.pointers(call.connection, [resource.id for resource in tables.items]) if columns else {}
     return layers, tables, pointers
 
 

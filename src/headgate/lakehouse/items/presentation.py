@@ -4,9 +4,7 @@ from headgate.kit.errors import Invalid, NotFound
 from headgate.kit.ids import kind_of
 from headgate.kit.names import is_text
 from headgate.lakehouse.items import repository, service
-from headgate.lakehouse.items.schemas import GrantPage, LakeDeleted, LakePage, LakeResource
-from headgate.lakehouse.trash import service as trash
-from headgate.organization.members.schemas import Named
+from headgate.lakehouse.items.schemas import GrantPage, LakePage, LakeResource
 from headgate.platform.authorization.repository import ResourceSort
 from headgate.platform.http.paging import begins_after
 from headgate.platform.resources import presentation
@@ -38,13 +36,6 @@ def layer_asked(call: Call, text: str) -> str:
     except NotFound:
         raise NotFound(f"There is no layer {text} that you may see") from None
     return str(result)
-
-
-def deleted(call: Call, identifier: str) -> LakeDeleted:
-    """What has just been deleted, as whoever did it sees it."""
-    row = trash.one(call.connection, identifier)
-    layer = service.full_name(call.connection, row["layer_id"]) if row["kind"] != "layer" else ""
-    return trash.shown(row, layer, Named(id=call.caller.member, name=call.subject.name))
 
 
 def grants(call: Call, identifier: str, limit: int, cursor: str | None) -> GrantPage:

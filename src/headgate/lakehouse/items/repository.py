@@ -1,7 +1,7 @@
-"""Layers, tables and volumes in the database: their texts, grants, commits, and what reads and writes them."""
+"""Layers, tables and volumes in the database: their texts, grants, and what reads and writes them."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -15,8 +15,7 @@ from headgate.access.sql import condition, rows, where
 from headgate.kit.database import bound, fetch
 from headgate.kit.errors import Invalid
 from headgate.kit.paging import Cursor
-from headgate.lakehouse.catalog.models import commit_table, table_pointer_table
-from headgate.lakehouse.items.schemas import CommitOut, DependentOut, GrantOut, LakeResource
+from headgate.lakehouse.items.schemas import DependentOut, GrantOut, LakeResource
 from headgate.lakehouse.models import lake_item_table, lake_text_table
 from headgate.organization.groups.models import group_table
 from headgate.organization.members.schemas import Named
@@ -63,27 +62,11 @@ def _shown(resource: Resource, title: str | None, description: str | None, layer
     )
 
 
-def pointer(connection: Connection, table: str) -> Any:
-    """The pointer of a table with the name of who moved it last; None before its first commit."""
-    query = (
-        select(table_pointer_table, _members.name.label("committed_by"))
-        .outerjoin(member_table, (_members.id == table_pointer_table.c.committed_by_id) & _members.removed_at.is_(None))
-        .where(table_pointer_table.c.table_id == table)
-    )
-    return connection.execute(query).mappings().one_or_none()
-
-
 def named(connection: Connection, member: str | None) -> Named | None:
     """A member by id; None for one who was removed."""
     query = select(_members.id, _members.name).where(_members.id == member, _members.removed_at.is_(None))
     row = connection.execute(query).one_or_none()
     return Named(id=row.id, name=row.name) if row else None
-
-
-def pointers(connection: Connection, tables: Iterable[str]) -> dict[str, Any]:
-    """The pointers of some tables."""
-    query = select(table_pointer_table).where(table_pointer_table.c.table_id.in_(list(tables)))
-    return {row["table_id"]: row for row in connection.execute(query).mappings()}
 
 
 # Grants
@@ -135,48 +118,13 @@ def _grant(row: Any, now: datetime) -> GrantOut:
         on=Named(id=row["resource_id"], name=row["on_name"]),
         inherited=bool(row["inherited"]),
         created_at=row["created_at"],
-        created_by=_named(row["created_by_id"], row["maker_name"]),
+        created_by=named_as(row["created_by_id"], row["maker_name"]),
     )
 
 
-def _named(identifier: str | None, name: str | None) -> Named | None:
+def named_as(identifier: str | None, name: str | None) -> Named | None:
+    """A member or group of this name; None if there is none."""
     return Named(id=identifier, name=name) if identifier and name is not None else None
-
-
-# Commits
-
-
-def commits_page(
-    connection: Connection, table: str, limit: int, after: Cursor | None, purpose: str
-) -> tuple[list[CommitOut], str | None]:
-    """A page of the commits to a table, the newest first."""
-    commits = commit_table.c
-    query = (
-        select(commit_table, _members.name.label("member_name"))
-        .outerjoin(member_table, (_members.id == commits.member_id) & _members.removed_at.is_(None))
-        .where(commits.table_id == table)
-        .order_by(commits.version.desc())
-        .limit(limit + 1)
-    )
-    if after is not None:
-        query = query.where(commits.version < number_of(after.value))
-    result = connection.execute(query).mappings().all()
-    last = result[limit - 1] if len(result) > limit else None
-    following = Cursor(str(last["version"]), last["id"]).encode(purpose) if last else None
-    return [_commit(row) for row in result[:limit]], following
-
-
-def _commit(row: Any) -> CommitOut:
-    return CommitOut(
-        version=row["version"],
-        at=row["at"],
-        by=_named(row["member_id"], row["member_name"]),
-        operation=row["operation"],
-        snapshot=id_text(row["snapshot_id"]),
-        parent=id_text(row["parent_snapshot_id"]),
-        added_rows=row["added_rows"],
-        deleted_rows=row["deleted_rows"],
-    )
 
 
 def number_of(text: str) -> int:

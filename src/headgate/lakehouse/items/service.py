@@ -1,11 +1,10 @@
-"""Makes, renames, deletes and restores layers, tables and volumes, each in the transaction of its call.
+"""Makes and renames layers, tables and volumes, each in the transaction of its call.
 
 An id never changes and is never used again: grants, texts and what names a table hold on to it, whatever it is called.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from typing import Any, NoReturn
 
 from sqlalchemy import Connection, insert, select, update
@@ -14,14 +13,11 @@ from sqlalchemy.exc import IntegrityError
 from headgate.access.decision import Decision
 from headgate.access.facts import Table, Volume
 from headgate.kit.database import fetch
-from headgate.kit.errors import Conflict, Denied, Invalid, NotFound
+from headgate.kit.errors import Conflict, Invalid, NotFound
 from headgate.kit.ids import kind_of, new_id
-from headgate.kit.names import BadName, name_key
+from headgate.kit.names import BadName
 from headgate.lakehouse.models import lake_item_table, layer_table, table_ref_table
 from headgate.lakehouse.names import sql_name
-from headgate.lakehouse.trash import retained_rows
-from headgate.lakehouse.trash import service as trash
-from headgate.lakehouse.trash.models import deleted_item_table
 from headgate.organization.access.changes.reach import dependents
 from headgate.organization.access.changes.targets import Targets
 from headgate.platform.authorization import writer
@@ -71,15 +67,15 @@ def full_name(connection: Connection, identifier: str) -> str:
 def create_layer(call: Call, name: str) -> str:
     """Make a layer; its id."""
     decision = call.require("create_layer", "organization", "organization")
-    layer = insert_layer(call.connection, _checked(name), call.now, call.caller.member)
-    after = {"change": "create_layer", "name": _checked(name)}
+    layer = insert_layer(call.connection, checked_name(name), call.now, call.caller.member)
+    after = {"change": "create_layer", "name": checked_name(name)}
     call.record_change(decision, "create_layer", "layer", layer, before={}, after=after)
     return layer
 
 
 def insert_layer(connection: Connection, name: str, now: Any, creator: str | None) -> str:
     """Write a layer, for whoever has decided that it may be made; Conflict if its name is taken."""
-    with _uniquely("layer", name), writer.new_resource(connection, "layer", name, now, creator, scope="") as layer:
+    with uniquely("layer", name), writer.new_resource(connection, "layer", name, now, creator, scope="") as layer:
         connection.execute(insert(layer_table).values(id=layer))
     return layer
 
@@ -89,7 +85,7 @@ def create_item(call: Call, kind: str, layer_id: str, name: str, *, item_id: str
     decision = decide_create(call, kind, layer_id)
     if not decision:
         refuse_create(call, kind, layer_id)
-    wanted, item = _checked(name), item_id or new_id(kind)
+    wanted, item = checked_name(name), item_id or new_id(kind)
     if kind_of(item) != kind:
         raise ValueError(f"{item!r} is not the id of a {kind}")
     resource = writer.new_resource(
@@ -102,7 +98,7 @@ def create_item(call: Call, kind: str, layer_id: str, name: str, *, item_id: str
         namespace="table",
         identifier=item,
     )
-    with _uniquely(kind, wanted), resource:
+    with uniquely(kind, wanted), resource:
         call.connection.execute(insert(lake_item_table).values(id=item, kind=kind, layer_id=layer_id))
     after = {"change": f"create_{kind}", "name": wanted, "layer": layer_id}
     call.record_change(decision, "create", kind, item, before={}, after=after)
@@ -131,9 +127,9 @@ def rename_item(call: Call, item_id: str, *, name: str, layer_id: str | None = N
     It needs Manager on it, and what making one there needs: Editor on the target layer; for a layer, create_layer.
     Otherwise a name that is taken would tell of what its maker may not see.
     """
-    kind = _kind(call, item_id)
+    kind = kind_of_item(call, item_id)
     decision = call.require("delete", kind, item_id)
-    before = _row(call.connection, item_id)
+    before = resource_row(call.connection, item_id)
     target = layer_id or before["scope_id"]
     if kind == "layer":
         if layer_id is not None:
@@ -141,11 +137,11 @@ def rename_item(call: Call, item_id: str, *, name: str, layer_id: str | None = N
         call.require("create_layer", "organization", "organization")
     elif not decide_create(call, kind, target):
         refuse_create(call, kind, target)
-    wanted = _checked(name)
+    wanted = checked_name(name)
     if (wanted, target) == (before["name"], before["scope_id"]):
         return
     touched = _move(call.connection, item_id, before["scope_id"], target)
-    with _uniquely(kind, wanted):
+    with uniquely(kind, wanted):
         writer.save(call.connection, item_id, call.now, wanted, scope=target, affected=touched)
     call.record_change(
         decision,
@@ -168,103 +164,6 @@ def _move(connection: Connection, item: str, source: str, target: str) -> set[st
     return {source, target} | dependents(connection, [item])
 
 
-# Deleting and restoring
-
-
-def delete_item(call: Call, item_id: str) -> None:
-    """Delete a layer, table or volume, to be restored until its time is over. Its name is free at once."""
-    kind = _kind(call, item_id)
-    decision = call.require("delete", kind, item_id)
-    _refuse_in_use(call.connection, item_id)
-    row = _row(call.connection, item_id)
-    touched = dependents(call.connection, [item_id]) - {item_id}
-    touched |= {row["scope_id"]} - {""}
-    kept = retained_rows.keep(call.connection, item_id)
-    writer.remove(call.connection, [item_id], affected=touched)
-    days = call.settings.warehouse.deleted_days
-    deleted = {
-        "id": item_id,
-        "kind": kind,
-        "layer_id": row["scope_id"] or item_id,
-        "name": row["name"],
-        "kept": kept,
-        "deleted_at": call.now,
-        "deleted_by_id": call.caller.member,
-        "purge_at": call.now + timedelta(days=days),
-    }
-    call.connection.execute(insert(deleted_item_table).values(deleted))
-    after = {"change": f"delete_{kind}"}
-    call.record_change(decision, "delete", kind, item_id, before={"name": row["name"]}, after=after)
-
-
-_RUN = "a run is writing to it; wait until the run has ended"
-_USES = {
-    "lake_items": (
-        "it contains a table or volume; delete or move that first",
-        "it contains {count} tables and volumes; delete or move them first",
-    ),
-    "pipelines": (
-        "a pipeline writes to it; change the output layer of the pipeline first",
-        "{count} pipelines write to it; change the output layers of the pipelines first",
-    ),
-    "run_pointers": (_RUN, _RUN),
-}
-"""Why something cannot be deleted, said of one and of several."""
-
-
-def _refuse_in_use(connection: Connection, item: str) -> None:
-    for table, count in retained_rows.users(connection, item).items():
-        value, several = _USES.get(table, ("it is in use", "it is in use"))
-        raise Conflict("Cannot delete it: " + (value if count == 1 else several).format(count=count))
-
-
-def restore_item(call: Call, item_id: str, *, name: str | None = None) -> str:
-    """Bring a deleted layer, table or volume back, with its grants and all that named it, under its own id.
-
-    It needs what deleting it needed; under another name, also what renaming it needs.
-    """
-    row = trash.one(call.connection, item_id)
-    decision = trash.decide(call, row) if row else None
-    if row is None or not decision:
-        call.note_denial("restore", kind_of(item_id) or "", item_id)
-        raise NotFound
-    kind, wanted = row["kind"], _checked(name) if name is not None else row["name"]
-    layer = row["layer_id"] if kind in ITEMS else ""
-    if layer and call.facts.thing(layer) is None:
-        raise Conflict("Its layer was deleted too; restore the layer first")
-    if wanted != row["name"]:
-        _require_naming(call, kind, layer)
-    kept = _renamed(row["kept"], wanted)
-
-    def affected() -> set[str]:
-        return dependents(call.connection, [item_id]) | ({layer} - {""})
-
-    taken = _uniquely(kind, wanted, "; give a new name to restore it")
-    with taken, writer.access_change(call.connection, affected):
-        retained_rows.restore_rows(call.connection, item_id, kept, call.now)
-    trash.forget(call.connection, item_id)
-    after = {"change": f"restore_{kind}", "name": wanted, "layer": layer or None}
-    call.record_change(decision, "restore", kind, item_id, before={}, after=after)
-    return item_id
-
-
-def _require_naming(call: Call, kind: str, layer: str) -> None:
-    """Refuse another name to who could not make one of that name: whether it is taken is not theirs to know."""
-    if kind == "layer":
-        call.require("create_layer", "organization", "organization")
-    elif not decide_create(call, kind, layer):
-        call.note_denial("create", kind, layer)
-        raise Denied(
-            "Restoring it under another name requires Editor on its layer; you may restore it under its own name"
-        )
-
-
-def _renamed(kept: retained_rows.Kept, name: str) -> retained_rows.Kept:
-    rows = {table: list(result) for table, result in kept["rows"].items()}
-    rows["resources"] = [{**value, "name": name, "name_key": name_key(name)} for value in rows["resources"]]
-    return {**kept, "rows": rows}
-
-
 # Shared
 
 
@@ -272,7 +171,7 @@ def _targets(call: Call) -> Targets:
     return Targets(call.facts, call.subject, call.caller.narrowing)
 
 
-def _kind(call: Call, identifier: str) -> str:
+def kind_of_item(call: Call, identifier: str) -> str:
     """The kind of a layer, table or volume; what is none of them does not exist here."""
     kind = kind_of(identifier)
     if kind not in KINDS:
@@ -281,11 +180,11 @@ def _kind(call: Call, identifier: str) -> str:
     return str(kind)
 
 
-def _row(connection: Connection, identifier: str) -> Any:
+def resource_row(connection: Connection, identifier: str) -> Any:
     return connection.execute(select(resource_table).where(_resources.id == identifier)).mappings().one()
 
 
-def _checked(name: str) -> str:
+def checked_name(name: str) -> str:
     try:
         return sql_name(name)
     except BadName as error:
@@ -293,7 +192,7 @@ def _checked(name: str) -> str:
 
 
 @contextmanager
-def _uniquely(kind: str, name: str, then: str = "") -> Iterator[None]:
+def uniquely(kind: str, name: str, then: str = "") -> Iterator[None]:
     """Write a name inside of this; Conflict if another has it. Tables and volumes of a layer share names."""
     try:
         yield

@@ -10,6 +10,7 @@ from headgate.lakehouse.files.guards import MemberOn
 from headgate.lakehouse.items import presentation, service
 from headgate.lakehouse.items.descriptions import ITSELF, describe
 from headgate.lakehouse.items.schemas import GrantPage, LakeDeleted, LakePage, LakeResource, LayerPatch, NewLayer
+from headgate.lakehouse.trash import deletion
 from headgate.platform.authorization.repository import ResourceSort
 from headgate.platform.http.guards import OnOrganization, SignedIn
 from headgate.platform.http.paging import After, Limit, Prefix
@@ -62,8 +63,8 @@ def change_layer(call: Call, layer_id: LayerId, body: LayerPatch) -> LakeResourc
 @router.governed("DELETE", "/{layer_id}", MemberOn("delete", "layer_id"), Audit.changes, errors=[Conflict])
 def delete_layer(call: Call, layer_id: LayerId) -> LakeDeleted:
     """Delete an empty layer; it can be restored for a while."""
-    service.delete_item(call, layer_id)
-    return presentation.deleted(call, layer_id)
+    deletion.delete_item(call, layer_id)
+    return deletion.deleted(call, layer_id)
 
 
 @router.governed("GET", "/{layer_id}/grants", MemberOn("see_access", "layer_id"), Audit.reads)

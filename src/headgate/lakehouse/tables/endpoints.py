@@ -12,7 +12,7 @@ from headgate.lakehouse.catalog import view_metadata, views
 from headgate.lakehouse.catalog.errors import IcebergError
 from headgate.lakehouse.catalog.names import Ident
 from headgate.lakehouse.files.guards import MemberOn
-from headgate.lakehouse.items import presentation, repository, service
+from headgate.lakehouse.items import presentation, repository
 from headgate.lakehouse.items.changes import change_item
 from headgate.lakehouse.items.descriptions import Texts
 from headgate.lakehouse.items.schemas import (
@@ -33,7 +33,9 @@ from headgate.lakehouse.layers.endpoints import Sort
 from headgate.lakehouse.sql.results import ARROW
 from headgate.lakehouse.tables import facts as table_facts
 from headgate.lakehouse.tables import preview as previews
+from headgate.lakehouse.tables import repository as table_repository
 from headgate.lakehouse.tables.metadata_cache import Document, document
+from headgate.lakehouse.trash import deletion
 from headgate.lakehouse.volumes.endpoints import InLayer
 from headgate.platform.authorization.repository import ResourceSort
 from headgate.platform.http.guards import SignedIn
@@ -81,7 +83,7 @@ def _facts(stages: Stages, table: str) -> TableOut:
     def look(call: Call) -> tuple[LakeResource, Any, repository.Texts, TableOut | None]:
         call.note_read("see", "table", table)
         shown = presentation.one(call, table)
-        pointer = repository.pointer(call.connection, table)
+        pointer = table_repository.pointer(call.connection, table)
         view = views.stored(call.connection, table) if pointer is None else None
         facts = _of_view(call, shown, view) if view else None
         return shown, pointer, repository.texts(call.connection, table), facts
@@ -129,7 +131,7 @@ def change_table(stages: Stages, table_id: TableId, body: TablePatch) -> TableOu
 
 def _fields(stages: Stages, table: str, patches: list[FieldPatch]) -> dict[int, Texts]:
     """The texts of fields by their ids; Invalid for a field that the table does not have."""
-    pointer = stages.read(lambda call: repository.pointer(call.connection, table))
+    pointer = stages.read(lambda call: table_repository.pointer(call.connection, table))
     known = table_facts.field_ids(document(stages.services.store, pointer)) if pointer else {}
     folded = {path.casefold(): identifier for path, identifier in known.items()} | known
     values: dict[int, Texts] = {}
@@ -146,8 +148,8 @@ def _fields(stages: Stages, table: str, patches: list[FieldPatch]) -> dict[int, 
 @router.governed("DELETE", "/{table_id}", _on("delete"), Audit.changes, errors=[Conflict])
 def delete_table(call: Call, table_id: TableId) -> LakeDeleted:
     """Delete a table with its data; it can be restored for a while. One created under its name is another table."""
-    service.delete_item(call, table_id)
-    return presentation.deleted(call, table_id)
+    deletion.delete_item(call, table_id)
+    return deletion.deleted(call, table_id)
 
 
 @router.governed("GET", "/{table_id}/grants", _on("see_access"), Audit.reads)
@@ -162,7 +164,7 @@ def list_snapshots(
 ) -> SnapshotPage:
     """The states that a table had and that can still be read, the newest first."""
     purpose = f"snapshots of {table_id}"
-    pointer = stages.read(lambda call: repository.pointer(call.connection, table_id))
+    pointer = stages.read(lambda call: table_repository.pointer(call.connection, table_id))
     values: Document = document(stages.services.store, pointer) if pointer else {}
     items, following = table_facts.snapshots_page(values, limit, begins_after(cursor, purpose), purpose)
     return SnapshotPage(items=items, next_cursor=following)
@@ -173,7 +175,7 @@ def list_commits(call: Call, table_id: TableId, limit: Limit = DEFAULT_LIMIT, cu
     """Who committed what and when, from the catalog's own ledger, the newest first."""
     purpose = f"commits to {table_id}"
     after = begins_after(cursor, purpose)
-    items, following = repository.commits_page(call.connection, table_id, limit, after, purpose)
+    items, following = table_repository.commits_page(call.connection, table_id, limit, after, purpose)
     return CommitPage(items=items, next_cursor=following)
 
 

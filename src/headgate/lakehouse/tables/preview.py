@@ -12,6 +12,7 @@ from headgate.lakehouse.catalog import views
 from headgate.lakehouse.items import repository
 from headgate.lakehouse.items.schemas import Preview, PreviewColumn
 from headgate.lakehouse.sql.results import ARROW, rows
+from headgate.lakehouse.tables import repository as table_repository
 from headgate.lakehouse.tables.facts import type_text
 from headgate.lakehouse.tables.metadata_cache import Document, LruCache, current_snapshot, document
 from headgate.lakehouse.tables.scan import ScanRequest, first_rows
@@ -56,7 +57,7 @@ def preview(stages: Stages, table: str, asked: PreviewRequest) -> Preview | Resp
 
 
 def _begin(call: Call, table: str) -> Any:
-    pointer = repository.pointer(call.connection, table)
+    pointer = table_repository.pointer(call.connection, table)
     if pointer is None and views.among(call.connection, [table]):
         raise Conflict("This is a view, whose rows a query gives: run SELECT * on it as SQL to see them")
     if pointer is None:

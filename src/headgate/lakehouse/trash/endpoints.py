@@ -6,8 +6,9 @@ from fastapi import Path
 
 from headgate.kit.errors import Conflict
 from headgate.kit.paging import DEFAULT_LIMIT
-from headgate.lakehouse.items import presentation, service
+from headgate.lakehouse.items import presentation
 from headgate.lakehouse.items.schemas import DeletedPage, LakeResource, Restore
+from headgate.lakehouse.trash import deletion
 from headgate.lakehouse.trash import service as trash
 from headgate.platform.http.guards import SignedIn
 from headgate.platform.http.paging import After, Limit, begins_after
@@ -36,5 +37,5 @@ def restore_deleted_item(call: Call, deleted_id: DeletedId, body: Restore) -> La
 
     If its name was taken meanwhile, give another; that needs Editor on its layer.
     """
-    service.restore_item(call, deleted_id, name=body.name)
+    deletion.restore_item(call, deleted_id, name=body.name)
     return presentation.one(call, deleted_id)

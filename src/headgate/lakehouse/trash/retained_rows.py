@@ -12,7 +12,6 @@ from sqlalchemy import Column, Connection, Table, and_, func, insert, select, up
 
 from headgate.kit.columns import METADATA, UtcDateTime
 from headgate.kit.database import among, fetch, many
-from headgate.lakehouse.uploads.models import upload_table
 from headgate.platform.authorization.fact_tables import grant_table
 from headgate.platform.authorization.models import audience_table, resource_table
 
@@ -20,7 +19,7 @@ Row = dict[str, Any]
 Kept = dict[str, Any]
 ITSELF = frozenset({"resources", "layers", "lake_items"})
 """The tables in which a layer, table or volume has its own row, under its id."""
-_LEFT_OUT = frozenset({audience_table.name, upload_table.name})
+_LEFT_OUT = frozenset({audience_table.name, "uploads"})
 """What is not kept: the index is derived, and an upload under way ends with its volume."""
 
 

@@ -14,6 +14,7 @@ from headgate.lakehouse.items.changes import change_item
 from headgate.lakehouse.items.descriptions import ITSELF, describe
 from headgate.lakehouse.items.schemas import GrantPage, LakeDeleted, LakePage, LakeResource, NewVolume, VolumePatch
 from headgate.lakehouse.layers.endpoints import Sort
+from headgate.lakehouse.trash import deletion
 from headgate.platform.authorization.repository import ResourceSort
 from headgate.platform.http.guards import SignedIn
 from headgate.platform.http.paging import After, Limit, Prefix
@@ -73,8 +74,8 @@ def change_volume(call: Call, volume_id: VolumeId, body: VolumePatch) -> LakeRes
 @router.governed("DELETE", "/{volume_id}", MemberOn("delete"), Audit.changes, errors=[Conflict])
 def delete_volume(call: Call, volume_id: VolumeId) -> LakeDeleted:
     """Delete a volume with its files; it can be restored for a while."""
-    service.delete_item(call, volume_id)
-    return presentation.deleted(call, volume_id)
+    deletion.delete_item(call, volume_id)
+    return deletion.deleted(call, volume_id)
 
 
 @router.governed("GET", "/{volume_id}/grants", MemberOn("see_access"), Audit.reads)
