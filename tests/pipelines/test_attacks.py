@@ -381,7 +381,7 @@ def test_parameters_of_a_run_are_bounded(works: Works, parameters: dict[str, Any
 DEFINITIONS: dict[str, tuple[Any, str]] = {
     "a check of a table that is not its own": (
         history(expectations=[{"table": "land.salt", "check": "rows", "least": 1}]),
-        "land.salt is not a table that this writes or sends",
+        "land.salt is not a table that this pipeline writes or delivers",
     ),
     "a table that holds its own history": (history("land.grain", "land.grain"), "its own history"),
     "a stream into the side table of another": (source(grain=False, grain_rejected=True), "the same table"),
@@ -406,7 +406,7 @@ DEFINITIONS: dict[str, tuple[Any, str]] = {
         notebook((), ("mill.bread",), secrets=[{"name": "a", "connection": "Mill database", "field": "password"}]),
         "is not the id of a connection",
     ),
-    "an output twice": (notebook((), ("mill.bread", "mill.bread")), "outputs: one is named twice"),
+    "an output twice": (notebook((), ("mill.bread", "mill.bread")), "outputs: a name occurs twice"),
     "a layer that is no name": ({**source(grain=True), "output_layer": "raw; DROP"}, "output_layer"),
     "an output layer that is a path": ({**source(grain=True), "output_layer": "../raw"}, "output_layer"),
 }

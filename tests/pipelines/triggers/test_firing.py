@@ -172,7 +172,7 @@ def test_the_author_must_have_the_right_at_each_fire(yard: Yard) -> None:
     assert yard.states() == ["queued"]
     yard.database.write(lambda connection: connection.execute(run_table.delete()).rowcount)
     _drop_grants(yard, "Tom")
-    assert _blocked(yard, trigger).startswith("The trigger's author may no longer start this pipeline; someone who")
+    assert _blocked(yard, trigger).startswith("The trigger's author may no longer start this pipeline; a member who")
 
 
 def test_an_author_who_left_blocks_it(yard: Yard) -> None:
