@@ -48,7 +48,7 @@ def passwords_go_on(patch: pytest.MonkeyPatch) -> None:
 
 
 def statements_go_on(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(promotion, "_cancel_statements", lambda *_: 0)
+    patch.setattr(promotion, "_cancel_tainted", lambda *_: 0)
 
 
 def nothing_inherits(patch: pytest.MonkeyPatch) -> None:
