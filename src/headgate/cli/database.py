@@ -2,13 +2,13 @@
 
 import typer
 
-from headgate.cli.output import Json, handle_errors, print_json
+from headgate.cli.commands import command
+from headgate.cli.output import Json, print_json
 
 app = typer.Typer(help="The schema version of the database.", no_args_is_help=True, rich_markup_mode=None)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def upgrade(as_json: Json = False) -> None:
     """Migrate the database to the schema version that this Headgate needs. Back up the database first."""
     from headgate.kit import schema_version
@@ -39,8 +39,7 @@ def upgrade(as_json: Json = False) -> None:
         print(f"The database has schema version {schema_version.NEEDED} {state}.")
 
 
-@app.command()
-@handle_errors
+@command(app)
 def status(as_json: Json = False) -> None:
     """Print the schema version of the database and the version that this Headgate needs."""
     from pathlib import Path

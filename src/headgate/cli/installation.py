@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from headgate.cli.commands import command
 from headgate.cli.output import Json, handle_errors, print_json, print_table
 
 config = typer.Typer(help="Settings.", no_args_is_help=True, rich_markup_mode=None)
@@ -54,8 +55,7 @@ def _without_password(value: object) -> object:
     return urlunsplit(parts._replace(netloc=f"{parts.username}:**********@{parts.netloc.rpartition('@')[2]}"))
 
 
-@config.command("show")
-@handle_errors
+@command(config, "show")
 def show(as_json: Json = False) -> None:
     """Print every setting with its value and description. Secrets are masked."""
     from headgate.settings.settings import Settings, described, load

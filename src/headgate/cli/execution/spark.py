@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from headgate.cli.commands import command
 from headgate.cli.output import FAILED, Json, handle_errors, print_json, print_table
 
 app = typer.Typer(help="The Spark servers that run SQL and pipelines.", no_args_is_help=True, rich_markup_mode=None)
@@ -42,8 +43,7 @@ def doctor(
         raise typer.Exit(FAILED)
 
 
-@app.command("conf")
-@handle_errors
+@command(app, "conf")
 def show_conf(
     catalog_url: Annotated[
         str | None,

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from headgate.cli.commands import command
 from headgate.cli.output import handle_errors
 
 app = typer.Typer(
@@ -60,8 +61,7 @@ def _given() -> str | None:
     return response or None
 
 
-@app.command()
-@handle_errors
+@command(app)
 def token() -> None:
     """Print the token with which workers on other machines authenticate. Anyone who has it can read and run every
     statement.

@@ -4,7 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from headgate.cli.output import Json, handle_errors, print_json
+from headgate.cli.commands import Client, command
+from headgate.cli.output import Json, print_json
 from headgate.cli.paging import Cursor, Limit, print_page
 
 app = typer.Typer(help="Deleted resources that can be restored.", no_args_is_help=True, rich_markup_mode=None)
@@ -12,14 +13,10 @@ app = typer.Typer(help="Deleted resources that can be restored.", no_args_is_hel
 PATH = "/api/deleted"
 
 
-@app.command("list")
-@handle_errors
-def list_deleted(limit: Limit = 50, cursor: Cursor = None, as_json: Json = False) -> None:
+@command(app, "list")
+def list_deleted(client: Client, limit: Limit = 50, cursor: Cursor = None, as_json: Json = False) -> None:
     """List the deleted layers, tables and volumes that you may restore, newest first."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        response = client.get(PATH, limit=limit, cursor=cursor)
+    response = client.get(PATH, limit=limit, cursor=cursor)
     columns = ("name", "kind", "deleted", "by", "restore until", "id")
     print_page(
         response,
@@ -35,18 +32,15 @@ def _row(value: dict[str, Any]) -> tuple[Any, ...]:
     return value["name"], value["kind"], value["deleted_at"], by, value["restore_until"], value["id"]
 
 
-@app.command()
-@handle_errors
+@command(app)
 def restore(
+    client: Client,
     deleted: Annotated[str, typer.Argument(help="The id, or the name if it is unique.")],
     name: Annotated[str | None, typer.Option(help="A new name, if the old one is in use.")] = None,
     as_json: Json = False,
 ) -> None:
     """Restore a deleted resource with its grants and data."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        response = client.post(f"{PATH}/{_id_of(client, deleted)}/restore", {"name": name})
+    response = client.post(f"{PATH}/{_id_of(client, deleted)}/restore", {"name": name})
     if as_json:
         print_json(response)
     else:

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headgate.cli.output import Json, handle_errors, print_json, print_table
+from headgate.cli.commands import Client, command
+from headgate.cli.output import Json, print_json, print_table
 
 if TYPE_CHECKING:
     from headgate.client import Headgate
@@ -46,14 +47,10 @@ def _print(result: dict[str, Any], *, as_json: bool) -> None:
         print(f"\nToken (shown only once):\n{secret}")
 
 
-@app.command("list")
-@handle_errors
-def list_integrations(as_json: Json = False) -> None:
+@command(app, "list")
+def list_integrations(client: Client, as_json: Json = False) -> None:
     """List the integrations that you may see."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        response = client.get(PLACE, limit=200)
+    response = client.get(PLACE, limit=200)
     if as_json:
         print_json(response)
         return
@@ -61,19 +58,15 @@ def list_integrations(as_json: Json = False) -> None:
     print_table(("name", "last used", "id"), rows, empty="There is no integration that you may see.")
 
 
-@app.command()
-@handle_errors
-def show(integration: Named, as_json: Json = False) -> None:
+@command(app)
+def show(client: Client, integration: Named, as_json: Json = False) -> None:
     """Show an integration: the tables that it may read, and its usage."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        _print(client.get(f"{PLACE}/{_named(client, integration)}"), as_json=as_json)
+    _print(client.get(f"{PLACE}/{_named(client, integration)}"), as_json=as_json)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def add(
+    client: Client,
     name: Annotated[str, typer.Argument(help="The name.")],
     table: Tables = None,
     description: Annotated[str, typer.Option(help="The description.")] = "",
@@ -81,16 +74,13 @@ def add(
     as_json: Json = False,
 ) -> None:
     """Create an integration with a token that can read only its tables. For admins."""
-    from headgate.cli.client import connect
-
     body = {"name": name, "description": description, "tables": table or [], "expires": expires}
-    with connect() as client:
-        _print(client.request("POST", PLACE, body), as_json=as_json)
+    _print(client.request("POST", PLACE, body), as_json=as_json)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def change(
+    client: Client,
     integration: Named,
     name: Annotated[str | None, typer.Option(help="The new name.")] = None,
     description: Annotated[str | None, typer.Option(help="The new description.")] = None,
@@ -98,33 +88,22 @@ def change(
     as_json: Json = False,
 ) -> None:
     """Change the name, the description, or with --table all tables of an integration."""
-    from headgate.cli.client import connect
-
     given = {"name": name, "description": description, "tables": table or None}
     body = {field: value for field, value in given.items() if value is not None}
-    with connect() as client:
-        _print(client.request("PATCH", f"{PLACE}/{_named(client, integration)}", body), as_json=as_json)
+    _print(client.request("PATCH", f"{PLACE}/{_named(client, integration)}", body), as_json=as_json)
 
 
-@app.command()
-@handle_errors
-def renew(integration: Named, expires: Expires = None, as_json: Json = False) -> None:
+@command(app)
+def renew(client: Client, integration: Named, expires: Expires = None, as_json: Json = False) -> None:
     """Issue a new token for an integration. The old token stops working at once."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        answer = client.request("POST", f"{PLACE}/{_named(client, integration)}/token", {"expires": expires})
-        _print(answer, as_json=as_json)
+    answer = client.request("POST", f"{PLACE}/{_named(client, integration)}/token", {"expires": expires})
+    _print(answer, as_json=as_json)
 
 
-@app.command()
-@handle_errors
-def delete(integration: Named, as_json: Json = False) -> None:
+@command(app)
+def delete(client: Client, integration: Named, as_json: Json = False) -> None:
     """Delete an integration. Its token stops working at once."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        result = client.request("DELETE", f"{PLACE}/{_named(client, integration)}")
+    result = client.request("DELETE", f"{PLACE}/{_named(client, integration)}")
     if as_json:
         print_json(result)
     else:

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headgate.cli.output import Json, handle_errors, print_json, print_table, printable
+from headgate.cli.commands import Client, command
+from headgate.cli.output import Json, print_json, print_table, printable
 from headgate.cli.paging import Cursor, print_page
 from headgate.cli.progress_bar import ProgressBar
 
@@ -20,19 +21,16 @@ _LOOK_EVERY = 0.5
 _UNIT = 1024
 
 
-@app.command()
-@handle_errors
+@command(app)
 def run(
+    client: Client,
     table: Annotated[str | None, typer.Option("--table", help="Only this table, by layer.name or id.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only report what would be done.")] = False,
     as_json: Json = False,
 ) -> None:
     """Expire snapshots, remove orphaned files and compact small files, as the settings say. For admins."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        asked = client.request("POST", "/api/maintenance/passes", {"table": table, "dry_run": dry_run})
-        values = _watch(client, asked["id"])
+    asked = client.request("POST", "/api/maintenance/passes", {"table": table, "dry_run": dry_run})
+    values = _watch(client, asked["id"])
     _print(values, as_json=as_json)
     if values["state"] != "succeeded":
         raise typer.Exit(FAILED)
@@ -65,14 +63,10 @@ def _watch(client: "Headgate", pass_id: str) -> dict[str, Any]:
             raise typer.Exit(INTERRUPTED) from None
 
 
-@app.command("list")
-@handle_errors
-def list_(cursor: Cursor = None, as_json: Json = False) -> None:
+@command(app, "list")
+def list_(client: Client, cursor: Cursor = None, as_json: Json = False) -> None:
     """List maintenance passes, scheduled and manual, newest first."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        response = client.get("/api/maintenance/passes", **({"cursor": cursor} if cursor else {}))
+    response = client.get("/api/maintenance/passes", **({"cursor": cursor} if cursor else {}))
     rows = (
         (value["id"], value["asked_at"], value["state"], value["dry_run"], *_counts(value["summary"]))
         for value in response["items"]
@@ -86,16 +80,14 @@ def _counts(summary: dict[str, Any]) -> tuple[Any, ...]:
     return summary["snapshots_expired"], summary["files_removed"], sizes, summary["tables_compacted"]
 
 
-@app.command()
-@handle_errors
+@command(app)
 def show(
-    pass_id: Annotated[str, typer.Argument(metavar="PASS", help="The id of the pass.")], as_json: Json = False
+    client: Client,
+    pass_id: Annotated[str, typer.Argument(metavar="PASS", help="The id of the pass.")],
+    as_json: Json = False,
 ) -> None:
     """Show the results of a maintenance pass, table by table."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        response = client.get(f"/api/maintenance/passes/{pass_id}")
+    response = client.get(f"/api/maintenance/passes/{pass_id}")
     _print(response, as_json=as_json)
 
 

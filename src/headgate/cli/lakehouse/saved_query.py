@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headgate.cli.commands import Client, command
 from headgate.cli.field_names import SentAs
 from headgate.cli.lakehouse.sql import (
     SHOWN,
@@ -19,7 +20,7 @@ from headgate.cli.lakehouse.sql import (
     sql_text,
     write_rows,
 )
-from headgate.cli.output import Json, handle_errors, print_json, print_table
+from headgate.cli.output import Json, print_json, print_table
 from headgate.cli.paging import Cursor, Limit, Prefix, print_page
 
 if TYPE_CHECKING:
@@ -45,31 +46,24 @@ def _one(client: "Headgate", query: str) -> dict[str, Any]:
     raise NotFound(f"you have no saved query called {query!r}; `headgate saved list` shows yours")
 
 
-@app.command("list")
-@handle_errors
+@command(app, "list")
 def list_saved(
+    client: Client,
     prefix: Prefix = "",
     limit: Limit = 50,
     cursor: Cursor = None,
     as_json: Json = False,
 ) -> None:
     """List your saved queries."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        response = client.get(PATH, prefix=prefix, limit=limit, cursor=cursor)
+    response = client.get(PATH, prefix=prefix, limit=limit, cursor=cursor)
     rows = ((value["name"], value["updated_at"][:19], value["id"]) for value in response["items"])
     print_page(response, ("name", "saved", "id"), rows, "You have no saved query.", as_json=as_json)
 
 
-@app.command()
-@handle_errors
-def show(query: Query, as_json: Json = False) -> None:
+@command(app)
+def show(client: Client, query: Query, as_json: Json = False) -> None:
     """Show a saved query: its SQL, the tables that it reads, and your actions on it."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        values = _one(client, query)
+    values = _one(client, query)
     if as_json:
         print_json(values)
         return
@@ -77,36 +71,34 @@ def show(query: Query, as_json: Json = False) -> None:
     print(f"\n{values['sql']}")
 
 
-@app.command()
-@handle_errors
+@command(app)
 def save(
+    client: Client,
     name: Annotated[str, typer.Argument(help="The name. Replaces your saved query of that name.")],
     text: Sql = None,
     file: SqlFile = None,
     as_json: Json = False,
 ) -> None:
     """Save a query. Spark analyses it to determine the tables that it reads; if that fails, nothing is saved."""
-    from headgate.cli.client import connect
     from headgate.client.statements import STATEMENTS, wait
     from headgate.kit.errors import NotFound
 
     sql = sql_text(text, file)
-    with connect() as client:
-        try:
-            begun = client.request("PATCH", f"{PATH}/{_one(client, name)['id']}", {"sql": sql})
-        except NotFound:
-            begun = client.post(PATH, {"name": name, "sql": sql})
-        done = wait(client, client.get(f"{STATEMENTS}/{begun['statement']}"))
-        response = client.get(f"{PATH}/{done['saved_query']}")
+    try:
+        begun = client.request("PATCH", f"{PATH}/{_one(client, name)['id']}", {"sql": sql})
+    except NotFound:
+        begun = client.post(PATH, {"name": name, "sql": sql})
+    done = wait(client, client.get(f"{STATEMENTS}/{begun['statement']}"))
+    response = client.get(f"{PATH}/{done['saved_query']}")
     if as_json:
         print_json(response)
     else:
         print(f"Saved {response['name']} ({response['id']}); it reads {', '.join(response['reads']) or 'no table'}.")
 
 
-@app.command()
-@handle_errors
+@command(app)
 def run(
+    client: Client,
     query: Query,
     limit: Most = None,
     as_: As = Format.table,
@@ -114,41 +106,33 @@ def run(
     overwrite: Overwrite = False,
 ) -> None:
     """Run a saved query and print its rows."""
-    from headgate.cli.client import connect
     from headgate.kit.errors import Conflict
 
     check_output(as_, output, overwrite=overwrite)
-    with connect() as client:
-        saved = _one(client, query)
-        if saved["sql"] is None:
-            raise Conflict("this saved query has no SQL; set it with `headgate saved save`")
-        most = limit or (SHOWN if as_ is Format.table and output is None else None)
-        write_rows(client, follow(client, saved["sql"], most), as_, output)
+    saved = _one(client, query)
+    if saved["sql"] is None:
+        raise Conflict("this saved query has no SQL; set it with `headgate saved save`")
+    most = limit or (SHOWN if as_ is Format.table and output is None else None)
+    write_rows(client, follow(client, saved["sql"], most), as_, output)
 
 
-@app.command()
-@handle_errors
-def rename(query: Query, name: Annotated[str, typer.Argument(help="The new name.")], as_json: Json = False) -> None:
+@command(app)
+def rename(
+    client: Client, query: Query, name: Annotated[str, typer.Argument(help="The new name.")], as_json: Json = False
+) -> None:
     """Rename a saved query."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        values = _one(client, query)
-        client.request("PATCH", f"{PATH}/{values['id']}", {"name": name})
+    values = _one(client, query)
+    client.request("PATCH", f"{PATH}/{values['id']}", {"name": name})
     if as_json:
         print_json({"id": values["id"], "name": name})
     else:
         print(f"Renamed {values['name']} to {name}.")
 
 
-@app.command()
-@handle_errors
-def delete(query: Query, as_json: Json = False) -> None:
+@command(app)
+def delete(client: Client, query: Query, as_json: Json = False) -> None:
     """Delete a saved query. Requires Editor on every table that it reads."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        result = client.request("DELETE", f"{PATH}/{_one(client, query)['id']}")
+    result = client.request("DELETE", f"{PATH}/{_one(client, query)['id']}")
     if as_json:
         print_json(result)
     else:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headgate.cli.commands import Client, command
 from headgate.cli.field_names import SentAs
 from headgate.cli.output import Json, handle_errors, print_json, print_table
 from headgate.cli.paging import Cursor, Limit, print_page
@@ -234,19 +235,16 @@ def _save_arrow(client: "Headgate", result: dict[str, Any], output: Path | None)
             writer.close()
 
 
-@app.command("list")
-@handle_errors
+@command(app, "list")
 def list_statements(
+    client: Client,
     active: Annotated[bool, typer.Option("--active", help="Only queued or running statements.")] = False,
     limit: Limit = 50,
     cursor: Cursor = None,
     as_json: Json = False,
 ) -> None:
     """List your statements, newest first."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        response = client.get("/api/sql/statements", active=active, limit=limit, cursor=cursor)
+    response = client.get("/api/sql/statements", active=active, limit=limit, cursor=cursor)
     rows = (
         (value["submitted_at"][:19], value["state"], value["rows"], _short(value["sql"]), value["id"])
         for value in response["items"]
@@ -260,14 +258,10 @@ def _short(sql: str) -> str:
     return flat if len(flat) <= 60 else f"{flat[:59]}…"
 
 
-@app.command()
-@handle_errors
-def show(statement: Statement, as_json: Json = False) -> None:
+@command(app)
+def show(client: Client, statement: Statement, as_json: Json = False) -> None:
     """Show the state of a statement."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        response = client.get(f"/api/sql/statements/{statement}")
+    response = client.get(f"/api/sql/statements/{statement}")
     if as_json:
         print_json(response)
         return
@@ -279,51 +273,43 @@ def show(statement: Statement, as_json: Json = False) -> None:
     print_table(("field", "value"), rows)
 
 
-@app.command()
-@handle_errors
-def cancel(statement: Statement, as_json: Json = False) -> None:
+@command(app)
+def cancel(client: Client, statement: Statement, as_json: Json = False) -> None:
     """Cancel a statement. Nothing is committed for it any more, and Spark stops it."""
-    from headgate.cli.client import connect
     from headgate.client.statements import FINAL
     from headgate.client.statements import cancel as stop
 
-    with connect() as client:
-        state = client.get(f"/api/sql/statements/{statement}")["state"]
-        is_late = state in FINAL
-        if not is_late:
-            state = stop(client, statement)
-            # It may have come to its own end in between.
-            is_late = state in FINAL - {"cancelled"}
+    state = client.get(f"/api/sql/statements/{statement}")["state"]
+    is_late = state in FINAL
+    if not is_late:
+        state = stop(client, statement)
+        # It may have come to its own end in between.
+        is_late = state in FINAL - {"cancelled"}
     if as_json:
         print_json({"id": statement, "state": state})
     else:
         print(f"The statement has already ended ({state})." if is_late else f"The statement is {state}.")
 
 
-@app.command()
-@handle_errors
-def results(statement: Statement, as_: As = Format.table, output: Output = None, overwrite: Overwrite = False) -> None:
+@command(app)
+def results(
+    client: Client, statement: Statement, as_: As = Format.table, output: Output = None, overwrite: Overwrite = False
+) -> None:
     """Print the rows of an earlier statement. They must still be stored, and you need read access to its tables."""
-    from headgate.cli.client import connect
     from headgate.kit.errors import Conflict
 
     check_output(as_, output, overwrite=overwrite)
-    with connect() as client:
-        response = client.get(f"/api/sql/statements/{statement}")
-        if response["state"] != "succeeded":
-            raise Conflict(f"this statement has no rows; its state is {response['state']}")
-        client.get(f"/api/sql/statements/{statement}/pages/0")
-        write_rows(client, response, as_, output)
+    response = client.get(f"/api/sql/statements/{statement}")
+    if response["state"] != "succeeded":
+        raise Conflict(f"this statement has no rows; its state is {response['state']}")
+    client.get(f"/api/sql/statements/{statement}/pages/0")
+    write_rows(client, response, as_, output)
 
 
-@app.command()
-@handle_errors
-def delete(statement: Statement, as_json: Json = False) -> None:
+@command(app)
+def delete(client: Client, statement: Statement, as_json: Json = False) -> None:
     """Delete a statement and its rows from your history."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        result = client.request("DELETE", f"/api/sql/statements/{statement}")
+    result = client.request("DELETE", f"/api/sql/statements/{statement}")
     if as_json:
         print_json(result)
     else:

@@ -5,10 +5,11 @@ from typing import Annotated, Any
 import typer
 
 from headgate.cli import lineage as lineage_cli
+from headgate.cli.commands import Client, command
 from headgate.cli.lakehouse import shared as commands
 from headgate.cli.lakehouse.shared import Description, Layer, Title
 from headgate.cli.lineage import Depth, Direction, WithColumns
-from headgate.cli.output import Json, handle_errors, print_json, print_table
+from headgate.cli.output import Json, print_json, print_table
 from headgate.cli.paging import Cursor, Limit, Prefix
 
 app = typer.Typer(help="Tables of the lakehouse.", no_args_is_help=True, rich_markup_mode=None)
@@ -16,8 +17,7 @@ app = typer.Typer(help="Tables of the lakehouse.", no_args_is_help=True, rich_ma
 Named = Annotated[str, typer.Argument(metavar="TABLE", help="The table as LAYER.NAME, or its id.")]
 
 
-@app.command("list")
-@handle_errors
+@command(app, "list")
 def list_tables(
     layer: Layer = None, prefix: Prefix = "", limit: Limit = 50, cursor: Cursor = None, as_json: Json = False
 ) -> None:
@@ -25,8 +25,7 @@ def list_tables(
     commands.listing("table", layer=layer, prefix=prefix, limit=limit, cursor=cursor, as_json=as_json)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def show(table: Named, as_json: Json = False) -> None:
     """Show a table: its size, columns, partitions, and your actions on it. To see who may read or write it, use
     `headgate access who-can execute table:LAYER.NAME` and `who-can edit`.
@@ -55,8 +54,7 @@ def _flat(result: dict[str, Any]) -> list[dict[str, Any]]:
     return flat
 
 
-@app.command()
-@handle_errors
+@command(app)
 def describe(
     table: Named,
     title: Title = None,
@@ -70,8 +68,7 @@ def describe(
     commands.change("table", table, body, as_json=as_json)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def rename(
     table: Named,
     name: Annotated[
@@ -83,22 +80,19 @@ def rename(
     commands.change("table", table, commands.moved("table", name), as_json=as_json)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def delete(table: Named, as_json: Json = False) -> None:
     """Delete a table with its data. `headgate deleted restore` restores it."""
     commands.delete("table", table, as_json=as_json)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def grants(table: Named, limit: Limit = 50, cursor: Cursor = None, as_json: Json = False) -> None:
     """List the grants on a table and on its layer."""
     commands.grants("table", table, limit, cursor, as_json=as_json)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def history(table: Named, limit: Limit = 50, cursor: Cursor = None, as_json: Json = False) -> None:
     """List the commits to a table."""
     columns = ("version", "at", "by", "operation", "added rows", "deleted rows", "snapshot")
@@ -106,8 +100,7 @@ def history(table: Named, limit: Limit = 50, cursor: Cursor = None, as_json: Jso
     commands.listing_of("table", table, "history", columns, empty, limit=limit, cursor=cursor, as_json=as_json)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def snapshots(table: Named, limit: Limit = 50, cursor: Cursor = None, as_json: Json = False) -> None:
     """List the snapshots of a table that can still be read."""
     columns = ("id", "at", "operation", "rows", "files", "bytes", "is current")
@@ -115,8 +108,7 @@ def snapshots(table: Named, limit: Limit = 50, cursor: Cursor = None, as_json: J
     commands.listing_of("table", table, "snapshots", columns, empty, limit=limit, cursor=cursor, as_json=as_json)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def dependents(table: Named, limit: Limit = 50, cursor: Cursor = None, as_json: Json = False) -> None:
     """List the pipelines, data marts and integrations that read or write a table."""
     columns, empty = (
@@ -126,24 +118,25 @@ def dependents(table: Named, limit: Limit = 50, cursor: Cursor = None, as_json: 
     commands.listing_of("table", table, "dependents", columns, empty, limit=limit, cursor=cursor, as_json=as_json)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def lineage(
-    table: Named, direction: Direction = "both", depth: Depth = 5, columns: WithColumns = False, as_json: Json = False
+    client: Client,
+    table: Named,
+    direction: Direction = "both",
+    depth: Depth = 5,
+    columns: WithColumns = False,
+    as_json: Json = False,
 ) -> None:
     """Show the lineage of a table, as far as you may see it."""
-    from headgate.cli.client import connect
-
     query = {"direction": direction, "depth": depth, "columns": columns}
-    with connect() as client:
-        place = commands.path(client, "table", table).rpartition("/")[2]
-        response = client.get(f"/api/lineage/{place}", **query)
+    place = commands.path(client, "table", table).rpartition("/")[2]
+    response = client.get(f"/api/lineage/{place}", **query)
     lineage_cli.show(response, as_json=as_json)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def preview(
+    client: Client,
     table: Named,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="The number of rows.")] = 20,
     snapshot: Annotated[str | None, typer.Option(help="Read this snapshot.")] = None,
@@ -154,11 +147,8 @@ def preview(
     as_json: Json = False,
 ) -> None:
     """Show the first rows of a table, without Spark."""
-    from headgate.cli.client import connect
-
     query = {"limit": limit, "snapshot": snapshot, "as_of": as_of, "columns": column or None}
-    with connect() as client:
-        response = client.get(f"{commands.path(client, 'table', table)}/preview", **query)
+    response = client.get(f"{commands.path(client, 'table', table)}/preview", **query)
     if as_json:
         print_json(response)
         return

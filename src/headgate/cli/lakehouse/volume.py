@@ -4,10 +4,11 @@ from typing import Annotated
 
 import typer
 
+from headgate.cli.commands import command
 from headgate.cli.lakehouse import files as files_cli
 from headgate.cli.lakehouse import shared as commands
 from headgate.cli.lakehouse.shared import Description, Layer, Title
-from headgate.cli.output import Json, handle_errors
+from headgate.cli.output import Json
 from headgate.cli.paging import Cursor, Limit, Prefix
 
 app = typer.Typer(help="Volumes and their files.", no_args_is_help=True, rich_markup_mode=None)
@@ -15,8 +16,7 @@ app = typer.Typer(help="Volumes and their files.", no_args_is_help=True, rich_ma
 Named = Annotated[str, typer.Argument(metavar="VOLUME", help="The volume as LAYER.NAME, or its id.")]
 
 
-@app.command("list")
-@handle_errors
+@command(app, "list")
 def list_volumes(
     layer: Layer = None, prefix: Prefix = "", limit: Limit = 50, cursor: Cursor = None, as_json: Json = False
 ) -> None:
@@ -24,8 +24,7 @@ def list_volumes(
     commands.listing("volume", layer=layer, prefix=prefix, limit=limit, cursor=cursor, as_json=as_json)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def create(
     name: Annotated[str, typer.Argument(metavar="LAYER.NAME", help="The layer and the name, as LAYER.NAME.")],
     title: Title = None,
@@ -42,22 +41,19 @@ def create(
     commands.created("volume", body, as_json=as_json)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def show(volume: Named, as_json: Json = False) -> None:
     """Show a volume and your actions on it."""
     commands.show("volume", volume, as_json=as_json)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def describe(volume: Named, title: Title = None, description: Description = None, as_json: Json = False) -> None:
     """Set the title or description of a volume."""
     commands.change("volume", volume, commands.texts(title, description), as_json=as_json)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def rename(
     volume: Named,
     name: Annotated[
@@ -69,15 +65,13 @@ def rename(
     commands.change("volume", volume, commands.moved("volume", name), as_json=as_json)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def delete(volume: Named, as_json: Json = False) -> None:
     """Delete a volume with its files. `headgate deleted restore` restores it."""
     commands.delete("volume", volume, as_json=as_json)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def grants(volume: Named, limit: Limit = 50, cursor: Cursor = None, as_json: Json = False) -> None:
     """List the grants on a volume and on its layer."""
     commands.grants("volume", volume, limit, cursor, as_json=as_json)

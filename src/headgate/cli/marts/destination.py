@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from headgate.cli.output import Json, handle_errors
+from headgate.cli.commands import Client, command
+from headgate.cli.output import Json
 from headgate.cli.paging import Cursor, Limit, Prefix, print_page
 from headgate.cli.platform import external_systems
 from headgate.cli.platform.external_systems import ApiPath, Forget, Kind, Place, Secret, Set
@@ -18,9 +19,9 @@ app = typer.Typer(
 Named = Annotated[str, typer.Argument(metavar="DESTINATION", help="The destination, by name or id.")]
 
 
-@app.command("list")
-@handle_errors
+@command(app, "list")
 def list_destinations(
+    client: Client,
     deleted: Annotated[bool, typer.Option("--deleted", help="List deleted destinations that you may restore.")] = False,
     prefix: Prefix = "",
     limit: Limit = 50,
@@ -28,10 +29,7 @@ def list_destinations(
     as_json: Json = False,
 ) -> None:
     """List the destinations that you own or that are shared with you."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        response = client.get("/api/destinations", deleted=deleted, prefix=prefix, limit=limit, cursor=cursor)
+    response = client.get("/api/destinations", deleted=deleted, prefix=prefix, limit=limit, cursor=cursor)
     rows = (
         (
             value["name"],
@@ -46,8 +44,7 @@ def list_destinations(
     print_page(response, columns, rows, "There is no destination that you may see.", as_json=as_json)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def add(
     name: Annotated[str, typer.Argument(help="The name.")],
     kind: Kind = None,
@@ -61,15 +58,13 @@ def add(
     external_systems.add("destination", body, secret, "Made", as_json=as_json)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def show(destination: Named, as_json: Json = False) -> None:
     """Show a destination. Secrets are listed, but not their values."""
     external_systems.show("destination", destination, as_json=as_json)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def change(
     destination: Named,
     name: Annotated[str | None, typer.Option(help="The new name.")] = None,
@@ -90,15 +85,12 @@ def change(
     )
 
 
-@app.command()
-@handle_errors
-def delete(destination: Named, as_json: Json = False) -> None:
+@command(app)
+def delete(client: Client, destination: Named, as_json: Json = False) -> None:
     """Delete a destination, even if it is in use. It can be restored."""
-    from headgate.cli.client import connect
     from headgate.cli.output import print_json
 
-    with connect() as client:
-        result = client.request("DELETE", external_systems.path(client, "destination", destination))
+    result = client.request("DELETE", external_systems.path(client, "destination", destination))
     if as_json:
         print_json(result)
         return
@@ -107,25 +99,21 @@ def delete(destination: Named, as_json: Json = False) -> None:
     print(f"{users['reports']} reports and {users['pipelines']} pipelines used it and can no longer deliver to it.")
 
 
-@app.command()
-@handle_errors
-def restore(destination: Named, as_json: Json = False) -> None:
+@command(app)
+def restore(client: Client, destination: Named, as_json: Json = False) -> None:
     """Restore a deleted destination."""
-    from headgate.cli.client import connect
     from headgate.cli.output import print_json
 
-    with connect() as client:
-        result = client.request(
-            "POST", f"{external_systems.path(client, 'destination', destination, deleted=True)}/restore"
-        )
+    result = client.request(
+        "POST", f"{external_systems.path(client, 'destination', destination, deleted=True)}/restore"
+    )
     if as_json:
         print_json(result)
     else:
         print(f"Restored the destination {result['name']}.")
 
 
-@app.command("test")
-@handle_errors
+@command(app, "test")
 def try_out(
     destination: Named,
     path: ApiPath = "",

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from headgate.cli.commands import Client, command
 from headgate.cli.output import FAILED, MALFORMED, Json, fail, handle_errors, print_json, print_table
 
 app = typer.Typer(help="Access: who may do what, and why.", no_args_is_help=True, rich_markup_mode=None)
@@ -19,8 +20,7 @@ Values = Annotated[
 ]
 
 
-@app.command("test")
-@handle_errors
+@command(app, "test")
 def evaluate(
     files: Annotated[list[Path], typer.Argument(help="YAML files with worlds; - reads standard input.")],
     as_json: Json = False,
@@ -79,17 +79,14 @@ def _report(passed: int, failures: list[dict[str, Any]], *, as_json: bool) -> No
     print(f"{passed} passed, {len(failures)} failed")
 
 
-@app.command()
-@handle_errors
+@command(app)
 def export(
+    client: Client,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
     as_json: Json = False,
 ) -> None:
     """Write the organization as a world, with what each member can see now as assertions."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        text = client.get("/api/access/export")
+    text = client.get("/api/access/export")
     if as_json:
         import json
 
@@ -102,9 +99,9 @@ def export(
         output.write_text(text)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def explain(
+    client: Client,
     action: Annotated[str, typer.Argument(help="The action, such as edit.")],
     resource: Annotated[
         str, typer.Argument(help="kind:name, organization, or an id. For create and add, only the kind.")
@@ -117,14 +114,11 @@ def explain(
     as_json: Json = False,
 ) -> None:
     """Explain why a member may or may not do something. If not, list what is missing and who could grant it."""
-    from headgate.cli.client import connect
-
     body: dict[str, Any] = {"member": member, "action": action}
     body["kind" if action in ("create", "add") else "resource"] = resource
     if values is not None:
         body["with"] = _pairs(values)
-    with connect() as client:
-        response = client.post("/api/access/explain", body)
+    response = client.post("/api/access/explain", body)
     if as_json:
         print_json(response)
         return
@@ -138,54 +132,49 @@ def explain(
             print(f"      could {way['how']}: {', '.join(way['who'])}")
 
 
-@app.command("who-can")
-@handle_errors
+@command(app, "who-can")
 def who_can(
+    client: Client,
     action: Annotated[str, typer.Argument(help="The action, such as edit.")],
     resource: Annotated[str, typer.Argument(help="kind:name, organization, or an id.")],
     as_json: Json = False,
 ) -> None:
     """List the members who have an action on a resource."""
-    from headgate.cli.client import connect
-
     items: list[Any] = []
-    with connect() as client:
-        cursor = None
-        while True:
-            body = {"action": action, "resource": resource, "limit": 200, "cursor": cursor}
-            response = client.post("/api/access/who-can", body)
-            items += response["items"]
-            cursor = response["next_cursor"]
-            if cursor is None:
-                break
+    cursor = None
+    while True:
+        body = {"action": action, "resource": resource, "limit": 200, "cursor": cursor}
+        response = client.post("/api/access/who-can", body)
+        items += response["items"]
+        cursor = response["next_cursor"]
+        if cursor is None:
+            break
     if as_json:
         print_json(items)
     else:
         print_table(("name", "id"), ((item["name"], item["id"]) for item in items), empty="Nobody.")
 
 
-@app.command("what-can")
-@handle_errors
+@command(app, "what-can")
 def what_can(
+    client: Client,
     member: Member = None,
     kind: Annotated[list[str] | None, typer.Option(help="Only this kind. Can be repeated.")] = None,
     as_json: Json = False,
 ) -> None:
     """List what a member can do on each resource that they see."""
     from headgate.access.world_fields import FIELDS
-    from headgate.cli.client import connect
 
     items: list[Any] = []
-    with connect() as client:
-        for value in kind or FIELDS:
-            cursor = None
-            while True:
-                body = {"member": member, "kind": value, "limit": 200, "cursor": cursor}
-                response = client.post("/api/access/what-can", body)
-                items += response["items"]
-                cursor = response["next_cursor"]
-                if cursor is None:
-                    break
+    for value in kind or FIELDS:
+        cursor = None
+        while True:
+            body = {"member": member, "kind": value, "limit": 200, "cursor": cursor}
+            response = client.post("/api/access/what-can", body)
+            items += response["items"]
+            cursor = response["next_cursor"]
+            if cursor is None:
+                break
     if as_json:
         print_json(items)
     else:
@@ -208,9 +197,9 @@ def _pairs(values: list[str]) -> dict[str, Any]:
     return result
 
 
-@app.command("what-if")
-@handle_errors
+@command(app, "what-if")
 def what_if(
+    client: Client,
     change: Change,
     values: Values = None,
     member: Annotated[str | None, typer.Option(help="Only for this member.")] = None,
@@ -219,11 +208,8 @@ def what_if(
     """Simulate a change: list who would gain and who would lose which actions. Nothing is changed. Example: headgate
     access what-if share resource=data_mart:Sales for_use=true
     """
-    from headgate.cli.client import connect
-
     body = {"change": {"change": change, **_pairs(values or [])}, "member": member}
-    with connect() as client:
-        response = client.post("/api/access/what-if", body)
+    response = client.post("/api/access/what-if", body)
     if as_json:
         print_json(response)
         return
@@ -236,30 +222,22 @@ def what_if(
         print(f"and {rest} more")
 
 
-@app.command("change")
-@handle_errors
-def change_access(change: Change, values: Values = None, as_json: Json = False) -> None:
+@command(app, "change")
+def change_access(client: Client, change: Change, values: Values = None, as_json: Json = False) -> None:
     """Change access as a member. `headgate access what-if` simulates the change first. Example: headgate access change
     grant to=Bob resource=table:gold.orders level=viewer
     """
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        response = client.post("/api/access/changes", {"change": change, **_pairs(values or [])})
+    response = client.post("/api/access/changes", {"change": change, **_pairs(values or [])})
     if as_json:
         print_json(response)
     else:
         print(f"Done, by {', '.join(response['via'])}.")
 
 
-@app.command()
-@handle_errors
-def tables(as_json: Json = False) -> None:
+@command(app)
+def tables(client: Client, as_json: Json = False) -> None:
     """Print the rule tables: the paths of each kind and the actions that they grant."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        response = client.get("/api/access/tables")
+    response = client.get("/api/access/tables")
     if as_json:
         print_json(response)
         return
@@ -271,8 +249,7 @@ def tables(as_json: Json = False) -> None:
         )
 
 
-@app.command()
-@handle_errors
+@command(app)
 def reindex(as_json: Json = False) -> None:
     """Rebuild the index for resource lists from the rule tables, in the local installation."""
     from headgate.cli.local import installation

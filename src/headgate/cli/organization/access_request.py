@@ -4,7 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from headgate.cli.output import MALFORMED, Json, fail, handle_errors, print_json, print_table
+from headgate.cli.commands import Client, command
+from headgate.cli.output import MALFORMED, Json, fail, print_json, print_table
 from headgate.cli.paging import Cursor, print_page
 
 app = typer.Typer(help="Access requests.", no_args_is_help=True, rich_markup_mode=None)
@@ -13,25 +14,22 @@ PLACE = "/api/access/requests"
 RequestId = Annotated[str, typer.Argument(metavar="REQUEST", help="The id of the request.")]
 
 
-@app.command()
-@handle_errors
+@command(app)
 def make(
+    client: Client,
     action: Annotated[str, typer.Argument(help="The action, such as edit.")],
     resource: Annotated[str, typer.Argument(help="kind:name, organization, or an id.")],
     reason: Annotated[str, typer.Option(help="The reason for the request.")],
     as_json: Json = False,
 ) -> None:
     """Request an action on a resource that you can see. Members who could grant it are notified."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        response = client.post(PLACE, {"action": action, "resource": resource, "reason": reason})
+    response = client.post(PLACE, {"action": action, "resource": resource, "reason": reason})
     _done(response, "Asked", as_json=as_json)
 
 
-@app.command("list")
-@handle_errors
+@command(app, "list")
 def list_requests(
+    client: Client,
     mine: Annotated[
         bool, typer.Option("--mine", help="Your own requests, instead of those that you may answer.")
     ] = False,
@@ -40,12 +38,9 @@ def list_requests(
     as_json: Json = False,
 ) -> None:
     """List the requests that you may answer, or your own: open ones first, then newest first."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        response = client.get(PLACE, mine=mine, limit=limit, cursor=cursor)
-        while not response["items"] and response["next_cursor"]:
-            response = client.get(PLACE, mine=mine, limit=limit, cursor=response["next_cursor"])
+    response = client.get(PLACE, mine=mine, limit=limit, cursor=cursor)
+    while not response["items"] and response["next_cursor"]:
+        response = client.get(PLACE, mine=mine, limit=limit, cursor=response["next_cursor"])
     rows = (
         (value["id"], value["state"], _who(value["member"]), value["action"], _what(value), value["reason"])
         for value in response["items"]
@@ -62,14 +57,10 @@ def _what(request: dict[str, Any]) -> str:
     return f"{request['kind']}:{request['name'] or request['resource']}"
 
 
-@app.command()
-@handle_errors
-def show(request: RequestId, as_json: Json = False) -> None:
+@command(app)
+def show(client: Client, request: RequestId, as_json: Json = False) -> None:
     """Show a request, and the changes with which you could approve it."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        response = client.get(f"{PLACE}/{request}")
+    response = client.get(f"{PLACE}/{request}")
     if as_json:
         print_json(response)
         return
@@ -89,9 +80,9 @@ def show(request: RequestId, as_json: Json = False) -> None:
         )
 
 
-@app.command()
-@handle_errors
+@command(app)
 def approve(
+    client: Client,
     request: RequestId,
     change: Annotated[
         str | None,
@@ -111,14 +102,11 @@ def approve(
     """Approve a request with one of the proposals, or with another change that gives the same access. Example: headgate
     request approve req_01k6x3v9c2m4n8p0q7rs --proposal 1
     """
-    from headgate.cli.client import connect
-
     if (change is None) == (proposal is None):
         fail("give either --proposal with a number, or a change", MALFORMED)
-    with connect() as client:
-        body = _proposed(client, request, proposal) if proposal else {"change": change, **_pairs(values or [])}
-        answer = {"change": body, "comment": comment, "expires": expires}
-        response = client.post(f"{PLACE}/{request}/approve", answer)
+    body = _proposed(client, request, proposal) if proposal else {"change": change, **_pairs(values or [])}
+    answer = {"change": body, "comment": comment, "expires": expires}
+    response = client.post(f"{PLACE}/{request}/approve", answer)
     _done(response, "Approved", as_json=as_json)
 
 
@@ -143,29 +131,22 @@ def _pairs(values: list[str]) -> dict[str, Any]:
     return result
 
 
-@app.command()
-@handle_errors
+@command(app)
 def decline(
+    client: Client,
     request: RequestId,
     comment: Annotated[str, typer.Option(help="The reason, which is sent to the requester.")],
     as_json: Json = False,
 ) -> None:
     """Decline a request, with a reason."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        response = client.post(f"{PLACE}/{request}/decline", {"comment": comment})
+    response = client.post(f"{PLACE}/{request}/decline", {"comment": comment})
     _done(response, "Declined", as_json=as_json)
 
 
-@app.command()
-@handle_errors
-def withdraw(request: RequestId, as_json: Json = False) -> None:
+@command(app)
+def withdraw(client: Client, request: RequestId, as_json: Json = False) -> None:
     """Withdraw your own request."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        response = client.post(f"{PLACE}/{request}/withdraw", None)
+    response = client.post(f"{PLACE}/{request}/withdraw", None)
     _done(response, "Withdrawn", as_json=as_json)
 
 

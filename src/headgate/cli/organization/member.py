@@ -4,9 +4,10 @@ from typing import Annotated, Any
 
 import typer
 
+from headgate.cli.commands import Client, command
 from headgate.cli.organization.session import accept
 from headgate.cli.organization.shared import id_of
-from headgate.cli.output import Json, handle_errors, print_json, print_table
+from headgate.cli.output import Json, print_json, print_table
 from headgate.cli.paging import Cursor, Limit, Prefix, print_page
 
 app = typer.Typer(help="Members.", no_args_is_help=True, rich_markup_mode=None)
@@ -25,9 +26,9 @@ def _names(items: Any) -> list[str] | None:
     return None if items is None else [item["name"] for item in items]
 
 
-@app.command("list")
-@handle_errors
+@command(app, "list")
 def list_members(
+    client: Client,
     sort: Annotated[
         str, typer.Option(help="Sort by name, email, role, scope, created or last_seen; -name reverses the order.")
     ] = "name",
@@ -37,10 +38,7 @@ def list_members(
     as_json: Json = False,
 ) -> None:
     """List members. Only members who manage members see more than names."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        response = client.get("/api/members", sort=sort, prefix=prefix, limit=limit, cursor=cursor)
+    response = client.get("/api/members", sort=sort, prefix=prefix, limit=limit, cursor=cursor)
     columns = ("id", "name", "email", "role", "scope", "contexts", "groups", "last_seen_at")
     shown = (
         {**value, "contexts": _names(value["contexts"]), "groups": _names(value["groups"])}
@@ -50,14 +48,10 @@ def list_members(
     print_page(response, columns, rows, as_json=as_json)
 
 
-@app.command()
-@handle_errors
-def show(member: Who, as_json: Json = False) -> None:
+@command(app)
+def show(client: Client, member: Who, as_json: Json = False) -> None:
     """Show a member, their actions on the organization, and the sources of these."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        response = client.get(f"/api/members/{_id(client, member)}")
+    response = client.get(f"/api/members/{_id(client, member)}")
     if as_json:
         print_json(response)
         return
@@ -84,8 +78,7 @@ def _change(change: str, as_json: bool, **values: Any) -> dict[str, Any]:
     return dict(response)
 
 
-@app.command("set-role")
-@handle_errors
+@command(app, "set-role")
 def set_role(
     member: Who,
     role: Annotated[str, typer.Argument(help="owner, admin, technical or business.")],
@@ -105,8 +98,7 @@ def set_role(
         print(f"a link from `headgate member reset-password {member}`.")
 
 
-@app.command("set-scope")
-@handle_errors
+@command(app, "set-scope")
 def set_scope(
     member: Who,
     scope: Annotated[str, typer.Argument(help="entire or selected.")],
@@ -117,14 +109,10 @@ def set_scope(
     _change("set_scope", as_json, member=member, scope=scope, contexts=context or [])
 
 
-@app.command("removed")
-@handle_errors
-def list_removed(limit: Limit = 50, cursor: Cursor = None, as_json: Json = False) -> None:
+@command(app, "removed")
+def list_removed(client: Client, limit: Limit = 50, cursor: Cursor = None, as_json: Json = False) -> None:
     """List removed members who left resources without an owner. `holdings` and `reassign` accept their ids."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        response = client.get("/api/members/removed", limit=limit, cursor=cursor)
+    response = client.get("/api/members/removed", limit=limit, cursor=cursor)
     rows = ((value["id"], value["removed_at"][:19], value["solely_owned"]) for value in response["items"])
     empty = "No removed member left a resource without an owner."
     print_page(response, ("id", "removed", "without an owner"), rows, empty, as_json=as_json)
@@ -141,14 +129,10 @@ def _id_of_any(client: Any, text: str) -> str:
         raise NotFound(f"{error.detail}; {hint}") from None
 
 
-@app.command()
-@handle_errors
-def holdings(member: Who, as_json: Json = False) -> None:
+@command(app)
+def holdings(client: Client, member: Who, as_json: Json = False) -> None:
     """Show the resources that only this member owns, and the pipelines that run as this member."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        response = client.get(f"/api/members/{_id_of_any(client, member)}/holdings")
+    response = client.get(f"/api/members/{_id_of_any(client, member)}/holdings")
     if as_json:
         print_json(response)
         return
@@ -163,19 +147,16 @@ def holdings(member: Who, as_json: Json = False) -> None:
     )
 
 
-@app.command()
-@handle_errors
+@command(app)
 def reassign(
+    client: Client,
     member: Who,
     to: Annotated[str, typer.Option(help="The new owner.")],
     resource: Annotated[list[str] | None, typer.Option(help="Only this resource, by id. Can be repeated.")] = None,
     as_json: Json = False,
 ) -> None:
     """Transfer the resources that only this member owns, or owned when removed."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        response = client.post(f"/api/members/{_id_of_any(client, member)}/reassign", {"to": to, "resources": resource})
+    response = client.post(f"/api/members/{_id_of_any(client, member)}/reassign", {"to": to, "resources": resource})
     if as_json:
         print_json(response)
         return
@@ -183,8 +164,7 @@ def reassign(
     print_table(("kind", "name", "as", "id"), cells, empty="There was nothing to transfer.")
 
 
-@app.command()
-@handle_errors
+@command(app)
 def remove(member: Who, yes: Yes = False, as_json: Json = False) -> None:
     """Remove a member. All their access ends at once."""
     if not yes and not as_json:
@@ -203,29 +183,21 @@ def _print_link(result: dict[str, Any], as_json: bool) -> None:
         print(f"Sent to {result.get('sent_to') or result.get('email')}.")
 
 
-@app.command("magic-link")
-@handle_errors
-def magic_link(member: Who, as_json: Json = False) -> None:
+@command(app, "magic-link")
+def magic_link(client: Client, member: Who, as_json: Json = False) -> None:
     """Create a single-use sign-in link for a member."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        _print_link(client.request("POST", f"/api/members/{_id(client, member)}/magic-link"), as_json)
+    _print_link(client.request("POST", f"/api/members/{_id(client, member)}/magic-link"), as_json)
 
 
-@app.command("reset-password")
-@handle_errors
-def reset_password(member: Who, as_json: Json = False) -> None:
+@command(app, "reset-password")
+def reset_password(client: Client, member: Who, as_json: Json = False) -> None:
     """Delete a member's password, end their sessions, and create a link to choose a new password."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        _print_link(client.request("POST", f"/api/members/{_id(client, member)}/password-reset"), as_json)
+    _print_link(client.request("POST", f"/api/members/{_id(client, member)}/password-reset"), as_json)
 
 
-@invitations.command("make")
-@handle_errors
+@command(invitations, "make")
 def invite(
+    client: Client,
     email: Annotated[str, typer.Argument(help="The email address.")],
     role: Annotated[str, typer.Option(help="owner, admin, technical or business.")] = "business",
     scope: Annotated[str | None, typer.Option(help="entire or selected.")] = None,
@@ -233,25 +205,19 @@ def invite(
     as_json: Json = False,
 ) -> None:
     """Invite a person by email."""
-    from headgate.cli.client import connect
-
     body = {"email": email, "role": role, "scope": scope, "contexts": context or []}
-    with connect() as client:
-        _print_link(client.post("/api/invitations", body), as_json)
+    _print_link(client.post("/api/invitations", body), as_json)
 
 
-@invitations.command("list")
-@handle_errors
+@command(invitations, "list")
 def list_invitations(
+    client: Client,
     limit: Limit = 50,
     cursor: Cursor = None,
     as_json: Json = False,
 ) -> None:
     """List open invitations, newest first."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        response = client.get("/api/invitations", limit=limit, cursor=cursor)
+    response = client.get("/api/invitations", limit=limit, cursor=cursor)
     columns = ("id", "email", "role", "scope", "contexts", "state", "invited_by", "expires_at")
     shown = ({**value, "contexts": _names(value["contexts"])} for value in response["items"])
     rows = ([value[column] for column in columns] for value in shown)
@@ -261,24 +227,20 @@ def list_invitations(
 invitations.command("accept")(accept)
 
 
-@invitations.command()
-@handle_errors
-def resend(invitation: Annotated[str, typer.Argument(help="The id of the invitation.")], as_json: Json = False) -> None:
+@command(invitations)
+def resend(
+    client: Client, invitation: Annotated[str, typer.Argument(help="The id of the invitation.")], as_json: Json = False
+) -> None:
     """Create a new link for an invitation. The old link stops working."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        _print_link(client.request("POST", f"/api/invitations/{invitation}/resend"), as_json)
+    _print_link(client.request("POST", f"/api/invitations/{invitation}/resend"), as_json)
 
 
-@invitations.command()
-@handle_errors
-def revoke(invitation: Annotated[str, typer.Argument(help="The id of the invitation.")], as_json: Json = False) -> None:
+@command(invitations)
+def revoke(
+    client: Client, invitation: Annotated[str, typer.Argument(help="The id of the invitation.")], as_json: Json = False
+) -> None:
     """Revoke an invitation."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        result = client.request("DELETE", f"/api/invitations/{invitation}")
+    result = client.request("DELETE", f"/api/invitations/{invitation}")
     if as_json:
         print_json(result)
     else:

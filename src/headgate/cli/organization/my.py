@@ -4,19 +4,16 @@ from typing import Annotated
 
 import typer
 
-from headgate.cli.output import Json, handle_errors, print_json, print_table
+from headgate.cli.commands import Client, command
+from headgate.cli.output import Json, print_json, print_table
 
 app = typer.Typer(help="Your own tokens, sessions and password.", no_args_is_help=True, rich_markup_mode=None)
 
 
-@app.command()
-@handle_errors
-def tokens(as_json: Json = False) -> None:
+@command(app)
+def tokens(client: Client, as_json: Json = False) -> None:
     """List your tokens, newest first, without their secrets."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        response = client.get("/api/tokens", limit=200)
+    response = client.get("/api/tokens", limit=200)
     if as_json:
         print_json(response)
         return
@@ -27,9 +24,9 @@ def tokens(as_json: Json = False) -> None:
     )
 
 
-@app.command("make-token")
-@handle_errors
+@command(app, "make-token")
 def make_token(
+    client: Client,
     name: Annotated[str, typer.Argument(help="The name.")],
     read_only: Annotated[bool, typer.Option("--read-only", help="A read-only token.")] = False,
     only: Annotated[
@@ -39,39 +36,30 @@ def make_token(
     as_json: Json = False,
 ) -> None:
     """Create a token for yourself. It is shown only once."""
-    from headgate.cli.client import connect
-
     body = {"name": name, "read_only": read_only, "only": only, "expires": expires}
-    with connect() as client:
-        response = client.post("/api/tokens", body)
+    response = client.post("/api/tokens", body)
     if as_json:
         print_json(response)
     else:
         print(response["token"])
 
 
-@app.command("end-token")
-@handle_errors
-def end_token(token: Annotated[str, typer.Argument(help="The id of the token.")], as_json: Json = False) -> None:
+@command(app, "end-token")
+def end_token(
+    client: Client, token: Annotated[str, typer.Argument(help="The id of the token.")], as_json: Json = False
+) -> None:
     """Revoke one of your tokens."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        result = client.request("DELETE", f"/api/tokens/{token}")
+    result = client.request("DELETE", f"/api/tokens/{token}")
     if as_json:
         print_json(result)
     else:
         print(f"Revoked the token {result['name']}.")
 
 
-@app.command()
-@handle_errors
-def sessions(as_json: Json = False) -> None:
+@command(app)
+def sessions(client: Client, as_json: Json = False) -> None:
     """List your browser sessions."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        response = client.get("/api/me/sessions")
+    response = client.get("/api/me/sessions")
     if as_json:
         print_json(response)
         return
@@ -80,31 +68,24 @@ def sessions(as_json: Json = False) -> None:
     print_table(columns, rows, empty="You have no sessions.")
 
 
-@app.command("end-sessions")
-@handle_errors
+@command(app, "end-sessions")
 def end_sessions(
+    client: Client,
     session: Annotated[str | None, typer.Argument(help="The id of the session. Default: all sessions.")] = None,
     as_json: Json = False,
 ) -> None:
     """End one or all of your sessions."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        result = client.request("DELETE", f"/api/me/sessions/{session}" if session else "/api/me/sessions")
+    result = client.request("DELETE", f"/api/me/sessions/{session}" if session else "/api/me/sessions")
     if as_json:
         print_json(result)
     else:
         print(f"Ended {result['ended']} sessions.")
 
 
-@app.command()
-@handle_errors
-def password() -> None:
+@command(app)
+def password(client: Client) -> None:
     """Change your password. This ends all your sessions."""
-    from headgate.cli.client import connect
-
     current = typer.prompt("Current password, if you have one", hide_input=True, default="", show_default=False)
     fresh = typer.prompt("New password", hide_input=True, confirmation_prompt=True)
-    with connect() as client:
-        response = client.post("/api/me/password", {"current": current or None, "password": fresh})
+    response = client.post("/api/me/password", {"current": current or None, "password": fresh})
     print(f"Changed the password; ended {response['ended']} sessions.")

@@ -5,35 +5,28 @@ from typing import Annotated, Any
 
 import typer
 
-from headgate.cli.output import Json, handle_errors, print_json, print_table
+from headgate.cli.commands import Client, command
+from headgate.cli.output import Json, print_json, print_table
 
 app = typer.Typer(help="The organization.", no_args_is_help=True, rich_markup_mode=None)
 
 PATH = "/api/organization"
 
 
-@app.command()
-@handle_errors
-def show(as_json: Json = False) -> None:
+@command(app)
+def show(client: Client, as_json: Json = False) -> None:
     """Show the organization: its name, its plan, and who may invite members."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        response = client.get(PATH)
+    response = client.get(PATH)
     if as_json:
         print_json(response)
     else:
         print_table(("field", "value"), response.items())
 
 
-@app.command()
-@handle_errors
-def rename(name: Annotated[str, typer.Argument(help="The new name.")], as_json: Json = False) -> None:
+@command(app)
+def rename(client: Client, name: Annotated[str, typer.Argument(help="The new name.")], as_json: Json = False) -> None:
     """Rename the organization."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        result = client.request("PATCH", PATH, {"name": name})
+    result = client.request("PATCH", PATH, {"name": name})
     if as_json:
         print_json(result)
     else:
@@ -48,14 +41,10 @@ def _flat(result: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-@app.command()
-@handle_errors
-def usage(as_json: Json = False) -> None:
+@command(app)
+def usage(client: Client, as_json: Json = False) -> None:
     """Show the usage of the organization. For owners."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        response = client.get(f"{PATH}/usage")
+    response = client.get(f"{PATH}/usage")
     if as_json:
         print_json(response)
     else:
@@ -73,8 +62,7 @@ def _change(change: dict[str, str], *, as_json: bool) -> None:
         print(f"Done, by {', '.join(response['via'])}.")
 
 
-@app.command("set-plan")
-@handle_errors
+@command(app, "set-plan")
 def set_plan(
     plan: Annotated[str, typer.Argument(help="starter, growth or custom.")],
     as_json: Json = False,
@@ -83,8 +71,7 @@ def set_plan(
     _change({"change": "set_plan", "plan": plan}, as_json=as_json)
 
 
-@app.command("set-invites")
-@handle_errors
+@command(app, "set-invites")
 def set_invites(
     invites: Annotated[str, typer.Argument(help="by-role or admins-only.")],
     as_json: Json = False,

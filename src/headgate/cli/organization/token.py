@@ -5,15 +5,15 @@ from typing import Annotated
 
 import typer
 
-from headgate.cli.output import Json, handle_errors, print_json, print_table
+from headgate.cli.commands import command
+from headgate.cli.output import Json, print_json, print_table
 
 app = typer.Typer(help="API tokens of members.", no_args_is_help=True, rich_markup_mode=None)
 
 _FORMATS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"]
 
 
-@app.command()
-@handle_errors
+@command(app)
 def create(
     member: Annotated[str, typer.Option(help="The member that the token authenticates, by name or id.")],
     name: Annotated[str, typer.Option(help="The name of the token.")] = "command line",
@@ -69,8 +69,7 @@ def create(
         print(made.secret)
 
 
-@app.command("list")
-@handle_errors
+@command(app, "list")
 def list_tokens(as_json: Json = False) -> None:
     """List all tokens, without their secrets."""
     from headgate.cli.local import installation
@@ -92,8 +91,7 @@ def list_tokens(as_json: Json = False) -> None:
     print_table(shown, ([row[column] for column in columns] for row in rows), empty="There are no tokens.")
 
 
-@app.command()
-@handle_errors
+@command(app)
 def revoke(token: Annotated[str, typer.Argument(help="The token's id, as in `headgate token list`.")]) -> None:
     """Revoke a token."""
     from headgate.cli.local import installation

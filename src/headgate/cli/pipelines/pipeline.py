@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headgate.cli import lineage as lineage_cli
+from headgate.cli.commands import Client, command
 from headgate.cli.lineage import Depth, Direction, WithColumns
-from headgate.cli.output import Json, handle_errors, print_json, print_table, printable
+from headgate.cli.output import Json, print_json, print_table, printable
 
 if TYPE_CHECKING:
     from headgate.client import Headgate
@@ -98,19 +99,16 @@ def _tell(client: "Headgate", pipeline: str, done: str, *, as_json: bool) -> Non
         print(printable(f"{note}."))
 
 
-@app.command("list")
-@handle_errors
+@command(app, "list")
 def list_pipelines(
+    client: Client,
     prefix: Annotated[str, typer.Option(help="Only names that start with this.")] = "",
     limit: Annotated[int, typer.Option(min=1, max=200, help="Maximum number of items on a page.")] = 50,
     cursor: Annotated[str | None, typer.Option(help="The cursor printed below the previous page.")] = None,
     as_json: Json = False,
 ) -> None:
     """List the pipelines that you may see."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        response = client.get("/api/pipelines", prefix=prefix, limit=limit, cursor=cursor)
+    response = client.get("/api/pipelines", prefix=prefix, limit=limit, cursor=cursor)
     if as_json:
         print_json(response)
         return
@@ -123,16 +121,12 @@ def list_pipelines(
         print(f"more: --cursor {response['next_cursor']}")
 
 
-@app.command()
-@handle_errors
-def show(pipeline: Named, as_json: Json = False) -> None:
+@command(app)
+def show(client: Client, pipeline: Named, as_json: Json = False) -> None:
     """Show a pipeline: its definition, the tables that it reads and writes, and your actions on it."""
     import yaml
 
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        response = client.get(f"/api/pipelines/{named(client, pipeline)}")
+    response = client.get(f"/api/pipelines/{named(client, pipeline)}")
     if as_json:
         print_json(response)
         return
@@ -145,9 +139,9 @@ def show(pipeline: Named, as_json: Json = False) -> None:
         print("\n" + printable(yaml.safe_dump(definition, sort_keys=False, allow_unicode=True).rstrip()))
 
 
-@app.command()
-@handle_errors
+@command(app)
 def export(
+    client: Client,
     pipeline: Named,
     output: Annotated[Path, typer.Option("--output", "-o", help="The file: .ipynb or .py for a notebook, else .yaml.")],
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
@@ -155,15 +149,13 @@ def export(
     """Export the definition of a pipeline to a file, or a notebook as .ipynb or .py."""
     import yaml
 
-    from headgate.cli.client import connect
     from headgate.cli.lakehouse.sql import check_free
     from headgate.contracts.pipelines.definitions import Cell
     from headgate.kit.errors import Conflict
     from headgate.pipelines.notebook_files import to_ipynb, to_py
 
     check_free(output, overwrite=overwrite)
-    with connect() as client:
-        result = client.get(f"/api/pipelines/{named(client, pipeline)}")["definition"]
+    result = client.get(f"/api/pipelines/{named(client, pipeline)}")["definition"]
     if result is None:
         raise Conflict(
             "cannot export the pipeline: its definition refers to resources that you may not see, or it has no "
@@ -177,9 +169,9 @@ def export(
     print(f"Wrote {output}.")
 
 
-@app.command()
-@handle_errors
+@command(app)
 def add(
+    client: Client,
     name: Annotated[str, typer.Argument(help="The name.")],
     file: DefinitionFile = None,
     notebook: NotebookFile = None,
@@ -191,17 +183,14 @@ def add(
     as_json: Json = False,
 ) -> None:
     """Create a pipeline. It runs as you: every run uses your permissions."""
-    from headgate.cli.client import connect
-
     body = {"name": name, "description": description, "definition": definition_of(file, notebook, sql)}
-    with connect() as client:
-        answer = client.request("POST", "/api/pipelines", {**body, "deactivate_after": deactivate_after})
-        _tell(client, _saved(client, answer), "Made", as_json=as_json)
+    answer = client.request("POST", "/api/pipelines", {**body, "deactivate_after": deactivate_after})
+    _tell(client, _saved(client, answer), "Made", as_json=as_json)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def save(
+    client: Client,
     pipeline: Named,
     file: DefinitionFile = None,
     notebook: NotebookFile = None,
@@ -211,15 +200,12 @@ def save(
     """Save a new definition. From then on the pipeline runs as you. With only --sql or --notebook, the rest of the
     definition is kept.
     """
-    from headgate.cli.client import connect
-
     given = definition_of(file, notebook, sql)
-    with connect() as client:
-        identifier = named(client, pipeline)
-        if file is None:
-            given = {**(client.get(f"/api/pipelines/{identifier}")["definition"] or {}), **given}
-        answer = client.request("PATCH", f"/api/pipelines/{identifier}", {"definition": given})
-        _tell(client, _saved(client, answer), "Saved", as_json=as_json)
+    identifier = named(client, pipeline)
+    if file is None:
+        given = {**(client.get(f"/api/pipelines/{identifier}")["definition"] or {}), **given}
+    answer = client.request("PATCH", f"/api/pipelines/{identifier}", {"definition": given})
+    _tell(client, _saved(client, answer), "Saved", as_json=as_json)
 
 
 def _change(pipeline: str, done: str, *, as_json: bool, **body: Any) -> None:
@@ -231,30 +217,27 @@ def _change(pipeline: str, done: str, *, as_json: bool, **body: Any) -> None:
         _tell(client, identifier, done, as_json=as_json)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def rename(pipeline: Named, name: Annotated[str, typer.Argument(help="The new name.")], as_json: Json = False) -> None:
     """Rename a pipeline."""
     _change(pipeline, "Renamed to", as_json=as_json, name=name)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def activate(pipeline: Named, as_json: Json = False) -> None:
     """Activate a pipeline."""
     _change(pipeline, "Activated", as_json=as_json, active=True)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def deactivate(pipeline: Named, as_json: Json = False) -> None:
     """Deactivate a pipeline: no trigger starts it until it is active again."""
     _change(pipeline, "Deactivated", as_json=as_json, active=False)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def confirm(
+    client: Client,
     pipeline: Named,
     yes: Annotated[bool, typer.Option("--yes", help="Confirm without a prompt.")] = False,
     as_json: Json = False,
@@ -262,39 +245,32 @@ def confirm(
     """Confirm the hosts of a pipeline's connections and destination after one of them changed. Requires the same access
     as saving the pipeline, and makes you its last saver: outside data projects it runs as you from then on.
     """
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        identifier = named(client, pipeline)
-        endpoints = client.get(f"/api/pipelines/{identifier}")["endpoints"]
-        moved = [endpoint for endpoint in endpoints if endpoint["version"] != endpoint["confirmed"]]
-        for entry in moved:
-            where = ", ".join(f"{name}={value}" for name, value in (entry["config"] or {}).items() if value)
-            typer.echo(f"{entry['name']} ({entry['kind']}, version {entry['version']}): {where}", err=True)
-        if moved and not yes:
-            typer.confirm("Confirm these hosts, and become responsible for the pipeline?", abort=True, err=True)
-        versions = {value["id"]: value["version"] for value in moved}
-        client.request("POST", f"/api/pipelines/{identifier}/confirm", {"versions": versions})
-        _tell(client, identifier, "Confirmed", as_json=as_json)
+    identifier = named(client, pipeline)
+    endpoints = client.get(f"/api/pipelines/{identifier}")["endpoints"]
+    moved = [endpoint for endpoint in endpoints if endpoint["version"] != endpoint["confirmed"]]
+    for entry in moved:
+        where = ", ".join(f"{name}={value}" for name, value in (entry["config"] or {}).items() if value)
+        typer.echo(f"{entry['name']} ({entry['kind']}, version {entry['version']}): {where}", err=True)
+    if moved and not yes:
+        typer.confirm("Confirm these hosts, and become responsible for the pipeline?", abort=True, err=True)
+    versions = {value["id"]: value["version"] for value in moved}
+    client.request("POST", f"/api/pipelines/{identifier}/confirm", {"versions": versions})
+    _tell(client, identifier, "Confirmed", as_json=as_json)
 
 
-@app.command()
-@handle_errors
-def delete(pipeline: Named, as_json: Json = False) -> None:
+@command(app)
+def delete(client: Client, pipeline: Named, as_json: Json = False) -> None:
     """Delete a pipeline, its triggers and its run history. The tables that it wrote are kept."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        result = client.request("DELETE", f"/api/pipelines/{named(client, pipeline)}")
+    result = client.request("DELETE", f"/api/pipelines/{named(client, pipeline)}")
     if as_json:
         print_json(result)
     else:
         print(f"Deleted {result['name']!r}.")
 
 
-@app.command()
-@handle_errors
+@command(app)
 def plan(
+    client: Client,
     pipeline: Annotated[str | None, typer.Argument(metavar="PIPELINE", help="A pipeline, by name or id.")] = None,
     file: DefinitionFile = None,
     notebook: NotebookFile = None,
@@ -304,14 +280,11 @@ def plan(
     """Show what a run would do without running it: its steps and the access that it needs. Give a pipeline, or an
     unsaved definition with --file.
     """
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        if pipeline is not None:
-            response = client.get(f"/api/pipelines/{named(client, pipeline)}/plan")
-        else:
-            body = {"definition": definition_of(file, notebook, sql)}
-            response = client.request("POST", "/api/pipelines/plan", body)
+    if pipeline is not None:
+        response = client.get(f"/api/pipelines/{named(client, pipeline)}/plan")
+    else:
+        body = {"definition": definition_of(file, notebook, sql)}
+        response = client.request("POST", "/api/pipelines/plan", body)
     if as_json:
         print_json(response)
         return
@@ -323,9 +296,9 @@ def plan(
         print(printable(f"\n{problem}."))
 
 
-@app.command()
-@handle_errors
+@command(app)
 def lineage(
+    client: Client,
     pipeline: Named,
     direction: Direction = "both",
     depth: Depth = 5,
@@ -333,16 +306,12 @@ def lineage(
     as_json: Json = False,
 ) -> None:
     """Show the lineage of a pipeline: the tables that it reads and writes, and their lineage."""
-    from headgate.cli.client import connect
-
     query = {"direction": direction, "depth": depth, "columns": columns}
-    with connect() as client:
-        response = client.get(f"/api/pipelines/{named(client, pipeline)}/lineage", **query)
+    response = client.get(f"/api/pipelines/{named(client, pipeline)}/lineage", **query)
     lineage_cli.show(response, as_json=as_json)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def run(
     pipeline: Named,
     full_refresh: Annotated[

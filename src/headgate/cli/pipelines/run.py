@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headgate.cli.output import Json, handle_errors, print_json, print_table, printable
+from headgate.cli.commands import Client, command
+from headgate.cli.output import Json, print_json, print_table, printable
 from headgate.cli.progress_bar import ProgressBar
 
 if TYPE_CHECKING:
@@ -111,8 +112,7 @@ def _checked(step: dict[str, Any]) -> str | None:
     return None if check is None else "as expected" if check["passed"] else check["message"]
 
 
-@app.command()
-@handle_errors
+@command(app)
 def start(
     pipeline: Pipeline,
     full_refresh: Annotated[
@@ -128,20 +128,18 @@ def start(
     begin(pipeline, parameter or [], full_refresh=full_refresh, follow=follow, as_json=as_json)
 
 
-@app.command("list")
-@handle_errors
+@command(app, "list")
 def list_runs(
+    client: Client,
     pipeline: Pipeline,
     limit: Annotated[int, typer.Option(min=1, max=200, help="Maximum number of items on a page.")] = 20,
     cursor: Annotated[str | None, typer.Option(help="The cursor printed below the previous page.")] = None,
     as_json: Json = False,
 ) -> None:
     """List the runs of a pipeline, newest first."""
-    from headgate.cli.client import connect
     from headgate.cli.pipelines.pipeline import named
 
-    with connect() as client:
-        response = client.get(f"/api/pipelines/{named(client, pipeline)}/runs", limit=limit, cursor=cursor)
+    response = client.get(f"/api/pipelines/{named(client, pipeline)}/runs", limit=limit, cursor=cursor)
     if as_json:
         print_json(response)
         return
@@ -161,31 +159,23 @@ def list_runs(
         print(f"more: --cursor {response['next_cursor']}")
 
 
-@app.command()
-@handle_errors
-def show(run: Run, as_json: Json = False) -> None:
+@command(app)
+def show(client: Client, run: Run, as_json: Json = False) -> None:
     """Show a run: its steps, the tables that it wrote, and its error."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        response = client.get(f"/api/runs/{run}")
+    response = client.get(f"/api/runs/{run}")
     _print(response, as_json=as_json)
 
 
-@app.command()
-@handle_errors
-def log(run: Run, as_json: Json = False) -> None:
+@command(app)
+def log(client: Client, run: Run, as_json: Json = False) -> None:
     """Print the log of a run."""
-    from headgate.cli.client import connect
-
     after, lines = -1, []
-    with connect() as client:
-        while True:
-            response = client.get(f"/api/runs/{run}/log", after=after)
-            lines += response["items"]
-            if not response["items"]:
-                break
-            after = response["next"]
+    while True:
+        response = client.get(f"/api/runs/{run}/log", after=after)
+        lines += response["items"]
+        if not response["items"]:
+            break
+        after = response["next"]
     if as_json:
         print_json(lines)
         return
@@ -194,28 +184,22 @@ def log(run: Run, as_json: Json = False) -> None:
             bar.told({**line, "text": f"{line['at'][:19]} {line['text']}"})
 
 
-@app.command()
-@handle_errors
-def follow(run: Run, as_json: Json = False) -> None:
+@command(app)
+def follow(client: Client, run: Run, as_json: Json = False) -> None:
     """Follow a run until it ends, and print its log. Ctrl-C leaves the run running."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        values = watch(client, run)
+    values = watch(client, run)
     _print(values, as_json=as_json)
     if values["state"] != "succeeded":
         raise typer.Exit(FAILED)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def cancel(run: Run, as_json: Json = False) -> None:
     """Cancel a run. Nothing is committed for it any more, and Spark stops it."""
     _order(run, "cancel", as_json=as_json)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def resume(run: Run, as_json: Json = False) -> None:
     """Resume a failed or cancelled run after its last completed step."""
     _order(run, "resume", as_json=as_json)
@@ -232,23 +216,19 @@ def _order(run: str, order: str, *, as_json: bool) -> None:
         print(f"The run is {result['state']}.")
 
 
-@app.command()
-@handle_errors
-def delete(run: Run, as_json: Json = False) -> None:
+@command(app)
+def delete(client: Client, run: Run, as_json: Json = False) -> None:
     """Delete a run from the history. The tables that it wrote are kept."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        result = client.request("DELETE", f"/api/runs/{run}")
+    result = client.request("DELETE", f"/api/runs/{run}")
     if as_json:
         print_json(result)
     else:
         print("Deleted.")
 
 
-@app.command()
-@handle_errors
+@command(app)
 def artifact(
+    client: Client,
     run: Run,
     name: Annotated[str, typer.Argument(help="The name of the file, as in `headgate run show --json`.")],
     output: Annotated[str, typer.Option("--output", "-o", help="The local path.")],
@@ -256,11 +236,9 @@ def artifact(
     """Download an artifact of a run, such as a plot of a notebook."""
     from pathlib import Path
 
-    from headgate.cli.client import connect
     from headgate.cli.lakehouse.sql import check_free
 
     check_free(Path(output), overwrite=False)
-    with connect() as client:
-        content = b"".join(client.read(f"/api/runs/{run}/artifacts/{name}"))
+    content = b"".join(client.read(f"/api/runs/{run}/artifacts/{name}"))
     Path(output).write_bytes(content)
     print(f"Wrote {output}.")

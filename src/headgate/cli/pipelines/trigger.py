@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headgate.cli.output import Json, handle_errors, print_json, print_table
+from headgate.cli.commands import Client, command
+from headgate.cli.output import Json, print_json, print_table
 
 if TYPE_CHECKING:
     from headgate.client import Headgate
@@ -146,15 +147,12 @@ def _show(result: dict[str, Any], *, as_json: bool) -> None:
     print_table(("field", "value"), rows)
 
 
-@app.command("list")
-@handle_errors
-def list_triggers(pipeline: Pipeline, as_json: Json = False) -> None:
+@command(app, "list")
+def list_triggers(client: Client, pipeline: Pipeline, as_json: Json = False) -> None:
     """List the triggers of a pipeline."""
-    from headgate.cli.client import connect
     from headgate.cli.pipelines.pipeline import named
 
-    with connect() as client:
-        response = client.get(f"/api/pipelines/{named(client, pipeline)}/triggers")
+    response = client.get(f"/api/pipelines/{named(client, pipeline)}/triggers")
     if as_json:
         print_json(response)
         return
@@ -171,20 +169,16 @@ def list_triggers(pipeline: Pipeline, as_json: Json = False) -> None:
     print_table(("name", "fires", "state", "next (UTC)", "id"), rows, empty="This pipeline has no trigger.")
 
 
-@app.command()
-@handle_errors
-def show(trigger: Named, pipeline: Of = None, as_json: Json = False) -> None:
+@command(app)
+def show(client: Client, trigger: Named, pipeline: Of = None, as_json: Json = False) -> None:
     """Show a trigger: its condition, its next starts, and the access that it lacks now."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        response = client.get(_place(client, trigger, pipeline))
+    response = client.get(_place(client, trigger, pipeline))
     _show(response, as_json=as_json)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def add(  # noqa: PLR0913, PLR0917 - each is an option
+    client: Client,
     pipeline: Pipeline,
     name: Annotated[str, typer.Argument(help="The name.")],
     cron: Cron = None,
@@ -199,22 +193,20 @@ def add(  # noqa: PLR0913, PLR0917 - each is an option
     as_json: Json = False,
 ) -> None:
     """Add a trigger to a pipeline. Each start is checked against your permissions at that time."""
-    from headgate.cli.client import connect
     from headgate.cli.pipelines.pipeline import named
     from headgate.kit.errors import Invalid
 
-    with connect() as client:
-        when = _when(client, cron, zone, catch_up, after, on_change, all_, at_most_every)
-        if when is None:
-            raise Invalid("the trigger has no condition; give --cron, --after or --on-change")
-        body = {"name": name, "when": when, "full_refresh": full_refresh, "parameters": _parameters(parameter) or {}}
-        response = client.post(f"/api/pipelines/{named(client, pipeline)}/triggers", body)
+    when = _when(client, cron, zone, catch_up, after, on_change, all_, at_most_every)
+    if when is None:
+        raise Invalid("the trigger has no condition; give --cron, --after or --on-change")
+    body = {"name": name, "when": when, "full_refresh": full_refresh, "parameters": _parameters(parameter) or {}}
+    response = client.post(f"/api/pipelines/{named(client, pipeline)}/triggers", body)
     _show(response, as_json=as_json)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def change(  # noqa: PLR0913, PLR0917 - each is an option
+    client: Client,
     trigger: Named,
     pipeline: Of = None,
     name: Annotated[str | None, typer.Option(help="The new name.")] = None,
@@ -234,13 +226,10 @@ def change(  # noqa: PLR0913, PLR0917 - each is an option
     """Change a trigger and become its author: each start is checked against your permissions. Options that you do not
     give keep their values.
     """
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        when = _when(client, cron, zone, catch_up, after, on_change, all_, at_most_every)
-        given = {"name": name, "when": when, "full_refresh": full_refresh, "parameters": _parameters(parameter)}
-        body = {field: value for field, value in given.items() if value is not None}
-        result = client.request("PATCH", _place(client, trigger, pipeline), body)
+    when = _when(client, cron, zone, catch_up, after, on_change, all_, at_most_every)
+    given = {"name": name, "when": when, "full_refresh": full_refresh, "parameters": _parameters(parameter)}
+    body = {field: value for field, value in given.items() if value is not None}
+    result = client.request("PATCH", _place(client, trigger, pipeline), body)
     _show(result, as_json=as_json)
 
 
@@ -252,46 +241,37 @@ def _do(trigger: str, pipeline: str | None, what: str, *, as_json: bool) -> None
     _show(result, as_json=as_json)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def pause(trigger: Named, pipeline: Of = None, as_json: Json = False) -> None:
     """Pause a trigger. A run that it has already started continues."""
     _do(trigger, pipeline, "pause", as_json=as_json)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def resume(trigger: Named, pipeline: Of = None, as_json: Json = False) -> None:
     """Resume a paused trigger and become its author: each start is checked against your permissions."""
     _do(trigger, pipeline, "resume", as_json=as_json)
 
 
-@app.command()
-@handle_errors
-def delete(trigger: Named, pipeline: Of = None, as_json: Json = False) -> None:
+@command(app)
+def delete(client: Client, trigger: Named, pipeline: Of = None, as_json: Json = False) -> None:
     """Delete a trigger. Runs that it started are kept."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        result = client.request("DELETE", _place(client, trigger, pipeline))
+    result = client.request("DELETE", _place(client, trigger, pipeline))
     if as_json:
         print_json(result)
     else:
         print(f"Deleted {result['name']}.")
 
 
-@app.command("next")
-@handle_errors
+@command(app, "next")
 def next_fires(
+    client: Client,
     cron: Annotated[str, typer.Argument(help="Cron expression, such as '0 6 * * 1-5'.")],
     zone: Annotated[str, typer.Option(help="Time zone of the schedule.")] = "UTC",
     as_json: Json = False,
 ) -> None:
     """Preview the next times of a schedule, without saving it."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        response = client.post(f"{PATH}/preview", {"cron": cron, "time_zone": zone})
+    response = client.post(f"{PATH}/preview", {"cron": cron, "time_zone": zone})
     if as_json:
         print_json(response)
         return

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headgate.cli.output import FAILED, Json, handle_errors, print_json
+from headgate.cli.commands import Client, command
+from headgate.cli.output import FAILED, Json, print_json
 from headgate.cli.paging import Cursor, print_page
 
 if TYPE_CHECKING:
@@ -18,9 +19,9 @@ _LONGEST = 500
 app = typer.Typer(help="The audit log.", no_args_is_help=True, rich_markup_mode=None)
 
 
-@app.command("list")
-@handle_errors
+@command(app, "list")
 def list_events(
+    client: Client,
     actor: Annotated[str | None, typer.Option(help="Only by this member, by name or id.")] = None,
     resource: Annotated[str | None, typer.Option(help="Only about this resource: kind:name, or an id.")] = None,
     event: Annotated[str | None, typer.Option(help="Only this type of event, such as access.denied.")] = None,
@@ -29,10 +30,7 @@ def list_events(
     as_json: Json = False,
 ) -> None:
     """List audit events, newest first."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        response = client.get("/api/audit", actor=actor, resource=resource, event=event, limit=limit, cursor=cursor)
+    response = client.get("/api/audit", actor=actor, resource=resource, event=event, limit=limit, cursor=cursor)
     columns = ("id", "at", "event", "actor", "action", "kind", "resource", "allowed", "via", "sealed")
     rows = [{**item, "actor": item["actor_name"] or item["actor"]} for item in response["items"]]
     print_page(response, columns, ([row[column] for column in columns] for row in rows), as_json=as_json)
@@ -47,8 +45,7 @@ Anchors = Annotated[
 ]
 
 
-@app.command()
-@handle_errors
+@command(app)
 def verify(anchors: Anchors = None, as_json: Json = False) -> None:
     """Verify the hash chain of the audit log. Exits 1 if an event was changed, removed, truncated, or inserted. Always
     reads the local installation.
@@ -79,8 +76,7 @@ def verify(anchors: Anchors = None, as_json: Json = False) -> None:
         raise typer.Exit(FAILED)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def acknowledge(
     reason: Annotated[str, typer.Option(prompt="Reason", help="The reason, which is recorded in the log.")],
 ) -> None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from headgate.cli.output import FAILED, Json, handle_errors, print_json, print_table
+from headgate.cli.commands import command
+from headgate.cli.output import FAILED, Json, print_json, print_table
 
 if TYPE_CHECKING:
     from headgate.kit.database import Database
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="The encryption keys of stored secrets.", no_args_is_help=True, rich_markup_mode=None)
 
 
-@app.command("list")
-@handle_errors
+@command(app, "list")
 def list_keys(as_json: Json = False) -> None:
     """List the keys with their age and number of rows, never the keys themselves. Exits 1 if a key is missing."""
     from headgate.kit.clock import now
@@ -40,8 +40,7 @@ def list_keys(as_json: Json = False) -> None:
         raise typer.Exit(FAILED)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def rotate(as_json: Json = False) -> None:
     """Create a new key and re-encrypt all secrets with it. Servers may keep running. If it is interrupted, run it
     again.
@@ -56,8 +55,7 @@ def rotate(as_json: Json = False) -> None:
     _tell(outcome, begun, as_json=as_json)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def prune(as_json: Json = False) -> None:
     """Delete older keys that no row uses. Keys are kept for an hour after a rotation, because servers may still use
     them.

@@ -4,15 +4,16 @@ from typing import Annotated, Any
 
 import typer
 
-from headgate.cli.output import Json, handle_errors, print_json, print_table
+from headgate.cli.commands import Client, command
+from headgate.cli.output import Json, print_json, print_table
 from headgate.cli.paging import Cursor, Limit, Prefix, print_more
 
 app = typer.Typer(help="Resources of any kind.", no_args_is_help=True, rich_markup_mode=None)
 
 
-@app.command("list")
-@handle_errors
+@command(app, "list")
 def list_resources(
+    client: Client,
     kind: Annotated[str, typer.Argument(help="The kind, such as data_mart, table or space.")],
     sort: Annotated[
         str, typer.Option(help="Sort by name, created, updated or created_by; -name reverses the order.")
@@ -24,11 +25,8 @@ def list_resources(
     as_json: Json = False,
 ) -> None:
     """List the resources of a kind that you may see."""
-    from headgate.cli.client import connect
-
     query = {"kind": kind, "sort": sort, "prefix": prefix, "action": action, "limit": limit, "cursor": cursor}
-    with connect() as client:
-        response = client.get("/api/resources", **query, total=cursor is None)
+    response = client.get("/api/resources", **query, total=cursor is None)
     if as_json:
         print_json(response)
         return
@@ -56,20 +54,17 @@ def _id_of(client: Any, text: str) -> str:
     return only(result, kind, name, f"headgate resource list {kind}")
 
 
-@app.command()
-@handle_errors
+@command(app)
 def get(
+    client: Client,
     resource: Annotated[str, typer.Argument(help="kind:name, or an id.")],
     as_json: Json = False,
 ) -> None:
     """Show a resource and your actions on it."""
     from urllib.parse import quote
 
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        identifier = _id_of(client, resource) if ":" in resource else resource.strip() or "-"
-        response = client.get(f"/api/resources/{quote(identifier, safe='')}")
+    identifier = _id_of(client, resource) if ":" in resource else resource.strip() or "-"
+    response = client.get(f"/api/resources/{quote(identifier, safe='')}")
     if as_json:
         print_json(response)
         return

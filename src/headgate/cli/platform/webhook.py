@@ -4,7 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from headgate.cli.output import Json, handle_errors, print_json, print_table
+from headgate.cli.commands import Client, command
+from headgate.cli.output import Json, print_json, print_table
 
 app = typer.Typer(help="The webhook for notifications about runs.", no_args_is_help=True, rich_markup_mode=None)
 PATH = "/api/webhook"
@@ -19,38 +20,28 @@ def _show(result: dict[str, Any], *, as_json: bool) -> None:
         print_table(("field", "value"), [(name.replace("_", " "), value) for name, value in result.items()])
 
 
-@app.command()
-@handle_errors
-def show(as_json: Json = False) -> None:
+@command(app)
+def show(client: Client, as_json: Json = False) -> None:
     """Show the webhook and the result of its last delivery."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        response = client.get(PATH)
+    response = client.get(PATH)
     _show(response, as_json=as_json)
 
 
-@app.command("set")
-@handle_errors
+@command(app, "set")
 def set_url(
+    client: Client,
     url: Annotated[str, typer.Argument(help="The URL; - reads it from standard input.")],
     as_json: Json = False,
 ) -> None:
     """Set the webhook, replacing any previous one. Prints the signing key once."""
-    from headgate.cli.client import connect
     from headgate.cli.text_input import line_of_input
 
-    with connect() as client:
-        result = client.request("PUT", PATH, {"url": line_of_input() if url == "-" else url})
+    result = client.request("PUT", PATH, {"url": line_of_input() if url == "-" else url})
     _show(result, as_json=as_json)
 
 
-@app.command()
-@handle_errors
-def remove(as_json: Json = False) -> None:
+@command(app)
+def remove(client: Client, as_json: Json = False) -> None:
     """Delete the webhook."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        result = client.request("DELETE", PATH)
+    result = client.request("DELETE", PATH)
     _show(result, as_json=as_json)

@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from headgate.cli.output import Json, handle_errors
+from headgate.cli.commands import Client, command
+from headgate.cli.output import Json
 from headgate.cli.paging import Cursor, Limit, Prefix, print_page
 from headgate.cli.platform import external_systems
 from headgate.cli.platform.external_systems import ApiPath, Forget, Kind, Most, Pattern, Place, Secret, Set
@@ -17,14 +18,12 @@ ALLOW = "Allow notebook code to read its secrets; off by default."
 Named = Annotated[str, typer.Argument(metavar="CONNECTION", help="The connection, by name or id.")]
 
 
-@app.command("list")
-@handle_errors
-def list_connections(prefix: Prefix = "", limit: Limit = 50, cursor: Cursor = None, as_json: Json = False) -> None:
+@command(app, "list")
+def list_connections(
+    client: Client, prefix: Prefix = "", limit: Limit = 50, cursor: Cursor = None, as_json: Json = False
+) -> None:
     """List the connections of the spaces in which you have a role."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        response = client.get("/api/connections", prefix=prefix, limit=limit, cursor=cursor)
+    response = client.get("/api/connections", prefix=prefix, limit=limit, cursor=cursor)
     rows = (
         (
             value["name"],
@@ -40,8 +39,7 @@ def list_connections(prefix: Prefix = "", limit: Limit = 50, cursor: Cursor = No
     print_page(response, columns, rows, "There is no connection that you may see.", as_json=as_json)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def add(
     name: Annotated[str, typer.Argument(help="The name.")],
     space: Annotated[str, typer.Option(help="The space that contains it, by name or id.")],
@@ -60,15 +58,13 @@ def add(
     external_systems.add("connection", body, secret, "Added", as_json=as_json)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def show(connection: Named, as_json: Json = False) -> None:
     """Show a connection. Secrets are listed, but not their values."""
     external_systems.show("connection", connection, as_json=as_json)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def change(
     connection: Named,
     name: Annotated[str | None, typer.Option(help="The new name.")] = None,
@@ -90,23 +86,19 @@ def change(
     )
 
 
-@app.command()
-@handle_errors
-def delete(connection: Named, as_json: Json = False) -> None:
+@command(app)
+def delete(client: Client, connection: Named, as_json: Json = False) -> None:
     """Delete a connection that no pipeline uses."""
-    from headgate.cli.client import connect
     from headgate.cli.output import print_json
 
-    with connect() as client:
-        result = client.request("DELETE", external_systems.path(client, "connection", connection))
+    result = client.request("DELETE", external_systems.path(client, "connection", connection))
     if as_json:
         print_json(result)
     else:
         print(f"Deleted the connection {result['name']} and its secrets.")
 
 
-@app.command("test")
-@handle_errors
+@command(app, "test")
 def try_out(
     connection: Named,
     path: ApiPath = "",
@@ -121,8 +113,7 @@ def try_out(
     external_systems.run_test("connection", connection, path, (place, fields), secret, as_json=as_json)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def discover(connection: Named, pattern: Pattern = "", limit: Most = 500, as_json: Json = False) -> None:
     """List the tables or files of the system, read by a worker."""
     external_systems.print_discovered("connection", connection, pattern, limit, as_json=as_json)

@@ -4,20 +4,19 @@ from typing import Annotated
 
 import typer
 
-from headgate.cli.output import Json, handle_errors
+from headgate.cli.commands import Client, command
+from headgate.cli.output import Json
 from headgate.cli.paging import Cursor, Limit, Prefix, print_page
 
 app = typer.Typer(help="Data spaces, which contain connections.", no_args_is_help=True, rich_markup_mode=None)
 
 
-@app.command("list")
-@handle_errors
-def list_spaces(prefix: Prefix = "", limit: Limit = 50, cursor: Cursor = None, as_json: Json = False) -> None:
+@command(app, "list")
+def list_spaces(
+    client: Client, prefix: Prefix = "", limit: Limit = 50, cursor: Cursor = None, as_json: Json = False
+) -> None:
     """List the spaces in which you have a role."""
-    from headgate.cli.client import connect
-
-    with connect() as client:
-        response = client.get("/api/spaces", prefix=prefix, limit=limit, cursor=cursor)
+    response = client.get("/api/spaces", prefix=prefix, limit=limit, cursor=cursor)
     rows = (
         (value["name"], (value["owner"] or {}).get("name"), value["allowed"], value["id"])
         for value in response["items"]
@@ -27,8 +26,7 @@ def list_spaces(prefix: Prefix = "", limit: Limit = 50, cursor: Cursor = None, a
     )
 
 
-@app.command()
-@handle_errors
+@command(app)
 def create(
     name: Annotated[str, typer.Argument(help="The name.")],
     as_json: Json = False,
@@ -39,19 +37,17 @@ def create(
     named_cli.create("/api/spaces", "space", name, as_json=as_json)
 
 
-@app.command()
-@handle_errors
+@command(app)
 def show(
+    client: Client,
     space: Annotated[str, typer.Argument(help="The space, by name or id.")],
     as_json: Json = False,
 ) -> None:
     """Show a space and your actions on it."""
-    from headgate.cli.client import connect
     from headgate.cli.output import print_json, print_table
     from headgate.cli.platform.external_systems import path
 
-    with connect() as client:
-        response = client.get(path(client, "space", space))
+    response = client.get(path(client, "space", space))
     if as_json:
         print_json(response)
         return
