@@ -280,7 +280,7 @@ def test_the_audit_log_is_verified_by_a_command(tmp_path: Path) -> None:
             connection.execute("DROP TRIGGER audit_events_kept")
             connection.execute("DELETE FROM audit_events WHERE seal_number = 4")
         found = one.headgate("audit", "verify")
-        assert (found.returncode, "cut off" in found.stdout) == (1, True)
+        assert (found.returncode, "at the end of the log are missing" in found.stdout) == (1, True)
         assert json.loads(one.headgate("audit", "verify", "--json").stdout)["faults"]
 
 
