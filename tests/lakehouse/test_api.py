@@ -337,7 +337,7 @@ def test_a_table_that_is_made_anew_inherits_nothing(millrace: Company) -> None:
     assert (shown["id"], shown["title"]) == (new, None)
     taken = millrace.as_("Tess").post(f"/api/deleted/{old}/restore", {})
     assert taken.status_code == 409
-    assert "another name" in taken.json()["detail"]
+    assert "a new name" in taken.json()["detail"]
     back = millrace.as_("Tess").post(f"/api/deleted/{old}/restore", {"name": "old_orders"}).json()
     assert back["name"] == "raw.old_orders"
     assert millrace.as_("Bea").get(f"/api/tables/{old}").json()["title"] == "Orders"

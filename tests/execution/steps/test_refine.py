@@ -164,7 +164,7 @@ def test_partitions_and_order_follow_the_definition(bench: Bench) -> None:
         ("SHOW TABLES IN raw", StepFailed, "not one query"),
         ("SELECT 1 AS a; -- the end", StepFailed, "not one query"),
         ("SET x = )", StatementRefused, "settings"),
-        ("SELECT * FROM raw.hidden", StepFailed, "raw.hidden that you may see.* run the pipeline that writes it first"),
+        ("SELECT * FROM raw.hidden", StepFailed, "raw.hidden that you may see.* first run the pipeline that writes it"),
         ("SELECT 1 AS _file", StatementRefused, "_file"),
         ("SELECT NULL AS a", StepFailed, "CAST\\(NULL AS STRING\\)"),
         ("SELECT interval 2 months AS a", StepFailed, "column a has a type that tables do not hold"),

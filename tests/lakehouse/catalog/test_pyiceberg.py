@@ -204,7 +204,7 @@ def test_a_token_that_only_reads_reads(served: Lake) -> None:
     served.engine("Tess").create_table("raw.events", ROWS.schema).append(ROWS)
     reader = served.engine("Tess", read_only=True)
     assert reader.load_table("raw.events").scan().to_arrow().num_rows == 3
-    with pytest.raises(ForbiddenError, match="narrowed"):
+    with pytest.raises(ForbiddenError, match="restricted"):
         reader.load_table("raw.events").append(MORE)
     with pytest.raises(ForbiddenError):
         reader.drop_table("raw.events")

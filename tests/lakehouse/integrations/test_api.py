@@ -69,7 +69,7 @@ def test_bad_input_says_what_to_do(millrace: Company) -> None:
         ({"name": "X", "tables": ["raw.nothing"]}, "there is no table raw.nothing"),
         ({"name": "X", "tables": ["raw.invoices"]}, "there is no table raw.invoices"),
         ({"name": "X", "tables": ["nothing"]}, "layer.table"),
-        ({"name": "X", "tables": ["service.revenue"], "expires": "2020-01-01T00:00:00Z"}, "to come"),
+        ({"name": "X", "tables": ["service.revenue"], "expires": "2020-01-01T00:00:00Z"}, "in the future"),
     ):
         answer = adam.post(PLACE, body)
         assert (answer.status_code, words in answer.text) == (422, True), (body, answer.text)

@@ -269,7 +269,7 @@ def test_only_the_worker_secret_opens_the_workers_routes(millrace_on_sqlite: Com
 
 def test_a_table_that_has_no_data_yet_is_told_from_one_that_is_missing(millrace: Company) -> None:
     """To Spark, neither is there; the catalog knows which it was asked for, and who may see it."""
-    for member, says in (("Tess", "Table raw.payments was declared and has no data yet"), ("Ana", "There is no table")):
+    for member, says in (("Tess", "Table raw.payments has no data and no columns yet"), ("Ana", "There is no table")):
         statement, hand = submit(millrace, member, "SELECT * FROM raw.Payments"), Hand(millrace)
         (job,) = hand.claim()
         for name in ("pay", "payments"):

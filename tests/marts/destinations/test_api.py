@@ -94,7 +94,7 @@ def test_a_name_is_used_once_by_whoever_makes_it_and_tells_nothing_of_others(mil
     ("place", "says"),
     [
         ({"kind": "folder", "path": "/srv/out"}, "deliveries.folders"),
-        ({"kind": "iceberg", "uri": "https://catalog.example.com"}, "there is no 'iceberg'"),
+        ({"kind": "iceberg", "uri": "https://catalog.example.com"}, "unknown kind 'iceberg'"),
         ({**PLACE, "host": "192.168.1.1"}, "outgoing.allow"),
     ],
 )
