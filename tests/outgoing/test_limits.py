@@ -269,7 +269,11 @@ def test_what_is_not_http_is_no_answer(sent: bytes) -> None:
         connection.sendall(sent)
         connection.shutdown(socket.SHUT_WR)
 
-    with raw(talk) as server, client() as outgoing, pytest.raises(Unreachable, match=r"hooks\.test closed the connection"):
+    with (
+        raw(talk) as server,
+        client() as outgoing,
+        pytest.raises(Unreachable, match=r"hooks\.test closed the connection"),
+    ):
         outgoing.request("GET", server.url())
 
 
@@ -279,5 +283,9 @@ def test_a_connection_that_is_cut_is_no_answer() -> None:
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
-    with raw(talk) as server, client() as outgoing, pytest.raises(Unreachable, match=r"hooks\.test closed the connection"):
+    with (
+        raw(talk) as server,
+        client() as outgoing,
+        pytest.raises(Unreachable, match=r"hooks\.test closed the connection"),
+    ):
         outgoing.request("GET", server.url())
