@@ -1,9 +1,5 @@
-"""Calls to addresses that members typed: webhooks, and whatever else leaves by a URL that somebody gave.
+"""Calls to addresses that members typed, such as webhooks: every resolved address is checked against `outgoing.allow`.
 
-errors.py     what can go wrong, in words for whoever typed the address
-addresses.py  hosts however they are spelt, which addresses are public, and what `outgoing.allow` lists
-urls.py       a URL, taken apart once and strictly
-network.py    resolves a name once, judges every address, and connects to none but these, within one deadline
-client.py     the client: redirects, limits, headers
-sockets.py    the same judgement for other protocols, such as those of databases
+`client.py` sends requests. `network.py` resolves a name once and connects only to the checked addresses. `sockets.py`
+does the same for other protocols, and `proxy.py` for processes in a sandbox.
 """

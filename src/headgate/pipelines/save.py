@@ -1,7 +1,7 @@
 """Saving a pipeline: its state before and after is judged, its outputs get their rows and ids, and its author is from
 then on whom it acts for.
 
-What a query reads only Spark can tell: then a save is a job, whose last transaction is the one that saves (probing.py).
+What a query reads only Spark can tell: then a save is a job, whose last transaction is the one that saves (probe.py).
 """
 
 from collections.abc import Iterator, Mapping

@@ -2,7 +2,7 @@
 
 handed   whether standard input begins with a line of JSON: the token, and the content of handles by their numbers.
          So nothing of it is on the disk, in an argument or in an environment
-catalog  [socket, URL]               a socket by which tables can be read; see door.py
+catalog  [socket, URL]               a socket by which tables can be read; see catalog_proxy.py
 hosts    [[socket, host, port], …]   sockets that lead to hosts that a member named, under the rules of `allow`
 limits   see watch.py; the tree is ended when it exceeds one, and nothing of it is left behind
 end      the file that then says how it ended

@@ -8,7 +8,7 @@
     /headgate/secrets     its secrets, in memory alone
     /scratch              its home, and Spark's folder; written
 
-The catalog is reached by a door that adds the token outside (door.py), each declared host by a socket of its own. The
+The catalog is reached by a door that adds the token outside (catalog_proxy.py), each declared host by a socket of its own. The
 tables that it declared are seen where they are, to be read.
 """
 

@@ -1,4 +1,4 @@
-"""What bubblewrap does not do itself, done before it: `sandbox_entry.py PLAN bwrap …`. Only the standard library.
+"""What bubblewrap does not do itself, done before it: `entry.py PLAN bwrap …`. Only the standard library.
 
     user   the id outside of the user that the program inside is to run as; null if this process is not root's
     calls  the filter of the kernel's calls (seccomp.py), in base 64; null for a machine that has none

@@ -10,7 +10,7 @@ other end of standard input, which closes however they end.
     open     [[socket, host, port], …]   sockets that lead to one address each, for a server in a sandbox
     record   the file that says which processes these are
 
-For a notebook, there is more; see tether.py.
+For a notebook, there is more; see notebooks/process_holder.py.
 """
 
 import ctypes

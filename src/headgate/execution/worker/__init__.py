@@ -1,1 +1,1 @@
-"""The worker: claims statements from the server, runs them on Spark, and sends their rows back."""
+"""The worker: claims jobs of every kind from the server, runs them, and reports their progress and result."""
