@@ -48,6 +48,7 @@ def docstrings(file: Path) -> str:
     return "\n".join(ast.get_docstring(node) or "" for node in described)
 
 
+@pytest.mark.processes
 def test_docs_and_docstrings_name_modules_that_exist() -> None:
     modules = {path.name for path in tracked() if path.suffix == ".py"}
     texts = {path: docstrings(path) for path in tracked() if path.is_relative_to(ROOT / "src") and path.suffix == ".py"}
