@@ -8,8 +8,8 @@
     /headgate/secrets     its secrets, in memory alone
     /scratch              its home, and Spark's folder; written
 
-The catalog is reached through a proxy outside the sandbox that adds the token (catalog_proxy.py), and each declared host
-through its own socket. The declared tables are mounted read-only.
+The catalog is reached through a proxy outside the sandbox that adds the token (catalog_proxy.py), and each
+declared host through its own socket. The declared tables are mounted read-only.
 """
 
 import base64
