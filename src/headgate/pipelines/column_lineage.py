@@ -1,6 +1,7 @@
-"""Which columns the columns of an output are made of, as far as it is known when a pipeline is saved.
+"""Column lineage of a pipeline, as far as it is known when the pipeline is saved.
 
-A query's are told by Spark's plan. Histories and streams give columns as they are: that is one line for all of them.
+For a query, it comes from Spark's plan. Histories and streams pass columns through unchanged: one entry covers all
+columns.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,14 +11,14 @@ from headgate.contracts.pipelines import definitions
 from headgate.pipelines.planner import AnyDefinition
 
 MOST = 20_000
-"""How many are kept of a pipeline; more tell nobody anything."""
+"""Maximum number of column origins stored per pipeline."""
 
 
 class ColumnOrigin(NamedTuple):
-    """A column of an output, and one that its values are made of.
+    """An output column and one source column that it is computed from.
 
-    Without columns, every column of the output that the source has too comes from the one of the same name. Without a
-    source, it comes from outside.
+    Without column names, the entry means: every output column that also exists in the source comes from the source
+    column of the same name. Without a source, the values come from outside the lakehouse.
     """
 
     target: str
@@ -27,25 +28,27 @@ class ColumnOrigin(NamedTuple):
 
 
 Told = Sequence[tuple[str, Sequence[tuple[str, str]]]]
-"""Each column of a query by name, and what it is made of: tables, by the names that it calls them, and columns."""
+"""For each column of a query: its name, and the (table, column) pairs it is computed from, with table names as in the
+SQL.
+"""
 
 
 def of_query(output: str | None, told: Told, loaded: Mapping[str, str | None]) -> list[ColumnOrigin]:
-    """What Spark told of a query's columns; `loaded` are the ids of the tables by their names."""
+    """Column origins of a query from Spark's plan; `loaded` maps table names to ids."""
     if output is None:
         return []
     results = [
         ColumnOrigin(output, column, source, name)
         for column, parts in told
         for ref, name in parts
-        # A branch or tag stands behind the table's name.
+        # A branch or tag name may follow the table name.
         if (source := loaded.get(".".join(ref.split(".")[:2]))) is not None
     ]
     return results if len(results) <= MOST else []
 
 
 def by_definition(definition: AnyDefinition, items: Mapping[str, str]) -> list[ColumnOrigin]:
-    """What a definition itself says; `items` are the ids of its tables and volumes by their names."""
+    """Column origins that follow from the definition alone; `items` maps table and volume names to ids."""
     match definition:
         case definitions.History():
             pairs = [(definition.output, definition.table)]
@@ -62,5 +65,5 @@ def by_definition(definition: AnyDefinition, items: Mapping[str, str]) -> list[C
 
 
 def parse(stored: Any) -> list[ColumnOrigin]:
-    """Those of a stored pipeline."""
+    """Parse the origins stored with a pipeline."""
     return [ColumnOrigin(*value) for value in stored or ()]

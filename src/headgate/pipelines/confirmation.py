@@ -1,6 +1,7 @@
-"""Confirming where the connections and the destination of a pipeline point, after one of them was repointed.
+"""Confirm the current endpoints of a pipeline's connections and destination after an endpoint changed.
 
-It needs what saving the pipeline needs, and makes the caller its last saver: it then runs with the caller's rights.
+This requires the same rights as saving the pipeline. The caller becomes the pipeline's last saver, so the pipeline then
+runs with the caller's rights.
 """
 
 from typing import Any
@@ -19,11 +20,11 @@ from headgate.platform.unit_of_work.call import Call
 
 _LOOK = "check the current hosts in `endpoints` of the pipeline, and confirm their versions"
 SEES = {"connection": ("connect", "edit"), "destination": ("see",)}
-"""Who is shown where one points: those who may have any of these actions on it."""
+"""The actions that allow a member to see the endpoint; any of them is enough."""
 
 
 def shown(call: Call, confirmed: dict[str, int]) -> list[EndpointOut]:
-    """Where the connections and the destination point now, as far as the caller may see them."""
+    """The current endpoints of the connections and the destination, as far as the caller may see them."""
     return [endpoint for value, version in confirmed.items() if (endpoint := _shown(call, value, version)) is not None]
 
 
@@ -45,8 +46,8 @@ def _shown(call: Call, identifier: str, confirmed: int) -> EndpointOut | None:
 
 
 def confirm(call: Call, pipeline_id: str, seen: dict[str, int]) -> None:
-    """Confirm the places that were repointed, each by the version that the caller was shown; the caller is responsible
-    for them from then on.
+    """Confirm the changed endpoints, each by the version that the caller was shown. The caller is then responsible for
+    the pipeline.
     """
     decision = call.require("confirm", save.KIND, pipeline_id)
     mine = pipeline_definition_table.c.pipeline_id == pipeline_id
@@ -71,7 +72,7 @@ def confirm(call: Call, pipeline_id: str, seen: dict[str, int]) -> None:
 
 
 def _check(call: Call, confirmed: dict[str, int], now: dict[str, int], seen: dict[str, int]) -> None:
-    """See that every place that moved is named, with its version of now."""
+    """Check that the request names every changed endpoint with its current version."""
     moved = {entry: version for entry, version in now.items() if confirmed.get(entry) != version}
     if not moved:
         raise Conflict("There is nothing to confirm: no host has changed since the pipeline was saved or confirmed")

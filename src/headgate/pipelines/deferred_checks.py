@@ -1,7 +1,9 @@
-"""Custom checks of what nothing has written yet. What a source or notebook writes has columns once it ran: until then
-Spark cannot analyse the SQL of such a check, and the first run does, before it publishes.
+"""Custom SQL checks on tables that no run has written yet.
 
-A run reaches what its pipeline declared. So until then such SQL may read the pipeline's own tables, and nothing else.
+A table written by a source or notebook has no known columns before its first run, so Spark cannot analyse the SQL of
+such a check when the pipeline is saved. The first run analyses it, before it publishes.
+
+A run can read only the tables that its pipeline declared. Therefore such SQL may read the pipeline's own tables only.
 """
 
 from collections.abc import Iterable
@@ -24,7 +26,7 @@ def probed_sql(connection: Connection, definition: AnyDefinition) -> list[str]:
 
 
 def unwritten(connection: Connection, definition: AnyDefinition, names: Iterable[str]) -> set[str]:
-    """Of some tables that a source or notebook writes, those that nothing has written yet."""
+    """The subset of `names` that a source or notebook writes and that no run has written yet."""
     if not isinstance(definition, definitions.Source | definitions.Notebook):
         return set()
     lookup = Lookup(connection)
@@ -35,14 +37,14 @@ def unwritten(connection: Connection, definition: AnyDefinition, names: Iterable
 
 
 def is_of_own(connection: Connection, definition: AnyDefinition, missing: Iterable[str]) -> bool:
-    """Whether all that a probe did not find are tables that the definition itself is to write."""
+    """Whether all tables missing in a probe are outputs of the definition itself."""
     asked = {value.lower() for value in missing}
     own = {value.lower() for value in definitions.checked(definition)}
     return bool(asked) and asked <= own and unwritten(connection, definition, asked) == asked
 
 
 def notes(connection: Connection, definition: AnyDefinition) -> list[str]:
-    """What its author should know of checks that were not judged at the save."""
+    """Notes for the author about checks that were not analysed when the pipeline was saved."""
     checks = definitions.custom_checks(definition)
     if not checks:
         return []

@@ -1,4 +1,4 @@
-"""Pipelines over HTTP: make, save, look, start."""
+"""Pipeline endpoints: create, save, view, start."""
 
 from typing import Annotated
 
@@ -50,13 +50,15 @@ Sort = Annotated[ResourceSort, Query(description="The order; a leading minus tur
 def list_pipelines(
     call: Call, sort: Sort = ResourceSort.name, prefix: Prefix = "", limit: Limit = DEFAULT_LIMIT, cursor: After = None
 ) -> PipelinePage:
-    """Pipelines by page, each with its last run and what one may do with it."""
+    """List pipelines, each with its last run and the actions allowed to the caller."""
     resources, following = presentation.listed(call, saving.KIND, sort, prefix, limit, cursor)
     return PipelinePage(items=service.items(call, resources), next_cursor=following)
 
 
 def _save(stages: Stages, draft: saving.PipelineDraft, *, active: bool | None = None) -> PipelineSaving:
-    """Save a draft, or have it analysed first; and turn the stored pipeline on or off in the same transaction."""
+    """Save a draft, or submit a probe first if it contains SQL. Enable or disable the stored pipeline in the same
+    transaction.
+    """
 
     def turn(call: Call) -> None:
         if draft.own is not None and active is not None:
@@ -90,8 +92,9 @@ def _save(stages: Stages, draft: saving.PipelineDraft, *, active: bool | None = 
     staged=True,
 )
 def create_pipeline(stages: Stages, body: PipelineIn) -> PipelineSaving:
-    """Make a pipeline. It acts for its author, whose rights count at every run. Outputs that do not exist yet get their
-    names and ids now. SQL is analysed first, to learn what it reads: follow the statement in the answer.
+    """Create a pipeline. It runs with the rights of its author, which are checked at every run. Outputs that do not
+    exist yet get their names and ids now. SQL is analysed first to find the tables it reads: follow the statement in
+    the response.
     """
     draft = saving.PipelineDraft(
         body.definition, body.name, body.description, body.project, deactivate_after=body.deactivate_after
@@ -107,13 +110,13 @@ def create_pipeline(stages: Stages, body: PipelineIn) -> PipelineSaving:
     errors=[Conflict],
 )
 def plan_definition(call: Call, body: PlanIn) -> PlanOut:
-    """A dry run of a definition that is not saved: its steps, what it reads and writes, and the levels needed."""
+    """Dry run of an unsaved definition: its steps, the tables it reads and writes, and the access levels it needs."""
     return service.plan_draft(call, saving.PipelineDraft(body.definition, project=body.project))
 
 
 @router.governed("GET", "/{pipeline_id}", OnPipeline("see", "pipeline_id", on_task="open"), Audit.reads)
 def get_pipeline(call: Call, pipeline_id: PipelineId) -> PipelineOut:
-    """A pipeline with its definition, and what one may do with it. Names of hidden tables are left out."""
+    """Get a pipeline with its definition and the actions allowed to the caller. Names of hidden tables are omitted."""
     return service.shown(call, pipeline_id)
 
 
@@ -126,8 +129,8 @@ def get_pipeline(call: Call, pipeline_id: PipelineId) -> PipelineOut:
     staged=True,
 )
 def change_pipeline(stages: Stages, pipeline_id: PipelineId, body: PipelineChange) -> PipelineSaving:
-    """Change its name, description or activation; or save another definition, which from then on acts for whoever saved
-    it. SQL is analysed first: follow the statement in the answer.
+    """Change the name, description or activation, or save a new definition. After that, the pipeline runs with the
+    rights of the member who saved it. SQL is analysed first: follow the statement in the response.
     """
     if body.definition is None:
         stages.write(lambda call: service.change(call, pipeline_id, body))
@@ -140,7 +143,7 @@ def change_pipeline(stages: Stages, pipeline_id: PipelineId, body: PipelineChang
 
 @router.governed("DELETE", "/{pipeline_id}", MemberOn("delete", "pipeline_id"), Audit.changes, errors=[Conflict])
 def delete_pipeline(call: Call, pipeline_id: PipelineId) -> PipelineDeleted:
-    """Delete a pipeline, with its triggers and the record of its runs. The tables that it wrote stay."""
+    """Delete a pipeline with its triggers and its run history. The tables it wrote remain."""
     return PipelineDeleted(id=pipeline_id, name=service.delete(call, pipeline_id))
 
 
@@ -148,17 +151,18 @@ def delete_pipeline(call: Call, pipeline_id: PipelineId) -> PipelineDeleted:
     "GET", "/{pipeline_id}/plan", OnPipeline("see", "pipeline_id", on_task="open"), Audit.nothing, errors=[Conflict]
 )
 def plan_pipeline(call: Call, pipeline_id: PipelineId) -> PlanOut:
-    """A dry run: the steps, what is read and written, the levels needed, whether whom it acts for has them, and what
-    keeps it from starting.
+    """Dry run: the steps, the tables read and written, the access levels needed, whether the member that the pipeline
+    runs as has them, and what prevents a start.
     """
     return service.plan_of(call, pipeline_id)
 
 
 @router.governed("POST", "/{pipeline_id}/confirm", MemberOn("confirm", "pipeline_id"), Audit.changes, errors=[Conflict])
 def confirm_pipeline(call: Call, pipeline_id: PipelineId, body: ConfirmIn) -> PipelineOut:
-    """Confirm where its connections and destination point, after one of them was repointed. It needs what saving the
-    pipeline needs, and the caller becomes its last saver: outside of data projects it runs with the caller's rights
-    from then on. `versions` names what `endpoints` showed; 409 if one was repointed again meanwhile.
+    """Confirm the endpoints of the connections and the destination after one of them changed. This requires the same
+    rights as saving the pipeline. The caller becomes its last saver: outside of data projects, the pipeline then runs
+    with the caller's rights. `versions` holds the versions shown in `endpoints`; the response is 409 if an endpoint has
+    changed again since.
     """
     confirmation.confirm(call, pipeline_id, body.versions)
     return service.shown(call, pipeline_id)
@@ -168,7 +172,9 @@ def confirm_pipeline(call: Call, pipeline_id: PipelineId, body: ConfirmIn) -> Pi
     "POST", "/{pipeline_id}/runs", MemberOn("start", "pipeline_id"), Audit.changes, errors=[Conflict], staged=True
 )
 def run_pipeline(stages: Stages, pipeline_id: PipelineId, body: RunIn) -> RunOut:
-    """Have a pipeline run, with the rights of whom it acts for. It waits for a worker; `GET` with `wait` follows it."""
+    """Start a run with the rights of the member that the pipeline runs as. The run waits for a worker; follow it with
+    `GET` and `wait`.
+    """
     run = stages.write(lambda call: runs.start_by_hand(call, pipeline_id, body.full_refresh, body.parameters))
     stages.services.watch.ring()
     return run

@@ -1,7 +1,7 @@
-"""The columns that an output will have, known before its first run: what reads it can be saved by them.
+"""Expected columns of an output before its first run, so that pipelines that read it can be saved.
 
-A query's are told by its probe, a history's follow from those of its source. What notebooks and streams write is known
-once they ran.
+The columns of a query come from its probe; those of a history follow from its source. The columns of notebooks and
+streams are known only after a run.
 """
 
 from typing import Any
@@ -18,17 +18,17 @@ from headgate.platform.unit_of_work.call import Call
 from headgate.platform.unit_of_work.stages import Stages
 
 Fields = list[dict[str, Any]]
-"""As a schema of Iceberg has them."""
+"""Fields in the JSON format of an Iceberg schema."""
 _probed, _pointers = probed_schema_table.c, table_pointer_table.c
 
 
 def output(definition: AnyDefinition) -> str | None:
-    """The one output whose columns can be known before a run."""
+    """The output whose columns can be known before a run, if there is exactly one."""
     return definition.output if isinstance(definition, definitions.Query | definitions.History) else None
 
 
 def of_history(stages: Stages, definition: AnyDefinition) -> Fields | None:
-    """The columns of a history's output; None if those of its source are not known, or it is none."""
+    """The columns of a history's output; None if the source's columns are unknown or the definition is no history."""
     if not isinstance(definition, definitions.History):
         return None
     table = definition.table
@@ -54,7 +54,7 @@ def of_history(stages: Stages, definition: AnyDefinition) -> Fields | None:
 
 
 def _versions(definition: definitions.History, source: types.Columns) -> Fields | None:
-    """What a history has beside its source's columns; None where its run would refuse them."""
+    """The version columns that a history adds to the source's columns; None if a run would reject them."""
     time = types.find(source, definition.time_column) if definition.time_column else None
     taken = any(types.find(source, name) for name in history.RESERVED)
     if taken or (definition.time_column and time is None):
@@ -63,13 +63,13 @@ def _versions(definition: definitions.History, source: types.Columns) -> Fields 
 
 
 def stored(call: Call, table_id: str) -> Fields | None:
-    """The columns that a table will have, as far as what writes it was saved with them."""
+    """The expected columns of a table, if the pipeline that writes it was saved with them."""
     value: Fields | None = call.connection.execute(select(_probed.columns).where(_probed.table_id == table_id)).scalar()
     return value
 
 
 def keep(call: Call, pipeline_id: str, table_id: str | None, fields: Fields | None) -> None:
-    """Write down what a pipeline's output will be, in place of what was known before."""
+    """Replace the stored expected columns of a pipeline's output."""
     call.connection.execute(delete(probed_schema_table).where(_probed.pipeline_id == pipeline_id))
     if table_id is None or fields is None:
         return

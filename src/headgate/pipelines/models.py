@@ -1,4 +1,4 @@
-"""Pipelines; one with a data project is a data task."""
+"""Database tables of pipelines. A pipeline with a data project is a data task."""
 
 from sqlalchemy import JSON, Boolean, CheckConstraint, Column, ForeignKey, Index, Integer, Table, Text
 
@@ -20,7 +20,7 @@ pipeline_table = Table(
     Index("ix_pipelines_destination_id", "destination_id"),
     Index("ix_pipelines_acts_for_id", "acts_for_id"),
 )
-"""A source, query, notebook, history or delivery; its streams are its table references."""
+"""A source, query, notebook, history or delivery. Its table references are its inputs and outputs."""
 
 pipeline_definition_table = Table(
     "pipeline_definitions",
@@ -40,7 +40,8 @@ pipeline_definition_table = Table(
     Column("place_versions", JSON, nullable=False),
     Column("origins", JSON),
 )
-"""What a pipeline does. `unresolved` says why what it reads is not known yet: then it cannot start. `failures` counts
-those in a row; `told_causes` are the causes that notices told since the last success; `place_versions` is where its
-connections and destination pointed when that was last confirmed; `origins` is what the columns of its outputs are
-made of."""
+"""The definition of a pipeline. `unresolved` says why its inputs are not known yet; the pipeline cannot start until
+they are. `failures` counts consecutive failed runs. `told_causes` are the failure causes notified since the last
+success. `place_versions` are the endpoint versions of its connections and destination at the last confirmation.
+`origins` is the column lineage of its outputs.
+"""

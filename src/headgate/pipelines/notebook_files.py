@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from headgate.contracts.pipelines.definitions import Cell
 
 MAX_BYTES = 20 << 20
-"""Of a file: figures in outputs make it large, and outputs are dropped."""
+"""Maximum size of a file. Figures in outputs make files large; outputs are dropped on import."""
 
 MAX_CELLS = 1000
 _KINDS = {"code": "code", "markdown": "text", "raw": "text"}
@@ -23,11 +23,11 @@ _HEADER = "# ---"
 
 
 class BadNotebook(ValueError):
-    """The file is not a notebook that can be imported; the message says why and what to do."""
+    """The file is not an importable notebook; the message says why and what to do."""
 
 
 def read(name: str, content: bytes) -> tuple[Cell, ...]:
-    """The cells of a file; the format follows from the file name extension."""
+    """Read the cells of a file; the file name extension determines the format."""
     extension = name.rpartition(".")[2].lower()
     if extension == "ipynb":
         return from_ipynb(content)
@@ -37,7 +37,7 @@ def read(name: str, content: bytes) -> tuple[Cell, ...]:
 
 
 def from_ipynb(content: bytes) -> tuple[Cell, ...]:
-    """The cells of a Jupyter notebook; its outputs are left out."""
+    """Read the cells of a Jupyter notebook, without outputs."""
     try:
         document = nbformat.reader.parse_json(_text(content))  # type: ignore[no-untyped-call]
     except (nbformat.reader.NotJSONError, RecursionError):
@@ -52,7 +52,7 @@ def from_ipynb(content: bytes) -> tuple[Cell, ...]:
 
 
 def _upgraded(document: dict[str, Any]) -> dict[str, Any]:
-    """A notebook of an older version of the format in the current one."""
+    """Upgrade a notebook of an older format version to the current one."""
     version = document["nbformat"]
     if type(version) is not int or version not in nbformat.versions:
         raise BadNotebook("the notebook has an unknown format version; save it as version 4")
@@ -65,7 +65,7 @@ def _upgraded(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def to_ipynb(cells: Sequence[Cell]) -> bytes:
-    """A Jupyter notebook of these cells, without outputs."""
+    """Write cells as a Jupyter notebook, without outputs."""
     metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
@@ -77,7 +77,7 @@ def to_ipynb(cells: Sequence[Cell]) -> bytes:
 
 
 def from_py(content: bytes) -> tuple[Cell, ...]:
-    """The cells of a Python file, each of which begins with a line `# %%`, or `# %% [markdown]`."""
+    """Read the cells of a Python file, in which each cell starts with a line `# %%` or `# %% [markdown]`."""
     lines = _without_header(_text(content).removeprefix("\ufeff").split("\n"))
     blocks: list[tuple[str, list[str]]] = [("code", [])]
     for line in lines:
@@ -93,7 +93,7 @@ def from_py(content: bytes) -> tuple[Cell, ...]:
 
 
 def to_py(cells: Sequence[Cell]) -> bytes:
-    """A Python file of these cells; text cells become comments."""
+    """Write cells as a Python file; text cells become comments."""
     return "\n".join(_for_py(cell) for cell in cells).encode()
 
 
@@ -123,7 +123,7 @@ def _checked(values: Iterable[dict[str, Any]]) -> tuple[Cell, ...]:
 
 
 def _check_language(metadata: Any) -> None:
-    """Refuse a notebook whose metadata name another language than Python."""
+    """Reject a notebook whose metadata names a language other than Python."""
     sections = metadata if isinstance(metadata, dict) else {}
     for section, name in (("kernelspec", "language"), ("language_info", "name")):
         info = sections.get(section)

@@ -1,4 +1,4 @@
-"""From a definition to its steps: what is written is found by id, whatever it is called now."""
+"""Turns a definition into steps. Outputs are resolved by id, so renames do not matter."""
 
 from collections.abc import Iterable
 
@@ -37,7 +37,7 @@ class DeclaredItems:
 
     @classmethod
     def of(cls, connection: Connection, pipeline_id: str) -> "DeclaredItems":
-        """Those of a stored pipeline, called as they are called now."""
+        """The items of a stored pipeline, with their current names."""
         layers = resource_table.alias()
         joined = table_ref_table.join(resource_table, _resources.id == _refs.item_id).join(
             layers, layers.c.id == _resources.scope_id
@@ -47,19 +47,19 @@ class DeclaredItems:
         return cls({ref.lower(): LakeItem(item, layer, name) for ref, item, layer, name in rows})
 
     def get(self, ref: str) -> LakeItem:
-        """The one that the definition calls so; NoPlan if it is gone."""
+        """The item with this name in the definition; NoPlan if it no longer exists."""
         item = self._found.get(ref.lower())
         if item is None:
             raise InvalidPlan(f"{ref} does not exist any more; restore it, or remove it from the pipeline")
         return item
 
     def all(self, refs: Iterable[str]) -> tuple[LakeItem, ...]:
-        """Those that the definition calls so."""
+        """The items with these names in the definition."""
         return tuple(map(self.get, refs))
 
 
 def plan(definition: AnyDefinition, items: DeclaredItems) -> list[AnyStep]:
-    """The steps of a definition, in order. Checks come last, before all is published together."""
+    """The ordered steps of a definition. Checks come last, before all outputs are published together."""
     steps: list[AnyStep] = []
     match definition:
         case definitions.Source():
@@ -78,7 +78,7 @@ def plan(definition: AnyDefinition, items: DeclaredItems) -> list[AnyStep]:
         for expectation in definition.expectations
         if definitions.outputs(definition).get(expectation.table, True)
     ]
-    # What leaves the lakehouse is checked before it leaves.
+    # Data must pass the checks before a delivery sends it out of the lakehouse.
     return [*checks, *steps] if isinstance(definition, definitions.Delivery) else [*steps, *checks]
 
 
@@ -109,5 +109,5 @@ def _notebook(definition: definitions.Notebook, items: DeclaredItems) -> list[An
 
 
 def item_of(step: AnyStep) -> str | None:
-    """The id of the table that a step is about."""
+    """The id of the table that a step belongs to."""
     return None if isinstance(step, RunNotebook) else step.table.id

@@ -1,8 +1,8 @@
-"""Finding out what a pipeline's SQL reads: a probe analyses it on Spark under a token that records what is loaded.
+"""Probes: Spark analyses a pipeline's SQL under a token that records the tables it loads.
 
-The probe's last transaction saves the pipeline. A table that does not exist leaves it unresolved: saved, but unable to
-start until it is saved again. An output that nothing has written yet, and whose columns are known, is to a probe an
-empty table: so a chain is saved before any of it ran.
+The last transaction of a probe saves the pipeline. If a table does not exist, the pipeline is saved as unresolved and
+cannot start until it is saved again. An output that no run has written yet, but whose columns are known, appears to the
+probe as an empty table. So a chain of pipelines can be saved before any of them has run.
 """
 
 from dataclasses import asdict
@@ -28,9 +28,9 @@ _loads, _works = work_load_table.c, work_token_table.c
 
 
 def submit(call: Call, draft: PipelineDraft, sql: list[str], fields: expected_columns.Fields | None = None) -> str:
-    """Have the SQL of a draft analysed, and the draft saved then; the id of the statement that does it.
+    """Submit a probe that analyses the SQL of a draft and then saves the draft; returns the statement id.
 
-    `fields` are the columns of its output, if they are known without Spark.
+    `fields` are the columns of the output, if they are known without Spark.
     """
     first, *more = sql
     wanted = {**asdict(draft), "definition": draft.definition.model_dump(mode="json")}
@@ -42,7 +42,7 @@ def submit(call: Call, draft: PipelineDraft, sql: list[str], fields: expected_co
 
 
 def save_probed(call: Call, row: RowMapping, tables: list[str], missing: str | None) -> str:
-    """Save the pipeline that a probe was for, as its author; its id. NotSaved says why not."""
+    """Save the probed pipeline as its author and return its id; raises NotSaved with the reason."""
     wanted = dict(row["save"][PIPELINE])
     analysed = row["save"].get(ANALYSED) or {}
     if analysed.get("problem"):
@@ -64,7 +64,7 @@ def save_probed(call: Call, row: RowMapping, tables: list[str], missing: str | N
 
 
 def _loaded(connection: Connection, statement: str) -> dict[str, str | None]:
-    """The ids of the tables that a probe has loaded, by name."""
+    """The names and ids of the tables that a probe loaded."""
     joined = work_load_table.join(work_token_table, _works.id == _loads.work_id)
     query = select(_loads.ref, _loads.table_id).select_from(joined).where(_works.statement_id == statement)
     return {row.ref: row.table_id for row in connection.execute(query.order_by(_works.id))}
@@ -76,7 +76,7 @@ def _reads(connection: Connection, tables: list[str], own: dict[str, bool]) -> l
 
 
 def _author(connection: Connection, row: RowMapping) -> Caller:
-    """Who asked for the save, within the limits of the token by which they did."""
+    """The member who requested the save, limited by the scope of the token they used."""
     member, token = row["member_id"], row["token_id"]
     if token is None:
         return Caller(member)

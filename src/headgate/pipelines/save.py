@@ -1,7 +1,7 @@
-"""Saving a pipeline: its state before and after is judged, its outputs get their rows and ids, and its author is from
-then on whom it acts for.
+"""Saves a pipeline: authorizes the change, creates the rows of its outputs, and makes the author the member it runs as.
 
-What a query reads only Spark can tell: then a save is a job, whose last transaction is the one that saves (probe.py).
+Only Spark can determine what a query reads. Saving one is therefore a job whose last transaction saves the pipeline
+(see probe.py).
 """
 
 from collections.abc import Iterator, Mapping
@@ -34,7 +34,7 @@ from headgate.spaces.connections.models import pipeline_connection_table
 
 KIND = "pipeline"
 DATABASES = frozenset({"postgresql", "mysql"})
-"""The kinds of connections that lead to a database."""
+"""Connection kinds that are databases."""
 SAVED, CHANGED, DELETED, CONFIRMED = "pipeline.saved", "pipeline.changed", "pipeline.deleted", "pipeline.confirmed"
 NO_OUTPUT = (
     "A notebook outside of data projects requires an output: name a table in `outputs`, or a volume in `output_volumes`"
@@ -45,21 +45,21 @@ _refs, _uses = table_ref_table.c, pipeline_connection_table.c
 
 @dataclass(frozen=True, slots=True)
 class PipelineDraft:
-    """A pipeline as its author wants it."""
+    """A pipeline as submitted by its author."""
 
     definition: AnyDefinition
     name: str | None = None
-    """Left out, the stored one stays."""
+    """The stored name is kept if this is None."""
     description: str | None = None
     project: str | None = None
     deactivate_after: int | None = None
     own: str | None = None
-    """The stored pipeline; none if this is a new one."""
+    """The id of the stored pipeline; None for a new one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """A table or volume that a definition names."""
+    """A table or volume that a definition references."""
 
     name: str
     mode: str
@@ -69,7 +69,7 @@ class Ref:
 
 
 def refs(call: Call, definition: AnyDefinition, probed: list[str]) -> list[Ref]:
-    """All that a definition reads and writes, by name and id; `probed` are the reads that Spark told."""
+    """All inputs and outputs of a definition, by name and id; `probed` are the inputs found by Spark."""
     writes = definitions.outputs(definition)
     if isinstance(definition, definitions.Source):
         writes |= {name + definitions.REJECTED: on for name, on in writes.items()}
@@ -77,14 +77,14 @@ def refs(call: Call, definition: AnyDefinition, probed: list[str]) -> list[Ref]:
     result = []
     for mode, names in (("read", reads), ("write", writes)):
         for name, enabled in names.items():
-            # What a run writes it may also read: that is no read of its own.
+            # A run may read its own outputs, so that does not count as an input.
             if mode == "write" or name not in writes:
                 result.append(Ref(name, mode, enabled, *call.lookup.table(name)))
     return result
 
 
 def output_layer(definition: AnyDefinition) -> str | None:
-    """The name of the layer that the outputs are in, where the kind has one."""
+    """The name of the outputs' layer, if the kind has one."""
     match definition:
         case definitions.Source():
             return definition.output_layer.lower()
@@ -98,7 +98,7 @@ def output_layer(definition: AnyDefinition) -> str | None:
 
 
 def state(draft: PipelineDraft, result: list[Ref]) -> dict[str, Any]:
-    """The draft, as the rule tables judge it."""
+    """The draft as input for the rule tables."""
     definition = draft.definition
     place = {"project": draft.project} if draft.project and draft.own is None else {}
     return {
@@ -114,7 +114,7 @@ def state(draft: PipelineDraft, result: list[Ref]) -> dict[str, Any]:
 
 
 def judge(call: Call, draft: PipelineDraft, result: list[Ref]) -> Decision:
-    """The decision about a save, if it allows; else a refusal with the reasons."""
+    """Authorize a save; raises a refusal with the reasons."""
     wanted = state(draft, result)
     if draft.own is None:
         try:
@@ -145,12 +145,12 @@ def _project(call: Call, pipeline_id: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Analysed:
-    """What is known of an output before its first run."""
+    """Facts about an output that are known before its first run."""
 
     fields: expected_columns.Fields | None = None
     told: column_lineage.Told = ()
     loaded: Mapping[str, str | None] = field(default_factory=dict)
-    """The ids of the tables that a probe loaded, by the names that its SQL calls them."""
+    """The ids of the tables that a probe loaded, by their names in the SQL."""
 
 
 def save(
@@ -160,7 +160,7 @@ def save(
     unresolved: str | None = None,
     analysed: Analysed = Analysed(),  # noqa: B008 - it is frozen
 ) -> str:
-    """Judge and write a pipeline, in this transaction; its id."""
+    """Authorize and store a pipeline in this transaction; returns its id."""
     result = refs(call, draft.definition, probed)
     decision = judge(call, draft, result)
     check_kinds(call, draft.definition, result)
@@ -188,7 +188,9 @@ def save(
 
 
 def check_kinds(call: Call, definition: AnyDefinition, result: list[Ref]) -> None:
-    """See that what is named as a table or a volume is one. A volume is not made by a run: it must be there."""
+    """Check that each referenced table is a table and each volume a volume. A run does not create volumes, so they must
+    exist.
+    """
     _check_views(call, definition, result)
     volumes = definitions.volumes(definition)
     for ref in result:
@@ -201,7 +203,7 @@ def check_kinds(call: Call, definition: AnyDefinition, result: list[Ref]) -> Non
 
 
 def _check_views(call: Call, definition: AnyDefinition, result: list[Ref]) -> None:
-    """Refuse a view where the rows of a table are needed: SQL alone knows what it gives, and nothing writes into it."""
+    """Reject a view where a table is required: only SQL can read a view, and nothing can write to it."""
     known = views.among(call.connection, [ref.item_id for ref in result if ref.item_id is not None])
     for entry in result:
         if entry.item_id in known and not (isinstance(definition, definitions.Query) and entry.mode == "read"):
@@ -214,7 +216,7 @@ def _check_views(call: Call, definition: AnyDefinition, result: list[Ref]) -> No
 
 
 def check_places(call: Call, definition: AnyDefinition) -> None:
-    """What is read and sent must be what the kinds of its connection and destination give and take."""
+    """Check that the kinds of the connection and the destination support what is read and sent."""
     source_reads.check(call, definition)
     if not isinstance(definition, definitions.Delivery):
         return
@@ -227,7 +229,9 @@ def check_places(call: Call, definition: AnyDefinition) -> None:
 
 
 def _check_cursors(call: Call, definition: AnyDefinition) -> None:
-    """An incremental read of a database needs a column to go by; elsewhere files or answers tell what is new."""
+    """Require a cursor column for an incremental read of a database. Other sources identify new data by files or
+    responses.
+    """
     if not isinstance(definition, definitions.Source) or definition.connection is None:
         return
     if kinds(call.connection, [definition.connection]).get(definition.connection) not in DATABASES:
@@ -241,7 +245,7 @@ def _check_cursors(call: Call, definition: AnyDefinition) -> None:
 
 
 def _made(call: Call, ref: Ref) -> Ref:
-    """An output that does not exist yet gets its row and its id now."""
+    """Create the row and the id of an output that does not exist yet."""
     if ref.mode != "write" or ref.item_id is not None:
         return ref
     if ref.layer_id is None:
@@ -252,7 +256,7 @@ def _made(call: Call, ref: Ref) -> Ref:
 
 @contextmanager
 def _written(call: Call, draft: PipelineDraft, values: dict[str, Any]) -> Iterator[str]:
-    """Write the row of a new or changed pipeline, and give its id; inside, write what belongs to it."""
+    """Write the row of a new or changed pipeline and yield its id, so that the caller can write the dependent rows."""
     member, values = call.caller.member, {**values, "acts_for_id": call.caller.member}
     if draft.own is None:
         fixed = {"project_id": draft.project, "owner_id": member if draft.project else None}
@@ -290,7 +294,7 @@ def _write_definition(call: Call, draft: PipelineDraft, identifier: str, unresol
         new = {"pipeline_id": identifier, "version": 1, "active": True, "failures": 0}
         call.connection.execute(insert(pipeline_definition_table).values(**new, **values))
         return
-    # A save names a connection or destination, not where it points: what was repointed is still to be confirmed.
+    # A save names a connection or destination, not its endpoint. A changed endpoint still needs to be confirmed.
     confirmed = {**values["place_versions"], **stored["place_versions"]}
     places = {value: confirmed[value] for value in values["place_versions"]}
     values |= {"version": stored["version"] + 1, "failures": 0, "place_versions": places}
@@ -300,7 +304,7 @@ def _write_definition(call: Call, draft: PipelineDraft, identifier: str, unresol
 def _write_analysed(
     call: Call, definition: AnyDefinition, identifier: str, result: list[Ref], analysed: Analysed
 ) -> None:
-    """Write down what is known of the outputs: their columns, and what these are made of."""
+    """Store the analysed columns of the outputs and their lineage."""
     items = {ref.name: ref.item_id for ref in result if ref.item_id is not None}
     output = items.get(expected_columns.output(definition) or "")
     expected_columns.keep(call, identifier, output, analysed.fields)
@@ -314,7 +318,7 @@ def _write_analysed(
 
 
 def place_versions(call: Call, definition: AnyDefinition) -> dict[str, int]:
-    """Where the connections and the destination of a definition point now."""
+    """The current endpoint versions of the connections and the destination of a definition."""
     places = definitions.connections(definition)
     if isinstance(definition, definitions.Delivery):
         places.append(definition.destination)

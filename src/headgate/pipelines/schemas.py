@@ -1,4 +1,4 @@
-"""Pipelines, as the API takes and shows them."""
+"""API schemas of pipelines."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -22,7 +22,7 @@ PipelineId = Annotated[str, Path(pattern="^pip_[0-9a-z]{20}$", examples=["pip_01
 
 
 class PipelineIn(Input):
-    """A pipeline to make."""
+    """A pipeline to create."""
 
     name: NameText
     description: Description = ""
@@ -32,7 +32,7 @@ class PipelineIn(Input):
 
 
 class PipelineChange(Input):
-    """What to change of a pipeline; what is left out stays."""
+    """Changes to a pipeline; omitted fields stay unchanged."""
 
     name: NameText | None = None
     description: Description | None = None
@@ -42,14 +42,14 @@ class PipelineChange(Input):
 
 
 class PlanIn(Input):
-    """A definition to look at, without saving it."""
+    """A definition to plan without saving it."""
 
     definition: Definition
     project: ProjectId | None = None
 
 
 class PipelineSaving(BaseModel):
-    """A save: done, or, when Spark must first tell what its SQL reads, under way in a statement."""
+    """The result of a save: done, or in progress in a statement while Spark analyses the SQL."""
 
     id: str | None = Field(examples=["pip_01k6x3v9c2m4n8p0q7rs"], description="Null until it is saved")
     statement: str | None = Field(
@@ -60,7 +60,7 @@ class PipelineSaving(BaseModel):
 
 
 class LastRun(BaseModel):
-    """How the last run went."""
+    """The result of the last run."""
 
     id: str
     state: str
@@ -69,7 +69,7 @@ class LastRun(BaseModel):
 
 
 class PipelineItem(BaseModel):
-    """A pipeline on a list."""
+    """A pipeline in a list."""
 
     id: str = Field(examples=["pip_01k6x3v9c2m4n8p0q7rs"])
     name: str
@@ -82,14 +82,14 @@ class PipelineItem(BaseModel):
 
 
 class PipelinePage(BaseModel):
-    """Pipelines that one may see."""
+    """A page of pipelines visible to the caller."""
 
     items: list[PipelineItem]
     next_cursor: str | None
 
 
 class EndpointOut(BaseModel):
-    """A connection or destination of a pipeline, and where it points now."""
+    """A connection or destination of a pipeline, and its current endpoint."""
 
     id: str = Field(examples=["con_01k6x3v9c2m4n8p0q7rs"])
     name: str
@@ -103,7 +103,7 @@ class EndpointOut(BaseModel):
 
 
 class ConfirmIn(Input):
-    """What is confirmed: for each connection or destination that was repointed, the version that was shown."""
+    """The confirmed endpoints: for each changed connection or destination, the version that was shown."""
 
     versions: Annotated[
         dict[EndpointId, Annotated[int, Field(ge=1)]],
@@ -112,7 +112,7 @@ class ConfirmIn(Input):
 
 
 class PipelineOut(PipelineItem):
-    """A pipeline. What names a table that one may not see is left out."""
+    """A pipeline. Parts that name a table hidden from the caller are omitted."""
 
     description: str
     definition: dict[str, Any] | None = Field(description="Null if it refers to resources that the caller may not see")
@@ -134,7 +134,9 @@ class PipelineOut(PipelineItem):
 
 
 class NeededOut(BaseModel):
-    """A table or volume, the level that the pipeline needs on it, and whether whom it acts for has it."""
+    """A table or volume, the access level that the pipeline needs on it, and whether the member it runs as has that
+    level.
+    """
 
     name: str | None = Field(description="Null if the caller may not see it")
     mode: str = Field(examples=["read"])
@@ -143,7 +145,7 @@ class NeededOut(BaseModel):
 
 
 class StepOut(BaseModel):
-    """A step, in words."""
+    """A step, described in words."""
 
     number: int
     kind: str
@@ -151,7 +153,7 @@ class StepOut(BaseModel):
 
 
 class PlanOut(BaseModel):
-    """What a run would do: its steps, what it reads and writes, and whether it may."""
+    """What a run would do: its steps, inputs and outputs, and whether it is permitted."""
 
     steps: list[StepOut]
     needs: list[NeededOut]
@@ -162,14 +164,14 @@ class PlanOut(BaseModel):
 
 
 class PipelineDeleted(BaseModel):
-    """A pipeline that is no more. Its tables stay."""
+    """A deleted pipeline. Its tables remain."""
 
     id: str
     name: str
 
 
 class RunIn(Input):
-    """How to run a pipeline."""
+    """Parameters of a new run."""
 
     full_refresh: Annotated[bool, Field(description="Restart incremental loads, and replace the tables")] = False
     parameters: Parameters = Field(default_factory=dict)

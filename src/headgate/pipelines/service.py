@@ -1,4 +1,4 @@
-"""Pipelines as members see and change them."""
+"""View and change pipelines for members."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ LEVELS = {"read": "viewer", "write": "editor"}
 
 
 def stored(call: Call, pipeline_id: str) -> RowMapping:
-    """The row of a pipeline, with its definition's, if it has one."""
+    """The row of a pipeline, joined with its definition if it has one."""
     joined = pipeline_table.outerjoin(pipeline_definition_table, _definitions.pipeline_id == _pipelines.id)
     joined = joined.outerjoin(project_table, project_table.c.id == _pipelines.project_id)
     columns: list[Any] = [*_pipelines, *(definition for definition in _definitions if definition.name != "pipeline_id")]
@@ -57,7 +57,7 @@ def stored(call: Call, pipeline_id: str) -> RowMapping:
 
 
 def items(call: Call, page: list[Resource]) -> list[PipelineItem]:
-    """Pipelines of a list, in three queries whatever their number."""
+    """The pipelines of a list, in three queries regardless of their number."""
     ids = [resource.id for resource in page]
     joined = pipeline_table.outerjoin(pipeline_definition_table, _definitions.pipeline_id == _pipelines.id)
     query = select(_pipelines.id, _pipelines.pipeline_kind, _definitions.active).select_from(joined)
@@ -90,26 +90,26 @@ def _last_runs(call: Call, ids: list[str]) -> dict[str, LastRun]:
 
 
 def refs(call: Call, pipeline_id: str) -> list[RowMapping]:
-    """What a pipeline reads and writes."""
+    """The inputs and outputs of a pipeline."""
     query = select(table_ref_table).where(_refs.resource_id == pipeline_id).order_by(_refs.mode, _refs.ref)
     return list(call.connection.execute(query).mappings())
 
 
 def _seen(call: Call, every: list[RowMapping]) -> set[str]:
-    """The names of those that the caller may see."""
+    """The names of the items that the caller may see."""
     visible = presentation.allowed(call, (row["item_id"] for row in every))
     return {row["ref"] for row in every if (row["item_id"] in visible if row["item_id"] else _reads(call, row["ref"]))}
 
 
 def _reads(call: Call, ref: str) -> bool:
-    """Whether the caller could read a table of this name if there were one: seeing its layer is not enough."""
+    """Whether the caller could read a table of this name if it existed; seeing its layer is not sufficient."""
     limits = call.caller.narrowing
     question = Question(call.caller.member, "create", "saved_query", None, {"reads": (ref,)}, limits)
     return bool(decide(call.connection, question, call.now))
 
 
 def shown(call: Call, pipeline_id: str) -> PipelineOut:
-    """A pipeline, as far as the caller may see what it names."""
+    """A pipeline, limited to the references that the caller may see."""
     [item] = items(call, [presentation.one(call, pipeline_id)])
     row = stored(call, pipeline_id)
     every = refs(call, pipeline_id)
@@ -148,7 +148,7 @@ def _notes(call: Call, row: RowMapping) -> list[str]:
 
 
 def change(call: Call, pipeline_id: str, body: PipelineChange) -> None:
-    """Change the name, the description, the activation: not the definition, which is saved."""
+    """Change the name, description or activation. The definition is changed by a save."""
     is_task = stored(call, pipeline_id)["project_id"] is not None
     action = "edit_attributes" if is_task else "edit"
     if body.active is not None:
@@ -174,7 +174,7 @@ def change(call: Call, pipeline_id: str, body: PipelineChange) -> None:
 
 
 def delete(call: Call, pipeline_id: str) -> str:
-    """Delete a pipeline, its triggers and the record of its runs; its name. What it wrote stays."""
+    """Delete a pipeline, its triggers and its run history; returns its name. The tables it wrote remain."""
     query = select(_runs.id).where(_runs.parent_id == pipeline_id, _runs.state.in_((*HELD, WAITING))).limit(1)
     if call.connection.execute(query).first() is not None:
         raise Conflict("This pipeline has a queued or running run; cancel it first")
@@ -196,11 +196,11 @@ def delete(call: Call, pipeline_id: str) -> str:
     return name
 
 
-# Looking before running
+# Dry run
 
 
 def plan_of(call: Call, pipeline_id: str) -> PlanOut:
-    """What a run of a stored pipeline would do, and whether whom it acts for has what it needs."""
+    """The plan of a stored pipeline, and whether the member it runs as has the required access."""
     row = stored(call, pipeline_id)
     rows = refs(call, pipeline_id)
     seen = _seen(call, rows)
@@ -249,13 +249,13 @@ def plan_of(call: Call, pipeline_id: str) -> PlanOut:
 
 
 def _acts_for(row: RowMapping) -> str | None:
-    """By whose rights a pipeline runs: those of who saved it last, or, of a task, of the project's owner."""
+    """The member that a pipeline runs as: its last saver, or the owner of the project for a data task."""
     result: str | None = row["project_owner"] if row["project_id"] else row["acts_for_id"]
     return result
 
 
 def plan_draft(call: Call, draft: save.PipelineDraft) -> PlanOut:
-    """What a definition would do if the caller saved it, without saving it."""
+    """The plan of an unsaved definition for the caller."""
     refs = save.refs(call, draft.definition, [])
     save.judge(call, draft, refs)
     save.check_kinds(call, draft.definition, refs)
@@ -289,7 +289,7 @@ def _step(number: int, step: Any, is_seen: bool) -> StepOut:
 def _needed(
     call: Call, members: set[str | None], mode: str, name: str | None, item: str | None, layer: str | None
 ) -> NeededOut:
-    """What is needed of a table, and whether all have it by whose rights it is judged."""
+    """The access needed on a table, and whether all of `members` have it."""
     level = LEVELS[mode]
     about = item or layer
     kind = kind_of(about) if about else None

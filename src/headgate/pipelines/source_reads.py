@@ -1,6 +1,6 @@
-"""What can be known of a source or notebook when it is saved: what its connection gives, and where it may call.
+"""Checks of a source or notebook when it is saved: what its connection supports, and the hosts it may call.
 
-Whatever is judged here is judged again by a run: names lead elsewhere by then, and connections may have changed.
+A run repeats all these checks, because DNS names and connections may have changed.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,9 @@ _files = volume_file_table.c
 
 
 def check(call: Call, definition: object) -> None:
-    """Refuse what its place cannot give, or a place that it may not call; Invalid says why, and what to write."""
+    """Reject a stream that the connection does not support, or a host that it may not call; Invalid says why and what
+    to write.
+    """
     if isinstance(definition, Source) and definition.connection is not None:
         kind = kinds(call.connection, [definition.connection]).get(definition.connection)
         for number, stream in enumerate(definition.streams if kind else ()):
@@ -38,7 +40,7 @@ def check(call: Call, definition: object) -> None:
 
 
 def check_stream(stream: Stream, kind: str) -> None:
-    """See that a kind of connection gives this; ValueError says why not."""
+    """Check that a kind of connection supports this stream; raises ValueError with the reason."""
     is_api = kind == "http" and stream.of == "rows"
     if stream.read == "incremental" and stream.cursor is None and (is_api or kind in DATABASES):
         told = "an API" if is_api else "a database"
@@ -81,8 +83,8 @@ def _check_secrets(call: Call, notebook: Notebook) -> None:
 
 
 def require_code(call: Call, connection: str) -> None:
-    """Refuse to have code read the secrets of a connection whose owner does not let it, or that is not the caller's to
-    use.
+    """Refuse code access to the secrets of a connection if its owner does not allow it or the caller may not use the
+    connection.
     """
     if call.decide("read_secrets", "connection", connection):
         return
@@ -97,7 +99,7 @@ def require_code(call: Call, connection: str) -> None:
 
 
 def missing_wheels(call: Call, definition: object, volumes: Mapping[str, str | None]) -> list[str]:
-    """Of the wheels of a notebook, those that are not in their volumes now, which `volumes` gives the ids of."""
+    """The wheels of a notebook that do not exist in their volumes now; `volumes` maps volume names to ids."""
     result = []
     for wheel in definition.wheels if isinstance(definition, Notebook) else ():
         place = (_files.volume_id == volumes.get(wheel.volume), _files.path == wheel.path)

@@ -1,4 +1,4 @@
-"""Lineage over HTTP."""
+"""Lineage endpoints."""
 
 from typing import Annotated
 
@@ -28,16 +28,17 @@ class LineageNode(BaseModel):
 
 
 class LineageEdge(BaseModel):
-    """From a table to a pipeline that reads it, or from a pipeline to a table that it writes."""
+    """An edge from a table to a pipeline that reads it, or from a pipeline to a table that it writes."""
 
     source: str
     target: str
 
 
 class ColumnEdge(BaseModel):
-    """A column, and one that its values are made of.
+    """An output column and one source column that it is computed from.
 
-    Without columns, every column comes from the one of the same name. Without a source, it comes from outside.
+    Without column names, every column comes from the source column of the same name. Without a source, the values come
+    from outside the lakehouse.
     """
 
     pipeline: str = Field(description="The pipeline that creates the column", examples=["pip_01k6x3v9c2m4n8p0q7rs"])
@@ -48,7 +49,7 @@ class ColumnEdge(BaseModel):
 
 
 class LineageOut(BaseModel):
-    """Where a table comes from and what is made of it, as far as one may see."""
+    """Upstream and downstream lineage, limited to what the caller may see."""
 
     nodes: list[LineageNode]
     edges: list[LineageEdge]
@@ -80,7 +81,9 @@ def get_lineage(
     depth: Depth = 5,
     columns: WithColumns = False,
 ) -> LineageOut:
-    """Tables, and the pipelines that lead from one to the other. A way ends where the caller may not see on."""
+    """Lineage of a table or volume: the tables and the pipelines between them. A path ends at the first item that the
+    caller may not see.
+    """
     return _out(lineage(call, item_id, direction, depth, columns=columns), columns=columns)
 
 
@@ -94,5 +97,7 @@ def get_pipeline_lineage(
     depth: Depth = 5,
     columns: WithColumns = False,
 ) -> LineageOut:
-    """What a pipeline reads and writes, and what these come from and lead to, as far as the caller may see."""
+    """Lineage of a pipeline: its inputs and outputs, and their upstream and downstream, as far as the caller
+    may see.
+    """
     return _out(lineage_of(call, pipeline_id, direction, depth, columns=columns), columns=columns)

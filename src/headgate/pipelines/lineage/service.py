@@ -1,6 +1,6 @@
-"""Lineage: from tables by pipelines to tables, as far as whoever asks may see. What they may not see ends a way.
+"""Lineage from tables through pipelines to tables. A path ends at the first item that the caller may not see.
 
-Columns follow the tables: a column is named only if its table and the pipeline between are on the answer.
+A column is included only if its table and the pipeline are in the response.
 """
 
 from dataclasses import dataclass, field
@@ -19,24 +19,26 @@ from headgate.platform.unit_of_work.call import Call
 Direction = Literal["both", "upstream", "downstream"]
 _refs, _resources, _definitions = table_ref_table.c, resource_table.c, pipeline_definition_table.c
 MOST = 2000
-"""How many things one answer has at most."""
+"""Maximum number of nodes in a response."""
 MOST_COLUMNS = 20_000
-"""How many lines about columns."""
+"""Maximum number of column edges in a response."""
 
 
 @dataclass(slots=True)
 class Graph:
-    """What was found: names by id, and who leads to whom."""
+    """The nodes by id with their names, and the edges."""
 
     names: dict[str, str] = field(default_factory=dict)
     edges: set[tuple[str, str]] = field(default_factory=set)
     is_cut: bool = False
     columns: list[tuple[str, ColumnOrigin]] = field(default_factory=list)
-    """Pipelines, and what they make columns of; only if asked for."""
+    """Pairs of pipeline id and column origin; empty unless requested."""
 
 
 def lineage(call: Call, item: str, direction: Direction, depth: int, *, columns: bool = False) -> Graph:
-    """What a table or volume comes from and leads to, so many pipelines far; a few queries a pipeline's length."""
+    """Upstream or downstream lineage of a table or volume, up to `depth` pipelines away. It takes a few queries per
+    level.
+    """
     graph = Graph(_names(call, {item}))
     ways = ("upstream", "downstream") if direction == "both" else (direction,)
     for way in ways:
@@ -51,7 +53,7 @@ def lineage(call: Call, item: str, direction: Direction, depth: int, *, columns:
 
 
 def lineage_of(call: Call, pipeline: str, direction: Direction, depth: int, *, columns: bool = False) -> Graph:
-    """The same around a pipeline: what it reads and writes, and what these come from and lead to."""
+    """Upstream or downstream lineage of a pipeline."""
     graph = Graph(_names(call, {pipeline}))
     query = select(_refs.item_id, _refs.mode).where(
         _refs.resource_id == pipeline, _refs.enabled, _refs.item_id.is_not(None)
@@ -74,7 +76,7 @@ def lineage_of(call: Call, pipeline: str, direction: Direction, depth: int, *, c
 
 
 def _add_columns(call: Call, graph: Graph) -> None:
-    """What the pipelines on an answer make columns of, between tables that are on it too."""
+    """Add the column origins of the pipelines in the graph, for tables that are in it too."""
     pipelines = [name for name in graph.names if kind_of(name) == "pipeline"]
     query = select(_definitions.pipeline_id, _definitions.origins).where(_definitions.pipeline_id.in_(pipelines))
     for pipeline, stored in call.connection.execute(query.order_by(_definitions.pipeline_id)):
@@ -91,7 +93,7 @@ def _shows(graph: Graph, pipeline: str, origin: ColumnOrigin) -> bool:
 
 
 def _step(call: Call, graph: Graph, items: set[str], *, upstream: bool) -> set[str]:
-    """One pipeline further; the tables that are new."""
+    """Extend the graph by one level of pipelines and return the new tables."""
     near, far = ("write", "read") if upstream else ("read", "write")
     query = select(_refs.resource_id, _refs.item_id).where(_refs.item_id.in_(items), _refs.mode == near, _refs.enabled)
     rows = [(value, other) for value, other in call.connection.execute(query) if kind_of(value) == "pipeline"]
@@ -114,7 +116,7 @@ def _step(call: Call, graph: Graph, items: set[str], *, upstream: bool) -> set[s
 
 
 def _names(call: Call, ids: set[str]) -> dict[str, str]:
-    """The names of those that the caller may see."""
+    """The names of the items that the caller may see."""
     seen = presentation.allowed(call, ids)
     layers = resource_table.alias()
     joined = resource_table.outerjoin(layers, (layers.c.id == _resources.scope_id) & (layers.c.kind == "layer"))

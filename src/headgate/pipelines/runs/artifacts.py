@@ -1,4 +1,4 @@
-"""The files that runs keep, such as what a notebook printed and plotted."""
+"""Artifacts: files kept with a run, such as the output and plots of a notebook."""
 
 from dataclasses import asdict, dataclass
 
@@ -16,7 +16,7 @@ _artifacts = run_artifact_table.c
 
 @dataclass(frozen=True, slots=True)
 class RunArtifact:
-    """A file that a run keeps, and its path in the warehouse."""
+    """A file kept with a run, and its path in the warehouse."""
 
     name: str
     media_type: str
@@ -25,19 +25,19 @@ class RunArtifact:
 
 
 def artifact(connection: Connection, run: str, name: str) -> RunArtifact | None:
-    """The file of this name that a run keeps."""
+    """The artifact of a run with this name."""
     query = select(*columns_of(run_artifact_table, RunArtifact))
     return fetch_one(connection, query.where(_artifacts.run_id == run, _artifacts.name == name), RunArtifact)
 
 
 def keep(connection: Connection, run: str, kept: RunArtifact) -> None:
-    """Keep a file of a run, in place of any of its name."""
+    """Store an artifact of a run and replace any of the same name."""
     connection.execute(delete(run_artifact_table).where(_artifacts.run_id == run, _artifacts.name == kept.name))
     connection.execute(insert(run_artifact_table).values(run_id=run, **asdict(kept)))
 
 
 def drop_left(database: Database, store: Store) -> int:
-    """Remove the files of runs whose record is gone: it was deleted, or its pipeline was; of how many."""
+    """Remove artifacts of runs that no longer exist in the database; returns the number of such runs."""
     listed = sorted({entry.path.split("/")[1] for entry in store.files(FOLDER)})
     left = set(listed)
     with database.read() as connection:

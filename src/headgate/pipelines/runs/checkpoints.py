@@ -1,4 +1,4 @@
-"""Metadata that finished steps left: maintenance keeps its files as long as the run goes on or can be resumed."""
+"""Metadata checkpoints of finished steps. Maintenance keeps their files while the run is active or can be resumed."""
 
 from datetime import datetime
 
@@ -12,7 +12,7 @@ _runs, _steps = run_table.c, run_step_table.c
 
 
 def oldest_start(connection: Connection) -> datetime | None:
-    """When the oldest run that has not ended was started."""
+    """The start time of the oldest active run."""
     start: datetime | None = connection.execute(
         select(func.min(_runs.started_at)).where(_runs.state.in_(LIVE))
     ).scalar()
@@ -20,7 +20,9 @@ def oldest_start(connection: Connection) -> datetime | None:
 
 
 def metadata_files(connection: Connection, table_id: str) -> set[tuple[str, str]]:
-    """What finished steps left of a table, with the sums, of runs that go on or that can be resumed."""
+    """Metadata files, with checksums, that finished steps left for a table, of runs that are active or can be
+    resumed.
+    """
     joined = run_step_table.join(run_table, _runs.id == _steps.run_id)
     query = select(_steps.pointers).select_from(joined).where(_runs.state.in_((*LIVE, *RESUMABLE)))
     rows = connection.execute(query.where(_steps.pointers.is_not(None))).scalars()
@@ -29,7 +31,9 @@ def metadata_files(connection: Connection, table_id: str) -> set[tuple[str, str]
 
 
 def forget_before(connection: Connection, moment: datetime) -> int:
-    """Have runs that ended unpublished before then begin anew if they are ever resumed: what their steps left goes."""
+    """Drop the checkpoints of runs that ended unpublished before `moment`. If resumed, such a run starts from its first
+    step.
+    """
     joined = run_step_table.join(run_table, _runs.id == _steps.run_id)
     over = (_runs.state.in_(RESUMABLE), _runs.ended_at < moment, _steps.pointers.is_not(None))
     query = select(_steps.run_id, _steps.number, _steps.pointers).select_from(joined).where(*over)

@@ -1,4 +1,4 @@
-"""What the scheduler does for runs: moves the files of dead servers, and deletes the record of those long over."""
+"""Scheduled cleanup of runs: moves the staged files of runs whose server died, and deletes expired run records."""
 
 import threading
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from headgate.warehouse.store import Store
 
 AT_ONCE = 200
 MOVING = timedelta(seconds=20)
-"""How long a server may take to put the files of a run into their volumes, before another process looks after them."""
+"""Time that a server has to move the files of a run into their volumes before another process takes over."""
 _runs = run_table.c
 _log = get_logger("headgate.scheduler")
 
@@ -26,7 +26,7 @@ _log = get_logger("headgate.scheduler")
 def purge(
     database: Database, store: Store, settings: Settings, now: datetime, is_stopping: Callable[[], bool] = lambda: False
 ) -> None:
-    """Delete the record of runs that ended too long ago, with their files. What they wrote stays."""
+    """Delete expired run records with their files. The tables they wrote remain."""
     oldest = now - timedelta(days=settings.runs.history_days)
     over = _runs.state.in_(ENDED) & (_runs.ended_at < oldest)
     while not is_stopping():
@@ -39,14 +39,14 @@ def purge(
 
 
 def _deleted(connection: Connection, runs: list[str], over: ColumnElement[bool]) -> list[str]:
-    """Delete those runs that are still over: somebody may have resumed one meanwhile."""
+    """Delete the runs that are still finished; a run may have been resumed since it was selected."""
     gone = list(connection.execute(select(_runs.id).where(_runs.id.in_(runs), over)).scalars())
     writer.remove(connection, gone)
     return gone
 
 
 class Cleaner:
-    """Works on files in a thread of its own, so that many of them hold up nothing else."""
+    """Cleans up files in a separate thread, so that many files do not block the scheduler."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -54,15 +54,15 @@ class Cleaner:
         self._thread: threading.Thread | None = None
 
     def nudge(self, now: datetime) -> None:
-        """Put what dead servers left into its volumes, and delete the record of runs long over."""
+        """Move staged files of dead servers into their volumes, and delete expired run records."""
         self._start(lambda: self._move(now), lambda: self._purge(now))
 
     def nudge_moves(self, now: datetime) -> None:
-        """Put what dead servers left into its volumes."""
+        """Move staged files of dead servers into their volumes."""
         self._start(lambda: self._move(now))
 
     def _start(self, *parts: Callable[[], None]) -> None:
-        """Start a round, unless one is under way."""
+        """Start a round, unless one is in progress."""
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._round, args=parts, name="clean runs", daemon=True)
             self._thread.start()
@@ -86,7 +86,7 @@ class Cleaner:
         purge(database, store, self._services.settings, now, self._stopping.is_set)
 
     def close(self) -> None:
-        """Begin no other; one that is cut short is taken up by the next process."""
+        """Start no further round. The next process completes an interrupted one."""
         self._stopping.set()
         if self._thread is not None:
             self._thread.join(timeout=2)

@@ -1,7 +1,7 @@
-"""What follows from the end of a run.
+"""Follow-up of a finished run.
 
-In the transaction of the end: the outputs of the run, the audit event, the count of failures of its
-pipeline, and the notice to those who receive the channel `runs` and may see the pipeline's runs.
+In the same transaction as the end of the run: release its outputs, write the audit event, update the failure count of
+its pipeline, and notify the subscribers of the channel `runs` who may see the pipeline's runs.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from headgate.platform.notifications.service import Notice, notify
 
 FAILED, BLOCKED, DEACTIVATED = "run.failed", "run.blocked", "pipeline.deactivated"
 MOST_CAUSES = 20
-"""How many causes of a pipeline are told until it succeeds. One that fails differently each time tells no more then."""
+"""Maximum number of failure causes notified per pipeline until it succeeds again."""
 COUNTED = ("rows_in", "rows_out", "rejected", "bytes")
 
 _steps, _outputs, _own = run_step_table.c, run_output_table.c, run_pointer_table.c
@@ -29,13 +29,13 @@ _definitions = pipeline_definition_table.c
 
 
 def totals_of(connection: Connection, run: str) -> dict[str, int | None]:
-    """What the steps of a run in the database add up to."""
+    """Totals over the stored steps of a run."""
     counted = select(_steps.kind, *(_steps[name] for name in COUNTED)).where(_steps.run_id == run)
     return totals(connection.execute(counted).mappings().all())
 
 
 def settle(connection: Connection, run: str) -> None:
-    """Let others write what the run wrote; a step that was under way has failed."""
+    """Release the outputs of the run to other writers and mark a running step as failed."""
     connection.execute(delete(run_pointer_table).where(_own.run_id == run))
     connection.execute(delete(run_output_table).where(_outputs.run_id == run))
     under_way = (_steps.run_id == run, _steps.state == "running")
@@ -43,7 +43,7 @@ def settle(connection: Connection, run: str) -> None:
 
 
 def follow_up(connection: Connection, now: datetime, row: RowMapping) -> None:
-    """Do what follows from the end of a run for its pipeline, its triggers and those who are notified."""
+    """Update the pipeline, fire its triggers and send notifications after a run has ended."""
     if row["state"] == "succeeded":
         _succeeded(connection, now, row)
     elif row["state"] in {"failed", "blocked"}:
@@ -51,13 +51,13 @@ def follow_up(connection: Connection, now: datetime, row: RowMapping) -> None:
 
 
 def totals(steps: Sequence[RowMapping]) -> dict[str, int | None]:
-    """What the steps of a run add up to."""
+    """Totals over the steps of a run."""
     counts = {name: [step[name] for step in steps if step["kind"] != "check"] for name in COUNTED}
     known = {name: [value for value in some if value is not None] for name, some in counts.items()}
     return {name: sum(some) if some else None for name, some in known.items()}
 
 
-# What follows
+# Follow-up
 
 
 def _succeeded(connection: Connection, now: datetime, row: RowMapping) -> None:
@@ -68,7 +68,7 @@ def _succeeded(connection: Connection, now: datetime, row: RowMapping) -> None:
 
 
 def _stopped(connection: Connection, now: datetime, row: RowMapping) -> None:
-    """Record and tell a run that failed or was blocked; turn off a pipeline that failed too often in a row."""
+    """Audit and notify a failed or blocked run; disable a pipeline that failed too often in a row."""
     event = BLOCKED if row["state"] == "blocked" else FAILED
     after = {"code": row["error_code"], "reason": (row["error"] or "")[:500]}
     _record(connection, now, row, event, after, "run", row["id"])
@@ -108,7 +108,7 @@ def _record(
 
 
 def _tell(connection: Connection, now: datetime, row: RowMapping, event: str, **facts: Any) -> None:
-    """Have those told who receive the channel; each is judged when it is told, and again when it is sent or read."""
+    """Notify the subscribers of the channel. Access is checked now, and again when the notice is sent or read."""
     parent = Facts(connection, now).thing(row["parent_id"])
     if parent is None:
         return

@@ -1,4 +1,4 @@
-"""Runs over HTTP: follow, read the log, cancel, resume."""
+"""Run endpoints: follow, read the log, cancel, resume."""
 
 from typing import Annotated, Any
 
@@ -32,7 +32,7 @@ Wait = Annotated[float, Query(ge=0, le=LONGEST, description="Wait up to this man
 
 
 async def _until(services: Services, request: Request, parameters: dict[str, Any], check: Any) -> None:
-    """Wait, if the caller may see the run; whoever may not does not wait at all."""
+    """Wait only if the caller may see the run; otherwise return at once."""
     run, seconds = parameters["run_id"], parameters["wait"]
     if not seconds:
         return
@@ -51,13 +51,13 @@ async def _until(services: Services, request: Request, parameters: dict[str, Any
 
 
 async def until_over(services: Services, request: Request, parameters: dict[str, Any]) -> None:
-    """Wait for the end of a run."""
+    """Wait until the run ends."""
     run = parameters["run_id"]
     await _until(services, request, parameters, lambda connection: service.has_ended(connection, run))
 
 
 async def until_more(services: Services, request: Request, parameters: dict[str, Any]) -> None:
-    """Wait for another line of a run's log, or its end."""
+    """Wait for a new log line or the end of the run."""
     run, after = parameters["run_id"], parameters["after"]
     await _until(
         services,
@@ -71,7 +71,7 @@ async def until_more(services: Services, request: Request, parameters: dict[str,
     "GET", "/api/pipelines/{pipeline_id}/runs", OnPipeline("see", "pipeline_id", on_task="open"), Audit.nothing
 )
 def list_runs(call: Call, pipeline_id: PipelineId, limit: Limit = DEFAULT_LIMIT, cursor: After = None) -> RunPage:
-    """Runs of a pipeline, the newest first, as long as `runs.history_days` says."""
+    """List the runs of a pipeline, newest first. Runs are kept for `runs.history_days`."""
     purpose = f"runs {pipeline_id}"
     after = begins_after(cursor, purpose)
     run_items = service.page(call, pipeline_id, after.id if after else None, limit + 1)
@@ -81,8 +81,8 @@ def list_runs(call: Call, pipeline_id: PipelineId, limit: Limit = DEFAULT_LIMIT,
 
 @router.governed("GET", "/api/runs/{run_id}", MemberOn("see", "run_id"), Audit.nothing, wait=until_over)
 def get_run(call: Call, run_id: RunId, wait: Wait = 0) -> RunOut:
-    """How a run stands: its steps with rows in, out and rejected, Spark's progress, what it has published, or why it
-    failed. Rows that failed a check are shown to those who may read the table.
+    """Get the status of a run: its steps with rows in, out and rejected, Spark's progress, the published tables, or the
+    error. Rows that failed a check are shown only to members who may read the table.
     """
     return service.shown(call, run_id)
 
@@ -95,14 +95,16 @@ def get_run_log(
     limit: Annotated[int, Query(ge=1, le=1000)] = 500,
     wait: Wait = 0,
 ) -> LogPage:
-    """Lines of a run's log, in order; with `wait`, the answer comes when there are more, or the run is over."""
+    """Read log lines of a run, in order. With `wait`, the response arrives when there are new lines or the run has
+    ended.
+    """
     return service.lines(call, run_id, after, limit)
 
 
 @router.governed("POST", "/api/runs/{run_id}/cancel", MemberOn("see", "run_id"), Audit.changes, staged=True)
 def cancel_run(stages: Stages, run_id: RunId) -> RunState:
-    """Cancel a run: from now on nothing is committed for it, and Spark is stopped. Whoever may start it may cancel it;
-    one that is over stays as it is.
+    """Cancel a run: nothing more is committed for it, and its Spark job is stopped. Members who may start the pipeline
+    may cancel its runs. A finished run is not changed.
     """
 
     def work(call: Call) -> RunState:
@@ -119,7 +121,7 @@ def cancel_run(stages: Stages, run_id: RunId) -> RunState:
     "POST", "/api/runs/{run_id}/resume", MemberOn("see", "run_id"), Audit.changes, errors=[Conflict], staged=True
 )
 def resume_run(stages: Stages, run_id: RunId) -> RunState:
-    """Have a run that failed or was cancelled go on from its last finished step."""
+    """Resume a failed or cancelled run after its last finished step."""
 
     def work(call: Call) -> RunState:
         call.require("start", "pipeline", service.row_of(call, run_id)["parent_id"])
@@ -133,7 +135,7 @@ def resume_run(stages: Stages, run_id: RunId) -> RunState:
 
 @router.governed("DELETE", "/api/runs/{run_id}", MemberOn("delete", "run_id"), Audit.changes, errors=[Conflict])
 def delete_run(call: Call, run_id: RunId) -> RunState:
-    """Delete the record of a run that is over. What it wrote stays, and so does the ledger."""
+    """Delete the record of a finished run. The tables it wrote and the ledger remain."""
     row = service.row_of(call, run_id)
     if row["state"] not in ENDED:
         raise Conflict("This run has not ended; cancel it first")
@@ -151,7 +153,7 @@ def delete_run(call: Call, run_id: RunId) -> RunState:
     staged=True,
 )
 def get_run_artifact(stages: Stages, run_id: RunId, name: Annotated[str, ARTIFACT_NAME, Path()]) -> Response:
-    """A file that a run keeps, such as a plot of a notebook."""
+    """Download an artifact of a run, such as a plot of a notebook."""
 
     def work(call: Call) -> RunArtifact:
         listed = {kept.name for kept in service.shown(call, run_id).artifacts}

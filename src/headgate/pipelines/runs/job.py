@@ -1,7 +1,7 @@
-"""Runs as jobs: claimed in turn, step by step, published at the end, retried or given up.
+"""Runs as jobs: claimed in order, executed step by step, published at the end, retried or failed.
 
-What a run commits before it is published, nobody else sees; what a lost one committed since its last finished step is
-forgotten when it is begun again.
+Commits of a run are invisible to others until it is published. If a worker is lost, commits since the last finished
+step are discarded when the run starts again.
 """
 
 from collections.abc import Collection, Sequence
@@ -44,15 +44,17 @@ from headgate.platform.unit_of_work.work import DeclaredTable
 from headgate.settings.settings import Settings
 
 SPARE = timedelta(minutes=2)
-"""How long a run's token outlives its time limit: the worker stops it before, by a clock that nobody sets."""
+"""Extra lifetime of a run's token beyond the time limit. The worker enforces the limit earlier, by a monotonic
+clock.
+"""
 LOSSES = 3
-"""How often a run whose worker or Spark was lost is begun again."""
+"""Maximum restarts of a run whose worker or Spark server was lost."""
 MOVES = 5
-"""How often a run is begun anew because a table moved under it."""
+"""Maximum restarts of a run because of a concurrent change to one of its tables."""
 UNRETRIED = frozenset({"EXPECTATION_FAILED", "DEFINITION", "REFUSED", "BLOCKED"})
-"""What another try would not change."""
+"""Error codes for which a retry cannot help."""
 ENGINE_DOWN = "ENGINE_DOWN"
-"""The code of a run under which the Spark of members' SQL ended."""
+"""The error code of a run whose Spark server for member SQL ended."""
 NOT_READY = (
     "Whom this pipeline acts for may not read all that it reads, write all that it writes, or use its connection or "
     "destination any more; someone who may saves it again"
@@ -63,11 +65,11 @@ _works, _refs, _items, _commits = work_token_table.c, table_ref_table.c, lake_it
 
 
 class MovedAgain(Exception):
-    """A table moved under the run: it is to be begun anew, in a transaction of its own."""
+    """A table was changed concurrently: the run must start over, in a separate transaction."""
 
 
 class Runs(JobKind):
-    """Runs of pipelines. Of those with an output in common, one is held at a time."""
+    """Runs of pipelines. Runs that share an output are executed one at a time."""
 
     name = "run"
     table = run_table
@@ -132,12 +134,12 @@ class Runs(JobKind):
         try:
             services.database.write(lambda connection: log.add(connection, services.settings, job, lines))
         except Exception as error:
-            # The worker need not come again for a line of the log.
+            # A full disk must not make the worker repeat the call for a log line.
             if not is_full(error):
                 raise
 
     def keep_alive(self, connection: Connection, now: datetime, jobs: Collection[str]) -> None:
-        # Only a clock that was set forward makes a token of a run end before its worker ends the run.
+        # A token can expire before its worker ends the run only if the clock was set forward.
         early = (_works.run_id.in_(jobs), _works.ended_at.is_(None), _works.expires_at < now + SPARE)
         connection.execute(update(work_token_table).where(*early).values(expires_at=now + 2 * SPARE))
 
@@ -185,7 +187,7 @@ def _payload(call: Call, row: RowMapping) -> RunPayload:
     done = begin_steps(connection, row, steps)
     declared = reach(connection, pipeline)
     if isinstance(definition, definitions.Delivery):
-        # What is checked is what is sent, whatever is committed meanwhile.
+        # Pin the snapshots, so that the delivery sends exactly the rows that were checked, despite concurrent commits.
         pin_all(connection, (run, row["fence"]), [table.table_id for table in declared], now)
     connection.execute(update(run_table).where(_runs.id == run).values(plan=to_json(steps)))
     expires = now + timedelta(seconds=_seconds(definition, call.settings)) + SPARE
@@ -220,7 +222,7 @@ def _payload(call: Call, row: RowMapping) -> RunPayload:
 
 
 def _endpoints(call: Call, definition: definitions.AnyDefinition) -> list[EndpointOut]:
-    """The connections and the destination that a run uses, with their secrets."""
+    """The connections and the destination of a run, with their secrets."""
     resources = definitions.connections(definition)
     if isinstance(definition, definitions.Delivery):
         resources.append(definition.destination)
@@ -232,8 +234,8 @@ def _endpoints(call: Call, definition: definitions.AnyDefinition) -> list[Endpoi
 
 
 def _definition(row: RowMapping) -> definitions.AnyDefinition:
-    """What the run is to do; InvalidPlan for one of another version of Headgate, which must not keep the others
-    waiting.
+    """The definition of a run. Raises InvalidPlan if another version of Headgate wrote it, so that it does not block
+    the queue.
     """
     try:
         return definitions.parse(row["definition"])
@@ -249,7 +251,7 @@ def _seconds(definition: Any, settings: Settings) -> float:
 
 
 def reach(connection: Connection, pipeline: str) -> list[DeclaredTable]:
-    """What a pipeline declared, of what is enabled: all that exists for its runs."""
+    """The enabled tables that a pipeline declared. Its runs can access no others."""
     joined = table_ref_table.join(lake_item_table, _items.id == _refs.item_id)
     query = (
         select(_refs.item_id, _refs.mode, _items.layer_id)
@@ -260,7 +262,7 @@ def reach(connection: Connection, pipeline: str) -> list[DeclaredTable]:
 
 
 def _states(connection: Connection, pipeline: str, steps: list[AnyStep]) -> dict[str, dict[str, Any]]:
-    """Where the last published run of the pipeline ended, for each output."""
+    """The cursor state of each output after the last published run of the pipeline."""
     values: dict[str, dict[str, Any]] = {}
     for table in {value for value in map(item_of, steps) if value}:
         query = (
@@ -289,11 +291,11 @@ def _publish(call: Call, row: RowMapping) -> None:
 
 
 def begin_anew(connection: Connection, now: datetime, row: RowMapping, reason: str) -> str:
-    """Have a run start from its first step, since a table that it writes was changed by another; its state."""
+    """Restart a run from its first step, because another writer changed one of its output tables; returns its state."""
     if row["state"] == CANCELLING:
         return queue.end(RUNS, connection, now, row["id"], "cancelled")
     if row["losses"] >= MOVES:
-        # What its steps have made starts from a state that is gone: whoever tries again begins anew.
+        # The checkpoints start from a state that no longer exists, so a retry must start from the first step.
         forget_pointers(connection, row["id"])
         return fail(connection, now, row, "TABLE_MOVED", reason)
     forget_steps(connection, row["id"])
@@ -301,7 +303,7 @@ def begin_anew(connection: Connection, now: datetime, row: RowMapping, reason: s
 
 
 def fail(connection: Connection, now: datetime, row: RowMapping, code: str, reason: str) -> str:
-    """Have a run tried again if its pipeline wants that; else it has failed. Its state."""
+    """Schedule a retry if the pipeline allows one, otherwise mark the run as failed; returns its state."""
     retries = definitions.parse(row["definition"]).retries
     if code not in UNRETRIED and row["attempt"] < retries.times:
         values = {"attempt": row["attempt"] + 1, "error_code": code, "error": reason}

@@ -1,4 +1,4 @@
-"""The log of a run: lines in order, bounded."""
+"""The size-limited log of a run."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -14,7 +14,7 @@ FULL = "The log is full; further lines are dropped (`runs.log_lines`)"
 
 
 def add(connection: Connection, settings: Settings, run: str, lines: Sequence[tuple[datetime, str, str]]) -> None:
-    """Add lines: when, how grave, and the text."""
+    """Append lines: time, level and text."""
     if not lines:
         return
     last = connection.execute(select(func.max(_lines.number)).where(_lines.run_id == run)).scalar()
@@ -31,7 +31,7 @@ def add(connection: Connection, settings: Settings, run: str, lines: Sequence[tu
 
 
 def read(connection: Connection, run: str, after: int, limit: int) -> Sequence[RowMapping]:
-    """Lines after this number, in order."""
+    """Read the lines after this number, in order."""
     query = select(run_line_table).where(_lines.run_id == run, _lines.number > after).order_by(_lines.number)
     return connection.execute(query.limit(limit)).mappings().all()
 

@@ -43,9 +43,10 @@ run_table = Table(
     Index("ix_runs_state", "state", "id"),
     Index("ix_runs_trigger_id", "trigger_id", "state"),
 )
-"""One execution of a data mart, report or pipeline. Only while it is running, and only with this fencing number, do
-commits for it count. `named` is what its pipeline read and wrote when it was started, [[item, layer], …]; `plan` is
-what it was judged for when it was claimed."""
+"""A run of a data mart, report or pipeline. Its commits count only while it is running, and only with this fencing
+number. `named` holds the items that its pipeline read and wrote when the run was started, as [[item, layer], …]. `plan`
+holds the plan that was authorized when the run was claimed.
+"""
 
 run_step_table = Table(
     "run_steps",
@@ -67,8 +68,9 @@ run_step_table = Table(
     Column("pointers", JSON),
     Column("memory", JSON),
 )
-"""A step of a run. `pointers` are the run's own when it was finished: a run that is taken over begins from them.
-`memory` is what the step told while it ran, for whoever begins it again."""
+"""A step of a run. `pointers` are the run's metadata pointers when the step finished; a run that is taken over starts
+from them. `memory` is the state that the step reported while it ran, for its next attempt.
+"""
 
 run_line_table = Table(
     "run_lines",
@@ -90,4 +92,4 @@ run_artifact_table = Table(
     Column("size", BigInteger, nullable=False),
     Column("place", text_type(300), nullable=False),
 )
-"""A file that a run keeps: what the cells of a notebook printed, a plot."""
+"""A file kept with a run, such as notebook output or a plot."""

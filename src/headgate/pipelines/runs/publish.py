@@ -1,4 +1,4 @@
-"""Publishing a run: its state and all its outputs change in one transaction, or nothing does."""
+"""Publishes a run: its state and all its outputs change in one transaction, or not at all."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -18,7 +18,7 @@ _runs = run_table.c
 
 
 class NotRunning(Conflict):
-    """The run was ended or taken over; what it did counts no more."""
+    """The run has ended or another worker has taken it over, so its results are discarded."""
 
     code, title = "not_running", "The run has ended, or another worker has claimed it"
 
@@ -35,10 +35,10 @@ def publish(
     step: int | None = None,
     states: Mapping[str, Any] = MappingProxyType({}),
 ) -> list[Move]:
-    """Publish the outputs of a run that acts for a member, and finish it; in this transaction, which is whole or not.
+    """Publish the outputs of a run as a member and finish the run, in this transaction.
 
-    `states` says for each output where the next run goes on: it is in the ledger, or the run was not published.
-    NotRunning, TableMoved, or the refusal of the rule tables: then nothing may be committed.
+    `states` holds the cursor of each output for the next run; the ledger stores it only if the run is published.
+    NotRunning, TableMoved or a refusal of the rule tables means that the transaction must be rolled back.
     """
     mine = (_runs.id == run_id, _runs.state == RUNNING, _runs.fence == fence)
     if connection.execute(update(run_table).where(*mine).values(state=SUCCEEDED)).rowcount != 1:

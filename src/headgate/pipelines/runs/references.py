@@ -1,6 +1,6 @@
-"""What a run was about: the tables and volumes that its pipeline named when it was started.
+"""The tables and volumes that a pipeline referenced when a run was started.
 
-A pipeline may be saved with others since: whoever may see those learns nothing of what an older run read or wrote.
+The pipeline may reference others since. Access to those must not reveal what an older run read or wrote.
 """
 
 from collections.abc import Sequence
@@ -19,21 +19,22 @@ _NAMED = select(_refs.item_id, _refs.layer_id).where(_refs.resource_id == bindpa
 
 
 def named_by(connection: Connection, pipeline: str) -> list[list[str | None]]:
-    """All that a pipeline names now, each with its layer."""
+    """All items that a pipeline references now, each with its layer."""
     rows = connection.execute(_NAMED, {"pipeline": pipeline})
     return sorted(([item, layer] for item, layer in rows), key=repr)
 
 
 def whole_to(call: Call, runs: Sequence[RowMapping]) -> set[str]:
-    """Of these runs, the ids of those of which the caller may see all that they named.
+    """The ids of the runs for which the caller may see every referenced item.
 
-    What does not exist any more is for Editors of its layer: who could see it then, nobody knows.
+    For items that no longer exist, the caller must be an Editor of the layer, because their former permissions are
+    unknown.
     """
     return _whole(call, {run["id"]: _named(call, run) for run in runs})
 
 
 def sees_all(call: Call, pipeline: str) -> bool:
-    """Whether the caller may see all that a pipeline names now."""
+    """Whether the caller may see every item that a pipeline references now."""
     return bool(_whole(call, {pipeline: named_by(call.connection, pipeline)}))
 
 

@@ -1,4 +1,4 @@
-"""Runs, as the API shows them."""
+"""API schemas of runs."""
 
 from datetime import datetime
 from typing import Any
@@ -15,7 +15,7 @@ ARTIFACT_NAME = TextPattern(
 
 
 class CheckOut(BaseModel):
-    """What came of an expectation."""
+    """The result of an expectation."""
 
     passed: bool
     failed_rows: int
@@ -42,7 +42,7 @@ class RunStepOut(BaseModel):
 
 
 class WrittenOut(BaseModel):
-    """A table that a run has published, and the snapshot."""
+    """A table that a run published, and its snapshot."""
 
     table: str
     name: str | None = Field(description="Null if the caller may not see it")
@@ -51,7 +51,7 @@ class WrittenOut(BaseModel):
 
 
 class ArtifactOut(BaseModel):
-    """A file that a run keeps."""
+    """An artifact of a run."""
 
     name: str
     media_type: str
@@ -59,7 +59,7 @@ class ArtifactOut(BaseModel):
 
 
 class RunItem(BaseModel):
-    """A run on a list."""
+    """A run in a list."""
 
     id: str = Field(examples=["run_01k6x3v9c2m4n8p0q7rs"])
     pipeline: str
@@ -85,7 +85,7 @@ class RunItem(BaseModel):
 
 
 class RunOut(RunItem):
-    """A run: its steps, how far it is, and what it has written."""
+    """A run: its steps, progress and published tables."""
 
     waits_for: str | None = Field(
         examples=["its next attempt, at 2026-11-16 10:30:00 UTC"], description="What a queued run is waiting for"
@@ -102,7 +102,7 @@ class RunOut(RunItem):
 
 
 class RunPage(BaseModel):
-    """Runs, the newest first."""
+    """A page of runs, newest first."""
 
     items: list[RunItem]
     next_cursor: str | None
@@ -118,7 +118,7 @@ class LineOut(BaseModel):
 
 
 class LogPage(BaseModel):
-    """Lines of a run's log, in order."""
+    """A page of log lines, in order."""
 
     items: list[LineOut]
     next: int = Field(description="Pass as `after` to get later lines")

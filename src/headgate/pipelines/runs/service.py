@@ -1,4 +1,4 @@
-"""Runs as members start, follow and cancel them."""
+"""Start, view, cancel and resume runs for members."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -62,14 +62,14 @@ _SHOWN = (
 )
 _SHOWN_OF_STEPS = ("number", "kind", "state", "started_at", "ended_at", "rows_in", "rows_out", "rejected", "bytes")
 _ABOUT_ONE = frozenset({"land", "refine", "save_staged", "check", "deliver"})
-"""Steps that tell of no table but their own."""
+"""Step kinds that report on their own table only."""
 HIDDEN = "An error occurred in a table that you may not see"
 _runs, _steps, _lines, _commits = run_table.c, run_step_table.c, run_line_table.c, commit_table.c
 _artifacts, _definitions = run_artifact_table.c, pipeline_definition_table.c
 
 
 def start_by_hand(call: Call, pipeline_id: str, full_refresh: bool, parameters: dict[str, Any]) -> RunOut:
-    """Have a pipeline run, for a caller who may start it."""
+    """Start a run of a pipeline for a caller who may start it."""
     active = select(_definitions.active).where(_definitions.pipeline_id == pipeline_id)
     if call.connection.execute(active).scalar() is False:
         raise Conflict("This pipeline is inactive; activate it first")
@@ -86,7 +86,7 @@ def start_by_hand(call: Call, pipeline_id: str, full_refresh: bool, parameters: 
 
 
 def _startable(call: Call, pipeline_id: str) -> StartablePipeline:
-    """The pipeline, if it could run as it stands; else a Conflict that names nothing that the caller may not see."""
+    """The pipeline if it can run now; otherwise a Conflict that names nothing hidden from the caller."""
     try:
         startable_pipeline = startable(call.connection, pipeline_id)
     except NotResolved as error:
@@ -107,7 +107,7 @@ def row_of(call: Call, run_id: str) -> RowMapping:
 
 
 def page(call: Call, pipeline_id: str, before: str | None, limit: int) -> list[RunItem]:
-    """Runs of a pipeline, the newest first."""
+    """A page of runs of a pipeline, newest first."""
     query = select(run_table).where(_runs.parent_id == pipeline_id)
     if before is not None:
         query = query.where(_runs.id < before)
@@ -128,7 +128,7 @@ def _common(row: RowMapping, whole: bool) -> dict[str, Any]:
 
 
 def shown(call: Call, run_id: str) -> RunOut:
-    """A run, as far as the caller may see what it is about."""
+    """A run, limited to what the caller may see."""
     row = row_of(call, run_id)
     whole = run_id in whole_to(call, [row])
     lines = call.connection.execute(select(func.count()).where(_lines.run_id == run_id)).scalar() or 0
@@ -194,7 +194,7 @@ def _written(call: Call, run_id: str) -> list[WrittenOut]:
 
 
 def lines(call: Call, run_id: str, after: int, limit: int) -> LogPage:
-    """Lines of a run's log; to whoever may not see all that it is about, none."""
+    """Log lines of a run; none if the caller may not see every referenced item."""
     row = row_of(call, run_id)
     result: Sequence[Any] = []
     if run_id in whole_to(call, [row]):
@@ -208,7 +208,7 @@ def lines(call: Call, run_id: str, after: int, limit: int) -> LogPage:
 
 
 def cancel(call: Call, run_id: str) -> None:
-    """Cancel a run; one that is over stays as it is."""
+    """Cancel a run; a finished run is not changed."""
     row = row_of(call, run_id)
     state = queue.cancel(RUNS, call.connection, call.now, row, cancelled_by_id=call.caller.member)
     if state != row["state"]:
@@ -216,7 +216,7 @@ def cancel(call: Call, run_id: str) -> None:
 
 
 def resume(call: Call, run_id: str) -> None:
-    """Have a run that failed or was cancelled go on from its last finished step."""
+    """Resume a failed or cancelled run after its last finished step."""
     row = row_of(call, run_id)
     if row["state"] not in {"failed", "cancelled"} or row["definition"] is None:
         raise Conflict("Only failed or cancelled runs can be resumed; start a new run")
@@ -237,7 +237,7 @@ def resume(call: Call, run_id: str) -> None:
 
 
 def _would_go_back(call: Call, row: RowMapping) -> bool:
-    """Whether going on with a delivery could put older rows in the place of newer ones. What appends does not."""
+    """Whether resuming a delivery could overwrite newer rows with older ones. Appends cannot."""
     definition = row["definition"]
     if definition["kind"] != "delivery" or all(value["write"] == "append" for value in definition["tables"]):
         return False
@@ -246,13 +246,13 @@ def _would_go_back(call: Call, row: RowMapping) -> bool:
 
 
 def has_ended(connection: Any, run_id: str) -> bool:
-    """Whether a run is over; one that does not exist is."""
+    """Whether a run has ended or does not exist."""
     state = connection.execute(select(_runs.state).where(_runs.id == run_id)).scalar()
     return state is None or state in ENDED
 
 
 def require_control(call: Call, run_id: str) -> None:
-    """Whoever may start a pipeline by hand may stop it: the caller's own right, whatever it acts for."""
+    """Require the caller's own right to start the pipeline manually, which includes stopping its runs."""
     pipeline = row_of(call, run_id)["parent_id"]
     is_task = call.connection.execute(
         select(pipeline_table.c.project_id).where(pipeline_table.c.id == pipeline)

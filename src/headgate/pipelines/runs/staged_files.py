@@ -1,7 +1,8 @@
-"""Files that a notebook saved for volumes: put there once its run has been published, each as its member may.
+"""Files that a notebook saved for volumes. They are moved into the volumes after the run is published, with the
+member's rights.
 
-Every part can be done again after a death in between: a file has its id before it is put there, its bytes are written
-whole or not at all, one transaction lets a row name them, and only then are the staged bytes removed.
+Each step is idempotent and survives a crash: a file gets its id before it is moved, its bytes are written atomically,
+one transaction stores its row, and only then are the staged bytes deleted.
 """
 
 import math
@@ -37,10 +38,11 @@ _log = get_logger("headgate.runs")
 
 
 def move_outputs(services: Services, run_id: str) -> list[str]:
-    """Put the files that a published run's notebook saved into their volumes; what could not be put there, and why.
+    """Move the staged files of a published run into their volumes; returns a message for each file that could not be
+    moved.
 
-    To be called after the publish, and again for whatever a death left; nothing is done twice. All that was staged for
-    the run is removed, unless a file is still to be put into its volume.
+    Call it after the publish, and again after a crash; it is idempotent. All staged files of the run are deleted,
+    unless one still has to be moved.
     """
     store, database = services.store, services.database
     run = _run(database, run_id)
@@ -67,7 +69,9 @@ def _in_words(error: OSError) -> str:
 
 
 def unmoved(database: Database, store: Store, before: datetime | None = None) -> list[str]:
-    """Runs published before then that still have something staged: `move_outputs` was not called, or could not end."""
+    """Runs published before `before` that still have staged files, because `move_outputs` was not called or was
+    interrupted.
+    """
     with database.read() as connection:
         left = [run for run, state in _staged(connection, store).items() if state == SUCCEEDED]
         if before is None:
@@ -77,16 +81,17 @@ def unmoved(database: Database, store: Store, before: datetime | None = None) ->
 
 
 def drop_staged(database: Database, store: Store, before: datetime) -> int:
-    """Remove what was staged for runs that ended unpublished before then, or are gone; for how many.
+    """Delete the staged files of runs that ended unpublished before `before` or no longer exist; returns the number of
+    runs.
 
-    Until then they can be resumed; whoever resumes one later has it begin anew.
+    Until then the runs can be resumed. A run that is resumed later starts from its first step.
     """
     with database.read() as connection:
         over = [run for run, state in _staged(connection, store).items() if state not in (*LIVE, SUCCEEDED)]
     count = 0
     for run in over:
         fence = database.write(lambda connection, run=run: _given_up(connection, run, before))  # type: ignore[misc]
-        # A later one is of a worker that has the run again by now.
+        # A higher fence belongs to a worker that has claimed the run again.
         if fence is not None and all(entry <= fence for entry in _fences(store, run)):
             store.delete_folder(staging_root(run))
             count += 1
@@ -94,7 +99,7 @@ def drop_staged(database: Database, store: Store, before: datetime) -> int:
 
 
 def _given_up(connection: Connection, run: str, before: datetime) -> float | None:
-    """The fence up to which what was staged is of no more use; None if the run can go on with it."""
+    """The highest fence whose staged files are obsolete; None if the run can still use them."""
     query = select(_runs.state, _runs.ended_at, _runs.fence).where(_runs.id == run)
     row = connection.execute(query).one_or_none()
     if row is None:
@@ -112,7 +117,7 @@ def _fences(store: Store, run: str) -> set[int]:
 
 
 def _staged(connection: Connection, store: Store) -> dict[str, str | None]:
-    """The runs that have something staged, and their states; None for one that is gone."""
+    """The runs that have staged files, with their states; None for a run that no longer exists."""
     listed = sorted({entry.path.split("/")[1] for entry in store.files("staging")})
     values: dict[str, str | None] = dict.fromkeys(listed)
     for begin in range(0, len(listed), AT_ONCE):
@@ -127,7 +132,7 @@ def _run(database: Database, run_id: str) -> RowMapping | None:
 
 
 def _manifest(store: Store, run_id: str) -> tuple[str, Manifest] | None:
-    """What the run's notebook saved when it ended well for the last time, and where."""
+    """The manifest of the run's last successful notebook execution, and its path."""
     root = staging_root(run_id)
     parts = (entry.path.removeprefix(f"{root}/").split("/") for entry in store.files(root))
     fences = [int(part[0]) for part in parts if part[1:] == [MANIFEST] and part[0].isdecimal()]
@@ -158,12 +163,12 @@ def _move(services: Services, run: RowMapping, staged: str, file: StagedFile) ->
 
 
 def _place(services: Services, connection: Connection, run: RowMapping, new: NewFile) -> str | None:
-    """Let a row name the file; the id of the one whose bytes nobody needs then, or None."""
+    """Store the row of the file; returns the id of a file whose bytes are no longer needed, or None."""
     there: Any = files_repository.alike(connection, new.volume, new.path)
     if there is not None and there["id"] == new.id:
         return None
     if there is not None and there["path"] == new.path and there["created_at"] > run["ended_at"]:
-        # Somebody has put another one there since; it is the newer.
+        # A newer file has replaced this one.
         return new.id
     call = Call(connection, now(), Caller(run["acts_for_id"]), services)
     return place(call, new, ReplaceCondition(overwrite=True))

@@ -1,4 +1,4 @@
-"""Starting a pipeline: a row that waits for a worker, with a snapshot of what it is to do."""
+"""Starts a pipeline: inserts a queued run with a snapshot of its definition."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,9 +20,9 @@ from headgate.spaces.spaces.models import project_table
 
 KIND = "run"
 MAX_DEPTH = 20
-"""How many pipelines may start one another in a row."""
+"""Maximum length of a chain of pipelines that trigger one another."""
 MOST_WAITING = 100
-"""How many runs of a pipeline may wait at a time. Those that are tried again, or whose worker was lost, come on top."""
+"""Maximum number of queued runs per pipeline, not counting retries and runs whose worker was lost."""
 MOVED = (
     "The host of a connection or destination of this pipeline has changed. Confirm it with `headgate pipeline "
     "confirm`; this requires the permission to save the pipeline"
@@ -38,33 +38,35 @@ UNRESOLVED = (
 
 
 class CannotStart(Exception):
-    """Why a pipeline cannot start as it stands, though whoever asked may start it; and what to do."""
+    """The pipeline cannot start in its current state, although the caller may start it. The message says why and what
+    to do.
+    """
 
 
 class NotResolved(CannotStart):
-    """What a pipeline reads is not known yet. The message names tables that not everyone may see."""
+    """The inputs of a pipeline are not known yet. The message names tables that some members may not see."""
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Who or what starts a run, and how."""
+    """What starts a run, and how."""
 
     by: str | None = None
-    """The member who asked; none for a trigger."""
+    """The member who started the run; None for a trigger."""
     token: str | None = None
     trigger: str | None = None
     due_at: datetime | None = None
     full_refresh: bool = False
     parameters: dict[str, Any] = field(default_factory=dict)
     depth: int = 0
-    """How many pipelines started one another before this."""
+    """Length of the chain of pipelines that triggered this run."""
     run: str | None = None
-    """The id that the run is to have, if it was told before."""
+    """The id of the run, if it was assigned before."""
 
 
 @dataclass(frozen=True, slots=True)
 class StartablePipeline:
-    """A pipeline that could run: what it does, and for whom it acts."""
+    """A pipeline that can start: its definition and the member it runs as."""
 
     id: str
     definition: dict[str, Any]
@@ -73,7 +75,7 @@ class StartablePipeline:
 
 
 def startable(connection: Connection, pipeline_id: str) -> StartablePipeline:
-    """The pipeline as it stands; CannotStart says what is missing."""
+    """The pipeline in its current state; raises CannotStart with the reason if it cannot start."""
     row = connection.execute(_STARTABLE, {"pipeline": pipeline_id}).mappings().one_or_none()
     if row is None:
         raise CannotStart("This pipeline has no definition; save one first")
@@ -89,10 +91,10 @@ def startable(connection: Connection, pipeline_id: str) -> StartablePipeline:
 
 
 def check_waited(connection: Connection, run: RowMapping) -> None:
-    """See that a run that waited may still do what it was started for; CannotStart says why not.
+    """Check that a queued run may still execute its definition; raises CannotStart with the reason.
 
-    What it may reach is what its pipeline declares now: another definition, or another member's rights, need a start of
-    their own.
+    A run can access only the tables that its pipeline declares now. If the definition or the member it runs as has
+    changed, a new run must be started.
     """
     now = startable(connection, run["parent_id"])
     if now.definition != run["definition"]:
@@ -102,7 +104,7 @@ def check_waited(connection: Connection, run: RowMapping) -> None:
 
 
 def moved(connection: Connection, versions: dict[str, int]) -> list[str]:
-    """Those of some connections and destinations that were pointed elsewhere since they were confirmed."""
+    """The names of the connections and destinations whose endpoint changed since it was confirmed."""
     now = {version: place_of(connection, version) for version in versions}
     return [value for value, place in now.items() if place is None or place.version != versions[value]]
 
@@ -123,7 +125,7 @@ def _startable() -> Select[Any]:
     return select(*columns).select_from(joined).where(_pipelines.id == bindparam("pipeline"))
 
 
-# Made once: a start is as quick as its statements.
+# Built once at import, so that a start takes no time to compile SQL.
 _STARTABLE = _startable()
 _WAITING_OF = select(_runs.id, _runs.trigger_id, _runs.fence, _runs.not_before).where(
     _runs.parent_id == bindparam("pipeline"), _runs.state == WAITING
@@ -132,12 +134,12 @@ _ADD_RUN = insert(run_table)
 
 
 def waiting_of(connection: Connection, pipeline_id: str) -> Sequence[RowMapping]:
-    """The runs of a pipeline that wait, each with what started it, its fence and when it is tried again."""
+    """The queued runs of a pipeline, each with its trigger, fence and next attempt time."""
     return connection.execute(_WAITING_OF, {"pipeline": pipeline_id}).mappings().all()
 
 
 def check_room(waiting: Sequence[RowMapping]) -> None:
-    """See that another run may wait beside these of its pipeline; CannotStart if there are too many."""
+    """Raise CannotStart if too many runs of the pipeline are queued."""
     if len(waiting) >= MOST_WAITING:
         told = "runs of this pipeline are already queued; wait until some have ended, or cancel some"
         raise CannotStart(f"{MOST_WAITING} {told}")
@@ -150,8 +152,8 @@ def start(
     how: Start,
     waiting: Sequence[RowMapping] | None = None,
 ) -> str:
-    """Have a pipeline run, for whoever has decided that it may; the run's id. CannotStart if too many runs wait: those
-    of the pipeline, if the caller knows them.
+    """Insert a queued run and return its id. The caller has checked the permission. Raises CannotStart if too many runs
+    are queued; pass `waiting` if it is already loaded.
     """
     waiting = waiting_of(connection, pipeline.id) if waiting is None else waiting
     check_room(waiting)
@@ -162,8 +164,8 @@ def start(
 
 
 def _hurry_outdated(connection: Connection, pipeline: StartablePipeline, tried_again: list[str]) -> None:
-    """Have runs of another definition, or for another member, that wait for their next try be judged at once: it will
-    not come, and must not hold up those that follow.
+    """Make retries that are outdated by a new definition or member due at once. They cannot run any more and must not
+    delay the runs behind them.
     """
     if not tried_again:
         return
@@ -175,14 +177,14 @@ def _hurry_outdated(connection: Connection, pipeline: StartablePipeline, tried_a
 
 
 def record_blocked(connection: Connection, now: datetime, pipeline_id: str, how: Start, reason: str) -> str:
-    """Write down a run that may not start, with the reason; its id."""
+    """Insert a run that is blocked for this reason; returns its id."""
     return _insert(
         connection, now, pipeline_id, None, how, state="blocked", error_code="BLOCKED", error=reason, ended_at=now
     )
 
 
 def record_skipped(connection: Connection, now: datetime, pipeline_id: str, how: Start, reason: str) -> str:
-    """Write down a run that was left out, with the reason; its id."""
+    """Insert a run that is skipped for this reason; returns its id."""
     return _insert(
         connection, now, pipeline_id, None, how, state="skipped", error_code="SKIPPED", error=reason, ended_at=now
     )

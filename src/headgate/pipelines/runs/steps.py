@@ -1,4 +1,4 @@
-"""The steps of a run in the database: laid out, begun, finished; what each wrote, and what it told on the way."""
+"""The steps of a run in the database: created, started and finished, with their writes and reported state."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -18,19 +18,21 @@ _steps, _own = run_step_table.c, run_pointer_table.c
 
 
 def begin_steps(connection: Connection, row: RowMapping, steps: list[AnyStep]) -> int:
-    """Lay the steps out, or go on after the last finished one, with the pointers of then; how many are finished."""
+    """Create the steps, or continue after the last finished one from its checkpoint; returns the number of finished
+    steps.
+    """
     fence, is_again = row["fence"], row["fence"] > 1
     known = _known(connection, row["id"]) if is_again else []
     finished = [row for row in known if row["state"] == "succeeded"]
     is_same = row["plan"] is not None and from_json(row["plan"]) == steps
-    # Maintenance forgets what steps left that ended long ago, and removes the files.
+    # Maintenance drops old checkpoints and removes their files.
     is_kept = all(row["pointers"] is not None for row in finished)
     pointers = (finished[-1]["pointers"] or []) if finished else []
     is_kept = is_kept and _have_layers(connection, pointers)
     if not finished or not is_same or not is_kept:
         if is_again:
             forget_steps(connection, row["id"])
-        # What went outside is not taken back: whoever does the same step again must know of it.
+        # External effects cannot be rolled back, so the next attempt of the same step needs its reported state.
         kept = {(row["number"], row["kind"], row["item_id"]): row["memory"] for row in known}
         rows = [
             {"run_id": row["id"], "number": number, "kind": step.kind, "title": title(step), "item_id": item_of(step)}
@@ -54,7 +56,7 @@ def begin_steps(connection: Connection, row: RowMapping, steps: list[AnyStep]) -
 
 
 def _have_layers(connection: Connection, pointers: list[dict[str, Any]]) -> bool:
-    """Whether the layers of these tables are still there; between two tries of a run, nothing holds them."""
+    """Whether the layers of these tables still exist; between two attempts of a run, nothing locks them."""
     layers = {pointer["layer_id"] for pointer in pointers}
     query = select(layer_table.c.id).where(layer_table.c.id.in_(layers))
     return not layers or len(connection.execute(query).all()) == len(layers)
@@ -70,20 +72,22 @@ def _time(pointer: dict[str, Any]) -> datetime:
 
 
 def forget_steps(connection: Connection, run: str) -> None:
-    """Begin a run from the start: as if no step had been done."""
+    """Reset a run to its start, as if no step had run."""
     connection.execute(delete(run_step_table).where(_steps.run_id == run))
     connection.execute(delete(run_pointer_table).where(_own.run_id == run))
 
 
 def forget_pointers(connection: Connection, run: str) -> None:
-    """Have a run begin from the start if it is ever tried again; what its steps told stays."""
+    """Drop the checkpoints, so that the next attempt starts from the first step. The reported state of the steps is
+    kept.
+    """
     connection.execute(update(run_step_table).where(_steps.run_id == run).values(pointers=null()))
 
 
 def note_step(
     connection: Connection, now: datetime, row: RowMapping, number: int, state: str, result: dict[str, Any]
 ) -> None:
-    """Write down that a step has begun, or what came of it. What it committed until then survives the worker."""
+    """Record the start or the result of a step. Its commits so far then survive the loss of the worker."""
     place = (_steps.run_id == row["id"], _steps.number == number)
     if state == "running":
         values: dict[str, Any] = {"state": state, "fence": row["fence"], "started_at": now, "ended_at": None}
@@ -96,7 +100,7 @@ def note_step(
         mine = (*place, _steps.fence == row["fence"])
         done = connection.execute(update(run_step_table).where(*mine, _steps.state == "running").values(values))
         if done.rowcount != 1 and connection.execute(select(_steps.state).where(*mine)).scalar() == state:
-            # Told again. What later steps have committed since is not this one's.
+            # This is a repeated report. Commits of later steps do not belong to this step.
             return
     if done.rowcount != 1:
         raise Conflict("This step is assigned to another worker")
@@ -112,7 +116,9 @@ def _pointers(connection: Connection, row: RowMapping) -> list[dict[str, Any]]:
 
 
 def remember(connection: Connection, row: RowMapping, number: int, memory: dict[str, Any]) -> None:
-    """Keep what a step tells while it runs; Conflict if the run is to end, so that nothing more goes outside."""
+    """Store state that a step reports while it runs. Raises Conflict if the run is about to end, so that the step sends
+    nothing more.
+    """
     place = (_steps.run_id == row["id"], _steps.number == number, _steps.fence == row["fence"])
     mine = update(run_step_table).where(*place, _steps.state == "running")
     if row["state"] != "running" or connection.execute(mine.values(memory=memory)).rowcount != 1:
@@ -120,6 +126,6 @@ def remember(connection: Connection, row: RowMapping, number: int, memory: dict[
 
 
 def memories(connection: Connection, run: str) -> dict[int, dict[str, Any]]:
-    """What the steps of a run told while they ran, by their numbers."""
+    """The reported states of a run's steps, by step number."""
     query = select(_steps.number, _steps.memory).where(_steps.run_id == run)
     return {number: memory for number, memory in connection.execute(query) if memory is not None}

@@ -1,4 +1,4 @@
-"""The files of the volumes that a run declared: what its worker may be told of."""
+"""File lists of the volumes that a run declared, for its worker."""
 
 from datetime import datetime
 from typing import Any
@@ -16,7 +16,7 @@ _refs, _files = table_ref_table.c, volume_file_table.c
 
 
 def files(connection: Connection, now: datetime, run: RowMapping, volume: str) -> list[dict[str, Any]]:
-    """The files of a volume by path; NotFound if the run did not declare it, or may not see it any more."""
+    """The files of a volume by path; NotFound if the run did not declare the volume or may no longer see it."""
     declared = select(_refs.item_id).where(
         _refs.resource_id == run["parent_id"], _refs.item_id == volume, _refs.enabled
     )

@@ -1,4 +1,4 @@
-"""Runs that wait: which of them could begin, and how long those that are tried again wait at most."""
+"""Queued runs: which of them may start, and the longest delay of a retry."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -14,7 +14,7 @@ from headgate.pipelines.runs.models import run_table
 from headgate.platform.jobs.models import HELD, WAITING
 
 LOOK_AT = 200
-"""How many waiting runs a claim looks at."""
+"""Number of queued runs that a claim looks at."""
 
 _runs, _outputs = run_table.c, run_output_table.c
 
@@ -40,16 +40,16 @@ _WAITING = _waiting()
 
 
 def waiting(connection: Connection, now: datetime, most: int = LOOK_AT) -> Sequence[str]:
-    """Runs that wait and whose outputs no run under way has, the oldest first.
+    """Queued runs whose outputs no active run holds, oldest first.
 
-    A run that was begun before and waits, for its next try or for another worker, keeps its place: no other of its
-    pipeline begins until it has ended, so that none of them brings an older state after a newer one.
+    A run that has started before and is queued for a retry or another worker keeps its position: no other run of its
+    pipeline starts before it has ended. Otherwise an older state could overwrite a newer one.
     """
     return connection.execute(_WAITING, {"now": now, "most": most}).scalars().all()
 
 
 def waits_for(connection: Connection, now: datetime, run: RowMapping) -> str | None:
-    """What a run waits for, as members are told; None for one that does not wait. No other pipeline is named."""
+    """The reason why a run is queued, as shown to members; None if it is not queued. It names no other pipeline."""
     if run["state"] != WAITING:
         return None
     if run["not_before"] is not None and run["not_before"] > now:
@@ -79,7 +79,7 @@ def _told(moment: datetime) -> str:
 
 
 def wait_no_longer(connection: Connection, now: datetime) -> list[str]:
-    """Have runs that wait for another try wait no longer than their pipelines say, after the clock was set back."""
+    """Shorten retry delays that exceed what the pipeline allows, after the clock was set back."""
     query = select(_runs.id, _runs.definition, _runs.not_before).where(_runs.state == WAITING, _runs.not_before > now)
     result = []
     for run, definition, until in connection.execute(query).all():
@@ -91,7 +91,7 @@ def wait_no_longer(connection: Connection, now: datetime) -> list[str]:
 
 
 def _delay(definition: Any) -> timedelta:
-    """How long a run waits for its next try; not at all if that cannot be read: the claim then ends it with words."""
+    """The retry delay of a run; zero if the definition cannot be parsed, so that the claim fails it with a message."""
     try:
         return duration(definitions.parse(definition).retries.delay)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What workers call about runs beside claim, log and finish: report steps, keep artifacts, list volumes."""
+"""Worker endpoints of runs, besides claim, log and finish: report steps, upload artifacts, list volumes."""
 
 from contextlib import suppress
 from typing import Annotated
@@ -45,7 +45,7 @@ def list_run_volume(
     worker: Annotated[WorkerId, Query()],
     fence: Annotated[Fence, Query()],
 ) -> VolumeFiles:
-    """The files of a volume that a run reads, as far as whom it acts for may see it now."""
+    """List the files of a volume that a run reads, as far as the member it runs as may see it now."""
     row = queue.owned(RUNS, call.connection, run_id, worker, fence)
     results = volumes.files(call.connection, call.now, row, volume_id)
     return VolumeFiles(items=[VolumeFileOut(**value) for value in results])
@@ -63,9 +63,9 @@ def list_run_volume(
 def report_step(
     stages: Stages, run_id: RunPath, number: Annotated[int, Path(ge=0, le=10_000)], body: StepIn
 ) -> Acknowledged:
-    """That a step has begun, or what came of it. A finished one is not done again, whoever goes on with the run.
+    """Report the start or the result of a step. A finished step is not executed again, even by another worker.
 
-    With `memory`, what one under way tells for whoever may begin it again; refused once the run is to end.
+    With `memory`, a running step reports state for its next attempt. The call is refused if the run is about to end.
     """
     counts = body.model_dump(include={"rows_in", "rows_out", "rejected", "bytes"})
     check = body.check.model_dump() if body.check else None
@@ -102,7 +102,7 @@ def upload_artifact(
     fence: Annotated[Fence, Query()],
     media_type: Annotated[str, _MEDIA_TYPE, Query()],
 ) -> Acknowledged:
-    """Keep a file with a run. Sent again, it replaces what was sent before."""
+    """Upload an artifact of a run. A repeated upload replaces the earlier one."""
     stages.read(lambda call: queue.owned(RUNS, call.connection, run_id, worker, fence))
     content = b"".join(Body(request))
     place = f"runs/{run_id}/{fence}/{name}"

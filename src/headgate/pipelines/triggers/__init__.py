@@ -1,1 +1,1 @@
-"""What starts pipelines by itself: schedules, other pipelines, and changes of tables."""
+"""Triggers of pipelines: schedules, successful runs of other pipelines, and table changes."""

@@ -1,4 +1,4 @@
-"""Pipelines that would start one another without an end, as far as their definitions show it."""
+"""Detects cycles of pipelines that trigger one another, as far as their definitions show."""
 
 from collections.abc import Collection
 
@@ -12,12 +12,14 @@ from headgate.platform.authorization.repository import details
 from headgate.platform.unit_of_work.call import Call
 
 MOST = 10_000
-"""How many pipelines are looked at. What starts one another beyond that is ended by how deep a chain may be."""
+"""Maximum number of pipelines to visit. Longer chains are stopped by the maximum trigger depth."""
 _refs, _sources, _triggers = table_ref_table.c, trigger_source_table.c, trigger_table.c
 
 
 def refuse_cycle(call: Call, pipeline: str, sources: Collection[str], without: str | None = None) -> None:
-    """Refuse what would have a pipeline start itself without an end; what the caller may not see is not named."""
+    """Reject a trigger that makes a pipeline start itself endlessly. The message names nothing hidden from the
+    caller.
+    """
     way = find_cycle(call.connection, pipeline, sources, without)
     if way is None:
         return
@@ -30,7 +32,7 @@ def refuse_cycle(call: Call, pipeline: str, sources: Collection[str], without: s
 
 
 def refuse_saved_cycle(call: Call, pipeline: str) -> None:
-    """The same of a pipeline that was just saved, with other outputs perhaps, and of its triggers."""
+    """Reject a saved pipeline whose outputs and triggers make it start itself endlessly."""
     joined = trigger_source_table.join(trigger_table, _triggers.id == _sources.trigger_id)
     query = select(_sources.source_id).select_from(joined).where(_triggers.parent_id == pipeline)
     refuse_cycle(call, pipeline, set(call.connection.execute(query).scalars()))
@@ -39,9 +41,10 @@ def refuse_saved_cycle(call: Call, pipeline: str) -> None:
 def find_cycle(
     connection: Connection, pipeline: str, sources: Collection[str], without: str | None = None
 ) -> list[str] | None:
-    """How a pipeline that waits for these would start itself: the pipelines on the way, itself first; None if not.
+    """The cycle by which a pipeline that waits for these sources starts itself: the pipelines in order, itself first;
+    None if there is none.
 
-    `without` is a trigger that does not count, since it is about to be replaced.
+    `without` is a trigger to ignore because it is about to be replaced.
     """
     ends = {source for source in sources if kind_of(source) == "pipeline"}
     ends |= _writers(connection, {source for source in sources if kind_of(source) == "table"})
@@ -67,7 +70,7 @@ def _way(came_from: dict[str, str | None], last: str) -> list[str]:
 def _next(
     connection: Connection, pipelines: set[str], came_from: dict[str, str | None], without: str | None
 ) -> set[str]:
-    """The pipelines that these start and that were not met yet; where each was met first is noted."""
+    """The pipelines triggered by these and not visited yet; records their predecessors."""
     origin = {pipeline: pipeline for pipeline in pipelines} | _written(connection, pipelines)
     joined = trigger_source_table.join(trigger_table, _triggers.id == _sources.trigger_id)
     query = select(_sources.source_id, _triggers.parent_id).select_from(joined)
@@ -81,7 +84,7 @@ def _next(
 
 
 def _written(connection: Connection, pipelines: set[str]) -> dict[str, str]:
-    """The tables that these pipelines write, and by which of them."""
+    """The tables that these pipelines write, each with its pipeline."""
     query = select(_refs.item_id, _refs.resource_id).where(
         _refs.resource_id.in_(pipelines), _refs.mode == "write", _refs.enabled, _refs.item_id.is_not(None)
     )

@@ -1,4 +1,4 @@
-"""Triggers of pipelines over HTTP. One is seen with its pipeline, and managed by whoever may edit that."""
+"""Trigger endpoints. Whoever sees a pipeline sees its triggers; whoever may edit it may manage them."""
 
 from typing import Annotated
 
@@ -36,7 +36,7 @@ ONE = "/triggers/{trigger_id}"
     Audit.reads,
 )
 def list_triggers(call: Call, pipeline_id: PipelineId) -> TriggerList:
-    """The triggers of a pipeline, by name, each with its next fires."""
+    """List the triggers of a pipeline by name, each with its next fire times."""
     service.require_pipeline(call, pipeline_id)
     call.note_read("see", KIND, None, after={"pipeline": pipeline_id})
     return TriggerList(items=presentation.of_pipeline(call, pipeline_id))
@@ -50,11 +50,11 @@ def list_triggers(call: Call, pipeline_id: PipelineId) -> TriggerList:
     errors=[Conflict],
 )
 def create_trigger(call: Call, pipeline_id: PipelineId, body: TriggerIn) -> TriggerShown:
-    """Have a pipeline started at times of a schedule, when other pipelines have succeeded, or when tables have changed.
+    """Create a trigger that starts a pipeline on a schedule, when other pipelines succeed, or when tables change.
 
-    The caller is its author. At each fire it is judged again whether they may start the pipeline, and whether whom it
-    acts for may do what it does; if not, the run is *blocked* and the trigger pauses. What would have a pipeline start
-    itself without an end is refused.
+    The caller is the author. At each fire, Headgate checks again whether the author may start the pipeline and whether
+    the member it runs as has the required access. If not, the run is *blocked* and the trigger pauses. A trigger that
+    makes a pipeline start itself endlessly is rejected.
     """
     return presentation.one(call, service.create(call, pipeline_id, body))
 
@@ -63,40 +63,40 @@ def create_trigger(call: Call, pipeline_id: PipelineId, body: TriggerIn) -> Trig
     "POST", "/triggers/preview", SignedIn("asks about a schedule of no pipeline"), Audit.nothing, quick=True
 )
 def preview_schedule(call: Call, body: PreviewIn) -> Preview:
-    """The next fires of a schedule that is not saved, and what it says in words."""
+    """Preview an unsaved schedule: its next fire times and a description in words."""
     schedule = Schedule(body.cron, body.time_zone)
     return Preview(says=schedule.says(), next=schedule.following(call.now, NEXT))
 
 
 @router.governed("GET", ONE, MemberOn("see", "trigger_id"), Audit.reads)
 def get_trigger(call: Call, trigger_id: TriggerId) -> TriggerShown:
-    """One trigger: when it fires, its next fires and its last, and what a fire would lack now."""
+    """Get a trigger: its condition, its next and last fire times, and what would block a fire now."""
     call.note_read("see", KIND, trigger_id)
     return presentation.one(call, trigger_id)
 
 
 @router.governed("PATCH", ONE, MemberOn("manage", "trigger_id"), Audit.changes, errors=[Conflict])
 def change_trigger(call: Call, trigger_id: TriggerId, body: TriggerChange) -> TriggerShown:
-    """Change a trigger, and be its author from then on. One that was paused because it was blocked goes on."""
+    """Change a trigger and become its author. A trigger that was paused because it was blocked resumes."""
     service.change(call, trigger_id, body)
     return presentation.one(call, trigger_id)
 
 
 @router.governed("POST", f"{ONE}/pause", MemberOn("manage", "trigger_id"), Audit.changes, errors=[Conflict])
 def pause_trigger(call: Call, trigger_id: TriggerId) -> TriggerShown:
-    """Have a trigger fire no more until it is resumed. A run that it has started goes on."""
+    """Pause a trigger until it is resumed. A run that it has started continues."""
     service.pause(call, trigger_id)
     return presentation.one(call, trigger_id)
 
 
 @router.governed("POST", f"{ONE}/resume", MemberOn("manage", "trigger_id"), Audit.changes, errors=[Conflict])
 def resume_trigger(call: Call, trigger_id: TriggerId) -> TriggerShown:
-    """Have a paused trigger fire again. The caller takes it over: from now on its fires are judged for them."""
+    """Resume a paused trigger. The caller becomes its author: its fires are authorized for the caller from now on."""
     service.resume(call, trigger_id)
     return presentation.one(call, trigger_id)
 
 
 @router.governed("DELETE", ONE, MemberOn("manage", "trigger_id"), Audit.changes)
 def delete_trigger(call: Call, trigger_id: TriggerId) -> TriggerDeleted:
-    """Delete a trigger. Runs that it has started go on, and stay in the history."""
+    """Delete a trigger. Runs that it has started continue and stay in the history."""
     return TriggerDeleted(id=trigger_id, name=service.delete(call, trigger_id))

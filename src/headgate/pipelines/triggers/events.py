@@ -1,7 +1,7 @@
-"""Events that triggers wait for: pipelines that succeed, and tables whose rows change.
+"""Events that triggers wait for: successful pipelines and changed tables.
 
-What has happened is kept with each trigger, in the transaction in which it happened or was seen, so that none is lost
-and none counts twice. A trigger that has all it waits for gets a time to fire, and is due like a schedule.
+An event is stored with each trigger in the transaction in which it happens or is detected, so that none is lost or
+counted twice. A trigger with all its events gets a due time, like a schedule.
 """
 
 from datetime import datetime, timedelta
@@ -18,13 +18,13 @@ from headgate.pipelines.triggers.models import trigger_source_table, trigger_tab
 from headgate.pipelines.triggers.schemas import Cron, stored_when
 
 FOLLOW = "follow"
-"""What a trigger's author needs on each table and pipeline that the trigger waits for."""
+"""The action that a trigger's author needs on each table and pipeline that the trigger waits for."""
 
 _triggers, _sources, _commits, _runs = trigger_table.c, trigger_source_table.c, commit_table.c, run_table.c
 
 
 def note_success(connection: Connection, now: datetime, pipeline: str, run: str, depth: int) -> None:
-    """Tell triggers that a pipeline has succeeded. Call it in the transaction in which its run does."""
+    """Record the success of a pipeline for its triggers. Call it in the transaction that finishes the run."""
     waiting = select(_sources.trigger_id).join(trigger_table, _triggers.id == _sources.trigger_id)
     waiting = waiting.where(_sources.source_id == pipeline, _triggers.enabled)
     for trigger in connection.execute(waiting).scalars().all():
@@ -36,7 +36,7 @@ def note_success(connection: Connection, now: datetime, pipeline: str, run: str,
 
 
 def changed_tables() -> ColumnElement[bool]:
-    """SQL, of a source: a commit that it has not seen wrote rows of the table, or took some away."""
+    """SQL condition on a source: a commit that it has not seen added or removed rows of the table."""
     moved = or_(_commits.parent_snapshot_id.is_(None), _commits.snapshot_id != _commits.parent_snapshot_id)
     rewritten = and_(_commits.operation == "replace", _commits.added_rows == _commits.deleted_rows)
     newer = (_commits.table_id == _sources.source_id, _commits.version > _sources.version)
@@ -44,7 +44,7 @@ def changed_tables() -> ColumnElement[bool]:
 
 
 def with_changed_tables(connection: Connection, now: datetime) -> list[str]:
-    """Triggers that have all the changes of tables that they wait for, and that are not to fire yet."""
+    """Triggers that have all the table changes they wait for and no due time yet."""
     idle = (_triggers.enabled, _triggers.next_at.is_(None), _sources.version.is_not(None), changed_tables())
     joined = trigger_source_table.join(trigger_table, _triggers.id == _sources.trigger_id)
     query = select(_sources.trigger_id).select_from(joined).where(*idle).distinct()
@@ -53,7 +53,7 @@ def with_changed_tables(connection: Connection, now: datetime) -> list[str]:
 
 
 def aim(connection: Connection, now: datetime, trigger: str) -> None:
-    """Have a trigger fire if it has what it waits for: now, or as soon as it may again."""
+    """Set the due time of a trigger that has all its events: now, or the earliest permitted time."""
     at = due_at(connection, now, trigger)
     if at is not None:
         later = or_(_triggers.next_at.is_(None), _triggers.next_at > at)
@@ -61,7 +61,7 @@ def aim(connection: Connection, now: datetime, trigger: str) -> None:
 
 
 def due_at(connection: Connection, now: datetime, trigger: str) -> datetime | None:
-    """When a trigger that waits for events fires; None while some of them have not happened."""
+    """The due time of an event trigger; None while events are missing."""
     row = repository.row(connection, trigger)
     if row is None or not row["enabled"] or row["spec"] is None:
         return None
@@ -79,7 +79,7 @@ def due_at(connection: Connection, now: datetime, trigger: str) -> datetime | No
 
 
 def happened(connection: Connection, trigger: str) -> list[RowMapping]:
-    """What has happened of what a trigger waits for, since its last fire."""
+    """The events of a trigger since its last fire."""
     query = select(trigger_source_table).where(
         _sources.trigger_id == trigger, or_(_sources.run_id.is_not(None), changed_tables())
     )
@@ -87,7 +87,7 @@ def happened(connection: Connection, trigger: str) -> list[RowMapping]:
 
 
 def take(connection: Connection, trigger: str) -> tuple[list[str], int]:
-    """Use up what has happened: what it came from, and how many pipelines had started one another by then."""
+    """Consume the events of a trigger; returns their sources and the length of the longest trigger chain."""
     rows, depth = happened(connection, trigger), 0
     for entry in rows:
         depth = max(depth, _depth(connection, entry))
@@ -107,5 +107,5 @@ def _depth(connection: Connection, source: RowMapping) -> int:
 
 
 def free_at(last: datetime, due: datetime) -> datetime:
-    """An instant for a fire of events: after the last one, whatever clocks do."""
+    """A time for an event fire that is after the last one, even if the clock was set back."""
     return max(due, last + timedelta(microseconds=1))

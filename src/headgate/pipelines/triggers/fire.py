@@ -1,7 +1,7 @@
-"""One fire of a trigger, in one transaction: its row, its judgment, and the run that it starts.
+"""Fires a trigger in one transaction: the fire's row, its authorization and the run it starts.
 
-Whatever stops the transaction takes all of it back, and the trigger is due still; once it is committed, the trigger's
-next time has moved on, and the row keeps this one from firing again.
+If the transaction fails, it is rolled back and the trigger stays due. After the commit, the trigger has its next due
+time, and the row prevents a second fire.
 """
 
 from collections.abc import Sequence
@@ -36,9 +36,9 @@ from headgate.platform.authorization.who_can import who_can
 from headgate.platform.notifications.service import Notice, notify
 
 MOST_CAUGHT_UP = 100
-"""How many missed fires are caught up at most; and how many runs that a trigger started may wait by then."""
+"""Maximum number of missed fires to catch up, and of queued runs per trigger while catching up."""
 LATE = timedelta(minutes=1)
-"""A fire that is later than this was missed."""
+"""A fire that is later than this counts as missed."""
 EVERYONE = (1 << 31) - 1
 SECRETS = (
     "The code of this notebook may not read the secrets of its connections: their owners do not allow code, or "
@@ -57,7 +57,7 @@ _CLAIM = {
 
 @dataclass(frozen=True, slots=True)
 class _Due:
-    """What a fire is to do."""
+    """A due fire."""
 
     run: str
     trigger: RowMapping
@@ -70,7 +70,7 @@ class _Due:
 
     @property
     def how(self) -> Start:
-        """How the run is started."""
+        """The start parameters of the run."""
         spec = self.trigger["spec"]
         return Start(
             trigger=self.trigger["id"],
@@ -83,8 +83,8 @@ class _Due:
 
 
 def fire(connection: Connection, now: datetime, triggers: Sequence[str]) -> None:
-    """Fire those of some triggers that are due, and have each wait for its next time. They share what they are judged
-    by: no fire changes it.
+    """Fire the due triggers among these and set their next due times. They share their authorization data, which no
+    fire changes.
     """
     known = Facts(connection, now)
     for row in repository.to_fire(connection, triggers):
@@ -96,13 +96,13 @@ def _fire(known: Facts, row: RowMapping) -> None:
     connection, now = known.connection, known.now
     due = _due(connection, now, row)
     repository.save(connection, row["id"], next_at=due.next_at if due else repository.next_at(row["spec"], now))
-    # The triggers of a pipeline that is off let their times pass.
+    # Triggers of a disabled pipeline skip their fire times.
     if due is not None and row["active"] is not False and _claim(connection, now, due):
         _run(known, due)
 
 
 def _due(connection: Connection, now: datetime, row: RowMapping) -> _Due | None:
-    """What is to be fired now; None if nothing is, after all."""
+    """The fire that is due now, or None."""
     when = stored_when(row["spec"])
     if not isinstance(when, Cron):
         sources, depth = events.take(connection, row["id"])
@@ -120,13 +120,13 @@ def _due(connection: Connection, now: datetime, row: RowMapping) -> _Due | None:
 
 
 def _claim(connection: Connection, now: datetime, due: _Due) -> bool:
-    """Write the fire down; False if it was already."""
+    """Record the fire; False if it was already recorded."""
     row = {"trigger_id": due.trigger["id"], "due_at": due.due_at, "at": now, "run_id": due.run}
     return connection.execute(_CLAIM[connection.dialect.name], row).first() is not None
 
 
 def _run(known: Facts, due: _Due) -> str:
-    """The run of a fire: it waits, or it was left out, or it was blocked; then the trigger pauses."""
+    """The run of a fire: queued, skipped, or blocked, which pauses the trigger."""
     connection, now = known.connection, known.now
     trigger, pipeline = due.trigger["id"], due.trigger["parent_id"]
     if due.missed:
@@ -135,7 +135,7 @@ def _run(known: Facts, due: _Due) -> str:
     if refusal is not None:
         return _block(connection, now, due, refusal)
     waiting = waiting_of(connection, pipeline)
-    # One that began and is tried again may see less than a new one would: it goes on from what it read then.
+    # A retry does not count: it continues from what it read before, so it may miss data that a new run would read.
     if sum(row["trigger_id"] == trigger and row["fence"] == 0 for row in waiting) >= due.may_wait:
         return record_skipped(connection, now, pipeline, due.how, WAITS)
     try:
@@ -144,11 +144,11 @@ def _run(known: Facts, due: _Due) -> str:
         return record_skipped(connection, now, pipeline, due.how, str(error))
 
 
-# Judgment
+# Authorization
 
 
 def _refusal(known: Facts, due: _Due) -> str | None:
-    """Why a fire may not start its pipeline; None if it may. It names nothing that some reader may not see."""
+    """The reason why a fire may not start its pipeline, or None. It names nothing that a reader may not see."""
     if due.depth > MAX_DEPTH:
         return f"A chain of {MAX_DEPTH} pipelines have triggered each other, which looks like an endless loop"
     thing = known.thing(due.trigger["id"])
@@ -178,7 +178,7 @@ def _why(thing: Any) -> str:
 
 
 def _block(connection: Connection, now: datetime, due: _Due, reason: str) -> str:
-    """Write a blocked run, pause the trigger, and have those told who could take it over."""
+    """Insert a blocked run, pause the trigger, and notify the members who could take it over."""
     trigger, pipeline = due.trigger["id"], due.trigger["parent_id"]
     run = record_blocked(connection, now, pipeline, due.how, reason)
     repository.save(connection, trigger, enabled=False, paused_because=reason, next_at=None)
@@ -189,7 +189,7 @@ def _block(connection: Connection, now: datetime, due: _Due, reason: str) -> str
 
 
 def _tell_blocked(connection: Connection, now: datetime, due: _Due, run: str) -> None:
-    """Have those told who could take a trigger over; whether each still may is asked again when they are."""
+    """Notify the members who could take over a trigger; their access is checked again on delivery."""
     trigger, pipeline = due.trigger["id"], due.trigger["parent_id"]
     people = tuple(person.id for person in who_can(connection, "manage", trigger, now, limit=EVERYONE))
     parent = Facts(connection, now).thing(pipeline)

@@ -22,8 +22,9 @@ trigger_table = Table(
     Index("ix_triggers_author_id", "author_id"),
     Index("ix_triggers_next_at", "next_at"),
 )
-"""What starts its parent; `author_id` is who last saved it. `sort` is cron or event, `spec` says when; `next_at` is
-when a cron trigger fires next, empty while it does not."""
+"""A trigger of its parent pipeline. `author_id` is the member who last saved it. `sort` is cron or event, `spec` holds
+the condition. `next_at` is the next fire time, empty while there is none.
+"""
 
 trigger_fire_table = Table(
     "trigger_fires",
@@ -33,7 +34,7 @@ trigger_fire_table = Table(
     Column("at", UtcDateTime, nullable=False),
     Column("run_id", Id),
 )
-"""A fire: one row for each trigger and time at which it was due, so that none happens twice."""
+"""A fire: one row per trigger and due time, so that no fire happens twice."""
 
 trigger_source_table = Table(
     "trigger_sources",
@@ -45,5 +46,6 @@ trigger_source_table = Table(
     Column("depth", Integer),
     Index("ix_trigger_sources_source_id", "source_id"),
 )
-"""A pipeline or table that an event trigger waits for. Since its last fire: of a pipeline, `run_id` is a run that
-succeeded, and `depth` how many pipelines had started one another by then; of a table, `version` is the last seen."""
+"""A pipeline or table that an event trigger waits for, with the event since its last fire. For a pipeline: `run_id` is
+the successful run, and `depth` the length of the trigger chain. For a table: `version` is the last version seen.
+"""

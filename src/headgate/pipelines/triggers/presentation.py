@@ -1,4 +1,4 @@
-"""Triggers as a caller sees them: what they may not see is counted, not named."""
+"""Triggers as shown to a caller: hidden sources are counted, not named."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -38,7 +38,7 @@ def of_pipeline(call: Call, pipeline: str) -> list[TriggerOut]:
 
 
 def one(call: Call, trigger: str) -> TriggerShown:
-    """A trigger, with whether it could start its pipeline now."""
+    """A trigger, and whether it could start its pipeline now."""
     row, seen = repository.row(call.connection, trigger), _seen(call, [trigger])
     if row is None or trigger not in seen:
         raise NotFound
@@ -51,7 +51,7 @@ def _seen(call: Call, triggers: Sequence[str]) -> dict[str, Resource]:
 
 
 def _blocked_by(call: Call, row: RowMapping) -> list[str]:
-    """What a fire would lack now, in the words of the rule tables."""
+    """What would block a fire now, in the words of the rule tables."""
     explanation = explain(call.facts, Question(call.caller.member, "fire", KIND, row["id"]), call.subject)
     is_task = call.facts.thing(row["parent_id"]).kind == "task"
     own = [way for way in explanation.ways if way.path.endswith("of a task") == is_task]

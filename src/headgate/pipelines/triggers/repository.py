@@ -1,4 +1,4 @@
-"""Triggers in the database: their rows, what they wait for, and their fires."""
+"""Database access to triggers, their sources and their fires."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -22,12 +22,12 @@ _definitions = pipeline_definition_table.c
 
 
 def row(connection: Connection, trigger: str) -> RowMapping | None:
-    """A trigger with its name, times and author."""
+    """A trigger with its name, fire times and author."""
     return _rows(connection, _triggers.id == trigger).one_or_none()
 
 
 def to_fire(connection: Connection, triggers: Sequence[str]) -> list[RowMapping]:
-    """Triggers as they are, each with whether its pipeline is on, in the order in which they are named."""
+    """Triggers with the activation of their pipelines, in the given order."""
     joined = trigger_table.outerjoin(pipeline_definition_table, _definitions.pipeline_id == _triggers.parent_id)
     query = select(trigger_table, _definitions.active).select_from(joined).where(_triggers.id.in_(triggers))
     values = {row["id"]: row for row in connection.execute(query).mappings()}
@@ -61,21 +61,21 @@ _SAVE = update(trigger_table).where(_triggers.id == bindparam("trigger"))
 
 
 def save(connection: Connection, trigger: str, **values: Any) -> None:
-    """Write fields of a trigger."""
+    """Update columns of a trigger."""
     connection.execute(_SAVE, {"trigger": trigger, **values})
 
 
-# What it waits for
+# Sources
 
 
 def sources(connection: Connection, trigger: str) -> Sequence[RowMapping]:
-    """What a trigger waits for, with what has happened of it."""
+    """The sources of a trigger, with their events."""
     query = select(trigger_source_table).where(_sources.trigger_id == trigger).order_by(_sources.source_id)
     return connection.execute(query).mappings().all()
 
 
 def wait_anew(connection: Connection, trigger: str, wanted: Iterable[str]) -> None:
-    """Have a trigger wait for these from now on: what has happened until now does not count."""
+    """Set the sources of a trigger and discard earlier events."""
     connection.execute(delete(trigger_source_table).where(_sources.trigger_id == trigger))
     rows = [
         {
@@ -90,7 +90,7 @@ def wait_anew(connection: Connection, trigger: str, wanted: Iterable[str]) -> No
 
 
 def newest(connection: Connection, table: str) -> int:
-    """The number of a table's last commit; 0 before the first."""
+    """The number of a table's last commit; 0 if there is none."""
     query = select(func.max(_commits.version)).where(_commits.table_id == table)
     return connection.execute(query).scalar() or 0
 
@@ -99,12 +99,12 @@ def newest(connection: Connection, table: str) -> int:
 
 
 def last_fire(connection: Connection, trigger: str) -> RowMapping | None:
-    """The last time at which a trigger fired."""
+    """The last fire time of a trigger."""
     query = select(trigger_fire_table).where(_fires.trigger_id == trigger).order_by(_fires.due_at.desc()).limit(1)
     return connection.execute(query).mappings().one_or_none()
 
 
 def next_at(spec: dict[str, Any], now: datetime) -> datetime | None:
-    """When a trigger with this spec is due next by itself: a schedule's next time, None for events."""
+    """The next due time of a schedule; None for events."""
     when = stored_when(spec)
     return when.schedule.after(now) if isinstance(when, Cron) else None

@@ -1,4 +1,4 @@
-"""Fires what is due, in a thread of its own, for as long as its scheduler holds the lease."""
+"""Fires due triggers in a separate thread while its scheduler holds the lease."""
 
 import threading
 import time
@@ -17,17 +17,17 @@ from headgate.pipelines.triggers.fire import fire
 from headgate.pipelines.triggers.models import trigger_fire_table, trigger_table
 
 INTERVAL = 0.25
-"""What is due is looked for at the quarters of each second of the clock: schedules name whole ones."""
+"""Polling interval, aligned with the clock, because schedules name whole seconds."""
 PAUSE_AFTER_TROUBLE = 2.0
 AT_ONCE = 200
-"""How many due triggers one look finds; the newest first, so that what is caught up holds up nothing else."""
+"""Maximum number of due triggers per poll, newest first, so that catching up does not delay current fires."""
 TOGETHER = 20
-"""How many fires share a transaction; more would keep other writers waiting."""
+"""Maximum number of fires per transaction; larger transactions would block other writers."""
 AIMED_AT_ONCE = 500
 SHARE = 0.02
-"""The share of a core that looking for changed tables may take."""
+"""Maximum share of a core for polling changed tables."""
 SET_BACK = timedelta(seconds=5)
-"""A clock that lost more than this was set back."""
+"""A clock that loses more than this counts as set back."""
 UNREADABLE = "The condition of this trigger cannot be read any more; save the trigger again"
 FAULT = (
     "The trigger could not fire because of an internal error; see the scheduler's log, and resume the trigger to "
@@ -39,11 +39,11 @@ _log = get_logger("headgate.triggers")
 
 
 class LeaseLost(Exception):
-    """Another scheduler fires by now."""
+    """Another scheduler holds the lease."""
 
 
 class Firer:
-    """Fires what is due."""
+    """Fires due triggers."""
 
     def __init__(
         self,
@@ -60,18 +60,18 @@ class Firer:
         self._look_again = 0.0
 
     def nudge(self, is_ours: Callable[[Connection], bool]) -> None:
-        """Fire from now on, for as long as this holds in the transaction of each fire."""
+        """Start firing, while `is_ours` holds in the transaction of each fire."""
         self._is_ours = is_ours
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._work, name="triggers", daemon=True)
             self._thread.start()
 
     def rest(self) -> None:
-        """Fire nothing until nudged; whoever fires meanwhile may leave other times behind."""
+        """Stop firing until the next nudge. Another scheduler may change due times meanwhile."""
         self._is_ours, self._aimed = None, ""
 
     def close(self) -> None:
-        """Fire nothing any more; what was due stays due."""
+        """Stop firing; due triggers stay due."""
         self._stopping.set()
         if self._thread is not None:
             self._thread.join(timeout=5)
@@ -93,7 +93,7 @@ class Firer:
         return INTERVAL - self._clock().timestamp() % INTERVAL
 
     def round(self) -> int:
-        """Look once, and fire what is due; how many that were."""
+        """Poll once and fire the due triggers; returns their number."""
         self._note_clock()
         self._look_at_tables()
         due = self._due()
@@ -111,7 +111,7 @@ class Firer:
             return connection.execute(query).scalars().all()
 
     def _fire(self, triggers: Sequence[str]) -> None:
-        """Fire some in one transaction, which saves the disk work; one by one if any of them cannot."""
+        """Fire several triggers in one transaction, which saves disk syncs; one by one if that fails."""
 
         def work(connection: Connection) -> None:
             self._check(connection)
@@ -135,10 +135,12 @@ class Firer:
         if self._is_ours is not None and not self._is_ours(connection):
             raise LeaseLost
 
-    # Events of tables
+    # Table events
 
     def _look_at_tables(self) -> None:
-        """Have triggers fire whose tables have changed; the more there is to look at, the more seldom."""
+        """Set the due time of triggers whose tables have changed. The more tables there are, the less often
+        this runs.
+        """
         begun = self._ticks()
         if begun < self._look_again:
             return
@@ -153,7 +155,7 @@ class Firer:
     # Clocks
 
     def _note_clock(self) -> None:
-        """Aim anew at the times of schedules after the clock was set back: those of its future do not hold any more."""
+        """Recompute the due times of schedules after the clock was set back."""
         moment, ticks = self._clock(), self._ticks()
         if self._seen is not None:
             passed = timedelta(seconds=ticks - self._seen[1])
@@ -163,7 +165,7 @@ class Firer:
         self._seen = (moment, ticks)
 
     def _aim_some(self) -> None:
-        """Compare some of the stored times with what their schedules say now: clocks and the rules of zones change."""
+        """Compare some of the stored due times with their schedules, because clocks and time zone rules change."""
         if self._aimed is None:
             return
         moment = self._clock()
@@ -191,7 +193,7 @@ class Firer:
 
 
 def forget(connection: Connection, before: datetime) -> None:
-    """Forget fires that were over long ago, but the last of each trigger."""
+    """Delete old fires, except the last one of each trigger."""
     later = trigger_fire_table.alias("later")
     is_last = ~exists().where(later.c.trigger_id == _fires.trigger_id, later.c.due_at > _fires.due_at)
     connection.execute(delete(trigger_fire_table).where(_fires.due_at < before, ~is_last))

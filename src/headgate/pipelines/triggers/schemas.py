@@ -1,4 +1,4 @@
-"""Triggers, as the API takes, stores and shows them."""
+"""API schemas of triggers, also used for storage."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -15,7 +15,7 @@ from headgate.platform.resources.names import NameText
 
 MOST_SOURCES = 50
 NEXT = 5
-"""How many of the next fires are shown."""
+"""Number of next fire times shown."""
 
 
 def _table(text: str) -> str:
@@ -40,7 +40,9 @@ AtMostEvery = Annotated[Duration | None, Field(description="Minimum time between
 
 
 class Cron(Input):
-    """At times of the clocks of a time zone. One that clocks skip is due right after, one that they show twice once."""
+    """A cron schedule in a time zone. A time skipped by a clock change fires right after it; a repeated time fires
+    once.
+    """
 
     kind: Literal["cron"] = "cron"
     cron: CronText
@@ -52,12 +54,12 @@ class Cron(Input):
 
     @property
     def schedule(self) -> Schedule:
-        """When it is due."""
+        """The parsed schedule."""
         return Schedule(self.cron, self.time_zone)
 
 
 class Succeeded(Input):
-    """When other pipelines have succeeded."""
+    """Fires after other pipelines have succeeded."""
 
     kind: Literal["pipelines"]
     pipelines: Annotated[tuple[PipelineRef, ...], Field(min_length=1, max_length=MOST_SOURCES)]
@@ -66,12 +68,12 @@ class Succeeded(Input):
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """What it waits for."""
+        """The sources of the trigger."""
         return tuple(dict.fromkeys(self.pipelines))
 
 
 class Changed(Input):
-    """When rows of tables were written."""
+    """Fires after rows of tables have changed."""
 
     kind: Literal["tables"]
     tables: Annotated[tuple[TableText, ...], Field(min_length=1, max_length=MOST_SOURCES, description="By name or id")]
@@ -80,7 +82,7 @@ class Changed(Input):
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """What it waits for; ids, once it is stored."""
+        """The sources of the trigger; ids once stored."""
         return tuple(dict.fromkeys(self.tables))
 
 
@@ -89,12 +91,12 @@ _WHEN: TypeAdapter[Cron | Succeeded | Changed] = TypeAdapter(When)
 
 
 def stored_when(spec: dict[str, Any]) -> Cron | Succeeded | Changed:
-    """When a stored trigger fires."""
+    """Parse the condition of a stored trigger."""
     return _WHEN.validate_python(spec["when"])
 
 
 class TriggerIn(Input):
-    """A trigger of a pipeline. Whoever saves it is its author: each fire is judged for them."""
+    """A trigger of a pipeline. The member who saves it is its author: each fire is authorized for that member."""
 
     name: NameText
     when: When
@@ -103,7 +105,9 @@ class TriggerIn(Input):
 
 
 class TriggerChange(Input):
-    """A change of a trigger; what is left out stays. Whoever sends it, even empty, is its author from then on."""
+    """Changes to a trigger; omitted fields stay unchanged. Any change, even an empty one, makes the caller its
+    author.
+    """
 
     name: NameText | None = None
     when: When | None = None
@@ -112,14 +116,14 @@ class TriggerChange(Input):
 
 
 class PreviewIn(Input):
-    """A schedule to try."""
+    """A schedule to preview."""
 
     cron: CronText
     time_zone: TimeZone = "UTC"
 
 
 class Preview(BaseModel):
-    """When a schedule would fire."""
+    """The fire times of a schedule."""
 
     says: str = Field(examples=["At 06:00 on Monday through Friday"])
     next: list[datetime] = Field(description="The next fires, in UTC")
@@ -136,7 +140,7 @@ class CronOut(BaseModel):
 
 
 class SourceOut(BaseModel):
-    """Something that a trigger waits for."""
+    """A pipeline or table that a trigger waits for."""
 
     id: str = Field(examples=["pip_01k6x3v9c2m4n8p0q7rs"])
     name: str = Field(examples=["Land payments"])
@@ -144,7 +148,7 @@ class SourceOut(BaseModel):
 
 
 class EventOut(BaseModel):
-    """Events that a trigger waits for."""
+    """The events that a trigger waits for."""
 
     kind: Literal["pipelines", "tables"]
     sources: list[SourceOut] = Field(description="Those that the caller may see")
@@ -161,7 +165,7 @@ class Person(BaseModel):
 
 
 class Fire(BaseModel):
-    """A time at which a trigger fired."""
+    """A fire of a trigger."""
 
     due_at: datetime
     at: datetime
@@ -169,7 +173,7 @@ class Fire(BaseModel):
 
 
 class TriggerOut(BaseModel):
-    """A trigger of a pipeline, as the caller may know it."""
+    """A trigger of a pipeline, limited to what the caller may see."""
 
     id: str = Field(examples=["plt_01k6x3v9c2m4n8p0q7rs"])
     name: str = Field(examples=["Every morning"])
@@ -194,7 +198,7 @@ class TriggerOut(BaseModel):
 
 
 class TriggerShown(TriggerOut):
-    """A trigger, with whether it could start its pipeline now."""
+    """A trigger, and whether it could start its pipeline now."""
 
     blocked_by: list[str] = Field(description="The access that a fire would lack now, as far as the caller may see it")
 
@@ -206,7 +210,7 @@ class TriggerList(BaseModel):
 
 
 class TriggerDeleted(BaseModel):
-    """A trigger that is gone."""
+    """A deleted trigger."""
 
     id: str
     name: str

@@ -1,4 +1,6 @@
-"""Saves triggers of pipelines. Whoever saves or resumes one is its author: each of its fires is judged for them."""
+"""Saves triggers of pipelines. The member who saves or resumes a trigger is its author; each fire is authorized for the
+author.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,11 +23,11 @@ from headgate.platform.unit_of_work.call import Call
 from headgate.platform.unit_of_work.creation import require_new
 
 MOST = 100
-"""How many triggers a pipeline may have."""
+"""Maximum number of triggers per pipeline."""
 
 
 def create(call: Call, pipeline: str, body: TriggerIn) -> str:
-    """Make a trigger of a pipeline; its id."""
+    """Create a trigger of a pipeline and return its id."""
     require_pipeline(call, pipeline)
     decision = require_new(call, "create", KIND, {"pipeline": pipeline})
     if repository.count(call.connection, pipeline) >= MOST:
@@ -45,7 +47,7 @@ def create(call: Call, pipeline: str, body: TriggerIn) -> str:
 
 
 def change(call: Call, trigger: str, body: TriggerChange) -> None:
-    """Save a trigger, with what is given; the caller is its author from then on. One that was blocked goes on."""
+    """Change a trigger; the caller becomes its author. A blocked trigger resumes."""
     decision, row = _require(call, trigger)
     given = body.model_fields_set
     before = row["spec"] or {}
@@ -66,7 +68,7 @@ def change(call: Call, trigger: str, body: TriggerChange) -> None:
 
 
 def pause(call: Call, trigger: str) -> None:
-    """Have a trigger fire no more until it is resumed."""
+    """Pause a trigger until it is resumed."""
     decision, row = _require(call, trigger)
     if not row["enabled"]:
         raise Conflict("This trigger is already paused")
@@ -75,7 +77,7 @@ def pause(call: Call, trigger: str) -> None:
 
 
 def resume(call: Call, trigger: str) -> None:
-    """Have a paused trigger fire again, for the caller from now on; what was missed in between stays so."""
+    """Resume a paused trigger with the caller as its author. Missed fires are not caught up."""
     decision, row = _require(call, trigger)
     if row["enabled"]:
         raise Conflict("This trigger is not paused")
@@ -87,18 +89,18 @@ def resume(call: Call, trigger: str) -> None:
 
 
 def delete(call: Call, trigger: str) -> str:
-    """Delete a trigger; its name. Runs that it started stay."""
+    """Delete a trigger and return its name. Runs that it started remain."""
     decision, row = _require(call, trigger)
     writer.remove(call.connection, [trigger])
     _tell(call, decision, "delete", trigger, before={"name": row["name"], "pipeline": row["parent_id"]}, after={})
     return str(row["name"])
 
 
-# Parts
+# Helpers
 
 
 def require_pipeline(call: Call, pipeline: str) -> None:
-    """Refuse whoever may not know of a pipeline, as if there were none."""
+    """Raise NotFound if the caller may not see the pipeline."""
     if not call.may_see(pipeline):
         call.refuse("see", "pipeline", pipeline)
 
@@ -124,7 +126,7 @@ def _saved(call: Call, spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def _go_on(call: Call, trigger: str, spec: dict[str, Any], *, is_on: bool, anew: bool) -> None:
-    """Write a save. Unless it waits anew, what has happened of its events until now still counts."""
+    """Save the condition of a trigger. Events so far still count, unless `anew`."""
     saved = _saved(call, spec)
     if not is_on:
         saved["next_at"] = None
@@ -141,7 +143,7 @@ def _sources(spec: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _stored(call: Call, pipeline: str, when: Cron | Succeeded | Changed, trigger: str | None = None) -> dict[str, Any]:
-    """When a trigger fires, with ids in place of names; all that it waits for must be the caller's to see."""
+    """The condition of a trigger with ids instead of names; the caller must see all its sources."""
     if isinstance(when, Cron):
         return when.model_dump()
     if isinstance(when, Changed):
@@ -161,7 +163,7 @@ def _table(call: Call, text: str) -> str:
 
 
 def _require_known(call: Call, kind: str, identifier: str | None, text: str) -> str:
-    """Refuse to wait for something whose events are not the caller's to know, as if there were no such thing."""
+    """Raise NotFound for a source whose events the caller may not follow."""
     if identifier is None or not call.decide(events.FOLLOW, kind, identifier):
         call.note_denial(events.FOLLOW, kind, identifier)
         seen = "whose runs you may see" if kind == "pipeline" else "that you may see"
@@ -171,7 +173,7 @@ def _require_known(call: Call, kind: str, identifier: str | None, text: str) -> 
 
 @contextmanager
 def _uniquely(name: str) -> Iterator[None]:
-    """Write a name inside of this; Conflict if another trigger of the pipeline has it."""
+    """Context manager around writing a name; raises Conflict if another trigger of the pipeline has that name."""
     try:
         yield
     except IntegrityError:
